@@ -15,7 +15,7 @@ COLORS = ("high", "low", "accent", "ink", "soft")  # further series are dashed
 
 @dataclass(frozen=True)
 class Series:
-    """A line of points (x, y), with other lines that are drawn thin in the same colour."""
+    """A line through points (x, y). The lines in `others` are drawn thin in the same colour."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -23,7 +23,7 @@ class Series:
 
 
 def line_chart(title: str, x_label: str, series: Sequence[Series]) -> Drawing:
-    """Draw series from x = 0. The y axis has round numbers and spans all points."""
+    """Draw several series. The x axis begins at 0, and the y axis has round numbers and spans all points."""
     lines = [line for one in series for line in (one.points, *one.others)]
     right = max(x for line in lines for x, _ in line)
     ticks = _ticks(min(y for line in lines for _, y in line), max(y for line in lines for _, y in line))
@@ -50,7 +50,10 @@ def line_chart(title: str, x_label: str, series: Sequence[Series]) -> Drawing:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Return four to ten multiples of 1, 2 or 5 times a power of ten, the first not above `low`, the last not below."""
+    """Return the round numbers of an axis: multiples of 1, 2 or 5 times a power of ten.
+
+    The first number is at most `low`, and the last is at least `high`. There are four to ten numbers.
+    """
     span = (high - low) or abs(high) or 1.0
     power = 10.0 ** math.floor(math.log10(span))
     step = next(factor * power for factor in (0.1, 0.2, 0.5, 1, 2) if span / (factor * power) <= 7)
@@ -58,7 +61,10 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _spread(heights: Sequence[float], lowest: float) -> list[float]:
-    """Move heights apart, so that any two differ by at least LABEL and none is below `lowest`. Their order stays."""
+    """Move heights apart, so that any two differ by at least LABEL. The order of the heights is preserved.
+
+    Heights are measured downwards, and no result is larger than `lowest`.
+    """
     order = sorted(range(len(heights)), key=lambda index: heights[index])
     moved = list(heights)
     for above, below in pairwise(order):

@@ -1,6 +1,7 @@
 """Drawings of texts, lines, boxes and heat-map cells, and their SVG. Lengths are pixels, y grows downwards.
 
-Shapes name their colour by its place in a `Theme`, so that one drawing serves light and dark backgrounds.
+The colour of a shape is a name such as "ink", which each theme maps to a colour. Thus one drawing serves light and dark
+backgrounds.
 """
 
 import json
@@ -28,7 +29,9 @@ DARK: Mapping[str, str] = {
     "accent": "#4fd1a1",
 }
 THEMES: Mapping[str, Mapping[str, str]] = {"light": LIGHT, "dark": DARK}
-"""Colours by theme: background, text, secondary text, lines, positive and negative values, emphasis."""
+"""Themes by name. A theme has colours for background, text, secondary text, lines, positive values, negative values
+and emphasis.
+"""
 
 LEVELS = 32  # shades of a colour in a heat map
 FONT = "system-ui, sans-serif"
@@ -37,7 +40,7 @@ CHARACTER = 0.62  # mean width of a character, as a fraction of the font size
 
 @dataclass(frozen=True)
 class Text:
-    """A line of text. The start, the middle or the end of its baseline is at (x, y). Vertical text reads upwards."""
+    """A line of text. Its start, middle or end (`anchor`) is at (x, y) on the baseline. Vertical text reads upwards."""
 
     x: float
     y: float
@@ -51,7 +54,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Line:
-    """A straight line, or a dashed one."""
+    """A straight line from (x1, y1) to (x2, y2)."""
 
     x1: float
     y1: float
@@ -77,7 +80,10 @@ class Box:
 
 @dataclass(frozen=True)
 class Cells:
-    """A heat map of values [R][C]. The opacity of a cell is |value| / scale; negative values have another colour."""
+    """A heat map of `values`, a matrix with the labels `rows` and `columns`.
+
+    The opacity of a cell is |value| / scale. Negative values have another colour.
+    """
 
     x: float
     y: float
@@ -113,10 +119,10 @@ class Drawing:
     shapes: list[GraphicElement] = field(default_factory=list)
 
     def svg(self, theme: Mapping[str, str] | None = None) -> str:
-        """Return an SVG file with the colours of `theme` or, without a theme, an SVG element for a page.
+        """Return an SVG file with the colours of `theme` or, if `theme` is None, an SVG element for an HTML page.
 
-        The colours of the element come from the CSS of the page. The element contains the values of its heat maps as
-        data for the script of the page.
+        The element gets its colours from the CSS of the page. It contains the values of the heat maps as data for the
+        script of the page.
         """
         body = "".join(_element(shape, data=theme is None) for shape in self.shapes)
         return f"<svg {self._head}{body}</svg>" if theme is None else _file(self._head, css(theme), body)
@@ -138,18 +144,18 @@ def _file(head: str, style: str, body: str) -> str:
 
 
 def css(colors: Mapping[str, str]) -> str:
-    """Return the rules that colour the shapes."""
+    """Return CSS rules that give the shapes the colours of a theme."""
     rules = (f"svg .{name}{{fill:{color}}}svg line.{name}{{stroke:{color}}}" for name, color in colors.items())
     return f"svg text{{font-family:{FONT}}}" + "".join(rules)
 
 
 def text_width(text: str, size: float = 11) -> float:
-    """Return the approximate width of a text. Characters of Chinese, Japanese and Korean are twice as wide."""
+    """Return the approximate width of a text in pixels. Chinese, Japanese and Korean characters are wide."""
     return sum(size * (1 if "\u2e80" <= character <= "\uffef" else CHARACTER) for character in text)
 
 
 def shortened(text: str, length: int = 14) -> str:
-    """Return a text of at most `length` characters."""
+    """Return `text`. If it has more than `length` characters, it is cut and ends with an ellipsis."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
@@ -173,7 +179,10 @@ def _element(shape: GraphicElement, data: bool) -> str:
 
 
 def _cells_element(cells: Cells, data: bool) -> str:
-    """Return the frame of a heat map and, for each shade, one path of all its cells in units of a cell."""
+    """Return the SVG of a heat map: a frame and, for each shade, one path through all cells of this shade.
+
+    Coordinates are in cells. If `data` is true, attributes contain the values and labels.
+    """
     paths: dict[int, list[str]] = {}
     for row, values in enumerate(cells.values):
         for level, begin, length in _runs([cells.level(value) for value in values]):
@@ -197,7 +206,7 @@ def _cells_element(cells: Cells, data: bool) -> str:
 
 
 def _runs(levels: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Yield value, begin and length of each run of equal values."""
+    """Yield (value, begin, length) of each run of equal values."""
     begin = 0
     for level, run in groupby(levels):
         length = len(list(run))

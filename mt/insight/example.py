@@ -35,7 +35,10 @@ class WorkedExample:
 
 
 def worked_example(in_tenths: bool = False) -> WorkedExample:
-    """Compute the example. `in_tenths` rounds the softmax as the published text does, before it is used."""
+    """Compute the example. If `in_tenths` is true, the softmax is rounded to tenths, as in the published text.
+
+    The rounded softmax is also used in the steps after it.
+    """
     inputs, to_keys, to_queries, to_values = (
         torch.tensor(matrix, dtype=torch.float64) for matrix in (INPUTS, KEY_WEIGHTS, QUERY_WEIGHTS, VALUE_WEIGHTS)
     )
@@ -48,9 +51,9 @@ def worked_example(in_tenths: bool = False) -> WorkedExample:
 
 
 def rounded_to_tenths(weights: Tensor) -> Tensor:
-    """Round each row of [T, S] to tenths that sum to 1, by the largest remainders: 0.06, 0.47, 0.47 gives 0, 0.5, 0.5.
+    """Round `weights` [T, S] to tenths such that each row sums to 1. The largest remainders are rounded up.
 
-    Rounding each number alone would give 0.1, 0.5, 0.5, with the sum 1.1.
+    The row 0.06, 0.47, 0.47 becomes 0, 0.5, 0.5. Rounding each number alone would give 0.1, 0.5, 0.5, with the sum 1.1.
     """
     tenths = weights * 10
     missing = (10 - tenths.floor().sum(1)).round().long()

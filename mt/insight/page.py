@@ -1,6 +1,6 @@
-"""The HTML page of an explanation. It has no external parts: CSS, script and pictures are inside the file.
+"""The HTML page of an explanation, in one file: CSS, script and pictures are inside of it.
 
-Its Content-Security-Policy allows only this CSS and this script, by their hashes, and no connection.
+The Content-Security-Policy of the page allows only this CSS and this script, by their hashes, and no connection.
 """
 
 import base64
@@ -31,7 +31,7 @@ COMPONENTS = 8  # number of components of a vector that tables show
 
 
 def draw(explanation: TranslationRecord) -> dict[str, Drawing]:
-    """Return every picture of an explanation by name."""
+    """Return the pictures of an explanation by name."""
     record = explanation.record
     drawings = {
         "tokens-source": token_boxes("Source tokens", explanation.source, record.source),
@@ -67,7 +67,7 @@ def draw(explanation: TranslationRecord) -> dict[str, Drawing]:
 
 
 def html_page(explanation: TranslationRecord, drawings: Mapping[str, Drawing]) -> str:
-    """Return the page, with `drawings` by the names that `draw` gives them."""
+    """Return the HTML page of an explanation. `drawings` is the result of `draw`."""
     style, script = _style(), (FOLDER / "page.js").read_text(encoding="utf-8")
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'"
     sections = _sections(explanation, drawings)
@@ -88,7 +88,7 @@ def html_page(explanation: TranslationRecord, drawings: Mapping[str, Drawing]) -
 
 
 def _sections(explanation: TranslationRecord, drawings: Mapping[str, Drawing]) -> list[tuple[str, str, str]]:
-    """Return the sections: id, heading and HTML."""
+    """Return (id, heading, HTML) of each section of the page."""
 
     def pictures(*names: str) -> str:
         return "".join(f'<figure id="picture-{name}">{drawings[name].svg()}</figure>' for name in names)

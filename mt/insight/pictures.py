@@ -1,4 +1,4 @@
-"""Pictures of the records of a forward pass."""
+"""Pictures of the records of a forward pass and of a translation."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,9 +45,9 @@ def heat_map(
     cell: tuple[float, float] = (16, 16),
     scale: float = 1,
 ) -> Drawing:
-    """Draw a matrix [R][C] with its labels.
+    """Draw a matrix with labels for its rows and columns.
 
-    If the cells are small, only some rows and columns have a label. The same applies to columns with numbers as labels.
+    If the cells are small, or if the labels of the columns are numbers, only some rows or columns have a label.
     """
     names = [shortened(name) for name in columns]
     wide = cell[0] >= 9 and not all(name.isdecimal() for name in names)
@@ -85,7 +85,10 @@ def arranged(title: str, drawings: Sequence[Drawing]) -> Drawing:
 
 
 def attention_layer(record: AttentionRecord, queries: Sequence[str], keys: Sequence[str]) -> Drawing:
-    """Draw the weights of every head and their mean over the heads. The last row is the mean over the queries."""
+    """Draw the attention weights of each head of a layer, and the mean over the heads.
+
+    The last row of each picture is the mean over the queries.
+    """
     side = max(13.0, min(16.0, 260 / len(keys))) if len(keys) <= LABELLED else 6.0
     mean = record.weights.mean(0, keepdim=True)
     titles = [f"head {head}: {bits:.2f} bits" for head, bits in enumerate(record.entropy.tolist(), start=1)]
@@ -124,7 +127,7 @@ def query_steps(record: AttentionRecord, head: int, query: int, keys: Sequence[s
 
 
 def distance_curve(products: Sequence[float], title: str) -> Drawing:
-    """Draw the dot product of two positions over their distance: products[d] for distance d."""
+    """Draw the dot product of two positions against their distance. `products[d]` is the product at distance d."""
     width, height, left, top = 620.0, 220.0, 64.0, 40.0
     low, high = min(0.0, *products), max(products)
     span = (high - low) or 1.0
@@ -169,7 +172,10 @@ def magnitude_bars(norms: Sequence[NormRecord]) -> Drawing:
 
 
 def probability_rows(steps: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> Drawing:
-    """Draw the most probable tokens of each decoding step. A step has its chosen token, and tokens with probability."""
+    """Draw the most probable tokens of each decoding step, with their probabilities.
+
+    A step is a pair: the chosen token, and pairs (token, probability).
+    """
     title = "Probabilities of the next token, by decoding step"
     most = max((len(candidates) for _, candidates in steps), default=0)
     drawing = Drawing(title, 170 + 178 * most, 34 + 26 * len(steps) + MARGIN)
@@ -190,7 +196,7 @@ def probability_rows(steps: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -
 
 
 def word_links(source: str, target: str, links: Sequence[Link]) -> Drawing:
-    """Draw the words of a sentence above those of its translation, and a line for each link."""
+    """Draw the words of a sentence above the words of its translation, and a line for each link."""
     drawing = Drawing("Word alignment", 0, 150)
     middles: list[dict[int, float]] = []
     for side, (text, y) in enumerate(((source, 30.0), (target, 130.0))):

@@ -1,6 +1,7 @@
-"""Records of one forward pass: embeddings, attention, sizes of states and logits, by hooks on the model's modules.
+"""Records of one forward pass: embeddings, attention, sizes of states, and logits. Hooks on modules collect them.
 
-Shapes: H heads, T queries, S keys, d_k = D / H. The batch has one sentence, so records have no batch dimension.
+Shapes: H heads, T queries, S keys, D = d_model, d_k = D / H, V vocabulary. The batch has one sentence, so records have
+no batch dimension.
 """
 
 import math
@@ -26,9 +27,10 @@ BLOCKS = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attentio
 
 @dataclass(frozen=True)
 class AttentionRecord:
-    """One multi-head attention. Encoder records contain no queries of padding; the keys of padding remain.
+    """One multi-head attention. Queries of padding tokens are left out; keys of padding tokens are included.
 
-    `difference` is the largest absolute difference between the block's output and `weights` V W^O computed again.
+    `difference` is the largest absolute difference between the output of the module and the output that is computed
+    again from `weights`: `weights` V W^O.
     """
 
     block: str  # a key of BLOCKS
@@ -47,15 +49,15 @@ class AttentionRecord:
 
     @property
     def entropy(self) -> Tensor:
-        """Mean over the queries of the entropy of each head's weights in bits: [H]."""
+        """Entropy in bits of the weights of each head, averaged over the queries: [H]."""
         return -torch.xlogy(self.weights, self.weights).sum(-1).mean(-1) / math.log(2)
 
 
 @dataclass(frozen=True)
 class EmbeddingRecord:
-    """Input of a stack: scaled token embeddings, positional encodings and their sum, each [T, D].
+    """Input of the encoder or decoder: scaled token embeddings, position encodings, and their sum, each [T, D].
 
-    `output` is the LayerNorm of the sum if the model has `embedding_norm`.
+    `output` is the sum or, if the model has `embedding_norm`, the LayerNorm of the sum.
     """
 
     tokens: Tensor
@@ -65,9 +67,10 @@ class EmbeddingRecord:
 
 @dataclass(frozen=True)
 class NormRecord:
-    """Root mean square over the components, mean over the tokens, before and after one LayerNorm.
+    """Sizes of the states before and after one LayerNorm: root mean square, averaged over the tokens.
 
-    With pre-norm, the state before it is the residual stream. With post-norm, it is x + f(x).
+    `residual` is the size before LayerNorm. With pre-norm, this state is the residual stream. With post-norm, it is
+    x + f(x).
     """
 
     name: str  # such as "encoder 1 self-attention"
@@ -94,9 +97,10 @@ class PassRecord:
 
 @torch.inference_mode()
 def record_pass(model: Transformer, source: Sequence[int], target: Sequence[int], padding: int = PADDING) -> PassRecord:
-    """Run `model` on a source, ids with tag and EOS, and a target, ids without BOS and EOS. Return its record.
+    """Run `model` on a source and a target, and return a record of the pass.
 
-    `padding` tokens follow the source, as many as the model's maximum length allows.
+    `source` are ids with tag and EOS, and `target` are ids without BOS and EOS. `padding` tokens follow the source, or
+    fewer if the maximum length of the model does not allow as many.
     """
     padding = min(padding, model.config.max_length - len(source))
     record = PassRecord(tuple(source), (BOS, *target), padding)
@@ -116,7 +120,10 @@ Hook = Callable[[nn.Module, tuple[Any, ...], Tensor], None]
 
 
 def _observer(name: str, module: nn.Module, record: PassRecord) -> Hook | None:
-    """Return a forward hook that adds the computation of a module to `record`, or None for other modules."""
+    """Return a forward hook that adds the computation of `module` to `record`.
+
+    Return None if the module is no embedding, LayerNorm or attention.
+    """
     tokens = len(record.source) if name.startswith(("encoder", "source")) else len(record.target)
 
     def observe_embedding(_: nn.Module, args: tuple[Any, ...], output: Tensor) -> None:

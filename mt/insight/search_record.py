@@ -18,7 +18,7 @@ ALIVE, FINISHED, PRUNED = "alive", "finished", "pruned"
 
 @dataclass
 class Node:
-    """A hypothesis at one step: the index of its parent in the tree, and its newest token.
+    """A hypothesis at one step. `parent` is the index of the node that it continues, and `token` is its last token.
 
     `total` is the log-probability of the hypothesis. `fate` is ALIVE, FINISHED or PRUNED, with its `reason`.
     `score` is `total` divided by the length penalty, if the hypothesis is finished.
@@ -44,7 +44,7 @@ class SearchTree:
     stop: str  # why the search ended
 
     def tokens(self, node: Node) -> tuple[int, ...]:
-        """Return the tokens of a node's hypothesis."""
+        """Return the tokens of the hypothesis that ends with `node`."""
         path: list[int] = []
         while node.step:
             path.append(node.token)
@@ -54,7 +54,7 @@ class SearchTree:
 
 @dataclass
 class RecordedBeamSearch(BeamSearch):
-    """The reference beam search over one sentence, which also records its hypotheses in a tree."""
+    """The reference beam search for one sentence. It also records its hypotheses in a tree."""
 
     nodes: list[Node] = field(default_factory=lambda: [Node(0, 0, 0, 0.0)])
     beams: list[int] = field(default_factory=lambda: [0])  # the nodes of the live beams, by beam
@@ -75,7 +75,7 @@ class RecordedBeamSearch(BeamSearch):
         leading: Tensor | None = None,
         enough: Tensor | None = None,
     ) -> Tensor | None:
-        """Record all continuations of the step, then continue the search as the parent class does."""
+        """Record all continuations of this step, and then continue the search as the parent class does."""
         penalty = float(self.penalty[0, self.steps[0]])
         self._record(alive[0].tolist(), parents[0].tolist(), tokens[0].tolist(), (ends / penalty)[0].tolist())
         rows = super().go_on(alive, parents, tokens, ends, leading, enough)
@@ -109,7 +109,7 @@ class RecordedBeamSearch(BeamSearch):
                 self.nodes.append(Node(step, beams[beam], token, total, PRUNED, reason))
 
     def _end(self, leading: float, penalty: float) -> None:
-        """Record why the search ended, and what became of the hypotheses that were still alive."""
+        """Record why the search ended. The hypotheses that were still alive become pruned."""
         worst, limit = float(self.pool[0, self.nth[0, 0]]), float(self.largest_penalty[0])
         if leading == -torch.inf:
             self.stop = "no hypothesis has an allowed continuation"
@@ -127,7 +127,10 @@ class RecordedBeamSearch(BeamSearch):
 
 
 def _ranked(totals: Tensor, count: int) -> Iterator[tuple[int, int, float]]:
-    """Yield beam, token and total of the `count` best of totals [K, V], best first, without forbidden ones."""
+    """Yield (beam, token, total) of the `count` largest totals, the largest first. Totals of -inf are left out.
+
+    `totals` has the shape [K, V], with K beams and V ids of the vocabulary.
+    """
     values, ids = best(totals, min(count, totals.shape[1]))
     ranked, places = values.flatten().sort(descending=True, stable=True)
     for total, place in zip(ranked[:count].tolist(), places[:count].tolist(), strict=True):
@@ -139,9 +142,10 @@ def _ranked(totals: Tensor, count: int) -> Iterator[tuple[int, int, float]]:
 def record_search(
     scorer: Scorer[State], source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
 ) -> SearchTree:
-    """Run beam search on a source, ids with tag and EOS. Return its tree; it has no hypotheses if the model fails.
+    """Run beam search on a source and return the tree of the search.
 
-    Every hypothesis begins with `prefix`.
+    `source` are ids with tag and EOS. Every hypothesis begins with `prefix`. If the model fails, the tree has no
+    hypotheses.
     """
     search = RecordedBeamSearch.start([len(source)], [options], [prefix], scorer.special, scorer.device)
     batch = SearchBatch(scorer, search, scorer.start([source], options.beam_size))

@@ -61,7 +61,7 @@ class Step:
 
 @dataclass(frozen=True)
 class TranslationRecord:
-    """Everything that the page shows of one translation, `[S]` source and `[T]` target labels."""
+    """Everything that the page shows of one translation."""
 
     model: str
     config: ModelConfig
@@ -77,7 +77,7 @@ class TranslationRecord:
     query: Query
 
     def labels(self, record: AttentionRecord) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the labels of the queries and of the keys of an attention record."""
+        """Return the labels of the queries and the labels of the keys of an attention record."""
         padded = (*self.source, *["<pad>"] * self.record.padding)
         return self.source if record.block == "encoder" else self.target, (
             self.target if record.block == "decoder" else padded
@@ -116,13 +116,13 @@ def explain(
     query: Query | None = None,
     options: SearchOptions | None = None,
 ) -> TranslationRecord:
-    """Translate a sentence by one beam search in plain torch. Return a record of the search and the forward pass.
+    """Translate a sentence by one beam search in plain torch. Return a record of the search and of a forward pass.
 
     `options` are by default those of the model.
 
     Raises:
         LanguageError: The model does not translate the direction.
-        RequestError: The sentence is empty or too long, the model fails on it, or it has no such query.
+        RequestError: The sentence is empty or too long, the model fails on it, or it does not contain `query`.
     """
     translator, query = Translator(loaded), query or Query()
     planner = translator.planner(source=source, target=target, options=options, explain=ExplainOptions(alignment=True))

@@ -1,4 +1,4 @@
-"""Picture of a beam search: a column for each step, best path in bold."""
+"""Picture of a beam search: a column for each step. The path of the best hypothesis is in bold."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,7 +16,7 @@ COLORS = {ALIVE: "high", FINISHED: "accent"}
 
 
 def beam_tree(tree: SearchTree, pieces: Sequence[str]) -> Drawing:
-    """Draw a search. `pieces` are the pieces of the vocabulary by id."""
+    """Draw the tree of a beam search. `pieces` are the pieces of the vocabulary by id."""
     columns = _ordered(tree.nodes)
     places = {id(node): (step, row) for step, column in enumerate(columns) for row, node in enumerate(column)}
     rows = max(map(len, columns))
@@ -56,19 +56,22 @@ def _ordered(nodes: Sequence[Node]) -> list[list[Node]]:
 
 
 def _label(node: Node, pieces: Sequence[str]) -> tuple[str, str]:
-    """Return the token of a node and its number."""
+    """Return the token of a node, and its score or log-probability, as texts."""
     name = shortened(pieces[node.token], 9) if node.step else "<s>"
     return name, f"score {node.score:.3f}" if node.score is not None else f"{node.total:.2f}" if node.step else ""
 
 
 def _ends(name: str, value: str) -> tuple[float, float]:
-    """Return where `name` and `value` end, in pixels from the start of `name`."""
+    """Return the offsets at which `name` and `value` end, in pixels from the start of `name`."""
     end = text_width(name)
     return end, end + GAP + text_width(value, 10)
 
 
 def _edge(node: Node, end: tuple[int, int], begin: tuple[int, int], label: float) -> Line:
-    """Return the line from the end of the parent's label, `label` pixels wide, to a node."""
+    """Return the line from a parent to `node`. `begin` and `end` are (step, row) of the parent and of the node.
+
+    The line begins after the label of the parent, which is `label` pixels wide.
+    """
     color = "accent" if node.is_best else COLORS.get(node.fate, "line")
     return Line(
         LEFT + COLUMN * begin[0] + label + 2,

@@ -1,4 +1,7 @@
-"""Compilation of required and banned words into automata over token ids, which accept all spellings of the words."""
+"""Compilation of required and banned words into automata over token ids.
+
+The automaton of a word accepts all spellings of the word. A spelling is a sequence of ids whose pieces form the word.
+"""
 
 import math
 from collections import defaultdict
@@ -33,7 +36,7 @@ _CACHED_CONSTRAINTS = 16  # number of cached constraints; sentences of a text of
 
 @dataclass(frozen=True)
 class InflectionPolicy:
-    """Forms of a word that count as occurrences of the word."""
+    """Rules that decide which forms of a word count as occurrences of the word."""
 
     compound: bool = False  # whether the beginning of a longer word counts
     inflected: bool = False  # whether all forms count, or only the singular forms
@@ -41,7 +44,7 @@ class InflectionPolicy:
 
 @dataclass(frozen=True)
 class RequiredTerm:
-    """Translation that a target sentence must contain exactly `count` times, or at least that often if `repeatable`."""
+    """A translation that a target sentence must contain `count` times. If `repeatable`, it may occur more often."""
 
     translation: str
     count: int
@@ -52,10 +55,11 @@ class RequiredTerm:
 
 @dataclass(eq=False)
 class Automaton:
-    """Automaton over token ids that accepts a word in all its forms and spellings. Each node is a prefix of a form.
+    """Automaton over token ids that accepts a word in all its forms and spellings.
 
-    Node 0 is the state before a word, and node 1 the state within another word. `arcs` maps a node and an id to the
-    next node, `proposed` has the usual next ids of a node, and a form is complete at the nodes in `full`.
+    Node 0 is the state at the start of a form if the text before it does not end with a letter, and node 1 if the text
+    ends with a letter. Each other node is a prefix of a form. `arcs` maps a node and an id to the next node, and
+    `proposed` contains the usual next ids of a node. In the nodes in `full`, a form is complete.
     """
 
     open_ended: bool  # whether a longer word that begins with a form is accepted, too
@@ -73,7 +77,7 @@ class Automaton:
 
 
 class ConstraintCompiler:
-    """Compiler of term constraints for the vocabulary of a tokenizer."""
+    """Compiler of term constraints. The constraints are tables for the vocabulary of one tokenizer."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -88,10 +92,10 @@ class ConstraintCompiler:
         patience: int,
         threshold: float = math.inf,
     ) -> TermConstraints:
-        """Return constraints that require terms, in any form of `language`, and that ban words in the given form only.
+        """Return constraints that require terms in any form of `language`, and ban words in the given form only.
 
-        After `patience` steps, a search stops as soon as it has one hypothesis with all terms. Hypotheses whose
-        log-probability is lower by more than `threshold` are dropped.
+        After `patience` steps, a search stops as soon as it has one hypothesis with all terms. `threshold` is the
+        difference of log-probabilities at which the search drops a hypothesis (ConstrainedBeamSearch).
         """
         compiled = self._compiled(tuple(required), tuple(banned), language)
         return replace(compiled, patience=patience, threshold=threshold)
@@ -101,11 +105,11 @@ class ConstraintCompiler:
         return len(self._tokenizer.encode(translation)) + 1
 
     def is_piece(self, word: str) -> bool:
-        """Return whether a word with a space before it is one piece of the vocabulary."""
+        """Return whether the vocabulary contains a piece that is a space followed by `word`."""
         return SPACE_MARK + word in self._pieces
 
     def _compile(self, required: tuple[RequiredTerm, ...], banned: tuple[str, ...], language: str) -> TermConstraints:
-        """Return constraints without patience and threshold."""
+        """Return the constraints of `compile`, with the default patience and threshold."""
         automata = [self._automaton(term.translation, language, term.policy) for term in required]
         automata += [self._automaton(word, "", InflectionPolicy()) for word in banned]
         ids = sorted({id for automaton in automata for arcs in automaton.arcs.values() for id in arcs})
@@ -136,7 +140,7 @@ class ConstraintCompiler:
         )
 
     def _first_ids(self, word: str) -> list[int]:
-        """Return the first ids of a word in lower case and of the capitalized word."""
+        """Return the first id of a word, and the first id of the word with a capital first letter."""
         return list(dict.fromkeys(id for variant in case_variants(word) for id in self._encode(variant)[:1]))
 
     @cached_property
@@ -150,7 +154,7 @@ class ConstraintCompiler:
 
     @cached_property
     def _classes(self) -> npt.NDArray[np.int16]:
-        """Table column [V] of each id, as if it occurred in no required or banned word."""
+        """Table column of each id in the vocabulary [V], except ids of required and banned words."""
         columns = np.full(len(self._tokenizer), 1 + 2, dtype=np.int16)
         for piece, id in self._pieces.items():
             if not (piece.startswith("<") and piece.endswith(">") and len(piece) > 2):
@@ -169,7 +173,10 @@ class ConstraintCompiler:
         return automaton
 
     def _spell(self, automaton: Automaton, text: str) -> None:
-        """Add all spellings of a text that begins with a space mark. The mark is optional at the start of a word."""
+        """Add all spellings of `text` to the automaton. `text` begins with a space mark.
+
+        The space mark is optional if the text before this text does not end with a letter.
+        """
         reached = {0, 1}
         for place in range(len(text)):
             if place not in reached:
@@ -186,7 +193,10 @@ class ConstraintCompiler:
         automaton.full.add(automaton.node(text))
 
     def _arcs(self, text: str, place: int) -> Iterator[tuple[list[int], int]]:
-        """Yield (ids, end) of each piece at offset `place` of a text, or of the bytes of the character there."""
+        """Yield (ids, end) for each way to spell a part of `text` that begins at offset `place`.
+
+        The part is text[place:end]. It is one piece, or one character that is not a piece and is spelled by its bytes.
+        """
         for end in range(place + 1, min(len(text), place + self._longest_piece) + 1):
             if (id := self._pieces.get(text[place:end])) is not None:
                 yield [id], end
@@ -196,7 +206,10 @@ class ConstraintCompiler:
                 yield ids, place + 1
 
     def _usual_spellings(self, word: str, language: str, singular: bool) -> Iterator[list[int]]:
-        """Yield the ids of forms that the model probably knows: forms with the pieces of `word`, or with an umlaut."""
+        """Yield the usual ids of each form of `word` that the model probably knows.
+
+        These forms are the word itself, forms that begin with the pieces of the word, and forms with an umlaut.
+        """
         base = self._encode(word)
         umlaut = add_umlaut(word, language)
         for form in inflected_forms(word, language, singular):
@@ -216,7 +229,7 @@ class ConstraintCompiler:
         return ids[1:] if len(first) == 1 else [bare, *ids[1:]] if bare is not None else ids
 
     def _propose(self, automaton: Automaton, ids: Sequence[int]) -> None:
-        """Record `ids` as proposals for the search, up to the first id that the automaton does not accept."""
+        """Add `ids` to the proposals of the automaton, up to the first id that the automaton does not accept."""
         node = 1 if ids and ids[0] in automaton.arcs[1] else 0
         for number, id in enumerate(ids):
             following = automaton.arcs[node].get(id)
@@ -228,7 +241,7 @@ class ConstraintCompiler:
 
 
 class _Tables:
-    """Builder of the tables of TermConstraints from several automata, which are added one by one."""
+    """Builder of the tables of TermConstraints. The automata are added one by one."""
 
     def __init__(self, classes: npt.NDArray[np.int16], ids: npt.NDArray[np.int64], nodes: int) -> None:
         self.columns = classes.copy()
@@ -243,7 +256,7 @@ class _Tables:
         self._ends_word, self._in_word = classes_of // 2 == 1, classes_of % 2 == 1
 
     def add(self, automaton: Automaton) -> int:
-        """Append an automaton and return its first node."""
+        """Append the nodes of an automaton to the tables. Return the number of the first of these nodes."""
         first, full = len(self.proposals), automaton.full
         starting = automaton.arcs[1]  # arcs of a word that begins after any node
         for node in range(automaton.size):

@@ -1,4 +1,4 @@
-"""Dispatcher that runs text tasks: it passes their calls to an engine, and the results of the engine to the tasks."""
+"""Dispatcher of text tasks: it passes the calls of tasks to an engine, and the results of the engine to the tasks."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,15 +16,17 @@ from mt.pipeline.text_task import AnyRoutine, TextTask
 from mt.scoring.attention import CrossAttention, Pair
 
 TOKENS_PER_TEXT = 64
-"""Maximum mean number of source tokens per text in a chunk of a stream, so that chunks of long texts fit in memory."""
+"""Maximum mean number of source tokens per text in a chunk of a stream. It limits the memory for long texts."""
 
 STEP_SECONDS = 0.002
-"""Maximum time, in seconds, in which one step passes results to tasks. Remaining results wait for the next step, so
-that a long text with many repairs does not delay other callers, and its worker does not appear to hang."""
+"""Maximum time, in seconds, in which one step passes results to tasks. Remaining results wait for the next step.
+
+Without the limit, a long text with many repairs would delay other callers, and its worker would appear to hang.
+"""
 
 
 class ResultDispatcher:
-    """Dispatcher that runs text tasks over one engine. Decoding, results and attention alternate between callers.
+    """Dispatcher that runs text tasks on one engine. The callers take turns in decoding, results and attention.
 
     Methods can be called from several threads; a lock lets one method run at a time.
     """
@@ -43,14 +45,14 @@ class ResultDispatcher:
         return self.engine.busy or bool(self._results or self._attending)
 
     def submit(self, tasks: Iterable[TextTask]) -> None:
-        """Queue the sentences of new tasks, the longest first, so that sentences of similar length run together."""
+        """Queue the sentences of new tasks, the longest first, so that similar lengths are decoded together."""
         with self._lock:
             requests = [request for task in tasks for request in self._take_calls(task)]
             for request in sorted(requests, key=lambda request: -len(request.source)):
                 self.engine.submit(request)
 
     def cancel(self, tasks: Iterable[TextTask]) -> None:
-        """Cancel tasks: drop their waiting and running requests. Cancelled tasks get no translation."""
+        """Cancel tasks: drop their waiting and running requests. A cancelled task gets no translation."""
         with self._lock:
             ids = []
             for task in tasks:
@@ -60,7 +62,10 @@ class ResultDispatcher:
                 self.engine.cancel(ids)
 
     def step(self) -> list[TextTask]:
-        """Run one step of the engine and return the tasks that are done. A task with a problem is done at once."""
+        """Run one step of the engine, and pass results to tasks. Return the tasks that are done in this step.
+
+        A task is also done if it has a problem.
+        """
         with self._lock:
             done: list[TextTask] = []
             for result in self.engine.step() if self.engine.busy else ():
@@ -77,7 +82,7 @@ class ResultDispatcher:
             return done + self._attend() if self._attending else done
 
     def finish(self, task: TextTask) -> None:
-        """Step until a submitted task is done."""
+        """Call `step` until a submitted task is done."""
         with self._lock:
             while not task.done:
                 assert self.busy
@@ -115,7 +120,10 @@ class ResultDispatcher:
             self.cancel(held)
 
     def _take_calls(self, task: TextTask) -> list[Request]:
-        """Register the new calls of a task. Return the requests to submit."""
+        """Register the new engine calls of a task. Return the decoding requests of these calls.
+
+        The caller must submit the requests.
+        """
         requests: list[Request] = []
         for routine in task.take_calls():
             if isinstance(routine.call, DecodeCall):
@@ -130,7 +138,10 @@ class ResultDispatcher:
     def _resume(
         self, task: TextTask, routine: AnyRoutine, answer: Sequence[Result] | Sequence[CrossAttention] | Exception
     ) -> list[TextTask]:
-        """Resume a routine and submit its next call. Return a list with the task if the task is done, else []."""
+        """Resume a routine with the answer to its call, and submit the next call of the routine.
+
+        Return a list with the task if the task is done, otherwise an empty list.
+        """
         task.resume(routine, answer)
         if task.problem:
             self.cancel([task])
@@ -140,7 +151,10 @@ class ResultDispatcher:
         return [task] if task.done else []
 
     def _attend(self) -> list[TextTask]:
-        """Answer attention calls of about ATTENTION_TOKENS tokens in one pass. Return the tasks that are done."""
+        """Answer attention calls with about ATTENTION_TOKENS tokens in total. Return the tasks that are done.
+
+        The calls share one pass of the model.
+        """
         chosen: list[tuple[TextTask, AnyRoutine, Sequence[Pair]]] = []
         tokens = 0
         while self._attending and tokens < ATTENTION_TOKENS:
@@ -158,7 +172,11 @@ class ResultDispatcher:
         return done
 
     def _answers(self, calls: Sequence[Sequence[Pair]]) -> Iterator[list[CrossAttention] | Exception]:
-        """Yield the cross-attention of each call. If a pass over several calls fails, run a pass per remaining call."""
+        """Yield the cross-attention of each call, or the exception that its pass raised.
+
+        All calls share one pass. If this pass fails, each remaining call gets a pass of its own. If the device has
+        failed, the exception is raised instead.
+        """
         answered = 0
         try:
             attentions = iter(self._attention([pair for pairs in calls for pair in pairs]))
@@ -177,7 +195,7 @@ class ResultDispatcher:
 
 
 def _chunk(tasks: Iterator[TextTask], ahead: int) -> list[TextTask]:
-    """Return the next `ahead` tasks, or fewer if their sources reach TOKENS_PER_TEXT * `ahead` tokens."""
+    """Return the next `ahead` tasks, or fewer if their sources together reach TOKENS_PER_TEXT * `ahead` tokens."""
     chunk, tokens = [], 0
     for task in tasks:
         chunk.append(task)

@@ -13,7 +13,10 @@ from mt.text.terms import Terms
 
 @dataclass(frozen=True)
 class TranslatedDocument:
-    """A translated document: its content, the number of its segments, and the problems of those left unchanged."""
+    """A translated document: its content, and the number of its segments.
+
+    `problems` contains the reason for each segment that could not be translated and is unchanged.
+    """
 
     content: bytes
     segments: int
@@ -22,7 +25,7 @@ class TranslatedDocument:
 
 @dataclass(frozen=True)
 class FileTranslator:
-    """Translates documents of any supported format in one direction."""
+    """Translator of documents of all supported formats, in one direction."""
 
     translator: Translator
     source: str | None = None
@@ -32,7 +35,7 @@ class FileTranslator:
     limits: DocumentOptions = field(default_factory=DocumentOptions)
 
     def translate(self, name: str, content: bytes) -> TranslatedDocument:
-        """Translate a document; its format is that of `name`, as in `open_document`.
+        """Translate the content of a file. The suffix of `name` selects the format, as in `open_document`.
 
         A segment that cannot be translated stays unchanged.
 

@@ -1,7 +1,7 @@
 """Coroutines that await decoding and attention, without an event loop.
 
-A coroutine suspends itself at an `EngineCall`. The caller of the `Routine` that contains the coroutine resumes the
-routine with the answer.
+A coroutine suspends itself when it awaits an `EngineCall`. A `Routine` contains the coroutine and shows the call. The
+user of the routine obtains the answer to the call, and resumes the coroutine with it.
 """
 
 from collections.abc import Coroutine, Generator, Sequence
@@ -22,7 +22,7 @@ A single call should not have many more tokens. Longer passes are not faster, an
 
 @dataclass(frozen=True)
 class DecodeCall:
-    """Awaitable that returns the results of requests, in the order of the requests."""
+    """Awaitable for the results of requests. The results have the order of the requests."""
 
     requests: Sequence[Request]
 
@@ -32,7 +32,7 @@ class DecodeCall:
 
 @dataclass(frozen=True)
 class AttentionCall:
-    """Awaitable that returns the cross-attention of pairs, in the order of the pairs."""
+    """Awaitable for the cross-attention of pairs. The results have the order of the pairs."""
 
     pairs: Sequence[Pair]
 
@@ -44,17 +44,17 @@ EngineCall = DecodeCall | AttentionCall
 
 
 def decode(requests: Sequence[Request]) -> DecodeCall:
-    """Return an awaitable that returns the results of requests."""
+    """Return an awaitable for the results of requests, in order."""
     return DecodeCall(requests)
 
 
 def attend(pairs: Sequence[Pair]) -> AttentionCall:
-    """Return an awaitable that returns the cross-attention of pairs."""
+    """Return an awaitable for the cross-attention of pairs, in order."""
     return AttentionCall(pairs)
 
 
 class Routine(Generic[T]):
-    """A running coroutine. `call` is the engine call at which it is suspended, or None if it has returned."""
+    """A coroutine that was started. `call` is the engine call that the coroutine awaits, or None if it has returned."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
         """Start the coroutine. An exception that the coroutine raises before its first call is raised here."""
@@ -76,7 +76,7 @@ class Routine(Generic[T]):
         return self._value
 
     def add_result(self, result: Result) -> list[Result] | None:
-        """Store a result of the current call. When all results of the call are stored, return them in order."""
+        """Store a result of the current call. Return all results in order if the call has all of them, else None."""
         assert isinstance(self.call, DecodeCall)
         self._results[result.id] = result
         if len(self._results) < len(self.call.requests):

@@ -30,7 +30,7 @@ class Explanation:
 class ReducedText:
     """A text from which ranges were removed.
 
-    places[i] is the offset of character i in the full text. places[-1] is the length of the full text.
+    `places[i]` is the offset in the full text of character i of `text`. `places[-1]` is the length of the full text.
     """
 
     text: str
@@ -38,7 +38,7 @@ class ReducedText:
 
     @classmethod
     def of(cls, text: str, removed: Sequence[Range]) -> "ReducedText":
-        """Remove ranges from a text. White space that is then at the beginning or doubled is removed, too."""
+        """Remove ranges from a text. White space that is then at the beginning, or doubled, is removed, too."""
         gone = {place for begin, end in removed for place in range(begin, end)}
         places: list[int] = []
         for place, character in enumerate(text):
@@ -50,7 +50,7 @@ class ReducedText:
 
 @dataclass(frozen=True)
 class ReducedPair:
-    """A sentence and its translation, with the reduced texts and ids that the model reads."""
+    """A sentence and its translation. `reduced` are the shortened texts that the model reads, and `ids` their ids."""
 
     source: str
     target: str
@@ -61,9 +61,10 @@ class ReducedPair:
 
 @dataclass(frozen=True)
 class Explainer:
-    """Explainer of translations by the cross-attention in a teacher-forced pass over a sentence and its translation.
+    """Explainer of translations by the cross-attention of the model.
 
-    The model reads both without copied spans, and a sentence in ALL CAPS in lower case.
+    The attention comes from a teacher-forced pass over a sentence and its translation. The model reads both without
+    copied spans. If the sentence is in ALL CAPS, the model reads both in sentence case.
     """
 
     tokenizer: Tokenizer
@@ -75,10 +76,11 @@ class Explainer:
     options: ExplainOptions
 
     async def explain(self, sentences: Sequence[tuple[str, Alternative]]) -> list[Explanation]:
-        """Return the explanation of each sentence of a text. `sentences` has each source and its best alternative.
+        """Return the explanation of each sentence of a text. `sentences` contains pairs (source, best alternative).
 
-        A sentence that is too long for the model, or has more than MAX_SENTENCE_WEIGHTS weights, has no explanation. A
-        sentence has no attention map if the maps of the text would then exceed `options.attention` weights in total.
+        The explanation is empty if a sentence is too long for the model, or has more than MAX_SENTENCE_WEIGHTS weights.
+        The attention map of a sentence is left out if, with it, the maps of the text would have more than
+        `options.attention` weights in total.
         """
         explanations = [Explanation()] * len(sentences)
         weights_left = self.options.attention
@@ -132,9 +134,9 @@ class Explainer:
 
 
 def _lower_pair(source: str, alternative: Alternative, language: str) -> tuple[str, str]:
-    """Return a sentence in ALL CAPS and its translation in sentence case. Return other sentences unchanged.
+    """Return a sentence and its translation. If the sentence is in ALL CAPS, change both to sentence case.
 
-    A pair whose lengths would change is returned unchanged, too.
+    If the length of either would change, both are returned unchanged.
     """
     lowered = casing.lower_capitals(source, language)
     written = "".join(alternative.pieces).replace(SPACE_MARK, " ").strip()
@@ -145,7 +147,10 @@ def _lower_pair(source: str, alternative: Alternative, language: str) -> tuple[s
 
 
 def _find_copies(source: str, target: str) -> Iterator[tuple[SpanKind, Link]]:
-    """Yield (kind, link) for protected spans: occurrence n in the source is linked to occurrence n in the target."""
+    """Yield (kind, link) for each protected span that occurs in both texts.
+
+    Occurrence n of a span in the source is linked to occurrence n in the target.
+    """
     copies: defaultdict[str, deque[Range]] = defaultdict(deque)
     for copy in protect.find_spans(target):
         copies[copy.text].append((copy.begin, copy.end))

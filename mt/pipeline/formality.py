@@ -8,10 +8,10 @@ from mt.pipeline.variants import SentenceContext
 from mt.text.formality import Formality, banned_words, formality_of, supports_formality
 
 BEAMS = 8
-"""Beam size of the second search. 16 beams give the wanted formality to hardly more sentences."""
+"""Minimum beam size of the second search. With 16 beams, hardly more sentences get the requested formality."""
 
 TranslateSentence = Callable[[SentenceContext], Awaitable[tuple[Alternative, ...]]]
-"""Function that returns the n-best list of a sentence."""
+"""Function that translates a sentence in the given context, and returns the n-best list."""
 
 
 async def translate_with_formality(
@@ -19,8 +19,9 @@ async def translate_with_formality(
 ) -> tuple[Alternative, ...]:
     """Return the n-best list of a sentence, with the formality of `context` if the model can produce it.
 
-    If the best translation has the opposite formality, a second search bans the words of that formality. The first
-    translation of this search with the wanted formality becomes the best, or else the first without any formality.
+    If the best translation has the opposite formality, a second search bans the words of that formality. Translations
+    with the requested formality come first in its n-best list, followed by those without any formality. If there are
+    none of either, the n-best list of the first search is returned.
     """
     alternatives = await translate(context)
     wanted, options = context.formality, context.options

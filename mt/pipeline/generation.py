@@ -25,10 +25,11 @@ INCOMPLETE = "\ufffd"  # decoded text of an incomplete sequence of bytes of a ch
 
 @dataclass(frozen=True)
 class GenerationOptions:
-    """A prompt, and the number and length of the texts that continue it.
+    """A prompt, and options for the texts that continue the prompt.
 
-    A text ends after `lines` lines or `max_length` new tokens. The last line of the prompt is continued and counts as
-    the first line. `search` selects sampling, greedy search or beam search; its length options are not used.
+    `count` is the number of texts. A text ends after `lines` lines or `max_length` new tokens. The last line of the
+    prompt is continued and counts as the first line. `search` selects sampling, greedy search or beam search; the
+    length options in `search` are not used.
     """
 
     prompt: str = ""
@@ -67,7 +68,7 @@ class Draft:
         return not (self.lines_left and self.tokens_left)
 
     def extend(self, tokens: Sequence[int], ended: bool) -> None:
-        """Append tokens to the current line. If `ended` is true, they end this line."""
+        """Append tokens to the current line. If `ended` is true, the line ends after these tokens."""
         self.line = [*self.line, *tokens]
         self.tokens_left -= len(tokens)
         self.lines_left -= ended
@@ -78,7 +79,10 @@ class Draft:
 
 @dataclass(frozen=True)
 class ObservedScorer:
-    """Scorer that calls `observe` at each step with the tokens [R] that the search chose in the step before."""
+    """Scorer that also calls `observe` at each step, with the tokens [R] that the search chose in the previous step.
+
+    There is one token for each of the R hypotheses of the batch.
+    """
 
     scorer: Scorer[Any]
     observe: Callable[[Tensor], None]
@@ -109,7 +113,7 @@ class TextGenerator:
 
     @classmethod
     def load(cls, path: str | Path, device: str = "auto") -> "TextGenerator":
-        """Load a model directory. Raises ModelError or TokenizerError if one of its files cannot be used."""
+        """Load a model directory. Raises ModelError or TokenizerError if a file of the model cannot be used."""
         place = select_device(device)
         return cls(load_language_model(Path(path), place), torch.device(place))
 
@@ -161,7 +165,10 @@ class TextGenerator:
         return Engine(SearchDecoder(scorer), Limits.of(scorer.device.type))
 
     def _draft(self, options: GenerationOptions, number: int) -> Draft:
-        """Return a draft that consists of the prompt. Raises: RequestError if the prompt cannot be encoded."""
+        """Return a draft that consists of the prompt.
+
+        Raises: RequestError if the prompt has several lines, and the model was trained on single lines.
+        """
         *before, last = self.tokenizer.encode_many(options.prompt.split("\n"))
         if before and not self.description.block_tokens:
             raise RequestError(
@@ -171,7 +178,7 @@ class TextGenerator:
         return Draft(number, before, last, options.lines, options.max_length)
 
     def _submit(self, engine: Engine, draft: Draft, options: GenerationOptions) -> Request:
-        """Submit a request that continues a draft, and return it.
+        """Submit a request that continues a draft, and return the request.
 
         The model reads the current line, and as many earlier lines as fit into the maximum length. At least half of the
         length is for the current line. A current line that is too long is continued from its last tokens.
@@ -199,7 +206,7 @@ class TextGenerator:
         return request
 
     def _text(self, draft: Draft, latest: Sequence[int] = ()) -> str:
-        """Return the text of a draft, continued by the tokens `latest` up to EOS."""
+        """Return the text of a draft, followed by the text of the tokens `latest` up to EOS."""
         new = latest[: latest.index(EOS)] if EOS in latest else latest
         return "\n".join(map(self.tokenizer.decode, [*draft.lines, [*draft.line, *new]]))
 
@@ -216,6 +223,9 @@ def _new_tokens(request: Request, hypothesis: Hypothesis) -> tuple[int, ...]:
 
 
 def _extend(draft: Draft, request: Request, result: Result) -> None:
-    """Append the best hypothesis to a draft. A line ends with EOS, unless EOS was forced by the maximum length."""
+    """Append the best hypothesis of `result` to a draft.
+
+    The hypothesis ends the line, unless it has the maximum length. At the maximum length, EOS is forced.
+    """
     best = _hypotheses(result)[0]
     draft.extend(_new_tokens(request, best), ended=len(best.tokens) + 1 < request.options.max_length)

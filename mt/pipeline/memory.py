@@ -1,4 +1,4 @@
-"""Translation of a sentence from the matches of a translation memory."""
+"""Use of translation memory matches for the translation of sentences."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,10 @@ from mt.tokenizer import SPACE_MARK
 
 
 def exact_translation(match: MemoryMatch | None, kept: Sequence[Range]) -> Alternative | None:
-    """Return the translation of an exact match as an alternative, or None if it lacks a text in a range of `kept`."""
+    """Return the translation of an exact match as an alternative.
+
+    Return None if there is no exact match, or if its translation lacks the text of a range in `kept`.
+    """
     if match is None or not match.exact or any(match.sentence[begin:end] not in match.target for begin, end in kept):
         return None
     return Alternative(match.target, 0.0, 0.0, pieces=(match.target,), piece_log_probabilities=(0.0,), match=1.0)
@@ -28,9 +31,10 @@ async def repair_match(
     context: SentenceContext,
     max_length: int,
 ) -> tuple[Alternative, ...]:
-    """Return the alternatives of a sentence, the first of them replaced by the repaired translation of a match.
+    """Replace the text of the best alternative by the repaired translation of a memory match. Return all alternatives.
 
-    The alternatives are unchanged if the repair is not possible, or would lose a protected span or a glossary term.
+    The alternatives are unchanged if the repair is not possible, if it would lose a protected span or a glossary term,
+    or if a text has more than `max_length` tokens.
     """
     texts = [(match.source, match.target), (sentence, alternatives[0].text)]
     pairs = [

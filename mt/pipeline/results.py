@@ -8,7 +8,7 @@ from mt.text.alignment import Link, Range
 
 @dataclass(frozen=True)
 class ExplainOptions:
-    """Explanations to compute for each sentence. One or both cost a teacher-forced pass of the model per sentence."""
+    """Explanations to compute for each sentence. They cost one teacher-forced pass of the model per sentence."""
 
     alignment: bool = False
     attention: int = 0  # maximum number of weights in the attention maps of one text
@@ -24,7 +24,7 @@ class Alternative:
     `score` is the log-probability divided by the length penalty. For a text of several sentences, `log_probability` is
     the sum over the sentences, `score` is the mean score weighted by tokens, and `pieces` are the pieces of all
     sentences in order. `pieces` are the model's output. `text` may differ from `pieces`: it can contain restored spans
-    or be in capitals. `match` is the score of the translation memory's match from which `text` comes, or None.
+    or be in capitals. If `text` comes from a translation memory, `match` is the score of the match.
     """
 
     text: str
@@ -37,10 +37,11 @@ class Alternative:
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """Cross-attention of one sentence: `weights` [L][H][T][S] from target pieces to source pieces.
+    """Cross-attention of one sentence, from its T target pieces to its S source pieces.
 
-    Both piece lists are SentencePiece pieces that end with `</s>`. If the model has tags, the source begins with the
-    tag of the target language. Each row of `weights` sums to 1, except for rounding.
+    `weights` has the shape [L][H][T][S], with L layers and H heads. Both piece lists are SentencePiece pieces that end
+    with `</s>`. If the model has tags, the source begins with the tag of the target language. Each row of `weights`
+    sums to 1, except for rounding.
     """
 
     source: tuple[str, ...]
@@ -56,7 +57,7 @@ class SentenceTranslation:
     are in target order. `confidence` is the expected sentence chrF from 0 to 1, or None if the model has no confidence
     data. It is also None if the source is unlike the training text of the model; `unfamiliar` is true then. `links` and
     `attention` are set only if ExplainOptions request them. If the model wrote nothing, or knows no letter of the
-    sentence, `untranslated` is true and `text` is the source. `match` is that of the best alternative.
+    sentence, `untranslated` is true and `text` is the source. `match` is the `match` of the best alternative.
     """
 
     source: str
@@ -80,7 +81,7 @@ def mean_confidence(sentences: Iterable[SentenceTranslation]) -> float | None:
 
 
 def mean_match(sentences: Iterable[SentenceTranslation]) -> float | None:
-    """Return the mean score of the memory's matches in sentences, weighted by source characters.
+    """Return the mean translation memory score (`match`) of sentences, weighted by source characters.
 
     The score of a sentence without a match is 0. Return None if no sentence has a match.
     """
@@ -94,8 +95,8 @@ def mean_match(sentences: Iterable[SentenceTranslation]) -> float | None:
 class SentenceReport:
     """A finished sentence of a text. Other sentences of the text may be unfinished.
 
-    `text` is the translation of the sentence. `before` is the text between the previous sentence and this sentence.
-    `after` is the text after the last sentence, and empty for other sentences. The concatenation of
+    `text` is the translation of the sentence. `before` is the text of the translation between the previous sentence and
+    this sentence. `after` is the text after the last sentence, and empty for other sentences. The concatenation of
     `before + text + after` of all reports is the translation of the text.
     """
 
@@ -128,7 +129,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class Failure:
-    """Result, in a stream, of a text that could not be translated. `problem` is the reason."""
+    """Result of a stream for a text that could not be translated. `problem` is the reason."""
 
     source: str
     problem: str

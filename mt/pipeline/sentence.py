@@ -1,4 +1,4 @@
-"""Translation of one sentence by a coroutine, which awaits searches and repairs their results."""
+"""Translation of one sentence by a coroutine that awaits searches and repairs their results."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ from mt.text.restoration import add_missing_spans
 from mt.text.terms import TermMatch
 
 NO_REPEAT_NGRAM = 3
-"""Value of `no_repeat_ngram` for decoding again after a repetitive translation."""
+"""Value of `no_repeat_ngram` in the second search, which follows a repetitive translation."""
 
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
 
@@ -78,10 +78,12 @@ async def translate_sentence(
 async def _translate_terms(
     variants: Sequence[SourceVariant], any_case: bool, context: SentenceContext
 ) -> tuple[Alternative, ...] | None:
-    """Return alternatives with all glossary terms from a constrained search, without a beam search before it.
+    """Translate a sentence with glossary terms by a constrained search. No other beam search precedes it.
 
-    The words that the terms displace are those that the model writes for the terms alone, or those of a greedy search.
-    Returns None if the greedy translation lacks no term, if a translation needs a repair, or if no search succeeds.
+    The constrained search bans the words that the model would write in place of the terms. These are the words that the
+    model writes for each term alone, or else the words in a greedy translation of the sentence. Return alternatives
+    with all terms. Return None if the greedy translation contains all terms, if a translation needs a repair, or if no
+    search succeeds.
     """
     if len(variants) == 1 and (direct := await translate_directly(variants[0], any_case, context)):
         decoded, alternatives = direct
@@ -97,9 +99,9 @@ async def _translate_terms(
 
 
 def _needs_repair(decoded: DecodedVariant, text: str, context: SentenceContext) -> bool:
-    """Return whether a translation lacks spans, is endless, has no letter or is too short.
+    """Return whether a translation lacks protected spans, is endless (`is_endless`), has no letter or is too short.
 
-    `text` is the best alternative with protected spans.
+    `text` is the best alternative of `decoded` after its protected spans were restored.
     """
     return (
         _loses_copies(decoded)
@@ -112,7 +114,9 @@ def _needs_repair(decoded: DecodedVariant, text: str, context: SentenceContext) 
 async def _translate_variants(
     variants: Sequence[SourceVariant], any_case: bool, context: SentenceContext
 ) -> tuple[Alternative, ...] | None:
-    """Return the n-best list of the variant with the best score, after repairs; None if no alternative has letters.
+    """Decode variants, choose the one with the best score, and repair its translations. Return its n-best list.
+
+    Return None if no alternative has letters.
 
     Raises:
         RequestError: The model fails on a variant.
@@ -141,7 +145,7 @@ async def _translate_variants(
 
 
 async def translate_raw(sentence: str, context: SentenceContext) -> tuple[Alternative, ...]:
-    """Return the n-best list of a single search for the translation of a sentence, without repairs.
+    """Translate a sentence by a single search without repairs. Return the n-best list.
 
     Raises:
         RequestError: The model fails on the sentence.
@@ -161,7 +165,8 @@ def is_untranslatable(sentence: str, kept: Sequence[Range] = ()) -> bool:
 def split_ranges(ranges: Iterable[Range], parts: Sequence[str]) -> list[tuple[Range, ...]]:
     """Divide ranges of a text among the consecutive parts of the text.
 
-    Returns, for each part, the ranges in the part, as offsets from the beginning of the part.
+    Return, for each part, the ranges in the part, as offsets from the beginning of the part. A range in several parts
+    is divided.
     """
     ranges_of: list[list[Range]] = [[] for _ in parts]
     ends = list(accumulate(map(len, parts)))
@@ -177,7 +182,10 @@ def split_ranges(ranges: Iterable[Range], parts: Sequence[str]) -> list[tuple[Ra
 
 
 def _ranges_in(text: str, sentence: str, ranges: Sequence[Range]) -> tuple[Range, ...]:
-    """Return ranges of a sentence as ranges of `text`, which is the same sentence in another letter case."""
+    """Convert ranges of a sentence to ranges of `text`, which is the same sentence in another letter case.
+
+    If the lengths of `text` and `sentence` differ, ranges whose characters `text` does not contain are left out.
+    """
     if len(text) == len(sentence):
         return tuple(ranges)
     moved: list[Range] = []
@@ -197,7 +205,7 @@ def _bare_term(sentence: str, matches: Sequence[TermMatch]) -> str | None:
 
 
 def _keep_source(sentence: str, matches: Sequence[TermMatch]) -> Alternative:
-    """Return the sentence with the translations of its glossary terms, as an alternative without pieces."""
+    """Return the untranslated sentence as an alternative without pieces. Only its glossary terms are translated."""
     text, end = "", 0
     for match in matches:
         if match.translation is not None:
@@ -206,16 +214,17 @@ def _keep_source(sentence: str, matches: Sequence[TermMatch]) -> Alternative:
 
 
 def _loses_copies(decoded: DecodedVariant) -> bool:
-    """Return whether the translation lacks or reorders protected spans of the kinds in _REMOVED_IF_LOST."""
+    """Return whether the best translation lacks or reorders protected spans of the kinds in _REMOVED_IF_LOST."""
     spans = [span for span in decoded.variant.copied if span.kind in _REMOVED_IF_LOST]
     translation = decoded.best.text
     return bool(protect.lost_spans(spans, translation)) or not protect.are_in_order(spans, translation)
 
 
 async def _decode_without_blanks(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant | None:
-    """Drop alternatives without letters and digits, unless the source has none, and decode again if there are any.
+    """Decode again if an alternative has no letter and no digit, and drop all such alternatives.
 
-    Returns None if no alternative of either search has a letter or digit.
+    Return the result of the second search, or `decoded` if nothing remains of the second search. Return None if nothing
+    remains of either. If the source itself has no letter and no digit, return `decoded` unchanged.
     """
     if not _has_text(decoded.variant.stripped.text) or all(_has_text(one.text) for one in decoded.alternatives):
         return decoded
@@ -239,7 +248,7 @@ def _has_text(text: str) -> bool:
 async def _decode_without_repetition(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
     """Decode again, with repeated n-grams forbidden, if a translation is repetitive or has the maximum length.
 
-    Returns the better of the two results.
+    Return the result that is not repetitive. If both are or both are not, return the shorter result.
     """
     options = decoded.request.options
     if options.no_repeat_ngram or not is_endless(decoded, context):
@@ -252,7 +261,10 @@ async def _decode_without_repetition(decoded: DecodedVariant, context: SentenceC
 async def _translate_in_halves(
     variant: SourceVariant, alternatives: tuple[Alternative, ...], context: SentenceContext
 ) -> tuple[Alternative, ...]:
-    """Translate a sentence in parts. Return the joined translations if they are longer, else `alternatives`."""
+    """Translate a sentence in parts, and join the translations. Return them if they are longer than `alternatives`.
+
+    Otherwise, or if the sentence cannot be split, return `alternatives`.
+    """
     text = variant.text
     pieces = list(segment.split_long_sentence(text, lambda part: len(part) <= max(1, len(text) * 2 // 3)))
     texts = [piece.text for piece in pieces]

@@ -21,24 +21,28 @@ MAX_SEARCHES = 2
 """Maximum number of constrained searches of one sentence."""
 
 MIN_BEAMS = 8
-"""Minimum number of beams of a constrained search, which are divided among hypotheses with 0, 1, 2, ... terms. Only
-searches with equal beam sizes share a batch, so that the number of beams takes only two values."""
+"""Minimum number of beams of a constrained search. They are divided among hypotheses with 0, 1, 2, ... terms.
+
+This and MANY_TERMS_BEAMS are the only two beam sizes, because only searches with equal beam sizes can share a batch.
+"""
 
 MANY_TERMS_BEAMS = 16
-"""Minimum number of beams of a search for more than two terms. With 8 beams, more of these searches fail."""
+"""Minimum number of beams of a constrained search for more than two terms. With 8 beams, more searches fail."""
 
 THRESHOLD = 1.5
-"""Difference of log-probabilities at which a constrained search drops hypotheses. About 3.5 hypotheses stay alive."""
+"""Difference of log-probabilities at which a constrained search drops hypotheses. About 3.5 hypotheses remain."""
 
 MAX_TERMS = 12
 """Maximum number of terms that a search must write. The other terms are substituted afterwards."""
 
 MAX_TERM_CHARACTERS = 300
-"""Maximum number of characters of the terms that a search must write, because the tables of a search grow with the
-square of this number. The other terms are substituted afterwards."""
+"""Maximum number of characters of all terms that a search must write. The other terms are substituted afterwards.
+
+The tables of a search grow with the square of this number.
+"""
 
 MAX_WORDS_ALONE = 4096
-"""Maximum size of the cache `SentenceContext.words_alone`. A full cache is cleared."""
+"""Maximum number of entries of the cache `SentenceContext.words_alone`. A full cache is cleared."""
 
 MIN_WEIGHT = 0.1
 """Minimum attention weight from a target word to a term. Words with less weight do not translate the term."""
@@ -51,7 +55,7 @@ _CAPITALIZED_NOUNS = frozenset({"de", "lb"})
 
 
 def is_endless(decoded: DecodedVariant, context: SentenceContext) -> bool:
-    """Return whether the best alternative repeats itself or has the maximum length of the search."""
+    """Return whether the best alternative repeats itself, or has the maximum length of the search."""
     source = decoded.request.source
     options, pieces = decoded.request.options, decoded.best.pieces
     longest = options.longest(len(source), len(context.prefix))
@@ -64,8 +68,8 @@ async def translate_with_terms(
 ) -> tuple[Alternative, ...]:
     """Return alternatives that contain all glossary terms of the sentence.
 
-    If the best alternative lacks a term, a constrained search requires all terms and bans the words that stand in the
-    place of missing terms. If no search succeeds, the terms are substituted into the best alternative.
+    If the best alternative lacks a term, a constrained search requires all terms and bans the words that the model
+    wrote in place of the missing terms. If no search succeeds, the terms are substituted into the best alternative.
     """
     wanted = _wanted_terms(decoded.variant, any_case, context)
     if not missing_terms(wanted, alternatives[0].text, context.target):
@@ -80,10 +84,10 @@ async def translate_with_terms(
 async def translate_from_draft(
     draft: DecodedVariant, text: str, any_case: bool, context: SentenceContext
 ) -> tuple[Alternative, ...] | None:
-    """Return alternatives of a constrained search that contain all glossary terms of the sentence.
+    """Translate a sentence again by a constrained search if its greedy translation lacks glossary terms.
 
-    `draft` is the result of a greedy search, and `text` its translation with protected spans. Returns None if the draft
-    lacks no term, or if no search succeeds.
+    `draft` is the result of the greedy search, and `text` is its translation after protected spans were restored.
+    Return the alternatives with all terms. Return None if `text` lacks no term, or if no search succeeds.
     """
     wanted = _wanted_terms(draft.variant, any_case, context)
     if not missing_terms(wanted, text, context.target):
@@ -94,10 +98,11 @@ async def translate_from_draft(
 async def translate_directly(
     variant: SourceVariant, any_case: bool, context: SentenceContext
 ) -> tuple[DecodedVariant, tuple[Alternative, ...]] | None:
-    """Return the result of a single constrained search, and its alternatives that contain all glossary terms.
+    """Translate a sentence by a single constrained search, which bans a word for each glossary term.
 
-    The search bans the word that the model writes for each term without context. Returns None if such a word cannot be
-    banned, if the model writes the required translation of a term without a constraint, or if the search fails.
+    The banned word is the one that the model writes for the term without context. Return the result of the search, and
+    its alternatives with all terms. Return None if a word cannot be banned, if the model writes the required
+    translation of a term without a constraint, or if the search fails.
     """
     wanted, text = _wanted_terms(variant, any_case, context), variant.stripped.text
     displaced: dict[str, list[str]] = {}
@@ -121,10 +126,9 @@ async def translate_directly(
 
 
 async def _word_alone(term: str, translation: str, context: SentenceContext) -> str:
-    """Translate a term without context. Return the word with the most attention on the term, or "".
+    """Translate a term without context. Return the target word with the most attention on the term.
 
-    Only words that can be banned are considered. The result is "" if there are none, or if the model writes the
-    required translation.
+    Only words that can be banned are considered. Return "" if there are none, or if the model writes `translation`.
     """
     options = SearchOptions(beam_size=1, max_length=context.options.max_length)
     key = (context.source, context.target, context.tag, context.prefix, context.banned, options.max_length)
@@ -152,18 +156,21 @@ async def _word_alone(term: str, translation: str, context: SentenceContext) -> 
 
 
 def _usual_case(word: str, language: str, context: SentenceContext) -> str:
-    """Return the first word of a sentence as it is written within a sentence, judged by the vocabulary."""
+    """Return the first word of a sentence in the letter case that it would have later in the sentence.
+
+    In a language with capitalized nouns, this is lower case if the vocabulary contains the word in lower case.
+    """
     lowered = word[:1].lower() + word[1:]
     return lowered if language in _CAPITALIZED_NOUNS and context.compiler.is_piece(lowered) else word
 
 
 def greedy(options: SearchOptions) -> SearchOptions:
-    """Return options of a greedy search with the lengths of other options."""
+    """Return `options` changed to a greedy search: one beam, without sampling."""
     return replace(options, beam_size=1, n_best=1, sample=False, temperature=1.0, top_k=0, top_p=1.0)
 
 
 def _wanted_terms(variant: SourceVariant, any_case: bool, context: SentenceContext) -> list[TermMatch]:
-    """Return the glossary terms that the translation of a sentence must contain."""
+    """Return the glossary terms of `variant` that its translation must contain."""
     source, spans = variant.stripped.text, variant.spans
     protected = {span.text for span in spans}
     located = protect.find_translated_spans(source, spans)
@@ -175,9 +182,10 @@ def _wanted_terms(variant: SourceVariant, any_case: bool, context: SentenceConte
 async def _search_with_terms(
     decoded: DecodedVariant, text: str, wanted: Sequence[TermMatch], links: UnitLinks, context: SentenceContext
 ) -> tuple[Alternative, ...]:
-    """Return the alternatives of a constrained search, or nothing if no search succeeds.
+    """Return the alternatives of a constrained search that contain all terms in `wanted`, or () if no search succeeds.
 
-    `text` is the best alternative of `decoded` with its protected spans. `links` are those of this alternative.
+    `text` is the best alternative of `decoded` after its protected spans were restored. `links` are the links between
+    the source and this alternative. If a search translates a term twice, another search bans the duplicate.
     """
     language = context.target
     missing = missing_terms(wanted, text, language)
@@ -206,10 +214,11 @@ async def _search_with_terms(
 def required_terms(
     matches: Sequence[TermMatch], displaced: Mapping[str, Sequence[str]], links: UnitLinks | None, language: str
 ) -> list[RequiredTerm]:
-    """Return the terms that a search must write. Terms that `links.target` lacks must occur exactly `count` times.
+    """Return the terms that a search must write.
 
-    `displaced` maps a required translation to the words that `links.target` has in its place. Without links, all terms
-    must occur exactly `count` times, and no compound counts.
+    `displaced` maps a required translation to the words that `links.target` has in its place. A term may be repeated
+    only if `links.target` contains it. If `links` is None, no term may be repeated, and compounds do not count as
+    occurrences.
     """
     counts = Counter(match.translation or "" for match in matches)
     required = []
@@ -238,7 +247,10 @@ def required_terms(
 
 
 def displaced_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
-    """Return, for each required translation, the words that the model wrote instead and that translate nothing else."""
+    """Return, for each required translation, the words that the model wrote in its place.
+
+    Words that also translate something else are left out.
+    """
     words = [links.target[begin:end] for begin, end in links.right]
     match_of = {unit: match for match in matches for unit in _units_of_term(match, links)}
     displaced: dict[str, list[str]] = {}
@@ -250,7 +262,7 @@ def displaced_words(matches: Iterable[TermMatch], links: UnitLinks, language: st
 
 
 def duplicate_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
-    """Return, for each required translation, the other target words that translate the same term again."""
+    """Return, for each required translation, other target words that translate the same term a second time."""
     matches = list(matches)
     occurrences = [
         span for match in matches for span in find_translation(match.translation or "", links.target, language)
@@ -265,10 +277,11 @@ def duplicate_words(matches: Iterable[TermMatch], links: UnitLinks, language: st
 
 
 def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, language: str) -> str:
-    """Put each missing term in the place of the target word with the most attention on it. Return the new text.
+    """Replace target words by the missing terms. Return the new text.
 
-    If no target word translates a term, the term is inserted before the final punctuation mark. `text` is
-    `links.target` with restored protected spans.
+    Each missing term replaces the target word with the most attention on the term. If no target word translates the
+    term, the term is inserted before the final punctuation mark. `text` is `links.target` after its protected spans
+    were restored.
     """
     translations = dict.fromkeys(match.translation or "" for match in matches)
     taken = [span for translation in translations for span in find_translation(translation, text, language)]
@@ -329,17 +342,18 @@ def _constrained_request(
 def _with_all_terms(
     wanted: Sequence[TermMatch], alternatives: Iterable[Alternative], language: str
 ) -> tuple[Alternative, ...]:
+    """Return the alternatives that contain all terms in `wanted`."""
     return tuple(alternative for alternative in alternatives if not missing_terms(wanted, alternative.text, language))
 
 
 async def _unit_links(decoded: DecodedVariant, context: SentenceContext) -> UnitLinks:
-    """Return the links between the words of the source and of the best alternative."""
+    """Return the links between the words of the source and the words of the best alternative."""
     (attention,) = await piece_attention(decoded, [0], context)
     return UnitLinks(decoded.variant.stripped.text, decoded.best.text, attention)
 
 
 def _units_of_term(term: TermMatch, links: UnitLinks) -> list[int]:
-    """Return the target words that translate a term."""
+    """Return the indices in `links.right` of the target words that translate a term."""
     weights = links.weights_from((term.begin, term.end))
     threshold = min(SURE_WEIGHT, max(MIN_WEIGHT, max(weights, default=0.0)))
     return [
@@ -358,9 +372,10 @@ def _is_part_of_word(term: TermMatch, links: UnitLinks) -> bool:
 
 
 def _can_ban(word: str, translation: str, first: bool, language: str) -> bool:
-    """Return whether a target word may be banned: it is long, is not in the translation, and may be of the same kind.
+    """Return whether a search may ban a target word so that it writes `translation` in its place.
 
-    In languages with capitalized nouns, word and translation must agree in capitalization, except in the first word.
+    The word must have at least _MIN_BANNED_LETTERS letters and not be in the translation. In languages with capitalized
+    nouns, word and translation must agree in capitalization, unless the word is the `first` word of the sentence.
     """
     if len(word) < _MIN_BANNED_LETTERS or word.casefold() in translation.casefold().split():
         return False
@@ -372,7 +387,7 @@ def _contains(longer: str, shorter: str) -> bool:
 
 
 def _find_unit(text: str, links: UnitLinks, unit: int, taken: Sequence[Range]) -> Iterator[Range]:
-    """Yield the range in `text` of target unit `unit`, or nothing if it is absent or overlaps a range of `taken`."""
+    """Yield the range of target unit `unit` in `text`. Yield nothing if it is absent or overlaps a range in `taken`."""
     word = links.target[slice(*links.right[unit])]
     pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
     before = len(pattern.findall(links.target[: links.right[unit][0]]))

@@ -34,10 +34,10 @@ AnyRoutine = Routine[tuple[Alternative, ...]] | Routine[list[Explanation]]
 
 @dataclass(eq=False)
 class TextTask:
-    """Translation of a text: one routine for each sentence, then one routine for the explanations.
+    """Translation of a text. There is one routine for each sentence, and then one routine for the explanations.
 
-    The caller must call `plan` until `planned` is true, and answer the calls of the routines (`take_calls`) with
-    `resume` until `done` is true.
+    The caller must call `plan` until `planned` is true. Then it must take the calls of the routines (`take_calls`), and
+    answer them (`resume`), until `done` is true.
     """
 
     text: str
@@ -57,11 +57,14 @@ class TextTask:
 
     @property
     def done(self) -> bool:
-        """True if the translation is complete or has a problem."""
+        """True if the translation is complete, or if it has failed with a problem."""
         return bool(self.problem) or (self.planned and not self._unfinished)
 
     def plan(self, seconds: float = inf) -> None:
-        """Split sentences from the text and start their translation, for at most about `seconds` seconds."""
+        """Split the text into sentences and start their translation, for at most about `seconds` seconds.
+
+        If sentences remain, `planned` is still false, and `plan` must be called again.
+        """
         stop = monotonic() + seconds
         for part in self.steps:
             if part is not None:
@@ -81,7 +84,7 @@ class TextTask:
             self._track(self._sentences[-1])
 
     def take_calls(self) -> list[AnyRoutine]:
-        """Return the routines that have made an engine call since the last `take_calls`."""
+        """Return the routines that have made an engine call since the last call of `take_calls`."""
         routines = list(self._calling)
         self._calling.clear()
         return routines
@@ -171,7 +174,7 @@ class TextTask:
         return Failure(self.text, self.problem) if self.problem else self.translation()
 
     def _explain(self) -> None:
-        """Start the routine of the explanations once all sentences are translated."""
+        """Start the routine that computes the explanations, if all sentences are translated."""
         explainer = self.planner.explainer
         if explainer is None or self._explanations or self._unfinished or not self.planned or not self._sentences:
             return
@@ -190,7 +193,7 @@ class TextTask:
             self.requests += routine.call.requests
 
     def _translated(self) -> list[tuple[str, tuple[Alternative, ...]]]:
-        """Return the sentences and their alternatives."""
+        """Return (source, alternatives) of each sentence."""
         return [(source, routine.value) for source, routine in zip(self._sources, self._sentences, strict=True)]
 
     def _join(self, sentences: Sequence[SentenceTranslation], rank: int) -> Alternative:
@@ -209,7 +212,7 @@ class TextTask:
 
     @cached_property
     def _gaps(self) -> list[str]:
-        """Texts of the translation before each sentence and after the last sentence."""
+        """The texts of the translation before each sentence, and the text after the last sentence."""
         context, gaps = self.planner.context, [""]
         for part in segment.lay_out(self.parts, [""] * len(self._sources), context.source, context.target):
             if part.kept:
@@ -221,7 +224,7 @@ class TextTask:
 
 @dataclass(frozen=True)
 class TextPlanner:
-    """Planner that splits texts of one direction into sentences and starts the translation of the sentences."""
+    """Planner that splits texts into sentences and starts their translation, in one direction."""
 
     context: SentenceContext
     max_length: int  # maximum number of tokens of a source, tag and EOS included
@@ -242,7 +245,7 @@ class TextPlanner:
         return task
 
     def begin(self, text: str, kept: Sequence[Range] = (), matches: Iterable[MemoryMatch] = ()) -> TextTask:
-        """Return the task of a text. The caller must call `plan`. The ranges `kept` are not translated.
+        """Return the task of a text, for which the caller must call `plan`. The ranges `kept` are not translated.
 
         `matches` are matches of a translation memory for sentences of the text, or for the whole text.
         """
@@ -260,7 +263,10 @@ class TextPlanner:
     async def translate(
         self, sentence: str, kept: Sequence[Range] = (), match: MemoryMatch | None = None
     ) -> tuple[Alternative, ...]:
-        """Return the chosen alternatives of a sentence, which must not be too long for the model without a `match`."""
+        """Translate a sentence. Return the alternatives that `choose` selects.
+
+        The sentence must not be too long for the model, unless `match` is exact.
+        """
         if exact := exact_translation(match, kept):
             return (exact,)
         repairs = self.protect or self.context.terms or kept
@@ -272,7 +278,7 @@ class TextPlanner:
         return await repair_match(sentence, alternatives, match, kept, self.context, self.max_length)
 
     def expectation(self, source: str, alternative: Alternative) -> Expectation:
-        """Return the expected quality of an alternative of a source, if the model has an estimator."""
+        """Return the expected quality of a translation of `source`. It is unknown if the model has no estimator."""
         log_probabilities, context = alternative.piece_log_probabilities, self.context
         if self.estimator is None or not log_probabilities:
             return Expectation(None)
@@ -281,7 +287,10 @@ class TextPlanner:
         return self.estimator.expectation(context.source, tokens, observation)
 
     def _steps(self, text: str, kept: Sequence[Range], matches: Mapping[str, MemoryMatch]) -> Iterator[TextPart | None]:
-        """Yield the parts of a text, and None after each step of bounded time that yields no part."""
+        """Yield the parts of a text. Before them, yield None after each step that prepares the glossary.
+
+        Each step takes a bounded time.
+        """
         for _ in self.context.terms.prepare():
             yield None
         kept = sorted((begin, min(end, len(text))) for begin, end in kept)
@@ -300,7 +309,7 @@ class TextPlanner:
                 yield from self._split(part, moved)
 
     def _split(self, part: TextPart, kept: Sequence[Range]) -> Iterator[TextPart]:
-        """Yield the list marker of a part and its text. A text that is too long for the model is split."""
+        """Yield the list marker of a part, and then the rest. The rest is split if it is too long for the model."""
         if part.kept:
             yield part
             return
@@ -333,7 +342,7 @@ class TextPlanner:
 
 
 def _merge_divided(parts: Iterable[TextPart], kept: Sequence[Range]) -> Iterator[TextPart]:
-    """Yield the parts of a text. Parts that overlap the same range of `kept`, which is sorted, are merged."""
+    """Yield the parts of a text, and merge those that overlap the same range of `kept`. `kept` must be sorted."""
     begins = [begin for begin, _ in kept]
     last_ends = [0, *accumulate((end for _, end in kept), max)]  # last_ends[n] is the maximum end of the first n ranges
     group: list[TextPart] = []

@@ -1,4 +1,4 @@
-"""Translator of texts: a trained model with an engine."""
+"""Translator of texts: a trained model and an engine that runs it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,11 @@ CHUNK_TEXTS = 2048
 
 
 def start_engine(backend: Backend, threads: int | None) -> AnyEngine:
-    """Start one engine per thread if the backend supports it. Otherwise, start one engine; torch uses the threads."""
+    """Start an engine with `threads` threads, or with the default number of threads.
+
+    If the backend is multithreaded, each thread decodes by itself. Otherwise, one engine decodes, and torch uses the
+    threads.
+    """
     if not backend.multithreaded:
         if threads := threads or backend.threads:
             import_module("torch").set_num_threads(threads)
@@ -140,7 +144,7 @@ class Translator:
 
     @classmethod
     def from_loaded(cls, loaded: LoadedModel) -> "Translator":
-        """Create a translator of a model in memory, with its current weights.
+        """Create a translator that uses the current weights of a model in memory.
 
         On a CPU, the compiled kernels decode if they are available.
         """
@@ -321,11 +325,13 @@ class Translator:
     ) -> TextPlanner:
         """Return a planner of texts for `run`, `run_stream` or the `dispatcher`.
 
-        Callers take turns in the engine; by default each planner is a caller. The other arguments are those of
-        `translate`. `dataclasses.replace` changes the planner's other fields, such as `choose`.
+        Callers take turns in the engine. `caller` is the number of a caller; by default, each planner is a caller of
+        its own. The other arguments are those of `translate`. `dataclasses.replace` changes the planner's other fields,
+        such as `choose`.
 
         Raises:
-            LanguageError: The model does not translate the direction, or needs the source language, which is unknown.
+            LanguageError: The model does not translate the direction, or `source` is None, but the model has several
+                source languages and must know which one.
         """
         source_language, target_language = self.direction_of(source, target)
         if self.tokenizer.tags_each_side and not source_language:

@@ -1,4 +1,4 @@
-"""Variants of a source sentence, such as the sentence in lower case, and the translations that the model decodes."""
+"""Variants of a source sentence, such as the sentence in lower case, and the decoding of these variants."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,17 +44,17 @@ class SentenceContext:
     """Cache of the words that the model writes for terms without context. All sentences of a translator share it."""
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """Return the ids of a source with tag and EOS."""
+        """Return the ids of a source text: the tag, the ids of the text, and EOS."""
         return self._encode(text)
 
     def request(self, text: str, options: SearchOptions) -> Request:
-        """Return a new request for the translation of a text."""
+        """Return a new request that translates a text."""
         source = self.encode(text)
         constraints = self.compiler.compile([], self.banned, self.target, UNLIMITED) if self.banned else None
         return Request(next(self.request_ids), source, options.of(source), self.prefix, self.caller, constraints)
 
     def alternative(self, hypothesis: Hypothesis) -> Alternative:
-        """Return the alternative of a hypothesis, without the prefix, and with its text on one line."""
+        """Convert a hypothesis to an alternative, without the prefix, and with its text on one line."""
         target, begin = self.tokenizer.target, len(self.prefix)
         tokens = hypothesis.tokens[begin:]
         return Alternative(
@@ -68,10 +68,11 @@ class SentenceContext:
     def variant(
         self, text: str, kept: Sequence[Range], terms: Sequence[Range], removed: frozenset[SpanKind] = frozenset()
     ) -> "SourceVariant":
-        """Return the variant of a text without its spans of the kinds `removed`. Glossary `terms` are not protected.
+        """Return the variant of a text from which some protected spans are removed.
 
-        Emoji and spans with characters outside the vocabulary are removed, too, because the model cannot copy them and
-        translates sentences with them badly.
+        Spans of the kinds `removed`, emoji, and spans with characters outside the vocabulary are removed. The model
+        cannot copy emoji and such characters, and translates sentences with them badly. Spans that overlap a range in
+        `terms` are not protected, except numbers and `kept` ranges.
         """
         spans = tuple(
             span
@@ -96,7 +97,7 @@ class SentenceContext:
 
 @dataclass(frozen=True)
 class SourceVariant:
-    """A sentence, perhaps in changed letter case, with its protected spans and its text without removed spans."""
+    """A source sentence, perhaps in changed letter case. `stripped` is `text` without the removed spans."""
 
     text: str
     kept: tuple[Range, ...]  # ranges that the translation must contain unchanged
@@ -129,7 +130,7 @@ class DecodedVariant:
 async def decode_variants(
     variants: Sequence[SourceVariant], context: SentenceContext, options: SearchOptions
 ) -> tuple[list[DecodedVariant], list[str]]:
-    """Return the decoded variants, and the reasons why the model failed on other variants."""
+    """Decode variants. Return the decoded variants, and the problem of each variant on which the model failed."""
     requests = [context.request(variant.stripped.text, options) for variant in variants]
     results = await decode(requests)
     decoded = [
@@ -141,7 +142,7 @@ async def decode_variants(
 
 
 async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Alternative, ...]:
-    """Insert the protected spans that were removed, or that the model omitted, into the alternatives."""
+    """Insert protected spans that were removed, or that the model omitted. Return all alternatives of `decoded`."""
     stripped, spans = decoded.variant.stripped, decoded.variant.spans
     alternatives = list(decoded.alternatives)
     damaged = [
@@ -157,7 +158,7 @@ async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Al
 
 
 def _groups(ranks: Sequence[int], decoded: DecodedVariant) -> Iterator[list[int]]:
-    """Yield `ranks` in groups of about ATTENTION_TOKENS source and target tokens."""
+    """Yield `ranks` in groups. A group ends when it has ATTENTION_TOKENS source and target tokens."""
     group: list[int] = []
     tokens = 0
     for rank in ranks:
@@ -173,7 +174,7 @@ def _groups(ranks: Sequence[int], decoded: DecodedVariant) -> Iterator[list[int]
 async def piece_attention(
     decoded: DecodedVariant, ranks: Sequence[int], context: SentenceContext
 ) -> list[PieceAttention]:
-    """Return the attention from each alternative of `ranks` (0 is the best) to the stripped source."""
+    """Return the attention between the stripped source and each alternative in `ranks`. Rank 0 is the best."""
     known = decoded.attentions
     if new := [rank for rank in ranks if rank not in known]:
         source, tag_length = decoded.request.source, len(context.tag)
@@ -189,7 +190,7 @@ async def piece_attention(
 
 
 def join_alternatives(text: str, alternatives: Sequence[Alternative]) -> Alternative:
-    """Return the alternative of a text from the alternatives of its sentences. `text` is their joined text."""
+    """Join one alternative of each sentence into an alternative of the text. `text` is the joined text."""
     tokens = [len(alternative.piece_log_probabilities) for alternative in alternatives]
     weighted = sum(alternative.score * count for alternative, count in zip(alternatives, tokens, strict=True))
     return Alternative(

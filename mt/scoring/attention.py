@@ -20,7 +20,7 @@ MAX_WEIGHTS = 2**24
 
 @dataclass(frozen=True)
 class CrossAttention:
-    """Cross-attention of one pair: `weights` [L, H, T + 1, S].
+    """Cross-attention of one pair: `weights` [L, H, T + 1, S], with L layers, H heads, T target and S source tokens.
 
     Row t contains the weights with which the model predicts target token t. The last row is for EOS.
     """
@@ -28,7 +28,7 @@ class CrossAttention:
     weights: NDArray[np.float32]
 
     def alignment(self, tag_length: int = 0, prefix_length: int = 0) -> NDArray[np.float32]:
-        """Return soft alignment weights [T'][S'] from target tokens to source tokens, without tags and EOS.
+        """Return alignment weights [target tokens, source tokens], without tags and EOS.
 
         `tag_length` tokens at the beginning of the source and `prefix_length` tokens of the target are left out.
         The weights are the mean over the heads of the penultimate layer, which aligns best in a model that was not
@@ -41,7 +41,7 @@ class CrossAttention:
 
 @dataclass(frozen=True)
 class AttentionPass:
-    """Computes the cross-attention of pairs, in passes of limited size."""
+    """Computation of the cross-attention of pairs, in passes of limited size."""
 
     attend: Attend
     heads: int  # number of heads of all decoder layers
@@ -56,7 +56,7 @@ class AttentionPass:
         return self.heads * len(pair[0]) * (len(pair[1]) + 1)
 
     def groups(self, pairs: Sequence[Pair]) -> Iterator[range]:
-        """Yield the indices of the pairs of each pass."""
+        """Divide pairs among passes. Yield the range of the indices of the pairs of each pass."""
         begin = source_length = target_length = 0
         for number, (source, target) in enumerate(pairs):
             source_length, target_length = max(source_length, len(source)), max(target_length, len(target) + 1)

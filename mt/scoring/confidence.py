@@ -40,13 +40,13 @@ class Expectation:
 
 @dataclass(frozen=True)
 class QualityEstimator:
-    """Fitted parameters, and the bigrams of the training text if the model has them."""
+    """Estimator of the quality of translations. `bigrams` are those of the training text, or None if unknown."""
 
     confidence: Confidence
     bigrams: SourceBigrams | None = None
 
     def expectation(self, language: str, tokens: Sequence[int], observation: Observation) -> Expectation:
-        """Return the expectation for a source of these tokens, without tags and EOS."""
+        """Return the expected quality of a translation. `tokens` are the ids of its source, without tags and EOS."""
         if self.bigrams is not None and self.bigrams.novelty(language, tokens) > self.confidence.max_novelty:
             return Expectation(None, unfamiliar=True)
         return Expectation(expected_quality(self.confidence, observation))
@@ -65,10 +65,10 @@ def expected_quality(confidence: Confidence, observation: Observation) -> float:
 
 
 def fit(observations: Sequence[Observation], chrf: Sequence[float], novelty: Sequence[float] = ()) -> Confidence:
-    """Fit the estimate by least squares to sentence chrF (0 to 100).
+    """Fit the parameters of `expected_quality` to the sentence chrF (0 to 100) of observations, by least squares.
 
     If the quality would not rise with the probability, all translations get the mean chrF. `novelty` contains
-    the novelty of each source. `max_novelty` of the result is its FAMILIAR_SHARE quantile.
+    the novelty of each source. `max_novelty` of the result is the FAMILIAR_SHARE quantile of these values.
     """
     features = np.array(list(map(_features, observations)))
     quality = np.array(chrf) / 100
@@ -88,6 +88,6 @@ def fit(observations: Sequence[Observation], chrf: Sequence[float], novelty: Seq
 
 
 def _features(observation: Observation) -> tuple[float, float]:
-    """Return the mean token probability, and ln of the number of characters per token; EOS counts as a character."""
+    """Return the mean token probability, and ln of the characters per token. EOS counts as a token and a character."""
     tokens = max(1, len(observation.log_probabilities))
     return mean_probability(observation.log_probabilities), math.log((observation.characters + 1) / tokens)

@@ -39,9 +39,9 @@ def perplexity(scored: Sequence[ScoredText]) -> float:
 
 
 class LanguageModelScorer:
-    """A language model with its tokenizer, which scores texts.
+    """Scorer of texts: a language model with its tokenizer.
 
-    `block_tokens` is the length of the blocks that the model was trained on, 0 for single lines.
+    `block_tokens` is the length of the blocks that the model was trained on, or 0 if it was trained on single lines.
     """
 
     def __init__(self, model: LanguageModel, tokenizer: Tokenizer, language: str, block_tokens: int = 0) -> None:
@@ -52,7 +52,7 @@ class LanguageModelScorer:
 
     @classmethod
     def load(cls, path: str | Path, device: str = "auto") -> "LanguageModelScorer":
-        """Load a model directory. Raises ModelError or TokenizerError if one of its files cannot be used."""
+        """Load a model directory. Raises ModelError or TokenizerError if a file of the model cannot be used."""
         loaded = load_language_model(Path(path), select_device(device))
         return cls(loaded.model, loaded.tokenizer, loaded.description.language, loaded.description.block_tokens)
 
@@ -102,7 +102,7 @@ class LanguageModelScorer:
         return ScoredText(sum(float(self._totals(blocks.batch(part)).sum()) for part in parts), len(blocks))
 
     def _totals(self, batch: TrainingBatch) -> np.ndarray:
-        """Return the log-probabilities [B] of the labels of a batch, summed in float64."""
+        """Return the log-probability of the labels of each of the B rows of a batch: [B], summed in float64."""
         device = next(self.model.parameters()).device
         labels = batch.labels.to(device)
         real = labels != PAD

@@ -1,4 +1,4 @@
-"""Minimum Bayes risk: selection of the sampled translation that is most similar to all others.
+"""Minimum Bayes risk: selection of the sampled translation that is most similar to all other samples.
 
 The most probable translation of a sentence can be an outlier. The translation that is most similar to the other samples
 is rarely an outlier (Eikema and Aziz 2020; Freitag et al. 2022).
@@ -12,7 +12,7 @@ from mt.evaluation import expected_chrf
 
 
 class HasText(Protocol):
-    """A candidate translation."""
+    """An object with a text, such as a candidate translation."""
 
     @property
     def text(self) -> str: ...
@@ -23,7 +23,7 @@ T = TypeVar("T", bound=HasText)
 
 @dataclass(frozen=True)
 class MinimumBayesRisk:
-    """Selects the `keep` different candidates with the highest mean chrF2 against all others, the highest first.
+    """Selection of the `keep` different candidates with the highest mean chrF2 against all others, the highest first.
 
     A candidate that occurs n times counts n times in the means. Of candidates with equal means, the first is preferred.
     """

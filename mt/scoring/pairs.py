@@ -19,7 +19,7 @@ BATCH_PAIRS = 64  # maximum number of pairs in a pass
 
 @dataclass(frozen=True)
 class ScoredPair:
-    """Log-probability of a target given its source. `token_log_probabilities` has one for each token and for EOS."""
+    """Log-probability of a target given its source. `token_log_probabilities` has an entry for each token and EOS."""
 
     log_probability: float
     token_log_probabilities: tuple[float, ...]
@@ -29,7 +29,10 @@ class ScoredPair:
 def score_targets(
     scorer: ModelScorer[Any], sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> list[ScoredPair]:
-    """Score targets, lists of ids without BOS and EOS, in one teacher-forced pass."""
+    """Return the log-probabilities of targets given their sources, from one teacher-forced pass.
+
+    `sources` are ids with tag and EOS, and `targets` are ids without BOS and EOS.
+    """
     if not sources:
         return []
     special, device = scorer.special, scorer.device
@@ -85,7 +88,10 @@ class PairScorer:
     def _encode(
         self, sources: Sequence[str], targets: Sequence[str], direction: Direction
     ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Return the ids of each pair: source with tag and EOS, target with its tag, without BOS and EOS."""
+        """Return (source ids, target ids) of each pair.
+
+        Source ids include the tag and EOS. Target ids include the tag of the target, but neither BOS nor EOS.
+        """
         tokenizer, limit = self.loaded.tokenizer, self.loaded.description.model.max_length
         tag = tokenizer.source_prefix(direction.source, direction.target, self.directions)
         prefix = tokenizer.target_prefix(direction.target)

@@ -1,8 +1,8 @@
 """Reranking of n-best lists with features of other models.
 
-The score of a translation y of x is (score of the search) + sum of (weight * feature value) over all features. With
-log p(x | y) and log p(y) as features, this is noisy channel reranking (Yee et al. 2019, equation 4). A length feature
-compensates the preference of the models for short translations.
+The score of a translation y of a source x is (score of the search) + sum of (weight * feature value) over all features.
+With log p(x | y) and log p(y) as features, this is noisy channel reranking (Yee et al. 2019, equation 4). A length
+feature compensates the preference of the models for short translations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from mt.scoring.pairs import PairScorer
 
 @dataclass(frozen=True)
 class NBest:
-    """A source, its translations, best first, and their scores in the search."""
+    """A source, its translations, best first, and the score of each translation in the search."""
 
     source: str
     translations: tuple[str, ...]
@@ -29,7 +29,7 @@ class NBest:
 class Feature:
     """Feature with one value for each translation of each n-best list. `tune` tries the weights in `grid`.
 
-    Values are per token, as are scores, so that the same weight suits short and long sentences.
+    Values are per token, like the scores of the search, so that the same weight suits short and long sentences.
     """
 
     name: str
@@ -38,9 +38,10 @@ class Feature:
 
 
 def channel_features(backward: PairScorer, lists: Sequence[NBest], direction: Direction) -> list[Feature]:
-    """Return two features: `backward`, log p(x | y) per token of x; and `length`, tokens of y per token of x.
+    """Return the features `backward` and `length` of the translations y of each source x.
 
-    The model `backward` scores pairs in `direction`: from the language of y to the language of x.
+    `backward` is log p(x | y) per token of x, and `length` is the number of tokens of y per token of x. The model
+    `backward` scores pairs in `direction`: from the language of y to the language of x.
 
     Raises:
         RequestError: Texts are too long for the model. The message lists every line with such a text.
@@ -66,7 +67,7 @@ def channel_features(backward: PairScorer, lists: Sequence[NBest], direction: Di
 
 
 def language_feature(scorer: LanguageModelScorer, lists: Sequence[NBest]) -> Feature:
-    """Return the feature `language`: log p(y) per token of y, EOS included.
+    """Return the feature `language`: log p(y) per token of a translation y, EOS included.
 
     Raises:
         RequestError: Texts are too long for the model. The message lists every line with such a text.
@@ -83,7 +84,7 @@ def language_feature(scorer: LanguageModelScorer, lists: Sequence[NBest]) -> Fea
 
 
 def choose(lists: Sequence[NBest], features: Sequence[Feature], weights: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the translation of each list with the highest score, the first of equal ones. Missing weights are 0."""
+    """Return the translation with the highest score of each list, or the first of several. Missing weights are 0."""
     chosen = []
     for number, n_best in enumerate(lists):
         totals = list(n_best.scores)
@@ -97,7 +98,9 @@ def choose(lists: Sequence[NBest], features: Sequence[Feature], weights: Mapping
 def tune(
     lists: Sequence[NBest], features: Sequence[Feature], references: Sequence[str], target_language: str
 ) -> dict[str, float]:
-    """Return the weights of the grid with the highest BLEU; with equal BLEU, the smallest weights.
+    """Return the combination of weights from the grids that gives the highest BLEU.
+
+    If several combinations do, return the one with the smallest weights.
 
     Raises:
         DataError: The BLEU score cannot be computed.

@@ -58,12 +58,13 @@ class UnitLinks:
         np.cumsum(self._weights, 1, out=self._sums[:, 1:])
 
     def gap(self, place: int) -> int:
-        """Return the gap of the target for inserting a text that was removed from the source at offset `place`.
+        """Return the gap of the target for a text that was removed from the source at offset `place`.
 
         Gap g is the position after the first g target units. A link crosses the gap if its source unit is before
         `place` and its target unit after the gap, or vice versa. The chosen gap minimizes the sum of the weights of
-        crossing links, minus the weights of two links: between the unit before `place` and the unit before the gap, and
-        between the units after them. Gaps that would separate punctuation from its word are skipped.
+        crossing links, minus the weights of two links: the link between the units before `place` and before the gap,
+        and the link between the units after `place` and after the gap. Gaps that would separate punctuation from its
+        word are skipped.
         """
         before, units = bisect_right(self._ends, place), len(self.right)
         if before == 0 or not units:
@@ -81,7 +82,10 @@ class UnitLinks:
         return next((at for at in best_first if self._may_part(at, follows)), 0)
 
     def weights_from(self, source: Range) -> list[float]:
-        """Return, for each target unit, the sum of its link weights to the units that overlap the range `source`."""
+        """Return, for each target unit, the sum of the weights of its links to the source units in `source`.
+
+        A source unit counts if it overlaps the character range `source`.
+        """
         first, last = bisect_right(self._ends, source[0]), bisect_left(self._begins, source[1])
         sums: list[float] = self._weights[:, first:last].sum(1).tolist()
         return sums
@@ -89,7 +93,8 @@ class UnitLinks:
     def translation_of(self, first: int, last: int) -> Range | None:
         """Return the range of the target that translates the source units from `first` to `last - 1`.
 
-        Returns None if no target unit translates them, or if more than a third of the range translates other units.
+        Return None if no target unit translates them, or if more than a third of the target units in the range
+        translate other source units.
         """
         if first >= last or not len(self.right):
             return None
@@ -100,9 +105,9 @@ class UnitLinks:
         return self.right[units[0]][0], self.right[units[-1]][1]
 
     def strongest(self, right: int, among: Sequence[int]) -> int | None:
-        """Return the source unit of `among` with the largest link weight to target unit `right`, or None.
+        """Return the source unit in `among` with the largest link weight to target unit `right`.
 
-        Returns None if all these weights are 0.
+        Return None if all these weights are 0, or if `among` is empty.
         """
         row = self._weights[right, among]
         best = int(row.argmax()) if among else 0
@@ -112,7 +117,8 @@ class UnitLinks:
         """Return whether text may be inserted before target unit `at`.
 
         `follows` is the source character after the removed text. Punctuation is not separated from the word before it,
-        unless `follows` is such punctuation. Nothing is inserted after the punctuation that ends the translation.
+        unless `follows` is such punctuation. Nothing is inserted after the punctuation that ends the translation, or
+        after an opening bracket or quotation mark.
         """
         last = len(self.right) - 1
         closes = [number <= last and self.target[self.right[number][0]] in CLOSING for number in (at, last)]
@@ -178,9 +184,10 @@ def link_words(source: str, target: str, attention: PieceAttention, known: Seque
 
 
 def _merge_units(units: Sequence[Range], numbers: Sequence[int], text: str) -> dict[int, Range]:
-    """Return the ranges of the units by index, with some units merged, given the index of the unit of each piece.
+    """Return the index and the range of each unit that has a piece.
 
-    A unit without a piece is omitted or, in a script without spaces, merged with the adjacent unit before it.
+    `numbers` contains the index of the unit of each piece. A unit without a piece is omitted or, in a script without
+    spaces, merged with the adjacent unit before it.
     """
     begins = set(numbers)
     merged: dict[int, Range] = {}

@@ -53,7 +53,7 @@ def lower_capitals(sentence: str, language: str, kept: Sequence[Range] = ()) -> 
 
 
 def raise_capitals(translation: str, source: str, language: str, kept: Sequence[Range] = ()) -> str:
-    """Convert a translation to ALL CAPS, except protected spans and mixed-case words that also occur in the source."""
+    """Convert a translation to ALL CAPS, except protected spans and mixed-case words that occur in the source."""
     spans = find_spans(source, kept)
     mixed = {word for word in _WORD.findall(source) if _is_mixed(word)}
     parts: list[str] = []
@@ -111,7 +111,10 @@ def _in_title_case(word: str) -> bool:
 
 
 def _lower_words(sentence: str, words: Sequence[re.Match[str]], language: str, kept: set[str]) -> str:
-    """Return the sentence with `words` in lower case, except words in `kept` and the first letter of the first word."""
+    """Return `sentence` with `words` in lower case, except words in `kept` and the first letter of the first word.
+
+    The English word "I" stays a capital.
+    """
     parts: list[str] = []
     end = 0
     for number, word in enumerate(words):

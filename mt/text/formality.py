@@ -23,9 +23,9 @@ class Formality(StrEnum):
 class AddressWords:
     """Words of formal and informal address in a language.
 
-    `patterns` match the words of each formality. `ambiguous` matches words that are formal address or refer to others,
-    such as `Sie` (you or they) at the beginning of a sentence. `banned` has, for each formality, the words that a
-    translation with this formality must not contain.
+    `patterns` match the words of each formality. `ambiguous` matches words that may be formal address or refer to other
+    people, such as `Sie` (you or they) at the beginning of a sentence. `banned` has, for each formality, the words that
+    a translation with this formality must not contain.
     """
 
     patterns: Mapping[Formality, re.Pattern[str]]
@@ -75,7 +75,7 @@ def supports_formality(language: str) -> bool:
 
 
 def formality_of(text: str, language: str, source: str, source_language: str) -> Formality | None:
-    """Return the formality of a translation, or None if its numbers of formal and informal words are equal.
+    """Return the formality of a translation, or None if it has as many formal as informal words.
 
     Ambiguous words count as formal only if the source is English and addresses the reader.
     """

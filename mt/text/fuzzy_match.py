@@ -68,7 +68,7 @@ def distance(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
 
 
 def repair(match: UnitLinks, plain: UnitLinks) -> str | None:
-    """Return the target of a match, changed into a translation of the sentence, or None if that is not possible.
+    """Change the target of a match into a translation of the sentence. Return None if that is not possible.
 
     The sentence and the source of the match differ in some words. In the target of the match, the translations of the
     match's words are replaced by the model's translations of the sentence's words (Ortega et al. 2016, "Fuzzy-match
@@ -122,7 +122,10 @@ def _without_repetition(before: str, written: str, after: str) -> str:
 
 
 def _edits(match: UnitLinks, plain: UnitLinks) -> Iterator[tuple[Range, str] | None]:
-    """Yield, for each difference, (range of the match's target, replacement), or None if there is no replacement."""
+    """Yield an edit for each difference between the two sources, or None for a difference without an edit.
+
+    An edit is a pair: a range of the match's target, and the text that replaces it.
+    """
     olds, news = ([links.source[slice(*unit)] for unit in links.left] for links in (match, plain))
     blocks = SequenceMatcher(None, olds, news, autojunk=False).get_opcodes()
     sizes = [end - begin if kind == "equal" else 0 for kind, begin, end, _, _ in blocks]
@@ -141,10 +144,10 @@ def _edits(match: UnitLinks, plain: UnitLinks) -> Iterator[tuple[Range, str] | N
 
 
 def _growths(before: int, after: int) -> Iterator[Range]:
-    """Yield the numbers (before, after) of equal words to replace with a difference, in ascending order of their sum.
+    """Yield (before, after): how many equal words on both sides of a difference are replaced with it.
 
-    The numbers are at most `before` and `after`. Of pairs with equal sums, the pair with more words after the
-    difference comes first, because in most languages the noun follows the words that depend on it.
+    The numbers are at most `before` and `after`, and their sum ascends. Of pairs with equal sums, the pair with more
+    words after the difference comes first, because in most languages the noun follows the words that depend on it.
     """
     for total in range(_GROWTH + 1):
         for left in range(min(total, before) + 1):
@@ -153,10 +156,11 @@ def _growths(before: int, after: int) -> Iterator[Range]:
 
 
 def _copied(match: UnitLinks, plain: UnitLinks, olds: Range, news: Range) -> tuple[Range, str] | None:
-    """Return the edit that replaces copied words, such as numbers and names, or None for other words.
+    """Return the edit that replaces words that are copied in translation, such as numbers and names.
 
     The match's words `olds` are copied if they occur exactly once in its source and exactly once in its target. The
-    sentence's words `news` are copied if they occur exactly once in the model's translation.
+    sentence's words `news` are copied if they occur exactly once in the model's translation. Return None if words are
+    not copied.
     """
     old, new = (
         links.source[links.left[begin][0] : links.left[end - 1][1]] if begin < end else ""

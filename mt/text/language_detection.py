@@ -135,7 +135,10 @@ class LanguageDetector:
         return scores
 
     def _evidence(self, name: str, features: TextFeatures) -> float:
-        """Return the evidence, in nats, of words, letters and scripts for a language (negative: against it)."""
+        """Return the evidence of words, letters and scripts for a language, in nats.
+
+        A negative value is evidence against the language.
+        """
         scripts = self._letters[name]
         known: frozenset[str] = frozenset().union(*scripts.values())
         strange = 0
@@ -178,7 +181,7 @@ class LanguageDetector:
 
 
 def _load_identifier(labels: set[str]) -> LanguageIdentifier:
-    """Return py3langid's model, reduced to the languages `labels`. It takes less than half the full model's memory."""
+    """Return py3langid's model for the languages `labels` only. It needs less than half the memory."""
     model = LanguageIdentifier.from_model_file(MODEL_FILE)
     chosen = [number for number, label in enumerate(model.nb_classes) if label in labels]
     classes = [model.nb_classes[number] for number in chosen]

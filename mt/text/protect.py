@@ -75,7 +75,7 @@ class ProtectedSpan:
 
 @dataclass(frozen=True, slots=True)
 class RemovedSpan:
-    """A span that was removed from a sentence. It stood before character `at` of the remaining text."""
+    """A span that was removed from a sentence. `at` is the offset in the remaining text at which the span was."""
 
     at: int
     text: str
@@ -139,9 +139,9 @@ def list_marker_length(sentence: str, language: str) -> int:
 
 
 def split_at_long_spans(sentence: str, kept: Sequence[Range] = ()) -> list[str]:
-    """Split a sentence into the spans that must not be cut and the texts between them.
+    """Split a sentence into the spans that must not be cut, and the texts between these spans.
 
-    These spans are the long spans and the ranges `kept`.
+    Long spans and the ranges `kept` must not be cut.
     """
     long = [span for span in find_spans(sentence, kept) if len(span.text) > _LONG or span.kind is SpanKind.KEPT]
     places = [place for span in long for place in (span.begin, span.end)]
@@ -151,9 +151,9 @@ def split_at_long_spans(sentence: str, kept: Sequence[Range] = ()) -> list[str]:
 def lost_spans(spans: Sequence[ProtectedSpan], translation: str) -> list[ProtectedSpan]:
     """Return the spans that do not occur in a translation as often as in the source.
 
-    A number may occur more often than in the source, because a model may write a number word in digits. Its separators
-    may be those of the target language, as in 1.200,50 for 1,200.50. Kept text may also occur more often, because it
-    may be an ordinary word.
+    A number may occur more often than in the source, because a model may write a number word in digits. The separators
+    of a number may be those of the target language, as in 1.200,50 for 1,200.50. Kept text may also occur more often,
+    because it may be an ordinary word.
     """
     if not spans:
         return []
@@ -198,7 +198,7 @@ def remove_spans(sentence: str, spans: Sequence[ProtectedSpan]) -> StrippedText:
 
 
 def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> tuple[ProtectedSpan, ...]:
-    """Return all spans of a translation, given the `spans` of its source.
+    """Return all spans of a translation. `spans` are the spans of its source.
 
     A kept text counts as a span at most as often as it occurs in `spans`.
     """
@@ -278,7 +278,7 @@ def _trim_word(word: str, begin: int) -> Range:
 
 
 def _trim_address(address: str) -> str:
-    """Return an address without trailing punctuation and without closing brackets that it does not open."""
+    """Return an address without trailing punctuation and without unmatched closing brackets at the end."""
     surplus = {closes: address.count(closes) - address.count(opens) for opens, closes in _BRACKETS.items()}
     end = len(address)
     while end and (address[end - 1] in _TRAILING or surplus.get(address[end - 1], 0) > 0):
@@ -301,7 +301,7 @@ def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
 
 
 def span_key(span: ProtectedSpan) -> str:
-    """Return the string for comparing a span with others: its text or, for a number, its groups of digits and its unit.
+    """Return a key for comparing spans: the text or, for a number, the groups of digits and the unit.
 
     Numbers that differ only in separators, or in the side of the unit, thus have equal keys.
     """
@@ -337,7 +337,7 @@ def _removal_ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[tuple
 
 
 def _extend_to_words(sentence: str, ranges: Sequence[Range]) -> Iterator[Range]:
-    """Yield each range, without white space at its ends and extended to whole words."""
+    """Extend each range to whole words. Before, remove white space at the ends of the range."""
     words = _word_ranges(sentence, _is_letter)
     for begin, end in ranges:
         begin += len(sentence[begin:end]) - len(sentence[begin:end].lstrip())
@@ -348,7 +348,7 @@ def _extend_to_words(sentence: str, ranges: Sequence[Range]) -> Iterator[Range]:
 
 
 def _word_ranges(sentence: str, is_inside: Callable[[str], bool]) -> list[Range]:
-    """Return, for each offset 0, ..., len(sentence), begin and end of the word around it, in linear time."""
+    """Return (begin, end) of the word around each offset 0, ..., len(sentence), in linear time."""
     inside = list(map(is_inside, sentence))
     begins, ends = [0], [len(sentence)]
     for place, in_word in enumerate(inside, start=1):

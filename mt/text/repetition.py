@@ -52,7 +52,8 @@ def text_width(text: str) -> float:
 def _repeats(pieces: Sequence[str]) -> int:
     """Return the largest number of consecutive occurrences of a unit, plus 1 if the unit has several pieces.
 
-    Units without letters are ignored, because digits, dots and lines are often repeated on purpose.
+    A unit is a sequence of up to LONGEST_UNIT pieces. Units without letters are ignored, because digits, dots and lines
+    are often repeated on purpose.
     """
     most = 0
     for unit in range(1, min(LONGEST_UNIT, len(pieces) // 2) + 1):
@@ -68,7 +69,10 @@ def _repeats(pieces: Sequence[str]) -> int:
 
 
 def _scattered(pieces: Sequence[str]) -> int:
-    """Return the count of the most common unit of SCATTERED_UNIT pieces, or 0 if they cover less than half of all."""
+    """Return the number of occurrences of the most common unit of SCATTERED_UNIT pieces.
+
+    Return 0 if these occurrences have less than half of all pieces. Units without letters are ignored.
+    """
     units = Counter(tuple(pieces[at : at + SCATTERED_UNIT]) for at in range(len(pieces) - SCATTERED_UNIT + 1))
     most = max((count for unit, count in units.items() if any(map(str.isalpha, "".join(unit)))), default=0)
     return most if 2 * most * SCATTERED_UNIT >= len(pieces) else 0

@@ -54,7 +54,7 @@ def restore_spans(
 
 
 def add_missing_spans(translation: str, spans: Sequence[ProtectedSpan]) -> str:
-    """Return the translation with missing spans added at the end and surplus copies of those spans removed."""
+    """Append missing spans to a translation, and remove surplus copies of spans. Return the new translation."""
     lost = lost_spans(spans, translation)
     if not lost:
         return translation
@@ -95,7 +95,7 @@ def _spaces(links: UnitLinks, gap: int, span: RemovedSpan) -> tuple[bool, bool]:
 
 
 def _number_edits(links: UnitLinks, source: str) -> Iterator[tuple[Range, str]]:
-    """Yield the edit (range, replacement) for each number that the translation lacks.
+    """Yield an edit (range, replacement) for each number that the translation lacks.
 
     The number replaces the target unit with the largest link weight. If all link weights are small, the number is
     inserted instead.

@@ -57,7 +57,10 @@ def split_text(text: str, language: str) -> Iterator[TextPart]:
 
 
 def cut_text(text: str) -> Iterator[TextPart]:
-    """Yield white space and a text that is one sentence. A text of more than LONGEST_SENTENCE characters is cut."""
+    """Yield the parts of a text that is one sentence: the sentence, and the white space around it.
+
+    A sentence of more than LONGEST_SENTENCE characters is cut.
+    """
     return _merge_kept(chain.from_iterable(map(split_margins, _blocks(text))))
 
 
@@ -71,16 +74,16 @@ def split_margins(text: str) -> list[TextPart]:
 
 
 def split_long_sentence(sentence: str, fits: Callable[[str], bool]) -> Iterator[TextPart]:
-    """Split a sentence into parts that satisfy `fits`. Kept parts and single characters need not satisfy it.
+    """Split a sentence into parts for which `fits` is true. Kept parts and single characters may be exceptions.
 
-    Other parts are cut near their middle: after a punctuation mark that ends a clause, else at white space, else
+    Parts are cut near their middle: after a punctuation mark that ends a clause, else at white space, else
     between two characters that are not displayed as one.
     """
     return _merge_kept(_halves(sentence, fits))
 
 
 def join_parts(parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str) -> str:
-    """Return the translated text: the concatenated parts, with a translation in place of each part that is not kept.
+    """Concatenate parts, with a translation in place of each part that is not kept. Return the translated text.
 
     `source` and `target` are languages. Kept text is unchanged, except between sentences. If the target language has no
     spaces between sentences, single spaces between translations are dropped. If only the source language has none, a
@@ -103,7 +106,7 @@ def translation_ranges(
 
 
 def lay_out(parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str) -> Iterator[TextPart]:
-    """Yield the parts of the translated text. The arguments are those of `join_parts`, which concatenates the parts."""
+    """Yield the parts of the translated text. `join_parts`, which has the same arguments, concatenates these parts."""
     remaining = iter(translations)
     spaceless = [primary_language(language) in _SPACELESS for language in (source, target)]
     for place, part in enumerate(parts):
@@ -144,7 +147,7 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
 
 
 def _split_in_blocks(paragraph: str, language: str) -> Iterator[str]:
-    """Yield the sentences of a paragraph. sentencex splits blocks of LONGEST_SENTENCE characters.
+    """Yield the sentences of a paragraph. sentencex gets the paragraph in blocks of LONGEST_SENTENCE characters.
 
     The time that sentencex takes is not linear in the length of its input. The last sentence of a block begins the next
     block, because it may be incomplete. A sentence longer than a block is cut.
@@ -160,10 +163,11 @@ def _split_in_blocks(paragraph: str, language: str) -> Iterator[str]:
 
 
 def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
-    """Return the sentences that sentencex finds. Some of their characters are replaced, but no length changes.
+    """Return the sentences that sentencex finds. Some characters are replaced, but the lengths are unchanged.
 
     Spaces replace other white space, because sentencex 1.0.32 panics on an initial after a no-break space. Question
-    marks replace lone surrogates. A Rust panic is a BaseException and must not end the service.
+    marks replace lone surrogates. If sentencex panics anyway, the paragraph is one sentence. A Rust panic is a
+    BaseException and must not end the service.
     """
     plain = _SPACE.sub(lambda match: " " * len(match[0]), paragraph)
     plain = plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
@@ -231,7 +235,7 @@ def _form_one(before: str, after: str) -> bool:
 
 
 def _merge_kept(parts: Iterable[TextPart]) -> Iterator[TextPart]:
-    """Yield the non-empty parts. Adjacent kept parts are merged up to about LONGEST_SENTENCE characters."""
+    """Yield the parts that are not empty. Adjacent kept parts are merged up to about LONGEST_SENTENCE characters."""
     kept: list[str] = []
     length = 0
     for part in parts:

@@ -63,10 +63,11 @@ class _Term:
 
 
 class _Ending:
-    """Entry of the index: the preferred term for each first token, and under the key None for any first token.
+    """Entry of the index: the terms that have the same keys.
 
-    `exact` is for a last token as in the glossary, `any_form` for a last token with another inflectional ending.
-    Untranslated words are only in `exact`, because they are not inflected.
+    `exact` and `any_form` map a first token, as in the glossary, to the preferred term with this token, and None to the
+    preferred term of all. `exact` is for a last token as in the glossary, and `any_form` for a last token with another
+    inflectional ending. Untranslated words are only in `exact`, because they are not inflected.
     """
 
     __slots__ = ("any_form", "exact")
@@ -161,7 +162,10 @@ class Terms:
         return tuple(_Search(self, sentence, language, taken, any_case).matches())
 
     def prepare(self) -> Iterator[None]:
-        """Return an iterator that builds the indexes for `find` in steps of bounded time. All calls return the same."""
+        """Return an iterator that builds the indexes for `find` in steps of bounded time.
+
+        All calls return the same iterator.
+        """
         return self._preparation
 
     def index(self, case: _Case) -> TermIndex:
@@ -254,7 +258,7 @@ class _Search:
         return _Case.IGNORED if self.any_case else _Case.CAPITAL if begins else _Case.EXACT
 
     def _free_ends(self, taken: Sequence[Range]) -> list[int]:
-        """Return, for each token, the index of the first token from there on that overlaps a taken range.
+        """Return, for each token, the index of the first token at or after it that overlaps a taken range.
 
         If there is no such token, the index is the number of tokens.
         """
@@ -333,7 +337,7 @@ def missing_terms(matches: Iterable[TermMatch], text: str, language: str) -> lis
 
 
 def find_translation(translation: str, text: str, language: str) -> list[Range]:
-    """Return the ranges of `text` with a form of a term's translation, or with a compound that begins with a form."""
+    """Return the ranges of `text` that contain a form of `translation`, or a compound that begins with a form."""
     places: list[Range] = []
     text, offsets = _searchable(text)
     for begin in merge(*(_occurrences(start, text) for start in _starts(translation, language))):
@@ -352,7 +356,7 @@ def _occurrences(part: str, text: str) -> Iterator[int]:
 
 @lru_cache(maxsize=4)
 def _searchable(text: str) -> tuple[str, Sequence[int]]:
-    """Return the text in the form that is searched, and for each of its characters the offset in the original text.
+    """Return the form of a text that is searched, and the offset in `text` of each character of this form.
 
     A single space replaces each run of white space, and `_without_wide` is applied to the text.
     """
@@ -380,7 +384,7 @@ def _forms_by_letter(translation: str, language: str) -> dict[str, list[str]]:
 
 @lru_cache(maxsize=_CACHED_TRANSLATIONS)
 def _starts(translation: str, language: str) -> tuple[str, ...]:
-    """Return prefixes of the inflected forms: each form begins with one of them.
+    """Return prefixes such that each inflected form of a translation begins with one of them.
 
     Searching for the prefixes is much faster than compiling a pattern.
     """
@@ -409,7 +413,7 @@ def _shared_beginning(texts: Sequence[str]) -> str:
 
 
 def _any_of(texts: Sequence[str]) -> str:
-    """Return a short regular expression that matches any of several texts and prefers the longest."""
+    """Return a short regular expression that matches each of `texts` and prefers the longest."""
     shared = _shared_beginning(texts)
     by_letter: dict[str, list[str]] = {}
     for text in texts:

@@ -260,7 +260,7 @@ def test_processor_time_is_proportional_to_the_size(name: str, content: Callable
     ("name", "content", "options", "problem"),
     [
         ("a.yaml", "a: [1", None, "a.yaml is not YAML: .*line 2, column 1"),
-        ("a.yaml", "[" * 200, None, "nested too deeply; accepted: 100 levels"),
+        ("a.yaml", "[" * 200, None, "nested too deeply; accepted: at most 100 levels"),
         ("a.arb", '{"a": }', None, "line 1, column 7"),
         ("a.strings", "hello", None, "a.strings has no text"),
         ("a.csv", "a,b\n1,2", DocumentOptions(columns=("c", "3")), "has no column 'c', '3'; accepted: 1 to 2, a, b"),

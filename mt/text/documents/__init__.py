@@ -1,4 +1,4 @@
-"""Documents: extraction of translatable segments from files, and rendering of their translations."""
+"""Translation of files: extraction of their translatable segments, and rendering with the translations."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -36,7 +36,10 @@ def _open_xml(name: str, content: bytes, options: DocumentOptions) -> Document:
 
 
 def _at_first_use(module: str, opener: str) -> Opener:
-    """Return an opener that imports its module at the first call, because few processes need its library."""
+    """Return a function that imports the function `opener` from `module` and calls it.
+
+    The module is loaded at the first call only, because few processes need the library that it imports.
+    """
 
     def open_imported(name: str, content: bytes, options: DocumentOptions) -> Document:
         function: Opener = getattr(import_module(module), opener)
@@ -82,14 +85,14 @@ _OPENERS: dict[str, Opener] = {
 SUFFIXES = tuple(_OPENERS)
 
 PACKED_SUFFIXES = (".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".pptx", ".xlsx")
-"""Suffixes of the binary formats."""
+"""File name suffixes of the binary formats."""
 
 _CONVERSIONS = {".pdf": ".docx"}
-"""Suffix of the translation for each format that becomes another format."""
+"""Map from the suffix of a format that cannot be written to the suffix of the translated file."""
 
 
 def translated_name(name: str) -> str:
-    """Return a file name for the translation: `name`, with another suffix if the format changes."""
+    """Return the file name of the translation of the file `name`. Only the suffix can differ: .pdf becomes .docx."""
     suffix = PurePath(name).suffix
     return name[: len(name) - len(suffix)] + _CONVERSIONS.get(suffix.lower(), suffix)
 
@@ -97,11 +100,12 @@ def translated_name(name: str) -> str:
 def open_document(name: str, content: bytes, options: DocumentOptions | None = None) -> Document:
     """Parse the content of a file. The suffix of `name` selects the format.
 
-    If every translation equals its segment, rendering returns the same bytes. Exceptions are .xliff and .tmx, which
-    have the same bytes outside of their new targets and variants, .docx and .po, which have the same content, and .pdf,
-    which becomes .docx.
+    If every translation equals its segment, rendering returns the bytes of `content`, with these exceptions: .xliff and
+    .tmx change in their targets and in the added variants, .docx and .po have the same content but other bytes, and
+    .pdf becomes .docx.
 
-    Raises: DocumentError if the suffix is not in SUFFIXES, the content is not in this format, or a limit is exceeded.
+    Raises: DocumentError if the suffix is not in SUFFIXES, the content is not in the format of the suffix, or a limit
+    is exceeded.
     """
     options = options or DocumentOptions()
     suffix = PurePath(name.replace("\\", "/")).suffix.lower()

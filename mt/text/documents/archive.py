@@ -1,4 +1,7 @@
-"""Zip archives of HTML and XML files: e-books (.epub) and OpenDocument files (.odt, .ods, .odp)."""
+"""Zip archives of HTML and XML files: e-books (.epub) and OpenDocument files (.odt, .ods, .odp).
+
+A member is a file in an archive.
+"""
 
 import re
 import zipfile
@@ -21,7 +24,7 @@ Parse = Callable[[str, list[Segment]], Markup]
 MAX_MEMBERS = 20_000  # maximum number of files in an archive
 _MAX_TAGS = 4_000_000  # maximum number of tags in the XML of an archive; an element takes about 200 bytes of memory
 DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
-"""Exceptions of zipfile for damaged, encrypted and unsupported archives."""
+"""Exceptions that zipfile raises for damaged, encrypted and unsupported archives."""
 
 _HIDDEN = """office:annotation office:automatic-styles office:font-face-decls office:meta office:scripts office:settings
 office:styles text:note text:tracked-changes"""
@@ -37,16 +40,22 @@ _OPEN_DOCUMENT = Dialect(
     breaks=frozenset({"text:s", "text:tab", "text:line-break"}),
     textless_attributes=frozenset(_VALUES.split()),
 )
-"""Text of OpenDocument is in paragraphs and headings.
+"""Rules for the content of OpenDocument files: the texts are paragraphs and headings.
 
-Styles, comments, notes, fields, empty placeholders, and cells with a formula, number, date or time are not translated.
+Not translated are styles, comments, notes, fields, empty placeholders, and cells with a formula, number, date or time.
 """
 
 _STYLES = replace(_OPEN_DOCUMENT, textless_attributes=_OPEN_DOCUMENT.textless_attributes | {"presentation:class"})
-"""Headers and footers of pages. The titles and outlines of master slides are prompts, which no slide shows."""
+"""Rules for styles.xml, which contains the headers and footers of pages.
+
+The titles and outlines of master slides are not translated. They are prompts that no slide shows.
+"""
 
 _OBJECT = replace(_OPEN_DOCUMENT, textless=_OPEN_DOCUMENT.textless | {"svg:desc"})
-"""An object, such as a chart. Its descriptions name the cells that it shows."""
+"""Rules for an embedded object, such as a chart.
+
+The descriptions of the object are not translated, because they name the cells that the object shows.
+"""
 
 _TABLE_OF_CONTENTS = Dialect(xml=True, splitting=frozenset({"text"}), textless=frozenset({"head", "docAuthor"}))
 
@@ -60,7 +69,10 @@ def _parse_xml(dialect: Dialect, text: str, segments: list[Segment]) -> Markup:
 
 
 def _members(suffix: str, options: DocumentOptions) -> Sequence[tuple[re.Pattern[str], Parse]]:
-    """Return (pattern, parser) pairs: a pattern for names of members with text, and the parser for these members."""
+    """Return pairs (pattern, parser) for the file format `suffix`.
+
+    The parser reads the members whose names match the pattern. Members that match no pattern have no text.
+    """
     if suffix == ".epub":
         return (
             (re.compile(r".*\.x?html?", re.IGNORECASE), partial(_parse_html, options.markup)),
@@ -75,12 +87,13 @@ def _members(suffix: str, options: DocumentOptions) -> Sequence[tuple[re.Pattern
 
 
 class ArchiveDocument:
-    """An archive whose members in HTML or XML are translated. All other members are copied."""
+    """E-book or OpenDocument file. Its HTML or XML files are translated, and all other files are copied."""
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
         """Parse the content.
 
-        Raises: DocumentError if it is not a zip archive, contains no text in the expected places, or exceeds a limit.
+        Raises: DocumentError if the content is not a zip archive, no file in the archive has text, or a limit is
+        exceeded.
         """
         suffix = PurePath(name).suffix.lower()
         check_archive(name, suffix, content, options)
@@ -110,7 +123,7 @@ class ArchiveDocument:
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of the file, with each segment replaced by its translation.
 
-        Raises: DocumentError if a member without text is damaged.
+        Raises: DocumentError if a file in the archive is damaged.
         """
         assert len(translations) == len(self.segments)
 
@@ -124,10 +137,12 @@ class ArchiveDocument:
 
 
 def rewrite_archive(name: str, content: bytes, render_member: Callable[[str], bytes | None]) -> bytes:
-    """Return a copy of an archive with replaced members. `render_member` maps a member name to its new content.
+    """Return a copy of the archive `content` in which some members are replaced.
 
-    If `render_member` returns None, the member is copied. The order and the compression of the members are preserved,
-    because in some formats the first member, `mimetype`, must not be compressed.
+    `render_member` receives the name of a member, and returns its new content, or None to copy the member. The order
+    and the compression of the members are preserved, because in some formats the first member, `mimetype`, must not be
+    compressed. `name` is the name of the archive in error messages.
+
     Raises: DocumentError if a member cannot be read.
     """
     out = BytesIO()
@@ -143,11 +158,12 @@ def rewrite_archive(name: str, content: bytes, render_member: Callable[[str], by
 
 
 def check_archive(name: str, suffix: str, content: bytes, options: DocumentOptions) -> None:
-    """Check the declared sizes of the members, before unpacking, and the number of XML tags.
+    """Check a zip archive without unpacking it to memory: number of files, unpacked size, and number of XML tags.
 
-    zipfile never unpacks more than the declared size.
+    The unpacked size is the sum of the sizes that the archive declares; zipfile never unpacks more than the declared
+    size of a file. `name` and `suffix` are used in error messages.
 
-    Raises: DocumentError if the content is not a zip archive, or exceeds a limit.
+    Raises: DocumentError if the content is not a zip archive, two files have the same name, or a limit is exceeded.
     """
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
@@ -168,7 +184,10 @@ def check_archive(name: str, suffix: str, content: bytes, options: DocumentOptio
 
 
 def _count_tags(content: bytes) -> int:
-    """Return the number of tags in the XML files of an archive, read block by block to save memory."""
+    """Return the number of tags in the XML files of an archive. The files are read in blocks to save memory.
+
+    If the archive is damaged, return the number of tags before the damage.
+    """
     count = 0
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:

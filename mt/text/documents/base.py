@@ -1,4 +1,4 @@
-"""The protocol of documents, their options, and documents that consist of text."""
+"""Interface and options of documents, and the class of documents that consist of text."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ _ENCODING = re.compile(
     r"|shift-?jis|euc-?(?:jp|kr|cn)|gb-?2312|gbk|gb-?18030|big5(?:-?hkscs)?",
     re.IGNORECASE,
 )
-"""Encodings that a file may declare. Other codecs of Python need quadratic time or accept any bytes."""
+"""Encodings that a file may declare. Other codecs of Python may take quadratic time or accept any bytes."""
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
@@ -23,12 +23,15 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "
 class DocumentOptions:
     """Limits for all documents, and options for some formats.
 
-    `max_bytes` limits the size of a file, `max_unpacked_bytes` its size after unpacking, `max_segments` the number of
-    segments, and `max_characters` the sum of their lengths. With `retranslate`, entries of .po and units of .xliff that
-    already have a translation are translated, too. With `mark_fuzzy`, new translations in .po are flagged for review.
-    In formats with texts in several languages, such as .tmx, `source_language` and `target_language` select the
-    languages; if `source_language` is empty, the file states the source language. `columns` selects the columns of .csv
-    and .tsv by name or by number from 1; if empty, all cells are translated. `markup` has options of .html and .xml.
+    - `max_bytes` limits the size of a file, `max_unpacked_bytes` the size of a file after unpacking, `max_segments` the
+      number of segments, and `max_characters` the number of characters of all segments together.
+    - If `retranslate` is true, texts in .po, .xliff and .tmx that already have a translation are translated again.
+    - If `mark_fuzzy` is true, new translations in .po are flagged for review.
+    - `source_language` and `target_language` select the languages in formats with texts in several languages, such as
+      .tmx. If `source_language` is empty, the source language that the file states is used.
+    - `columns` selects the columns of .csv and .tsv by name or by number from 1. If it is empty, all cells are
+      translated.
+    - `markup` contains the options for .html and .xml.
     """
 
     max_bytes: int = 20_000_000
@@ -44,7 +47,7 @@ class DocumentOptions:
 
 
 class SegmentList(list[Segment]):
-    """A list of the segments of a file, limited in segments and characters.
+    """List of segments with a limit on their number and on the total number of their characters.
 
     Raises: DocumentLimitExceeded from `append` and `extend` if a segment would exceed a limit.
     """
@@ -75,7 +78,7 @@ class SegmentList(list[Segment]):
 
 
 class Document(Protocol):
-    """A parsed file with the `segments` to translate, in order."""
+    """A parsed file. `segments` are its texts to translate, in the order of the file."""
 
     segments: list[Segment]
 
@@ -86,19 +89,22 @@ class Document(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextEncoding:
-    """The codec of a file, and the byte order mark at its beginning, if any."""
+    """The codec of a text file, and the byte order mark at the beginning of the file, if any."""
 
     codec: str = "utf-8"
     mark: bytes = b""
 
     def encode(self, text: str, errors: str = "replace") -> bytes:
-        """Encode a text. `errors` names the handler for characters that the codec lacks, as in `str.encode`."""
+        """Return the byte order mark and the encoded text. `errors` is passed on to `str.encode`."""
         return self.mark + text.encode(self.codec, errors)
 
 
 @dataclass(frozen=True, slots=True)
 class TextSlot:
-    """A translatable text: the index of its segment, its source, and a function that renders its translation."""
+    """A text to translate. `number` is the index of its segment, and `source` is its form in the file.
+
+    `write` returns the form of a translation in the file, given the segment and the translation.
+    """
 
     number: int
     source: str
@@ -107,14 +113,17 @@ class TextSlot:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedMarkup:
-    """Markup within a document. `number` is the index of the first segment of the markup in the document."""
+    """HTML or XML within a document.
+
+    `number` is the index of the first segment of `markup` among the segments of the document.
+    """
 
     number: int
     markup: Markup
 
 
 class TextDocument:
-    """A document that consists of text: kept parts, and translatable parts between them."""
+    """Document that is a sequence of parts: source text that is kept, and texts to translate."""
 
     def __init__(self, segments: SegmentList, encoding: TextEncoding, errors: str = "replace") -> None:
         self.segments: list[Segment] = segments
@@ -125,14 +134,15 @@ class TextDocument:
         self.parts.append(source)
 
     def add(self, segment: Segment, source: str, write: Callable[[Segment, TranslatedSegment], str]) -> None:
-        """Add a translatable text. It is rendered by `write`, or as `source` if the translation equals the segment."""
+        """Append a text. It is rendered by `write`, or as `source` if its translation equals the segment."""
         self.parts.append(TextSlot(len(self.segments), source, write))
         self.segments.append(segment)
 
     def add_stripped(self, text: str, source: str, write: Callable[[str], str]) -> None:
-        """Add a plain text as a segment without surrounding white space; keep a text without letters and digits.
+        """Append a text without tags. Its segment is the text without leading and trailing white space.
 
-        `write` returns the source of a translation with its white space.
+        Before `write` converts a translation to its form in the file, the white space is put around the translation
+        again. A text without letters and digits is not translated: `source` is kept.
         """
         if not any(map(str.isalnum, text)):
             self.keep(source)
@@ -147,10 +157,10 @@ class TextDocument:
     def add_items(
         self, items: Sequence[InlineItem[str]], decode: Decode, write: Callable[[str, Segment, dict[str, str]], str]
     ) -> None:
-        """Add a text with inline marks.
+        """Append a text that consists of inline items, such as pieces of text and tags.
 
-        `write` escapes translated text. Its arguments are the text, the segment, and the escaped forms of characters in
-        the source.
+        `decode` resolves the escapes of the source. `write(text, segment, forms)` escapes a piece of the translation.
+        `forms` maps each character that the source escapes to its escaped form.
         """
         inline = read_inline([part for item in items for part in split_item(item)], decode, collapse=True)
         before, source, after = inline.sources()
@@ -186,14 +196,20 @@ class TextDocument:
 
 
 def split_item(item: InlineItem[str]) -> list[InlineItem[str]]:
-    """Return the items of a text and of the white space around it; the item itself if it is not a plain text."""
+    """Split a TEXT item into its leading white space, its text, and its trailing white space, without empty items.
+
+    Return `[item]` for an item of another kind, or if the text of the item differs from its source.
+    """
     if item.kind is not InlineKind.TEXT or item.parts != (item.text,):
         return [item]
     return [InlineItem(InlineKind.TEXT, (text,), text) for text in split_whitespace(item.text) if text]
 
 
 def decode_text(name: str, content: bytes, declared: str | None = None) -> tuple[str, TextEncoding]:
-    """Decode a file by its byte order mark, else by its declared encoding, else as UTF-8.
+    """Return the text of a file, and its encoding.
+
+    The encoding is the one of the byte order mark, else `declared`, else UTF-8. `declared` is ignored if it is not an
+    accepted encoding, or if the content cannot be decoded with it.
 
     Raises: DocumentError, with the offset of the first invalid byte, if the content cannot be decoded.
     """

@@ -19,16 +19,16 @@ _MAX_INDENT = 100  # characters that are searched for the beginning of a line
 def open_fluent(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse Fluent. The values and attributes of messages, and the values of terms, are segments.
 
-    A select expression is kept, and its variants are segments of their own. All other placeables, such as `{ $name }`,
-    are kept within the text. Blank lines separate segments; other line breaks of a translated text become spaces.
+    In a select expression, each variant is a segment, and the rest is kept. Other placeables, such as `{ $name }`, are
+    kept within their segment. Blank lines separate segments; other line breaks of a translated text become spaces.
     Attributes of terms, which no user sees, attributes for keys, such as `.accesskey`, and lines that are not Fluent
     are kept.
 
-    Raises: DocumentError if the content has no message and no term.
+    Raises: DocumentError if the content is not empty, and no line of it is Fluent.
     """
     text, encoding = decode_text(name, content)
     if sum(map(text.count, "\n{")) > MAX_TOKENS:  # counted before the parser, which takes memory for each
-        raise DocumentLimitExceeded(f"{name} has too many lines; accepted: at most {MAX_TOKENS:,}")
+        raise DocumentLimitExceeded(f"{name} has too many lines and braces; accepted: at most {MAX_TOKENS:,}")
     try:
         entries = FluentParser().parse(text).body
         document = TextDocument(SegmentList(name, options), encoding)
@@ -44,7 +44,10 @@ def open_fluent(name: str, content: bytes, options: DocumentOptions) -> TextDocu
 
 
 def _patterns(entries: list[ast.EntryType]) -> Iterator[ast.Pattern]:
-    """Yield the patterns of messages, of their attributes, and of terms, in order."""
+    """Yield the patterns to translate, in order: the values of messages and terms, and the attributes of messages.
+
+    A pattern is a node of the syntax tree that contains a text.
+    """
     for entry in entries:
         if isinstance(entry, (ast.Message, ast.Term)) and entry.value is not None:
             yield entry.value
@@ -53,7 +56,7 @@ def _patterns(entries: list[ast.EntryType]) -> Iterator[ast.Pattern]:
 
 
 class _PatternReader:
-    """Reader that adds the patterns of one file to a document, in order, with the source between them."""
+    """Reader that adds the patterns of a Fluent file to a document, and keeps the source between them."""
 
     def __init__(self, text: str, document: TextDocument) -> None:
         self._text, self._document = text, document
@@ -61,13 +64,13 @@ class _PatternReader:
         self._begin = self._end = 0  # offsets of this segment; everything before it is in the document
 
     def keep_until(self, place: int) -> None:
-        """Add the segment that is being read, and keep the source from its end to offset `place`."""
+        """Add the current segment to the document, and keep the source after it, up to offset `place`."""
         self._flush()
         self._document.keep(self._text[self._end : place])
         self._begin = self._end = place
 
     def add(self, pattern: ast.Pattern) -> None:
-        """Add the texts of a pattern."""
+        """Add the texts of a pattern to the document."""
         for element in pattern.elements:
             begin, end = _range(element)
             if not self._items:
@@ -96,14 +99,17 @@ class _PatternReader:
         self._append(InlineKind.TEXT, begin, end)
 
     def _append(self, kind: InlineKind, begin: int, end: int) -> None:
-        """Append the white space before an item, then the item, to the segment that is being read."""
+        """Append the source from offset `begin` to offset `end` to the current segment, as an item of the given kind.
+
+        The white space between the previous item and `begin` is appended first, as a TEXT item.
+        """
         for item_kind, source in ((InlineKind.TEXT, self._text[self._end : begin]), (kind, self._text[begin:end])):
             if source:
                 self._items.append(InlineItem(item_kind, (source,), "" if item_kind is InlineKind.EMPTY else source))
         self._end = max(self._end, end)
 
     def _flush(self) -> None:
-        """Add the segment that is being read to the document, and begin a new one."""
+        """Add the current segment to the document, and begin a new one."""
         inline = read_inline([part for item in self._items for part in split_item(item)], decode_nothing, collapse=True)
         before, source, after = ("".join(parts) for parts in inline.sources())
         built = inline.built

@@ -16,16 +16,20 @@ _NUMBER = re.compile(r"line (\d+)")
 
 
 class PoDocument:
-    """A .po file. Segments are the entries whose translation is missing or fuzzy or, with `retranslate`, all entries.
+    """A .po file. Its segments are the entries that have no translation or a fuzzy one.
 
-    Obsolete entries are never translated. In an entry with plural forms, the translation of the singular becomes the
-    first form, and the translation of the plural becomes all other forms, or the only form. New translations are
-    flagged fuzzy only with `mark_fuzzy`. Comments, references, flags, contexts and the header are kept. Lines are
-    wrapped anew.
+    With `retranslate`, all entries are segments. Obsolete entries are never translated. In an entry with plural forms,
+    the translation of the singular becomes the first form, and the translation of the plural becomes all other forms.
+    If the language has one form, it is the translation of the plural. New translations are flagged fuzzy only with
+    `mark_fuzzy`. Comments, references, flags, contexts and the header are kept. Lines are wrapped anew.
     """
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
-        """Parse the content. Raises: DocumentError, with the line, if polib cannot read it."""
+        """Parse the content.
+
+        Raises: DocumentError if the content is not a .po file or exceeds a limit. If the line of an error is known, the
+        message contains it.
+        """
         text, self._encoding = decode_text(name, content)
         text = text.replace("\r\n", "\n")
         _check_entries(name, text, options)
@@ -53,7 +57,7 @@ class PoDocument:
         return len(self.segments) - 1
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
-        """Return the content of the file, with new translations."""
+        """Return the content of the file, with each segment replaced by its translation."""
         assert len(translations) == len(self.segments)
         for entry, singular, plural in self._slots:
             first = _translate(entry.msgid, singular, translations)
@@ -73,16 +77,17 @@ class PoDocument:
 
 
 def _check_entries(name: str, text: str, options: DocumentOptions) -> None:
-    """Check the number of entries, and of the lines of each entry, because polib takes quadratic time in the lines.
+    """Check the number of entries, and the number of lines of each entry.
 
-    Raises: DocumentLimitExceeded if there are too many.
+    polib takes quadratic time in the number of lines of an entry. Raises: DocumentLimitExceeded if a number is too
+    large.
     """
     entries = lines = 0
     for number, line in enumerate(text.splitlines(), 1):
         lines += 1 + line.count("\\n")
         if lines > _MAX_LINES:
             raise DocumentLimitExceeded(
-                f"{name}, line {number}: the entry is too long; accepted: at most {_MAX_LINES:,} lines of an entry"
+                f"{name}, line {number}: the entry is too long; accepted: at most {_MAX_LINES:,} lines per entry"
             )
         if line.lstrip("#~ \t").startswith("msgstr"):
             entries += 1

@@ -1,8 +1,8 @@
 """Markdown: CommonMark with tables and strikethrough, as parsed by markdown-it.
 
-markdown-it reports the lines of each block and its inline tokens, but not the positions of inline tokens in the source.
-`_InlineReader` finds these positions by comparing tokens and source. A block whose tokens do not match the source is
-left untranslated. Code, URLs, link references and front matter are kept.
+markdown-it reports the lines and the inline tokens of each block, but not where an inline token is in the source.
+`_InlineReader` finds the places by comparing the tokens with the source. A block whose tokens do not match the source
+is left untranslated. Code, URLs, link references and front matter are kept.
 """
 
 import re
@@ -32,7 +32,10 @@ _SPECIAL = "\\`*_[]<~"
 
 
 def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse Markdown. Each heading, paragraph, list item and table cell is a segment, translated into one line."""
+    """Parse Markdown. Each heading, paragraph, list item and table cell is a segment.
+
+    A translation is written in one line.
+    """
     text, encoding = decode_text(name, content)
     document = TextDocument(SegmentList(name, options), encoding)
     front = _FRONT_MATTER.match(text)
@@ -61,16 +64,17 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
 
 
 class _Lines:
-    """Lines of a Markdown text, with a search for the lines of a block."""
+    """Lines of a Markdown text. `starts` contains the offset of each line, and the length of the text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.starts = [0, *(match.end() for match in _LINE.finditer(text)), len(text)]
 
     def find(self, content: str, line: int, done: int) -> list[int]:
-        """Return the offset in the text of each character of `content`, and the end; an empty list if not found.
+        """Return the offset in the Markdown text of each character of a block, and of the end of the block.
 
-        `line` is the first line of the block. The search begins at offset `done` or later.
+        `content` is the text of the block as markdown-it reports it, and `line` is the number of its first line. The
+        search begins at offset `done` or later. Return an empty list if `content` is not found.
         """
         places: list[int] = []
         for number, part in enumerate(content.split("\n"), start=line):
@@ -92,7 +96,7 @@ class _Lines:
 
 @dataclass
 class _InlineReader:
-    """A reader of the inline items of a block. `places` are the offsets of its characters in the source `text`."""
+    """Reader of the inline items of a block. `places[i]` is the offset in `text` of character i of the block."""
 
     parser: MarkdownIt
     token: Token
@@ -100,7 +104,10 @@ class _InlineReader:
     places: Sequence[int]
 
     def items(self) -> list[InlineItem[str]] | None:
-        """Return the items, whose concatenation is the source, or None if the tokens do not match the source."""
+        """Return the inline items of the block, or None if the tokens of the block do not match its source.
+
+        The sources of all items, concatenated, are the source of the block.
+        """
         self.at = 0
         self.collected: list[InlineItem[str]] = []
         self.open: list[tuple[int, str]] = []
@@ -209,7 +216,10 @@ class _InlineReader:
         return -1
 
     def _target_end(self, close: int) -> int:
-        """Return the offset after a link, (url "title") or [label] included. Its text ends with the `]` at `close`."""
+        """Return the offset after the target of a link: `(url "title")` or `[label]`.
+
+        `close` is the offset of the `]` that ends the text of the link. If no target follows, return `close` + 1.
+        """
         content, place = self.token.content, close + 1
         if content.startswith("(", place):
             end = self._address_end(place + 1)
@@ -239,7 +249,10 @@ class _InlineReader:
 
 
 def _add(document: TextDocument, items: Sequence[InlineItem[str]]) -> None:
-    """Add a text to a document. If its translation would begin a list, heading or quote, this beginning is escaped."""
+    """Append the text of a block to a document.
+
+    If the translation would begin with the sign of a list, heading or quote, this sign is escaped.
+    """
     first = len(document.parts)
     document.add_items(items, _decode, _escape)
     for number, part in enumerate(document.parts[first:], start=first):
@@ -262,7 +275,10 @@ def _decode(source: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _escape(text: str, segment: Segment, forms: dict[str, str]) -> str:
-    """Return `text` in one line with special characters escaped, except those that are not escaped in the source."""
+    """Return `text` in one line, with the special characters of Markdown escaped.
+
+    A character is not escaped if the segment contains it and no escaped form of it is in `forms`.
+    """
     unescaped = _characters(segment.text) - set(forms)
     escaped: dict[str, str | int | None] = {
         character: f"\\{character}" for character in _SPECIAL if character not in unescaped

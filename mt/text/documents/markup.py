@@ -13,7 +13,7 @@ _DECLARED_WITHIN = 1024  # number of bytes that are searched for a declaration, 
 
 
 def declared_encoding(content: bytes) -> str | None:
-    """Return the encoding that an HTML or XML file declares, or None."""
+    """Return the encoding that an HTML or XML file declares, or None if it declares none."""
     head = content[:_DECLARED_WITHIN]
     match = _DECLARED.search(head) or _META.search(head)
     return next(name for name in match.groups() if name).decode("ascii") if match else None
@@ -22,7 +22,7 @@ def declared_encoding(content: bytes) -> str | None:
 def open_markup(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse a file as XML if its suffix is .xml, otherwise as HTML.
 
-    Characters of a translation that the encoding of the file lacks are written as numeric references.
+    If a translation contains characters that the encoding of the file lacks, they are written as numeric references.
     """
     text, encoding = decode_text(name, content, declared_encoding(content))
     segments = SegmentList(name, options)

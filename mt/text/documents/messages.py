@@ -10,10 +10,10 @@ _MAX_DEPTH = 20
 
 
 def split_message(message: str) -> list[tuple[str, bool]]:
-    """Split a message into parts (text, whether to translate). The parts joined are the message.
+    """Split a message into pairs (text, whether to translate it). The texts, concatenated, are the message.
 
-    The branches of `plural`, `select` and `selectordinal` are texts of their own. Simple arguments such as `{name}` are
-    part of a text. A message whose braces do not match is one text.
+    Each branch of a `plural`, `select` or `selectordinal` argument is a text. Simple arguments such as `{name}` are
+    part of a text. A message with unmatched braces is one text.
     """
     parts = list(_split(message, 0))
     return parts if "".join(text for text, _ in parts) == message else [(message, True)]
@@ -45,7 +45,7 @@ def _split(message: str, depth: int) -> Iterator[tuple[str, bool]]:
 
 
 def _matching(message: str, begin: int) -> int:
-    """Return the offset after the brace that matches the opening brace at `begin`, or -1 if there is none."""
+    """Return the offset after the brace that closes the opening brace at `begin`, or -1 if no brace closes it."""
     depth = 0
     for brace in _BRACE.finditer(message, begin):
         depth += 1 if brace[0] == "{" else -1

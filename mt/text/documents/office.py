@@ -1,7 +1,8 @@
-"""Presentations (.pptx) and workbooks (.xlsx): archives of XML whose texts are replaced; all else is copied.
+"""Presentations (.pptx) and workbooks (.xlsx): zip archives of XML files.
 
-python-pptx and openpyxl are not used: openpyxl drops formats within a cell, pictures and charts, and neither reads the
-labels of charts and diagrams.
+The texts in the XML files are replaced, and everything else is copied. The libraries python-pptx and openpyxl are not
+used: openpyxl drops formats within a cell, pictures and charts, and neither library reads the labels of charts and
+diagrams.
 """
 
 import re
@@ -42,7 +43,7 @@ _SHAPE = RunSchema(
     invisible=_names("", "altLang bmk dirty err lang noProof smtClean smtId"),
     preserve_space=False,
 )
-"""Paragraphs of slides, notes, tables, text boxes, diagrams, and the titles of charts."""
+"""Element names of paragraphs in slides, notes, tables, text boxes, diagrams and the titles of charts."""
 
 _CELLS = [
     RunSchema(
@@ -55,7 +56,10 @@ _CELLS = [
     )
     for paragraph in ("si", "is")
 ]
-"""Texts with several formats in a cell. A workbook stores them in a table of all texts, or in the cell itself."""
+"""Element names of cell texts with several formats.
+
+A workbook stores such a text in its table of all texts (element `si`), or in the cell (element `is`).
+"""
 
 _MEMBERS = {
     ".pptx": re.compile(r"ppt/(slides/slide|notesSlides/notesSlide|diagrams/(data|drawing)|charts/chart)\d*\.xml"),
@@ -69,13 +73,13 @@ _COLUMNS = re.compile(r"xl/(tables/table|pivotCache/pivotCacheDefinition)\d*\.xm
 class OfficeDocument:
     """A .pptx or .xlsx file.
 
-    Segments are the paragraphs of slides, notes, tables, text boxes, diagrams and charts of a presentation, and the
-    texts of cells, text boxes and charts of a workbook; a cell is split at line breaks. Formulas, numbers, names of
-    sheets, comments and the column names of tables, to which formulas refer, are kept.
+    The segments of a presentation are the paragraphs of slides, notes, tables, text boxes, diagrams and charts. The
+    segments of a workbook are the lines of cells, and the texts of text boxes, diagrams and charts. Formulas, numbers,
+    names of sheets and comments are kept, and so are the column names of tables, because formulas refer to them.
     """
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
-        """Parse the content. Raises: DocumentError if it is not a .pptx or .xlsx file, or exceeds a limit."""
+        """Parse the content. Raises: DocumentError if the content is not a .pptx or .xlsx file, or exceeds a limit."""
         suffix = PurePath(name).suffix.lower()
         check_archive(name, suffix, content, options)
         self.segments: list[Segment] = SegmentList(name, options)
@@ -102,7 +106,7 @@ class OfficeDocument:
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of the file, with each segment replaced by its translation.
 
-        Raises: DocumentError if a member without text is damaged.
+        Raises: DocumentError if a file in the archive is damaged.
         """
         assert len(translations) == len(self.segments)
 
@@ -117,7 +121,7 @@ class OfficeDocument:
 
 
 class _Member:
-    """An XML file of the archive."""
+    """An XML file of the archive, and the texts in it."""
 
     def __init__(self, name: str, root: Element, segments: list[Segment], kept: set[str]) -> None:
         self.root = root
@@ -125,14 +129,14 @@ class _Member:
         self._paragraphs = [RunParagraphs(name, root, schema, segments, kept) for schema in (_SHAPE, *_CELLS)]
 
     def write(self, translations: Sequence[TranslatedSegment]) -> bool:
-        """Replace the texts, and return whether any has changed."""
+        """Replace the texts in the XML tree by their translations. Return whether the tree has changed."""
         changed = [value.write(translations) for value in self._values]
         changed += [paragraphs.write(translations) for paragraphs in self._paragraphs]
         return any(changed)
 
 
 class _Value:
-    """The text of an element without formats, and the segments of its lines."""
+    """An element with text that has no formats. Each line of the text that contains a letter is a segment."""
 
     def __init__(self, element: Element, segments: list[Segment]) -> None:
         self._element, self._segments = element, segments
@@ -158,7 +162,7 @@ class _Value:
 
 
 def _plain_texts(root: Element) -> Iterator[Element]:
-    """Yield the elements of texts without formats: cells, and the labels of charts."""
+    """Yield the elements with texts that have no formats: the texts of cells, and the labels of charts."""
     for schema in _CELLS:
         for cell in root.iter(schema.paragraph):
             yield from cell.findall(schema.text)
@@ -167,7 +171,7 @@ def _plain_texts(root: Element) -> Iterator[Element]:
 
 
 def _column_names(root: Element) -> Iterator[str]:
-    """Yield the names of the columns of a table, or the fields of a pivot table."""
+    """Yield the names of the columns of tables and of the fields of pivot tables in an XML tree."""
     for element in root.iter(f"{_SHEET}tableColumn", f"{_SHEET}cacheField"):
         if name := element.get("name"):
             yield name
@@ -182,5 +186,5 @@ def _parse(name: str, member: str, content: bytes) -> Element:
 
 
 def _natural_order(member: str) -> list[tuple[bool, int, str]]:
-    """Return a sort key that compares numbers in names by value: slide2.xml comes before slide10.xml."""
+    """Return a sort key for file names that compares numbers by value: slide2.xml comes before slide10.xml."""
     return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in _NUMBERS.split(member)]

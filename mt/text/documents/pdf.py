@@ -1,4 +1,4 @@
-"""PDF files (.pdf). Their text layer is translated into a Word document."""
+"""PDF files (.pdf). The translation of their text layer is a Word document."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -18,15 +18,15 @@ _MIN_PAGE, _MAX_PAGE = 72, 1584  # points; Word accepts at most 22 inches
 
 
 class PdfDocument:
-    """A PDF file. Segments are its headings, paragraphs, list items and running titles, in reading order.
+    """A PDF file. Its segments are headings, paragraphs, list items and running titles, in reading order.
 
-    Rendering returns a .docx file with these as headings, paragraphs, list items, header and footer, on pages of the
-    same size. Lost are pictures, drawings, the lines of tables, positions, fonts, colours, links, notes and forms; each
-    cell of a table becomes a paragraph.
+    Rendering returns a .docx file with the translated headings, paragraphs and list items, and with the running titles
+    as header and footer. The pages have the size of the first PDF page. Pictures, drawings, the lines of tables,
+    positions, fonts, colours, links, notes and forms are lost. Each cell of a table becomes a paragraph.
     """
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
-        """Parse the content. Raises: DocumentError if it is not PDF, has no text layer, or exceeds a limit."""
+        """Parse the content. Raises: DocumentError if the content is not PDF, has no text layer, or exceeds a limit."""
         text = read_pdf(name, content, options)
         self._page_size = text.page_sizes[0]
         self._blocks = read_blocks(text)
@@ -39,7 +39,7 @@ class PdfDocument:
                 self.segments.append(Segment(block.text))
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
-        """Return a .docx file with the translation of each segment."""
+        """Return the content of a .docx file with the translations of the segments."""
         assert len(translations) == len(self.segments)
         writer = _WordWriter(self._page_size)
         for block, slot in zip(self._blocks, self._slots, strict=True):
@@ -48,7 +48,7 @@ class PdfDocument:
 
 
 class _WordWriter:
-    """A writer of a Word document."""
+    """Writer of blocks of text into a new Word document."""
 
     def __init__(self, page_size: tuple[float, float]) -> None:
         self._document = docx.Document()
@@ -60,7 +60,7 @@ class _WordWriter:
         self._styles = {name: self._document.styles[name].style_id for name in names}
 
     def add(self, block: Block, text: str) -> None:
-        """Add a block with this text."""
+        """Append `text` in the style of `block`. A running title is appended to the header or footer."""
         match block.kind:
             case BlockKind.HEADER | BlockKind.FOOTER:
                 paragraph = self._running_title(block.kind)
@@ -75,19 +75,22 @@ class _WordWriter:
             run.bold = True
 
     def _styled(self, name: str) -> Paragraph:
-        """Return a new paragraph with a style. `add_paragraph(style=...)` would read all styles each time."""
+        """Append a paragraph with the style `name`, and return it.
+
+        `add_paragraph(style=...)` is not used, because it reads all styles each time.
+        """
         paragraph = self._document.add_paragraph()
         paragraph._p.style = self._styles[name]
         return paragraph
 
     def content(self) -> bytes:
-        """Return the file."""
+        """Return the content of the .docx file."""
         out = BytesIO()
         self._document.save(out)
         return out.getvalue()
 
     def _running_title(self, kind: BlockKind) -> Paragraph:
-        """Return the paragraph of the header or footer, with a tab at its end if it already has a title."""
+        """Return the paragraph of the header or footer. If it already contains a title, append a tab."""
         if kind in self._running:
             self._running[kind].add_run("\t")
         else:

@@ -44,7 +44,10 @@ class BlockKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A heading of a level from 1, a paragraph, a list item without its bullet, or a running title."""
+    """A heading, a paragraph, a list item without its bullet, or a running title.
+
+    `level` is the level of a heading, from 1, or 0 for other blocks.
+    """
 
     kind: BlockKind
     text: str
@@ -53,11 +56,11 @@ class Block:
 
 
 def read_blocks(text: PdfText) -> list[Block]:
-    """Return the blocks of a file in reading order; running titles, which repeat on the pages, come first.
+    """Return the blocks of a PDF file: first the running titles, each once, then the other blocks in reading order.
 
-    Consecutive lines form a paragraph if they have the same size and weight, the usual distance and no indent, and if
-    each line is full: the first word of the next line would not fit. Hyphens at the ends of lines are removed, unless
-    the word has a hyphen elsewhere in the file. Page numbers are dropped.
+    Consecutive lines form a paragraph if they have the same font size and weight, the usual line distance and no
+    indent, and if each line is full: the first word of the next line would not fit into it. A hyphen at the end of a
+    line is removed, unless the word has a hyphen elsewhere in the file. Page numbers are dropped.
     """
     running, lines = _split_running_titles(text)
     body = _usual_size(lines)
@@ -69,7 +72,7 @@ def read_blocks(text: PdfText) -> list[Block]:
 
 
 def _usual_size(lines: Iterable[PdfLine]) -> float:
-    """Return the font size of most of the text."""
+    """Return the font size that most characters have, or 1 if there are no lines."""
     counts: Counter[float] = Counter()
     for line in lines:
         counts[line.size] += len(line.text)
@@ -79,9 +82,13 @@ def _usual_size(lines: Iterable[PdfLine]) -> float:
 def _split_running_titles(text: PdfText) -> tuple[list[Block], list[PdfLine]]:
     """Return the running titles, each once, and all lines that are neither running titles nor page numbers.
 
-    A running title is in one of the two outermost rows of a page, at its edge. Its text, except for numbers, is in the
-    same place on a third of the pages. It is not larger than most of the text, as the titles of chapters are. Page
-    numbers are cut off, and titles such as "Page 3 of 5" are dropped.
+    A line is a running title if it meets all of these conditions:
+
+    - It is near the upper or lower edge of a page, in one of the two outermost rows.
+    - Its font is not larger than that of most of the text. The title of a chapter is larger.
+    - The same text, except for numbers, is at the same height on at least two pages and on a third of all pages.
+
+    Page numbers are removed from the titles, and titles such as "Page 3 of 5" are dropped.
     """
     largest = _HEADING_SIZE * _usual_size(text.lines)
     rows: defaultdict[int, set[int]] = defaultdict(set)
@@ -113,7 +120,10 @@ def _split_running_titles(text: PdfText) -> tuple[list[Block], list[PdfLine]]:
 
 
 def _without_page_number(texts: set[str]) -> str:
-    """Return a running title, given its texts on all pages; "" if there is only a page number."""
+    """Return a running title without its page number. `texts` are the different texts of the title on all pages.
+
+    Return "" if only one word remains, or if a number remains, as in "Page 3 of".
+    """
     title = min(texts)
     if len(texts) == 1:
         return title
@@ -135,7 +145,7 @@ def _paragraphs(lines: Sequence[PdfLine]) -> Iterator[list[PdfLine]]:
 
 
 def _leading(lines: Sequence[PdfLine]) -> dict[float, float]:
-    """Return the usual distance of baselines, in font sizes, for each font size."""
+    """Return, for each font size, the most frequent distance between two baselines, divided by the font size."""
     counts: defaultdict[float, Counter[float]] = defaultdict(Counter)
     for before, line in pairwise(lines):
         ratio = (before.baseline - line.baseline) / line.size
@@ -145,7 +155,7 @@ def _leading(lines: Sequence[PdfLine]) -> dict[float, float]:
 
 
 def _right_edges(lines: Sequence[PdfLine]) -> list[float]:
-    """Return the right edge of the column of each line.
+    """Return, for each line, the right edge of the column that contains the line.
 
     The column consists of the lines nearby that have the same left edge and font size.
     """
@@ -162,7 +172,11 @@ def _right_edges(lines: Sequence[PdfLine]) -> list[float]:
 
 
 def _continues(paragraph: Sequence[PdfLine], line: PdfLine, leading: dict[float, float], edge: float) -> bool:
-    """Return whether a line continues a paragraph, whose last line is in a column with the right `edge`."""
+    """Return whether `line` continues `paragraph`.
+
+    `leading` maps each font size to the usual distance between baselines, divided by the font size. `edge` is the right
+    edge of the column that contains the last line of the paragraph.
+    """
     last = paragraph[-1]
     if abs(line.size - last.size) > _SAME_SIZE * last.size or line.bold != last.bold or _marked(line):
         return False
@@ -192,7 +206,10 @@ def _marked(line: PdfLine) -> bool:
 
 
 def _heading_size(paragraph: Sequence[PdfLine], body: float) -> float:
-    """Return the size of a paragraph that is a heading by its size, or 0."""
+    """Return the font size of a paragraph that is large and short enough for a heading, or 0 for any other paragraph.
+
+    `body` is the font size of most of the text.
+    """
     size = paragraph[0].size
     length = sum(len(line.text) for line in paragraph)
     return size if size >= _HEADING_SIZE * body and length <= _MAX_HEADING else 0.0
@@ -212,7 +229,10 @@ def _block(paragraph: Sequence[PdfLine], body: float, levels: dict[float, int], 
 
 
 def _join(lines: Sequence[PdfLine], hyphenated: set[str]) -> str:
-    """Return the text of the lines of a paragraph."""
+    """Return the text of a paragraph, given its lines.
+
+    A hyphen at the end of a line is removed if the next line begins in lower case, unless the word is in `hyphenated`.
+    """
     parts: list[str] = []
     for line in lines:
         text = line.text.strip()

@@ -1,7 +1,8 @@
 """The lines of the text layer of a PDF file, read by PDFium through pypdfium2.
 
-pypdf reports neither the widths of characters, which columns and paragraphs need, nor hyphens at the ends of lines.
-pdfminer.six needs cryptography, which is larger than PDFium, and takes twice as long.
+Other libraries are not used. pypdf reports neither the widths of characters, which are needed to find columns and
+paragraphs, nor the hyphens at the ends of lines. pdfminer.six takes twice as long as PDFium, and needs the library
+cryptography, which is larger than PDFium.
 """
 
 import ctypes
@@ -40,10 +41,10 @@ _LINE_BREAKS = frozenset("\r\n\0")
 
 @dataclass(frozen=True, slots=True)
 class PdfLine:
-    """A line of text, or a part of a line between wide gaps. Distances are in points, heights from the lower edge.
+    """A line of text. If wide gaps divide a line into parts, each part is a `PdfLine`, and `alone` is False.
 
-    `size` is the font size of most of its characters, and `bold` whether most of them are bold. `alone` is False if
-    the line has other parts.
+    `left`, `right` and `baseline` are in points, measured from the lower left corner of the page. `size` is the font
+    size of most characters of the line, and `bold` tells whether most of them are bold.
     """
 
     text: str
@@ -58,23 +59,23 @@ class PdfLine:
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """The lines of all pages in the order of the file, and the sizes of the pages in points."""
+    """The lines of all pages in the order of the file, and the (width, height) of each page in points."""
 
     lines: list[PdfLine]
     page_sizes: list[tuple[float, float]]
 
 
 def read_pdf(name: str, content: bytes, options: DocumentOptions) -> PdfText:
-    """Read the text layer.
+    """Read the text layer of a PDF file.
 
-    Raises: DocumentError if the file is not PDF, needs a password, or has no text layer. DocumentLimitExceeded if it
-    has too many pages or characters.
+    Raises: DocumentError if the file is not PDF, is damaged, needs a password, or has no text layer;
+    DocumentLimitExceeded if it has too many pages or characters.
     """
     try:
         pdf = pypdfium2.PdfDocument(content)
     except pypdfium2.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
-            raise DocumentError(f"{name} is protected by a password; accepted: a file without one") from error
+            raise DocumentError(f"{name} is protected by a password; accepted: a file without password") from error
         raise DocumentError(f"{name} is not a PDF file, or is damaged") from error
     try:
         if len(pdf) > MAX_PAGES:
@@ -98,13 +99,13 @@ def read_pdf(name: str, content: bytes, options: DocumentOptions) -> PdfText:
     finally:
         pdf.close()
     if not text.lines:
-        raise DocumentError(f"{name} has no text layer; accepted: a PDF with text, such as one after text recognition")
+        raise DocumentError(f"{name} has no text layer; accepted: a PDF with text (for a scan: after text recognition)")
     return text
 
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """Size and weight of a text object, and the direction of its lines as cosine and sine."""
+    """Font size and weight of a text, and the cosine and sine of the direction in which the text runs."""
 
     size: float
     bold: bool
@@ -114,7 +115,7 @@ class _Style:
 
 @dataclass(slots=True)
 class _Part:
-    """A part of a line that is being read."""
+    """A line, or a part of a line, while its characters are being read."""
 
     style: _Style
     left: float
@@ -128,7 +129,7 @@ class _Part:
 
 
 class _LineReader:
-    """A reader of the lines of one page."""
+    """Reader of the lines of one page."""
 
     def __init__(self, layer: pypdfium2.PdfTextPage, page: int) -> None:
         self._layer, self._page = layer.raw, page
@@ -139,7 +140,7 @@ class _LineReader:
         self._flags = ctypes.c_int()
 
     def lines(self) -> Iterator[PdfLine]:
-        """Yield the lines in the order of the file, which is the reading order in files of most programs."""
+        """Yield the lines of the page in the order of the file. Most programs write a PDF file in reading order."""
         part: _Part | None = None
         style, known, space = _Style(1.0, False, 1.0, 0.0), -1, False
         for number in range(self._count):
@@ -190,7 +191,10 @@ class _LineReader:
         return _Style(size, bold, matrix.a / width, matrix.b / width)
 
     def _place(self, number: int, style: _Style) -> tuple[float, float, float] | None:
-        """Return the left and right edge and the baseline of a character, in the direction of its line."""
+        """Return (left edge, right edge, baseline) of character `number`, or None if these numbers are not finite.
+
+        The coordinates are rotated so that the lines of `style` are horizontal.
+        """
         raw.FPDFText_GetCharOrigin(self._layer, number, self._x, self._y)
         raw.FPDFText_GetLooseCharBox(self._layer, number, self._box)
         x, y, box = self._x.value, self._y.value, self._box
@@ -202,7 +206,10 @@ class _LineReader:
 
     @staticmethod
     def _begins(part: _Part, style: _Style, left: float, baseline: float) -> bool | None:
-        """Return None if a character continues a line, otherwise whether it begins another part of the same row."""
+        """Return True if a character begins another part of the line, False if it begins another line, else None.
+
+        `left` and `baseline` are the place of the character, and `part` contains the characters before it.
+        """
         size = max(part.style.size, style.size)
         turned = abs(part.style.cosine - style.cosine) + abs(part.style.sine - style.sine) > 0.1
         if turned or abs(baseline - part.baseline) > _ROW_SHIFT * size or left < part.last - _BACK * size:
@@ -219,5 +226,5 @@ class _LineReader:
 
 
 def _is_marker(text: list[str]) -> bool:
-    """Return whether the text is only the bullet or number of a list item, after which a gap is usual."""
+    """Return whether `text` is only the bullet or number of a list item. A wide gap may follow it on the same line."""
     return len(text) <= 4 and (text[-1] in ".)" or (len(text) == 1 and not text[0].isalnum()))

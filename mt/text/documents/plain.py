@@ -27,7 +27,7 @@ _JSON_COLON = re.compile(r"[ \t\r\n]*:")
 
 
 def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse plain text. Each line, without the white space around it, is a segment."""
+    """Parse plain text. Each line with a letter or digit is a segment, without leading and trailing white space."""
     text, encoding = decode_text(name, content)
     document = TextDocument(SegmentList(name, options), encoding)
     done = 0
@@ -41,10 +41,11 @@ def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocume
 
 
 def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse SubRip or WebVTT. Each cue is a segment; a cue with several speakers or sentences is split at line breaks.
+    """Parse SubRip or WebVTT. Each cue is a segment, or several segments.
 
-    Other line breaks are placed by alignment, like tags. pysubs2 is not used, because it drops notes, styles, regions
-    and settings of cues, and reformats times. Raises: DocumentError if there are no cues.
+    A cue is split at a line break after the end of a sentence, and before the dash of a new speaker. Other line breaks
+    are placed by alignment, like tags. The library pysubs2 is not used, because it drops notes, styles, regions and
+    settings of cues, and reformats times. Raises: DocumentError if the content has no cues.
     """
     text, encoding = decode_text(name, content)
     document = TextDocument(SegmentList(name, options), encoding)
@@ -72,7 +73,10 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
 
 
 def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse JSON. Each string value is a segment. Raises: DocumentError with line and column if it is not JSON."""
+    """Parse JSON. Each string value is a segment.
+
+    Raises: DocumentError, with line and column, if the content is not JSON.
+    """
     text, encoding = decode_text(name, content)
     check_json(name, text)
     ascii_only = text.isascii() and "\\u" in text
@@ -92,7 +96,10 @@ def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocume
 
 @dataclass(frozen=True, slots=True)
 class JsonString:
-    """A string in JSON: its place, its source with quotes, and whether it is a key of an object."""
+    """A string in a JSON text, from offset `begin` to offset `end`. `source` includes the quotes.
+
+    `is_key` is true for the key of an object.
+    """
 
     begin: int
     end: int
@@ -107,7 +114,10 @@ def json_strings(text: str) -> Iterator[JsonString]:
 
 
 def check_json(name: str, text: str) -> None:
-    """Check the syntax. Raises: DocumentError, with line and column, if the text of file `name` is not JSON."""
+    """Check that `text` is JSON. `name` is the name of the file in error messages.
+
+    Raises: DocumentError, with line and column, if the text is not JSON; DocumentLimitExceeded if it is too large.
+    """
     if sum(map(text.count, "[{,")) > MAX_TOKENS:  # counted before json.loads, which takes memory for each value
         raise DocumentLimitExceeded(f"{name} has too many values; accepted: at most {MAX_TOKENS:,}")
     try:
@@ -153,7 +163,10 @@ def _add_cue(document: TextDocument, cue: str, vtt: bool) -> None:
 
 
 def _read_text(text: str, begins: bool) -> list[InlineItem[str]]:
-    """Return the items of a text. If `begins` is true, a dash at the beginning, for a new speaker, is an EMPTY item."""
+    """Return the inline items of a text of a cue.
+
+    If `begins` is true, a dash at the beginning of the text, which marks a new speaker, becomes an EMPTY item.
+    """
     dash = _DIALOGUE.match(text) if begins else None
     place = dash.end() if dash else 0
     items = [InlineItem(InlineKind.EMPTY, (text[:place],))] if place else []
@@ -161,7 +174,11 @@ def _read_text(text: str, begins: bool) -> list[InlineItem[str]]:
 
 
 def _tag(source: str, place: int, opened: list[tuple[str, int]]) -> InlineItem[str]:
-    """Return the item of a tag at offset `place`. An end tag gets a key only if it closes the last of `opened`."""
+    """Return the inline item of the tag `source` at offset `place`.
+
+    `opened` contains (name, offset) of each open tag. A start tag is appended to `opened`. An end tag that closes the
+    last open tag gets the key of that tag; any other end tag gets no key.
+    """
     match = _TAG_NAME.search(source)
     assert match is not None
     name = match[0].lower()

@@ -32,9 +32,10 @@ _RESOURCES_WITHIN = 4096  # number of bytes that are searched for the root eleme
 def open_properties(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse Java properties. Each value is a segment; keys, comments and the layout are kept.
 
-    A file that is not UTF-8 is read as Latin-1. In a file of ASCII characters with an escape such as `\\u00e4`, and for
-    characters that Latin-1 lacks, translations are written with escapes. In values with arguments such as `{0}`, two
-    apostrophes stand for one, as in Java's MessageFormat.
+    A file that is not UTF-8 is read as Latin-1. Characters of a translation that Latin-1 lacks are then written as
+    escapes, such as `\\u00e4`. If a file contains such escapes and only ASCII characters, all other characters are
+    written as escapes. In values with arguments such as `{0}`, two apostrophes stand for one, as in Java's
+    MessageFormat.
     """
     try:
         text, encoding = decode_text(name, content)
@@ -92,7 +93,10 @@ def _unescape(pattern: re.Pattern[str], source: str) -> str:
 
 
 def open_strings(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse the string table of an Apple program. Each value is a segment; keys, comments and the layout are kept."""
+    """Parse the string table of an Apple program. Each value is a segment; keys, comments and the layout are kept.
+
+    Raises: DocumentError if the content is not empty, and contains no string.
+    """
     text, encoding = decode_text(name, content)
     document = TextDocument(SegmentList(name, options), encoding)
     done, before = 0, ""
@@ -117,11 +121,11 @@ def _write_string(text: str) -> str:
 
 
 def open_arb(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse the resources of a Flutter program. Attributes, whose keys begin with `@`, are kept.
+    """Parse the resources of a Flutter program. Each string value is a segment.
 
-    The branches of plural and select messages are segments of their own.
+    The values of keys that begin with `@` are kept. Each branch of a plural or select message is a segment of its own.
 
-    Raises: DocumentError with line and column if the content is not JSON.
+    Raises: DocumentError, with line and column, if the content is not JSON.
     """
     text, encoding = decode_text(name, content)
     check_json(name, text)
@@ -182,7 +186,10 @@ def is_android(content: bytes) -> bool:
 
 
 def open_android(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse Android's string resources: strings, arrays and plurals, except those with `translatable="false"`."""
+    """Parse Android's string resources. Each string and each item of an array or of plurals is a segment.
+
+    Elements with `translatable="false"` are kept.
+    """
 
     def is_translatable(token: Token) -> bool:
         return token.attribute("translatable") != "false"
@@ -203,9 +210,11 @@ def _open_elements(
     selects_parent: Callable[[Token], bool],
     selects: Callable[[Token, Token], bool],
 ) -> TextDocument:
-    """Parse XML. An element is a text if `selects(start tag, start tag of the parent)` is true.
+    """Parse an XML file. The content of some elements is translated, and everything else is kept.
 
-    `selects_parent` is called once for each element, because a parent may have many attributes and many children.
+    An element is translated if `selects_parent(parent)` and `selects(element, parent)` are true, where `element` and
+    `parent` are start tags. `selects_parent` is called only once for each parent, because a parent may have many
+    attributes and many children.
     """
     text, encoding = decode_text(name, content, declared_encoding(content))
     tokens = list(xml_tokens(text))

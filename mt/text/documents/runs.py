@@ -1,4 +1,7 @@
-"""Paragraphs that consist of formatted runs, as in Word documents, presentations and worksheets."""
+"""Paragraphs that consist of formatted runs, as in Word documents, presentations and worksheets.
+
+A run is a piece of text with one format.
+"""
 
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
@@ -32,13 +35,16 @@ _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 @dataclass(frozen=True)
 class RunSchema:
-    """The names of the elements of paragraphs in one XML vocabulary.
+    """Names of the XML elements of paragraphs in one file format.
 
-    A `paragraph` contains `run` and `link` elements. A run contains `properties`, which are its format, and `text`
-    elements. Elements in `first` and `last` keep their place in the paragraph; elements in `dropped` are left out of
-    translated paragraphs. Elements in `breaks` separate words. The text of a paragraph is split at elements in `tabs`
-    and, with `lines`, at line breaks. `field_mark` begins and ends fields, which are kept.
-    Children and attributes of properties with names in `invisible` do not change the appearance of a run.
+    - A `paragraph` contains `run` and `link` elements. A run contains `properties`, which are its format, and `text`
+      elements.
+    - Elements in `first` and `last` stay at the beginning and the end of a paragraph. Elements in `dropped` are left
+      out of translated paragraphs. Elements in `breaks` separate words.
+    - The text of a paragraph is split into segments at elements in `tabs` and, if `lines` is true, at line breaks.
+    - A `field_mark` begins or ends a field, as its attribute `field_type` tells. Fields are kept.
+    - Children and attributes of properties that are in `invisible` do not change the appearance of a run.
+    - If `preserve_space` is true, new text elements get the attribute `xml:space="preserve"`.
     """
 
     paragraph: str
@@ -60,14 +66,14 @@ class RunSchema:
 
 @dataclass(frozen=True)
 class _Slot:
-    """A text of a paragraph, and the index of its segment."""
+    """A part of a paragraph. If it has a segment, `number` is the index of the segment."""
 
     inline: InlineText[Element]
     number: int
 
 
 class RunParagraphs:
-    """The paragraphs of an XML tree with the element names of a `RunSchema`. Their texts are appended to `segments`.
+    """The paragraphs of an XML tree. `schema` names the elements, and the texts are appended to `segments`.
 
     The base format of a paragraph is the format of most of its text. Runs in other formats are marks. Marks, links,
     pictures, breaks, fields, bookmarks and notes are placed by alignment. Tracked changes and embedded controls are
@@ -78,7 +84,10 @@ class RunParagraphs:
     def __init__(
         self, name: str, root: Element, schema: RunSchema, segments: list[Segment], kept: Container[str] = ()
     ) -> None:
-        """Read a tree of the file `name`. Raises: DocumentLimitExceeded if the format of a run is too large."""
+        """Read the XML tree `root`. `name` is the name of the file in error messages.
+
+        Raises: DocumentLimitExceeded if the format of a run is too large.
+        """
         self._schema, self._segments = schema, segments
         self._paragraphs: list[tuple[Element, Element | None, list[_Slot]]] = []
         _check_formats(name, root, schema)
@@ -100,7 +109,10 @@ class RunParagraphs:
             self._paragraphs.append((paragraph, base, slots))
 
     def write(self, translations: Sequence[TranslatedSegment]) -> bool:
-        """Replace the texts, given the translations of all `segments`. Return whether the tree has changed."""
+        """Replace the texts in the XML tree by their translations. Return whether the tree has changed.
+
+        `translations` contains a translation for each segment in `segments`.
+        """
         changed = False
         for paragraph, base, slots in self._paragraphs:
             numbers = [slot.number for slot in slots if slot.inline.built]
@@ -111,7 +123,7 @@ class RunParagraphs:
 
 
 class _Writer:
-    """A writer of the new content of a paragraph: runs of text, and the elements between the runs."""
+    """Writer of the new content of a paragraph: runs of text, and the elements between the runs."""
 
     def __init__(self, schema: RunSchema, paragraph: Element, base: Element | None) -> None:
         self.schema, self.base = schema, base
@@ -158,7 +170,7 @@ class _Writer:
                 self._append(item.parts)
 
     def _open(self, element: Element) -> None:
-        """Begin a mark: a link becomes the parent of the following text, run properties become its format."""
+        """Begin a mark: a link becomes the parent of the following runs, run properties become their format."""
         if element.tag != self.schema.link:
             self.formats.append(element)
             return
@@ -168,7 +180,10 @@ class _Writer:
         (self.containers if element.tag == self.schema.link else self.formats).pop()
 
     def _append(self, elements: Sequence[Element]) -> None:
-        """Append elements without text. An element of a run gets a new run; run properties and links are dropped."""
+        """Append elements without text to the paragraph. Run properties and links are left out.
+
+        An element that was in a run is put into a new run with the same format.
+        """
         for element in elements:
             if element.tag in (self.schema.properties, self.schema.link):
                 continue
@@ -190,11 +205,14 @@ class _Writer:
 
 
 _Fields = dict[Element, int]
-"""Maps elements to the number of fields that begin in them minus the number of fields that end in them."""
+"""Map from an element to the number of fields that begin in it minus the number of fields that end in it."""
 
 
 def _field_marks(root: Element, schema: RunSchema) -> _Fields:
-    """Return the `_Fields` of a tree, computed in one pass. A paragraph in a text box is counted separately."""
+    """Return the `_Fields` of an XML tree.
+
+    The fields of a paragraph do not count for the elements around it, such as a text box.
+    """
     marks: _Fields = {}
     if not schema.field_mark or next(root.iter(schema.field_mark), None) is None:
         return marks
@@ -207,7 +225,10 @@ def _field_marks(root: Element, schema: RunSchema) -> _Fields:
 
 
 def _check_formats(name: str, root: Element, schema: RunSchema) -> None:
-    """Raise DocumentLimitExceeded for a run format that is too large to be copied to each of its texts."""
+    """Check that each run format is small enough to be copied to each text of its run.
+
+    Raises: DocumentLimitExceeded if a format is too large. `name` is the name of the file in the message.
+    """
     for properties in root.iter(schema.properties):
         size = sum(1 for _ in islice(properties.iter(), _MAX_PROPERTIES + 1))
         if size > _MAX_PROPERTIES or sum(len(v) for child in properties.iter() for v in child.values()) > _MAX_VALUES:
@@ -219,13 +240,16 @@ def _check_formats(name: str, root: Element, schema: RunSchema) -> None:
 
 @dataclass(frozen=True)
 class _Reader:
-    """A reader of the items of paragraphs."""
+    """Reader of the inline items of paragraphs."""
 
     schema: RunSchema
     fields: _Fields
 
     def items(self, parent: Element, base: str) -> Iterator[InlineItem[Element]]:
-        """Yield the items of a paragraph or link. OPEN and CLOSE items enclose text in another format than `base`."""
+        """Yield the inline items of a paragraph or link.
+
+        OPEN and CLOSE items enclose each link, and each text whose `format_key` differs from `base`.
+        """
         schema = self.schema
         field: list[Element] = []
         depth = 0
@@ -251,7 +275,10 @@ class _Reader:
             yield InlineItem(InlineKind.EMPTY, tuple(field))
 
     def _run(self, run: Element, base: str) -> Iterator[InlineItem[Element]]:
-        """Yield the items of a run: its texts, and its other elements as EMPTY items."""
+        """Yield the inline items of a run. Each text yields TEXT items, and each other element an EMPTY item.
+
+        If the `format_key` of the run differs from `base`, OPEN and CLOSE items enclose each text.
+        """
         schema = self.schema
         properties = run.find(schema.properties)
         marked = self.format_key(properties) != base
@@ -270,13 +297,16 @@ class _Reader:
                 yield InlineItem(InlineKind.EMPTY, (child,), breaks=child.tag in schema.breaks)
 
     def _texts(self, text: str) -> Iterator[str]:
-        """Yield the parts of a text: white space at either end and, with `lines`, each line and each line break."""
+        """Yield the leading white space, the rest, and the trailing white space of a text, if not empty.
+
+        If `lines` of the schema is true, each line is split separately.
+        """
         lines = text.splitlines(keepends=True) if self.schema.lines else [text]
         for line in lines:
             yield from filter(None, split_whitespace(line))
 
     def _runs(self, parent: Element) -> Iterator[Element]:
-        """Yield the runs of a paragraph or link, except the runs in text boxes."""
+        """Yield the runs of a paragraph or link, but not the runs in text boxes."""
         for child in parent:
             if child.tag == self.schema.run:
                 yield child
@@ -284,6 +314,7 @@ class _Reader:
                 yield from self._runs(child)
 
     def base_format(self, paragraph: Element) -> Element | None:
+        """Return the run properties of most of the text of a paragraph. Return None if that text has no properties."""
         counts: Counter[str] = Counter()
         by_format: dict[str, Element | None] = {}
         for run in self._runs(paragraph):
@@ -294,7 +325,7 @@ class _Reader:
         return by_format[counts.most_common(1)[0][0]] if counts else None
 
     def format_key(self, properties: Element | None) -> str:
-        """Return a key that is equal for run properties with the same appearance."""
+        """Return a string that is the same for all run properties with the same appearance."""
         if properties is None:
             return ""
         invisible = self.schema.invisible
@@ -307,7 +338,11 @@ class _Reader:
         return repr((attributes, children)) if attributes or children else ""
 
     def groups(self, items: Sequence[InlineItem[Element]]) -> Iterator[list[InlineItem[Element]]]:
-        """Yield groups of items. A group ends after each tab or line break that is not in a link or a marked run."""
+        """Yield the items of a paragraph in groups. Each group becomes a segment.
+
+        A group ends after a tab or, if `lines` of the schema is true, after a line break. Tabs and line breaks in a
+        link or in a marked run do not end a group.
+        """
         group: list[InlineItem[Element]] = []
         depth = 0
         for item in items:

@@ -1,4 +1,4 @@
-"""Tables with a text separator (.csv, .tsv)."""
+"""Tables in text files whose cells are separated by a character (.csv, .tsv)."""
 
 import re
 from collections.abc import Sequence
@@ -15,8 +15,9 @@ _SEPARATORS = ",;\t|"
 def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse a .csv or .tsv file. Each cell with a letter is a segment; quotes and separators are kept.
 
-    The option `columns` selects columns by the names in the first row, which is then kept, or by their numbers from 1.
-    The separator of .csv is the one of `,`, `;`, tab and `|` that is most frequent in the first row.
+    The option `columns` selects columns by their names in the first row, or by their numbers from 1. If it is used, the
+    first row is kept. The separator of .csv is that character of `,`, `;`, tab and `|` that is most frequent in the
+    first line.
 
     Raises: DocumentError if a selected column does not exist.
     """

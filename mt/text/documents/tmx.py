@@ -1,4 +1,4 @@
-"""Translation memories (.tmx). The translation of a unit is added as a variant in the target language."""
+"""Translation memories (.tmx). The translation of a unit is added to the unit as a variant in the target language."""
 
 from html import escape
 
@@ -16,12 +16,12 @@ _ANY_SOURCE = "*all*"  # srclang of a file without a source language: any varian
 
 
 def open_tmx(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse TMX. Segments are the units that lack a variant in `options.target_language`.
+    """Parse TMX. A translation unit is a segment if it has no variant in `options.target_language`.
 
-    The text of a unit is its variant in `options.source_language`, or else in the source language of the header, or
-    else in the first language of the first unit; units without such a variant are kept. With `retranslate`, existing
-    variants in the target language are replaced. Rendering adds variants and changes nothing else. Inline codes are
-    placed by alignment, like tags.
+    The text of a unit is its variant in the source language; units without such a variant are kept. The source language
+    is `options.source_language`, or else the source language of the header, or else the language of the first variant.
+    With `retranslate`, existing variants in the target language are replaced. Rendering changes nothing else. Inline
+    codes are placed by alignment, like tags.
 
     Raises: DocumentError if there is no unit, or no target language.
     """
@@ -47,12 +47,12 @@ def open_tmx(name: str, content: bytes, options: DocumentOptions) -> TextDocumen
 
 
 def _code(variant: Token) -> str:
-    """Return the language code of a variant. Versions of TMX before 1.4 have the attribute `lang`."""
+    """Return the language code of a variant: its attribute `xml:lang`, or `lang` in TMX before version 1.4, or ""."""
     return variant.attribute("xml:lang") or variant.attribute("lang") or ""
 
 
 class _UnitReader:
-    """A reader of the units of one file, in order."""
+    """Reader that adds the translation units of a TMX file to a document, in order."""
 
     def __init__(
         self, tokens: list[Token], elements: ElementIndex, document: TextDocument, options: DocumentOptions
@@ -68,7 +68,10 @@ class _UnitReader:
         self._done = end
 
     def add(self, unit: int, source: str) -> None:
-        """Add the text of a unit if it has to be translated."""
+        """Add a unit to the document if it has to be translated. Otherwise, do nothing.
+
+        `unit` is the index of the start tag of the unit, and `source` is the source language.
+        """
         if unit < self._read:
             return
         self._read = self._elements.end[unit]
@@ -97,16 +100,16 @@ class _UnitReader:
         return [number for number in self._elements.children(parent) if self._tokens[number].name == name]
 
     def _segment(self, variant: int) -> int | None:
-        """Return the index of the <seg> start tag of a variant, or None if there is no <seg>, or an empty one."""
+        """Return the index of the <seg> start tag of a variant, or None if the variant has no <seg> or an empty one."""
         segments = self._children(variant, "seg")
         return segments[0] if segments and self._tokens[segments[0]].kind is TokenKind.START else None
 
     def _is_in(self, variant: int, language: str) -> bool:
-        """Return whether a variant is in a language, in any region."""
+        """Return whether a variant is in `language`. Regions are ignored."""
         return self._key(_code(self._tokens[variant])) == self._key(language)
 
     def _key(self, code: str) -> tuple[str, str]:
-        """Return the language and the script that a code stands for."""
+        """Return (language, script) of a language code, or (code, "") if the code is unknown."""
         if code not in self._keys:
             try:
                 tag = standard_tag(code)
@@ -116,6 +119,6 @@ class _UnitReader:
         return self._keys[code]
 
     def _space(self, number: int) -> str:
-        """Return the white space before a token."""
+        """Return the white space before token `number`, or "" if there is none."""
         before = self._tokens[number - 1]
         return before.source if before.kind is TokenKind.TEXT and before.source.isspace() else ""

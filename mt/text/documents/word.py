@@ -37,13 +37,13 @@ _WORD = RunSchema(
 
 
 class WordDocument:
-    """A .docx file. Segments are the paragraphs of body, tables, text boxes, headers and footers, split at tabs.
+    """A .docx file. Its segments are the paragraphs of body, tables, text boxes, headers and footers, split at tabs.
 
-    The archive is written anew.
+    Rendering writes a new archive, whose bytes differ from the original even if no text has changed.
     """
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
-        """Parse the content. Raises: DocumentError if it is not a .docx file, or exceeds a limit."""
+        """Parse the content. Raises: DocumentError if the content is not a .docx file, or exceeds a limit."""
         check_archive(name, ".docx", content, options)
         try:
             self._document = docx.Document(BytesIO(content))

@@ -15,10 +15,12 @@ _NEW_STATE = re.compile(r"""(\sstate=["'])(?:new|initial|needs-translation|needs
 
 
 def open_xliff(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse XLIFF. Segments are the translatable units without a target or, with `retranslate`, all translatable units.
+    """Parse XLIFF. Segments are the translatable units without a target; with `retranslate`, all translatable units.
 
-    Rendering changes only targets and their states. Each `mrk` element of a segmented source is a segment. Inline codes
-    are placed by alignment, like tags. Raises: DocumentError if there is no unit.
+    If a unit has a <seg-source>, each <mrk> element in it is a segment. Inline codes are placed by alignment, like
+    tags. Rendering changes only targets and their states.
+
+    Raises: DocumentError if there is no unit.
     """
     text, encoding = decode_text(name, content, declared_encoding(content))
     tokens = list(xml_tokens(text))
@@ -77,7 +79,10 @@ def _add_unit(
 
 
 def _children(tokens: list[Token], elements: ElementIndex, unit: int) -> dict[str, int]:
-    """Return the first child of a unit for each element name, without deeper elements such as alternative targets."""
+    """Return the index of the first child of a unit for each element name.
+
+    Deeper elements are ignored, for example alternative targets.
+    """
     children: dict[str, int] = {}
     for number in elements.children(unit):
         children.setdefault(tokens[number].name, number)

@@ -21,9 +21,10 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 def open_yaml(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse YAML. Each string value is a segment; keys, numbers, dates, comments and the layout are kept.
 
-    A block is split into lines (`|`) or paragraphs (`>`), and the branches of plural and select messages are segments.
+    Each line of a block with `|`, each paragraph of a block with `>`, and each branch of a plural or select message is
+    a segment of its own.
 
-    Raises: DocumentError with line and column if the content is not YAML.
+    Raises: DocumentError, with line and column, if the content is not YAML.
     """
     text, encoding = decode_text(name, content)
     document = TextDocument(SegmentList(name, options), encoding)
@@ -44,7 +45,7 @@ def open_yaml(name: str, content: bytes, options: DocumentOptions) -> TextDocume
 
 
 def _values(name: str, text: str) -> Iterator[yaml.ScalarEvent]:
-    """Yield the strings of the text that are not keys."""
+    """Yield the strings of a YAML text, except keys. Raises: DocumentError if the text is not YAML."""
     keys: list[bool | None] = []  # for each open collection: whether a key is next, or None for a sequence
     try:
         for event in yaml.parse(text, Loader=_LOADER):
@@ -57,7 +58,7 @@ def _values(name: str, text: str) -> Iterator[yaml.ScalarEvent]:
             if isinstance(event, yaml.CollectionStartEvent):
                 keys.append(True if isinstance(event, yaml.MappingStartEvent) else None)
                 if len(keys) > _MAX_DEPTH:
-                    raise DocumentLimitExceeded(f"{name} is nested too deeply; accepted: {_MAX_DEPTH} levels")
+                    raise DocumentLimitExceeded(f"{name} is nested too deeply; accepted: at most {_MAX_DEPTH} levels")
             elif isinstance(event, yaml.ScalarEvent) and not is_key and _is_string(event):
                 yield event
     except yaml.MarkedYAMLError as error:
@@ -97,13 +98,16 @@ def _add_scalar(document: TextDocument, source: str, value: str, style: str | No
 
 
 def _is_plain(text: str, style: str | None) -> bool:
-    """Return whether a text can be written without quotes."""
+    """Return whether `text` is to be written without quotes. `style` is the style of the scalar in the source."""
     plain = style not in ("'", '"') and _PLAIN.fullmatch(text) is not None
     return plain and _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) == _STRING
 
 
 def _add_block(document: TextDocument, source: str, folded: bool) -> None:
-    """Add the lines or paragraphs of a block. The first line, which contains `|` or `>`, is kept."""
+    """Add the texts of a block to the document: its paragraphs if `folded` is true, otherwise its lines.
+
+    The first line of the block, which contains `|` or `>`, is kept.
+    """
     lines = [match[0] for match in _LINE.finditer(source) if match[0]]
     document.keep(lines[0])
     paragraph: list[str] = []

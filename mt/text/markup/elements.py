@@ -1,4 +1,4 @@
-"""Pairs of tags, and the properties of elements that matter for translation."""
+"""Elements of HTML and XML: pairs of tags, and the properties that decide how an element is translated."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ BLOCKS = frozenset(
         *("section", "select", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul"),
     }
 )
-"""HTML elements whose tags end the text before them."""
+"""Names of the HTML elements whose tags end the text before them."""
 
 _VOID = frozenset(
     {
@@ -29,12 +29,14 @@ _CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "
 
 @dataclass(frozen=True)
 class Dialect:
-    """Rules for one kind of markup: how elements divide it into texts to translate.
+    """Rules for one kind of markup: which parts of it are texts to translate.
 
-    All sets contain names of elements, except `textless_attributes` and `attributes`.
+    All sets contain names of elements, except `textless_attributes` and `attributes`, which contain names of
+    attributes.
 
-    - The tags of `splitting` elements end the current text. If `outline` is true, so do the tags of an element whose
-      parent contains no text directly, unless the element is in `non_splitting`.
+    - If `xml` is true, the markup is parsed as XML, otherwise as HTML.
+    - The tags of `splitting` elements end the current text. If `outline` is true, the tags of all other elements do so,
+      too. Exceptions are elements in `non_splitting`, and elements inside an element that contains text directly.
     - The content of `textless` elements, and of elements with an attribute in `textless_attributes`, is not part of a
       text. The content of `kept` elements is part of a text, but is not translated.
     - Empty XML elements in `breaks` stand for white space.
@@ -57,7 +59,7 @@ class Dialect:
 
 
 class _OpenElements:
-    """A stack of open elements, with tables to find the innermost element of a name and the innermost HTML block."""
+    """Stack of open elements, with fast access to the innermost element of a name and to the innermost HTML block."""
 
     def __init__(self) -> None:
         self.numbers: list[int] = []
@@ -74,7 +76,7 @@ class _OpenElements:
             self.blocks.append(depth)
 
     def close(self, depth: int) -> list[int]:
-        """Close all elements at `depth` or deeper, and return the numbers of their start tags, the outermost first."""
+        """Close the elements at `depth` and deeper. Return the numbers of their start tags, the outermost first."""
         for name in self.names[depth:]:
             self.depths[name].pop()
         while self.blocks and self.blocks[-1] >= depth:
@@ -86,9 +88,10 @@ class _OpenElements:
 
 @dataclass
 class ElementIndex:
-    """Elements of a sequence of tokens.
+    """Elements of a sequence of tokens. An element is identified by the index of its first token.
 
-    `partner[i]` is the index of the end tag if token i is a start tag, and vice versa, or -1 if the tag has no partner.
+    `partner[i]` is the index of the end tag that belongs to start tag i, and the index of the start tag that belongs to
+    end tag i. It is -1 for a tag without partner, and for all other tokens.
     """
 
     tokens: Sequence[Token]
@@ -122,7 +125,7 @@ class ElementIndex:
         self._blocks_before = [0, *accumulate(self.block)]
 
     def children(self, number: int) -> Iterator[int]:
-        """Yield the index of the first token of each child of the element that begins with token `number`."""
+        """Yield the index of the first token of each child of the element that begins at `number`."""
         child = number + 1
         while child < self.end[number] - 1:
             if self.tokens[child].kind in (TokenKind.START, TokenKind.EMPTY):
@@ -132,13 +135,13 @@ class ElementIndex:
                 child += 1
 
     def inner(self, number: int) -> str:
-        """Return the source of the content of the element that begins at `number`."""
+        """Return the source of the content of the element that begins at `number`, without its tags."""
         if self.tokens[number].kind is TokenKind.EMPTY:
             return ""
         return "".join(token.source for token in self.tokens[number + 1 : self.end[number] - 1])
 
     def untranslatable(self, number: int) -> bool:
-        """Return whether the name or an attribute of the element that begins at `number` forbids its translation."""
+        """Return whether the element that begins at `number` is not translated, because of its name or an attribute."""
         token = self.tokens[number]
         if self.is_textless(number) or token.name in self.dialect.kept:
             return True
@@ -160,7 +163,7 @@ class ElementIndex:
         return self._blocks_before[self.end[number]] > self._blocks_before[number]
 
     def _close(self, stack: _OpenElements, number: int) -> None:
-        """Close the innermost open element with the name of end tag `number`.
+        """Close the innermost open element that has the name of end tag `number`. If there is none, do nothing.
 
         In HTML, the end tag of an inline element is ignored if a block inside that element is still open.
         """
@@ -179,7 +182,7 @@ class ElementIndex:
         self.end[opened] = number + 1
 
     def _close_implied(self, stack: _OpenElements, number: int) -> None:
-        """Close the open HTML blocks that end where start tag `number` begins, although they have no end tag.
+        """Close the open HTML blocks without end tag that end where start tag `number` begins.
 
         For example, <li> ends the list item before it.
         """

@@ -1,4 +1,4 @@
-"""Conversion of the inline items of a text into a segment: plain text with marks at its characters."""
+"""Conversion of the inline items of a text, such as pieces of text and tags, into a segment with marks."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from mt.text.markup.placement import place_marks
 
 PartType = TypeVar("PartType")
 Decode = Callable[[str], Iterator[tuple[str, str | None]]]
-"""Function that splits a source text into pairs (source, decoded text). The latter is None if it cannot be decoded."""
+"""Function that splits a source text into pairs (source, decoded text). An unknown escape has the decoded text None."""
 
 _SPACES = re.compile(r"[ \t\n\f\r]+")
 
@@ -32,7 +32,8 @@ class InlineItem(Generic[PartType]):
     """An item within a text: a piece of text, a tag, an empty element, or an element that is not translated.
 
     `parts` are the source of the item. `text` is the source of a TEXT item, or the visible text of a KEPT item. The
-    OPEN and CLOSE items of an element have the same `key`. An EMPTY item with `breaks` separates words.
+    OPEN and CLOSE items of one element have the same `key`; -1 means that the element lacks a tag. An EMPTY item with
+    `breaks` separates words.
     """
 
     kind: InlineKind
@@ -48,7 +49,11 @@ class InlineItem(Generic[PartType]):
 
 @dataclass(frozen=True, slots=True)
 class BuiltSegment(Generic[PartType]):
-    """A segment with the source of its marks. `forms` maps characters to their escaped form in the source."""
+    """A segment, and the source of each of its marks.
+
+    `openings[i]` and `closings[i]` are the sources of the tags of mark i. An empty or kept mark has only an opening.
+    `forms` maps characters to their escaped form in the source.
+    """
 
     segment: Segment
     openings: tuple[tuple[PartType, ...], ...]
@@ -56,7 +61,7 @@ class BuiltSegment(Generic[PartType]):
     forms: dict[str, str]
 
     def render(self, translated: TranslatedSegment, write: Callable[[str], PartType]) -> list[PartType]:
-        """Return the parts of the translation: pieces of text, converted by `write`, and the source of the marks."""
+        """Return the parts of the translation: pieces of text, converted by `write`, and the sources of the marks."""
         parts: list[PartType] = []
         for piece in place_marks(self.segment, translated):
             if piece.opens >= 0:
@@ -70,7 +75,7 @@ class BuiltSegment(Generic[PartType]):
 
 @dataclass(frozen=True, slots=True)
 class InlineText(Generic[PartType]):
-    """A text that is divided into the `items` of its segment, and the items before and after the segment.
+    """The inline items of a text: the `items` of its segment, and the items `before` and `after` the segment.
 
     `built` is the segment, or None if the text contains nothing to translate.
     """
@@ -81,15 +86,16 @@ class InlineText(Generic[PartType]):
     built: BuiltSegment[PartType] | None
 
     def sources(self) -> Iterator[list[PartType]]:
-        """Yield three lists of parts: the source of `before`, of `items`, and of `after`."""
+        """Yield three lists with the sources of `before`, of `items`, and of `after`."""
         return ([part for item in items for part in item.parts] for items in (self.before, self.items, self.after))
 
 
 def read_inline(items: Sequence[InlineItem[PartType]], decode: Decode, collapse: bool) -> InlineText[PartType]:
-    """Return a text with its segment. Items before, after or around all words are not part of the segment.
+    """Build the segment of a text from the inline items of the text.
 
-    A text without letters and digits to translate has no segment. If a start or end tag is missing, all tags become
-    empty marks whose order is preserved. If `collapse` is true, runs of white space become single spaces, as in HTML.
+    The segment begins with the first word and ends with the last word. Tags around all words are not part of it. A text
+    without letters and digits to translate has no segment. If a start or end tag is missing, all tags become empty
+    marks whose order is preserved. If `collapse` is true, runs of white space become single spaces, as in HTML.
     """
     begin, end = trim_items(items)
     inner = items[begin:end]
@@ -104,19 +110,25 @@ def read_inline(items: Sequence[InlineItem[PartType]], decode: Decode, collapse:
 
 
 def decode_nothing(text: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the text unchanged. The function is a `Decode` for formats without escapes."""
+    """Yield the pair (`text`, `text`). This is the `Decode` function of formats without escapes."""
     yield text, text
 
 
 def split_whitespace(text: str, space: str | None = None) -> tuple[str, str, str]:
-    """Return (leading white space, text, trailing white space). `space` gives the characters of white space."""
+    """Return (leading white space, text, trailing white space).
+
+    `space` contains the characters that are white space; None means those of `str.strip`.
+    """
     left = text.lstrip(space)
     body = left.rstrip(space)
     return text[: len(text) - len(left)], body, left[len(body) :]
 
 
 def trim_items(items: Sequence[InlineItem[PartType]]) -> tuple[int, int]:
-    """Return (begin, end) of the items from the first to the last word. Tags around all words are left out."""
+    """Return (begin, end) such that items[begin:end] are the items from the first to the last word.
+
+    Pairs of tags around all words are left out.
+    """
     partner = _partners(items)
     words = [0, *accumulate(item.has_words for item in items)]
     begin, end = 0, len(items)
@@ -140,7 +152,7 @@ def trim_items(items: Sequence[InlineItem[PartType]]) -> tuple[int, int]:
 
 
 def _partners(items: Sequence[InlineItem[PartType]]) -> list[int]:
-    """Return, for each OPEN or CLOSE item, the index of the other item of its pair; -1 for all other items."""
+    """Return, for each item, the index of the other tag of its pair, or -1 if the item is not a tag of a pair."""
     partner = [-1] * len(items)
     opened: dict[int, int] = {}
     for number, item in enumerate(items):
@@ -153,7 +165,11 @@ def _partners(items: Sequence[InlineItem[PartType]]) -> list[int]:
 
 
 def _is_loose(item: InlineItem[PartType], partner: int, begin: int, end: int) -> bool:
-    """Return whether an item contains no word, or is a tag without a partner in items[begin:end]."""
+    """Return whether an item at the beginning or end of items[begin:end] can be left out.
+
+    This is the case for a tag whose partner is not in items[begin:end], and for any other item without words. `partner`
+    is the index of the partner.
+    """
     if item.kind in (InlineKind.OPEN, InlineKind.CLOSE):
         return not begin <= partner < end
     return not item.has_words
@@ -179,7 +195,7 @@ def _merge_empty_pairs(items: Sequence[InlineItem[PartType]]) -> list[InlineItem
 
 
 class _Builder(Generic[PartType]):
-    """A builder of one segment from inline items."""
+    """Builder of one segment from inline items."""
 
     def __init__(self, decode: Decode, collapse: bool, ordered: bool) -> None:
         self.decode, self.collapse, self.ordered = decode, collapse, ordered
@@ -243,7 +259,7 @@ class _Builder(Generic[PartType]):
             self._append(text)
 
     def _glued(self, mark: Mark, text: str) -> Mark:
-        """Return `mark`, as `glued` if it is empty, directly after a word, and not directly before a word."""
+        """Return `mark`. Set `glued` if it is an empty mark directly after a word and not directly before a word."""
         if not mark.empty or mark.glued or mark.begin == 0 or text[mark.begin - 1].isspace():
             return mark
         return replace(mark, glued=not text[mark.begin : mark.begin + 1].isalnum())

@@ -1,4 +1,4 @@
-"""Marks of a text, such as inline tags, and their combination with a translation."""
+"""Marks of a text, such as inline tags, and the insertion of marks into a translation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from mt.text.alignment import Link, Range
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A mark around `text[begin:end]`. `parent` is the index of the innermost mark around it, or -1.
+    """A mark around `text[begin:end]`. `parent` is the index of the innermost mark that encloses this mark, or -1.
 
     The range of a `kept` mark is not translated. A `glued` mark is empty and attached to the word before it. A `spaced`
-    mark is empty and stands for a word break, such as <br>; a space that the source lacks was added before it.
+    mark is empty and separates words, as <br> does; a space that is not in the source was added before it.
     """
 
     begin: int
@@ -40,13 +40,16 @@ class Segment:
 
     @property
     def kept(self) -> tuple[Range, ...]:
-        """Character ranges that are not translated and are rendered as in the source."""
+        """Character ranges of the kept marks, which are not translated."""
         return tuple((mark.begin, mark.end) for mark in self.marks if mark.kept)
 
 
 @dataclass(frozen=True, slots=True)
 class TranslatedSegment:
-    """The translation of a segment. `alignment` links source and target ranges; it may be empty or incomplete."""
+    """The translation of a segment. `alignment` contains pairs of a source range and a target range of characters.
+
+    The alignment may be empty or incomplete.
+    """
 
     text: str
     alignment: tuple[Link, ...] = ()
@@ -54,9 +57,10 @@ class TranslatedSegment:
 
 @dataclass(frozen=True, slots=True)
 class MarkedPiece:
-    """A piece of a translation: `text`, or the place where mark `opens` begins or mark `closes` ends; -1 means no mark.
+    """A piece of a translation: a text, the beginning of a mark, or the end of a mark.
 
-    Empty and kept marks have an opening, but no closing.
+    `opens` is the index of the mark that begins here, `closes` the index of the mark that ends here, and -1 means no
+    mark. Empty and kept marks have a beginning, but no end.
     """
 
     text: str = ""
@@ -65,7 +69,10 @@ class MarkedPiece:
 
 
 def interleave(target: str, marks: Sequence[Mark], places: Sequence[Range]) -> list[MarkedPiece]:
-    """Return the pieces of the text `target`, with each mark at its range in `places`. Ranges must not cross."""
+    """Split the translation `target` into pieces, with the beginning and the end of each mark between them.
+
+    `places[i]` is the range of `marks[i]` in `target`. Ranges must not cross.
+    """
     children: dict[int, list[int]] = {}
     for number, mark in enumerate(marks):
         children.setdefault(mark.parent, []).append(number)
@@ -96,9 +103,9 @@ def interleave(target: str, marks: Sequence[Mark], places: Sequence[Range]) -> l
 def _sort_siblings(
     numbers: Sequence[int], marks: Sequence[Mark], places: Sequence[Range], children: dict[int, list[int]]
 ) -> list[int]:
-    """Return marks with one parent in descending order of their places in the target.
+    """Sort the marks `numbers`, which have the same parent, by their places in the target, the last one first.
 
-    An empty mark within the range of another mark is moved to the children of that mark.
+    An empty mark within the range of another mark is left out, and is added to the `children` of that mark.
     """
     order = sorted(numbers, key=lambda n: (places[n][0], places[n][0] < places[n][1], n))
     siblings: list[int] = []
@@ -115,9 +122,9 @@ def _sort_siblings(
 
 
 def _write_whole(pieces: list[MarkedPiece], number: int, mark: Mark, target: str, place: Range) -> None:
-    """Append the pieces of an empty or kept mark.
+    """Append the pieces of an empty or kept mark. `place` is the range of the mark in `target`.
 
-    If a kept mark replaces no target text, spaces are added between it and adjacent words.
+    A spaced mark removes the space before it. If `place` is empty, spaces separate a kept mark from adjacent words.
     """
     replaces = place[0] < place[1]
     before, after = target[max(0, place[0] - 1) : place[0]], target[place[0] : place[0] + 1]

@@ -40,8 +40,9 @@ NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 class MarkupOptions:
     """Options for markup, as in DeepL's API. Names of HTML elements are in lower case.
 
-    Elements in `ignore_tags` are not translated. Elements in `splitting_tags` end a text, elements in
-    `non_splitting_tags` do not. With `outline_detection`, the structure of XML decides for all other elements.
+    Elements in `ignore_tags` are not translated. The tags of elements in `splitting_tags` end a text, those of elements
+    in `non_splitting_tags` do not. For all other elements of XML, `outline_detection` decides: if it is true, their
+    tags end a text unless they are surrounded by text; if it is false, they do not.
     """
 
     ignore_tags: frozenset[str] = frozenset()
@@ -51,7 +52,7 @@ class MarkupOptions:
 
 
 def parse_html(text: str, options: MarkupOptions | None = None, segments: list[Segment] | None = None) -> "Markup":
-    """Parse an HTML document or fragment. The order of the tags of malformed markup is preserved.
+    """Parse an HTML document or fragment. If a start or end tag is missing in a text, its tags keep their order.
 
     The segments are appended to the list `segments`. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS
     tokens.
@@ -68,10 +69,10 @@ def parse_html(text: str, options: MarkupOptions | None = None, segments: list[S
 
 
 def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Segment] | None = None) -> "Markup":
-    """Parse XML, well-formed or not. An element ends a text unless its parent also contains text directly.
+    """Parse XML, whether it is well-formed or not.
 
-    The segments are appended to the list `segments`. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS
-    tokens.
+    By default, a tag ends a text unless the parent of its element also contains text directly. The segments are
+    appended to the list `segments`. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
     """
     options = options or MarkupOptions()
     dialect = Dialect(
@@ -85,14 +86,14 @@ def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Se
 
 
 def parse_dialect(text: str, dialect: Dialect, segments: list[Segment] | None = None) -> "Markup":
-    """Parse markup by the rules of `dialect`, such as those for XLIFF. The segments are appended to `segments`."""
+    """Parse markup by the rules of `dialect`. The segments are appended to the list `segments`."""
     tokens = list(xml_tokens(text) if dialect.xml else html_tokens(text))
     return Markup(tokens, dialect, [] if segments is None else segments)
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A translatable attribute: the index of its segment, and its value as in the source, with the quotes."""
+    """Value of a translatable attribute. `number` is the index of its segment, and `source` includes the quotes."""
 
     number: int
     source: str
@@ -103,7 +104,10 @@ Part = str | _Value
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A translatable text: the index of its segment, its source, and the segment with the source of its marks."""
+    """A translatable text. `number` is the index of its segment.
+
+    `source` is rendered if the translation equals the segment. `built` is the segment with the sources of its marks.
+    """
 
     number: int
     source: Sequence[Part]
@@ -147,7 +151,10 @@ class Markup:
 
 
 def escape(text: str, forms: dict[str, str], xml: bool) -> str:
-    """Escape `&`, `<` and the keys of `forms`. If `xml` is true, remove characters that XML does not allow."""
+    """Escape `&`, `<` and the characters in `forms`, which maps characters to their escaped forms.
+
+    If `xml` is true, also escape `]]>`, and remove characters that XML does not allow.
+    """
     table = str.maketrans({"&": "&amp;", "<": "&lt;", **forms})
     if not xml:
         return text.translate(table)
@@ -155,7 +162,7 @@ def escape(text: str, forms: dict[str, str], xml: bool) -> str:
 
 
 class _Reader:
-    """A reader that goes through the tokens once and fills the lists `segments` and `parts`."""
+    """Reader that goes through the tokens once and fills the lists `segments` and `parts`."""
 
     def __init__(
         self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment], parts: list[Part | _Slot]
@@ -179,7 +186,7 @@ class _Reader:
         return self.states[-1][1] if self.states else True
 
     def _token(self, number: int) -> int:
-        """Read token `number`, or the whole element that it begins; return the number of the next token to read."""
+        """Read token `number`, or the whole element that begins there. Return the number of the next token to read."""
         token, elements = self.tokens[number], self.elements
         starts = token.kind in (TokenKind.START, TokenKind.EMPTY)
         if starts and self._translating and elements.untranslatable(number):
@@ -203,10 +210,10 @@ class _Reader:
         return number + 1
 
     def _keep_element(self, number: int) -> bool:
-        """Add an element that is part of a text but is not translated, and return True.
+        """Append the element that begins at `number` to the items, as one item that is not translated. Return True.
 
-        Return False, without adding it, if the element has no end tag, or contains a block and is not textless XML.
-        Without an end tag, the element would absorb all text after it in the translation.
+        Return False, without appending an item, if the element has no end tag or contains a block. Without an end tag,
+        the element would include all text after it. A textless element of XML may contain blocks.
         """
         elements = self.elements
         end = elements.end[number]
@@ -224,7 +231,10 @@ class _Reader:
         return True
 
     def _is_note(self, number: int) -> bool:
-        """Return whether an element is a footnote mark. Exponents and parts of formulas are not."""
+        """Return whether the element that begins at `number` is a footnote mark.
+
+        Exponents and parts of formulas are not footnote marks.
+        """
         token = self.tokens[number]
         if token.name != "sup" or token.kind is not TokenKind.START or self.dialect.xml or not self.items:
             return False
@@ -234,7 +244,7 @@ class _Reader:
         return bool(_NOTE.fullmatch(text) and _LONG_WORD.search(before))
 
     def _text(self, source: str) -> None:
-        """Add text as items. White space at either end and each unknown entity become separate items."""
+        """Append a text to the items. Leading and trailing white space and unknown entities become separate items."""
         before, body, after = split_whitespace(source, _HTML_SPACE)
         self._append_text(before)
         if self.dialect.backslashes:
@@ -280,7 +290,10 @@ class _Reader:
             self.items.append(InlineItem(InlineKind.OPEN if lost else InlineKind.EMPTY, parts, key=-1))
 
     def _tag(self, number: int) -> tuple[Part, ...]:
-        """Return the source of a tag, and append the values of its translatable attributes to the segments."""
+        """Return the parts of a tag: its source, with a `_Value` for each translatable attribute value.
+
+        Append the segments of these values to `segments`.
+        """
         token = self.tokens[number]
         parts: list[Part] = []
         place = 0
@@ -311,7 +324,7 @@ class _Reader:
 
 
 def _decode_backslashes(text: str) -> Iterator[tuple[str, str | None]]:
-    """Yield (source, decoded text) of each piece of a text with references of XML and escapes such as `\\n`."""
+    """Split a text at XML references and at escapes such as `\\n`. Yield (source, decoded text) of each piece."""
     for source, meaning in references(text, xml=True):
         if meaning != source:
             yield source, meaning

@@ -4,6 +4,10 @@ A mark around words encloses the target words that are aligned to these words, a
 target word that is aligned to the next source word. Nested marks stay nested, and no marks cross. A mark without
 aligned words is placed between its neighbours, or at the same relative position. Punctuation is inside a mark of the
 translation only if it is inside the mark of the source: the comma of `<b>here</b>,` stays outside.
+
+A unit is a word or a punctuation character. Units and marks are identified by their indices. In all functions, `room`
+contains the target units that a mark may enclose: all units, or the units that its parent encloses. `free` contains the
+units of `room` that no mark with the same parent encloses yet.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +23,7 @@ MAX_WORK = 500_000  # marks * (characters + marks); above this, marks are placed
 
 
 def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedPiece]:
-    """Return the pieces of a translation. Each mark of the source occurs in them exactly once."""
+    """Split a translation into pieces, with the marks of the source between them. Each mark occurs exactly once."""
     source, marks, target = segment.text, segment.marks, translated.text
     if not marks:
         return [MarkedPiece(target)]
@@ -34,7 +38,11 @@ def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedP
 
 
 class _Placement:
-    """Placement of marks. `places` has the target characters of each placed mark, `spans` its target units if any."""
+    """Places marks in a translation.
+
+    `places` maps a placed mark to its character range in the target, and `spans` maps a placed non-empty mark to its
+    target units.
+    """
 
     def __init__(self, marks: Sequence[Mark], units: UnitAlignment) -> None:
         self.marks, self.units = list(marks), units
@@ -60,13 +68,17 @@ class _Placement:
         return range(len(self.units.right)) if parent < 0 else self.spans[parent]
 
     def outer(self, mark: Mark) -> Range:
-        """Return the source range of the parent of a mark, or the whole source if the mark has no parent."""
+        """Return the character range of the parent of `mark` in the source, or the range of the whole source."""
         if mark.parent < 0:
             return 0, len(self.units.source)
         return self.marks[mark.parent].begin, self.marks[mark.parent].end
 
     def _place_spans(self, parent: int, numbers: Sequence[int]) -> None:
-        """Place the non-empty marks of one parent: first copied text, then aligned marks by score, then all others."""
+        """Place the non-empty marks `numbers`, which are the children of mark `parent`.
+
+        First, kept marks with a copy in the target are placed, then marks with aligned words in descending order of
+        their scores, and last all others.
+        """
         room = self.room(parent)
         free = set(room)
         copies = {number: self._copy(self.marks[number], room, free) for number in numbers}
@@ -97,9 +109,9 @@ class _Placement:
         free.difference_update(span)
 
     def _copy(self, mark: Mark, room: range, free: set[int]) -> range | None:
-        """Return the target units of the copy of a kept text, or None if the target contains no free copy.
+        """Return the target units with the same text as the kept mark, or None if `free` does not contain such a copy.
 
-        Of several copies, the one whose relative position is most similar is chosen.
+        If there are several copies, choose the one whose relative position is most similar to that of the mark.
         """
         text = self.units.source[mark.begin : mark.end].strip()
         if not mark.kept or not text or not room:
@@ -126,11 +138,12 @@ class _Placement:
         return mark.begin / max(1, len(self.units.source)) * len(self.units.target)
 
     def _best(self, mark: Mark, room: range, free: set[int]) -> tuple[float, range] | None:
-        """Return (score, range) of the free target units that best translate the words of a mark, or None.
+        """Return (score, range) of the consecutive units in `free` that best translate the words of a mark.
 
-        The score of a range is the sum of the scores of its units. A unit scores +1 if all source words aligned to it
-        are in the mark, -1 if none is, and 0 if it is not aligned. Of ranges with equal scores, the longest is chosen,
-        so that one other word does not separate two words of a mark.
+        Return None if no unit in `free` is aligned to the mark. The score of a range is the sum of the scores of its
+        units. A unit scores +1 if all source words aligned to it are in the mark, -1 if none is, and 0 if it is not
+        aligned. If several ranges have the best score, the longest is chosen. Thus a range may include a single word
+        that belongs elsewhere, if it is between two words of the mark.
         """
         covered = self.units.covered(mark.begin, mark.end)
         inside = [j for j in self.units.aligned(covered, room) if j in free]
@@ -155,15 +168,18 @@ class _Placement:
         return best[0], range(good[0], good[-1] + 1)
 
     def _taken_by(self, mark: Mark, siblings: Sequence[int]) -> int | None:
-        """Return the first placed mark in `siblings` that encloses a translation of a word of `mark`, or None."""
+        """Return the first placed mark in `siblings` that encloses a translation of a word of `mark`, or None.
+
+        Kept marks are ignored. If `mark` is kept, return None.
+        """
         covered = self.units.covered(mark.begin, mark.end)
         others = (n for n in siblings if n in self.spans and not self.marks[n].kept and not mark.kept)
         return next((n for n in others if self.units.aligned(covered, self.spans[n])), None)
 
     def _guess(self, mark: Mark, room: range, free: set[int]) -> range:
-        """Return target units for a mark without aligned words, by its relative position.
+        """Return target units for a mark without aligned words, at the relative position of the mark.
 
-        The position is relative to the nearest aligned words before and after the mark. For kept text, the range is
+        The position is relative to the nearest aligned words before and after the mark. For a kept mark, the range is
         empty, so that the kept text replaces no word.
         """
         right = self.units.right
@@ -190,10 +206,13 @@ class _Placement:
         return range(chosen[0], next(ends, chosen[-1] + 1))
 
     def _anchors(self, among: Sequence[int], first: int, last: int, room: range) -> tuple[int, int, int, int]:
-        """Return (before, low, after, high): the nearest aligned words before `first` and after `last`.
+        """Return (before, low, after, high) for the nearest aligned words before and after a mark.
 
-        `before` and `after` are indices in `among`; `low` and `high` are the target units aligned to these words. The
-        edge of `room` replaces a word that does not exist. The edges replace both words if `low` is not before `high`.
+        `among` contains source words, and the words of the mark are `among[first]` to `among[last]`. `before` and
+        `after` are the indices in `among` of the nearest aligned words; `low` and `high` are target units aligned to
+        them. If no word before the mark is aligned, `before` is -1 and `low` is the unit before `room`; if no word
+        after it is aligned, `after` is `len(among)` and `high` is the unit after `room`. Both apply if `low` is not
+        before `high`.
         """
         before = next((k for k in range(first - 1, -1, -1) if self.units.aligned(among[k : k + 1], room)), -1)
         after = next((k for k in range(last + 1, len(among)) if self.units.aligned(among[k : k + 1], room)), len(among))
@@ -202,7 +221,10 @@ class _Placement:
         return (before, low, after, high) if low < high else (-1, room.start - 1, len(among), room.stop)
 
     def _guess_punctuation(self, mark: Mark, room: range, free: set[int]) -> range:
-        """Return target units for a mark around punctuation only: equivalent punctuation, or an empty range."""
+        """Return target units for a mark around punctuation only: equivalent punctuation near its relative position.
+
+        Return an empty range if `free` contains no equivalent punctuation, or if the mark is kept.
+        """
         kinds = self.units.kinds(mark.begin, mark.end)
         same = {j for j in room if j in free and self.units.kind(j) in kinds}
         expected = self._expected(mark)
@@ -216,7 +238,7 @@ class _Placement:
         return range(begin, end)
 
     def _with_punctuation(self, mark: Mark, span: range, room: range, free: set[int]) -> range:
-        """Return `span` with adjacent punctuation that is equivalent to the punctuation at the ends of the mark."""
+        """Extend `span` by the adjacent punctuation that is equivalent to the punctuation at the ends of `mark`."""
         words = self.units.words(mark.begin, mark.end)
         if not words or not span:
             return span
@@ -227,10 +249,10 @@ class _Placement:
         )
 
     def _reach(self, unit: int, step: int, kinds: set[str], room: range, free: set[int] | range) -> int:
-        """Search the punctuation beside `unit`, and return the farthest unit whose kind is in `kinds`.
+        """Return the farthest unit whose `kind` is in `kinds`, within the punctuation directly beside `unit`.
 
-        If no kind is in `kinds`, return `unit`. `step` is 1 to search after the unit, -1 to search before it. At most
-        MAX_RUN characters are searched.
+        If there is no such unit, return `unit`. `step` is 1 to search after the unit, -1 to search before it. The
+        search ends at the first word, at the first unit outside of `room` or `free`, and after MAX_RUN units.
         """
         reached = unit
         for at in range(unit + step, unit + step * (MAX_RUN + 1), step):
@@ -240,7 +262,7 @@ class _Placement:
         return reached
 
     def empty_place(self, number: int) -> int:
-        """Return the offset in the target for the empty mark `number`."""
+        """Return the offset in the target at which the empty mark `number` is placed."""
         mark = self.marks[number]
         begin, end = self.outer(mark)
         preceding, following = self.units.words(begin, mark.begin), self.units.words(mark.begin, end)
@@ -258,10 +280,11 @@ class _Placement:
         return self.units.right[words[at]].begin if at < len(words) else self.units.characters(room)[1]
 
     def _before(self, number: int, following: Sequence[int]) -> int | None:
-        """Return the target offset directly before the translation of the source word that follows an empty mark.
+        """Return the target offset of an empty mark, directly before the translation of the next source word.
 
-        The offset is also before a mark that begins with this word, and before the punctuation between the empty mark
-        and the word. Return None if no word follows, or if it is not aligned.
+        The next source word is `following[0]`. The offset is also before a mark that begins with this word, and before
+        the translation of the punctuation between the empty mark and the word. Return None if there is no next word, or
+        if it is not aligned.
         """
         if not following:
             return None
@@ -279,16 +302,22 @@ class _Placement:
         return self._between_spaces(mark.begin, self.units.right[self._reach(rights[0], -1, kinds, room, room)].begin)
 
     def _between_spaces(self, source_place: int, place: int) -> int:
-        """Return `place` - 1 if two spaces precede it and a space follows the mark in the source, otherwise `place`."""
+        """Return `place` - 1 if `place` follows two spaces in the target and the source has a space at `source_place`.
+
+        Otherwise, return `place`. An empty mark between two spaces of the source is thus placed between two spaces of
+        the target.
+        """
         source, target = self.units.source, self.units.target
         spaced = source[source_place : source_place + 1].isspace()
         return place - 1 if spaced and place > 1 and target[place - 2 : place].isspace() else place
 
     def _after(self, number: int, preceding: Sequence[int], followed: bool) -> int | None:
-        """Return the target offset after the translation of the source word that precedes an empty mark.
+        """Return the target offset of an empty mark, after the translation of the source word before the mark.
 
-        The offset is also after the punctuation between the word and the empty mark and, if the empty mark is glued,
-        after a mark that ends with the word. Return None if no word precedes, or if no target word can be determined.
+        The source word is `preceding[-1]`. The offset is also after the translation of the punctuation between the word
+        and the mark and, if the mark is glued, after a mark that ends with the word. Return None if no source word
+        precedes the mark, or if the word is not aligned. An exception is a mark that no source word follows (`followed`
+        is false): if the word before it is not aligned, the mark is placed after the last target word, if any.
         """
         if not preceding:
             return None
@@ -312,13 +341,13 @@ class _Placement:
 
 
 def _lower(text: str) -> str:
-    """Return `text` in lower case, with the same length. Characters that would become two characters are unchanged."""
+    """Return `text` in lower case, with the same length. A character that would become two characters is unchanged."""
     lower = text.lower()
     return lower if len(lower) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
 
 
 def _occurrences(part: str, text: str) -> Iterator[int]:
-    """Yield the offsets of the disjoint occurrences of a part in a text, in linear time."""
+    """Yield the offsets of the non-overlapping occurrences of `part` in `text`, in linear time."""
     place = text.find(part)
     while place >= 0:
         yield place
@@ -326,6 +355,7 @@ def _occurrences(part: str, text: str) -> Iterator[int]:
 
 
 def _in_order(placement: _Placement) -> list[Range]:
+    """Return the target range of each mark, such that the order of the marks is preserved."""
     places: list[Range] = []
     last = 0
     room = placement.room(-1)
@@ -344,6 +374,10 @@ def _in_order(placement: _Placement) -> list[Range]:
 
 
 def _in_proportion(source: str, marks: Sequence[Mark], target: str) -> list[Range]:
+    """Return the target range of each mark, at the same relative position as in the source.
+
+    The ends of the ranges are at the borders of words.
+    """
     words = [unit for unit in find_units(target) if unit.word]
 
     def place(at: int, closing: bool) -> int:

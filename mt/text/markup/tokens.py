@@ -18,7 +18,7 @@ from mt.errors import DocumentLimitExceeded
 
 MAX_TOKENS = 1_000_000  # maximum number of tokens of a text; a token takes about 300 bytes of memory
 RAW_TEXT = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "textarea", "title"})
-"""HTML elements whose content has no tags (RAWTEXT, RCDATA and script data in the standard)."""
+"""Names of the HTML elements whose content has no tags (RAWTEXT, RCDATA and script data in the standard)."""
 
 _TAG_NAME = re.compile(r"[^\t\n\f\r />]*")
 _ATTRIBUTE = re.compile(
@@ -48,7 +48,7 @@ class TokenKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute of a tag. Its value with quotes is `source[begin:end]` of the tag; without a value, it is empty."""
+    """An attribute of a tag. `source[begin:end]` of the tag is the value with quotes, or "" if there is no value."""
 
     name: str
     value: str  # decoded
@@ -58,7 +58,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token of HTML or XML. `name` is the name of a tag, in lower case in HTML, and empty for other tokens."""
+    """A token of HTML or XML. For a tag, `name` is its name, in lower case in HTML. For other tokens, it is empty."""
 
     kind: TokenKind
     source: str
@@ -70,7 +70,7 @@ class Token:
 
 
 def html_tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of HTML. The content of an element of RAW_TEXT is one TEXT token.
+    """Yield the tokens of HTML. The content of an element in RAW_TEXT is one TEXT token.
 
     Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
     """
@@ -78,7 +78,10 @@ def html_tokens(text: str) -> Iterator[Token]:
 
 
 def xml_tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of XML, well-formed or not. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS."""
+    """Yield the tokens of XML, whether it is well-formed or not.
+
+    Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
+    """
     return _counted(_xml_tokens(text))
 
 
@@ -110,7 +113,10 @@ def _xml_tokens(text: str) -> Iterator[Token]:
 
 
 def references(text: str, xml: bool) -> Iterator[tuple[str, str | None]]:
-    """Yield (source, decoded text) of each piece of a text. The decoded text of an unknown entity is None."""
+    """Split a text at its references, such as `&amp;`. Yield (source, decoded text) of each piece.
+
+    The decoded text of an unknown entity is None in XML. In HTML, an unknown entity is plain text.
+    """
     place = 0
     for match in (_XML_REFERENCE if xml else _HTML_REFERENCE).finditer(text):
         source = match[0]
@@ -126,7 +132,7 @@ def references(text: str, xml: bool) -> Iterator[tuple[str, str | None]]:
 
 
 def decode(text: str, xml: bool) -> str:
-    """Return the text with its character and entity references decoded. Unknown entities are unchanged."""
+    """Return `text` with its character and entity references decoded. Unknown entities are unchanged."""
     return "".join(source if meaning is None else meaning for source, meaning in references(text, xml))
 
 
@@ -176,9 +182,10 @@ def _after(text: str, mark: str, place: int) -> int:
 
 
 def _declaration_end(text: str, place: int, last_cdata: int, xml: bool) -> int:
-    """Return the offset after the comment, CDATA, doctype or bogus comment whose `<!` is at `place`.
+    """Return the offset after the comment, CDATA section, doctype or malformed declaration that begins at `place`.
 
-    `last_cdata` is the offset of the last `]]>`. With it, an unclosed CDATA is recognised without a search to the end.
+    `last_cdata` is the offset of the last `]]>` in the text, or -1. A CDATA section after it is not closed; this is
+    known without a search to the end of the text.
     """
     if text.startswith("<!--", place):
         for abrupt in () if xml else ("<!-->", "<!--->"):
@@ -238,7 +245,11 @@ def _attribute(match: re.Match[str], place: int, xml: bool) -> Attribute:
 
 
 def _raw_end(text: str, place: int, name: str) -> int:
-    """Return the offset of the end tag of a raw text element. In a script, `<!-- <script> ... -->` has no end tag."""
+    """Return the offset of the end tag of a raw text element, or the length of the text if there is no end tag.
+
+    `place` is the offset of the content of the element. In a script, the `</script>` of `<!-- <script> </script> -->`
+    is not the end tag.
+    """
     if name != "script":
         match = re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE).search(text, place)
         return match.start() if match else len(text)

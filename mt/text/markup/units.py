@@ -1,4 +1,4 @@
-"""Words and punctuation characters (units) of a source and its translation, and the alignment of words."""
+"""Units of a source and its translation, and the alignment of words. A unit is a word or a punctuation character."""
 
 import re
 import unicodedata
@@ -29,7 +29,10 @@ class TextUnit:
 
 
 def find_units(text: str, cuts: Collection[int] = ()) -> list[TextUnit]:
-    """Return the units of a text. Words are cut at the offsets `cuts`, and after each character of unspaced scripts."""
+    """Return the units of a text. Words are cut at the offsets `cuts`.
+
+    In scripts without spaces between words, each character is a word.
+    """
     places = sorted(cuts)
     units: list[TextUnit] = []
     for token in _TOKEN.finditer(text):
@@ -51,11 +54,11 @@ Without the limit, many marks before one long run of punctuation would take quad
 
 
 MAX_PAIRS = 400
-"""Maximum number of pairs of units in one link. A link of longer texts says little about the alignment of the units."""
+"""Maximum number of pairs of units in one link. In a link of more units, only some of the pairs are aligned."""
 
 
 def punctuation_kind(character: str) -> str:
-    """Return a key that is equal for equivalent punctuation of different languages, or "" for other characters."""
+    """Return a string that is the same for equivalent punctuation of all languages, or "" for other characters."""
     if character in _QUOTES:
         return '"'
     category = unicodedata.category(character)
@@ -67,14 +70,19 @@ def punctuation_kind(character: str) -> str:
 
 
 class UnitAlignment:
-    """Alignment of units: `towards[i]` are the target units of source unit i, and `back[j]` vice versa."""
+    """Alignment of the units of a source and a target.
+
+    `left` are the units of the source, and `right` those of the target. `towards[i]` contains the target units that are
+    aligned to source unit i, and `back[j]` the source units that are aligned to target unit j.
+    """
 
     def __init__(self, source: str, target: str, alignment: Sequence[Link], cuts: Collection[int]) -> None:
         """Find the units of both texts and align them. Words of the source are cut at the offsets `cuts`.
 
         A word that occurs once in both texts was evidently copied, and is aligned to its copy. A source word without an
-        aligned target word takes one from a neighbour that has several. This is necessary because an aligner that finds
-        the source of each target word aligns articles and prepositions to the noun.
+        aligned target word gets one from an adjacent source word that has several. An aligner that finds one source
+        word for each target word makes this necessary: it aligns the target's articles and prepositions to the noun of
+        the source.
         """
         self.source, self.target = source, target
         links = _with_copies(source, target, alignment)
@@ -99,10 +107,10 @@ class UnitAlignment:
             self._share(after, before, first=False)
 
     def _share(self, lonely: int, neighbour: int, first: bool) -> None:
-        """Give a target word of source word `neighbour` to the adjacent source word `lonely`, if that has none.
+        """If source word `lonely` is not aligned, align it to a target word of the adjacent source word `neighbour`.
 
-        `neighbour` must be aligned to several consecutive target words. The first of these words is given away if
-        `first` is true, otherwise the last.
+        `neighbour` must be aligned to several consecutive target words, and loses the first of them if `first` is true,
+        otherwise the last. If this is not possible, do nothing.
         """
         if self.towards[lonely] or len(self.towards[neighbour]) < 2:
             return
@@ -115,11 +123,11 @@ class UnitAlignment:
             self.back[edges[0]] = {lonely}
 
     def covered(self, begin: int, end: int) -> range:
-        """Return the source units that overlap a character range."""
+        """Return the source units that overlap the character range from `begin` to `end`."""
         return _overlapping(self._begins, self._ends, (begin, end))
 
     def words(self, begin: int, end: int) -> list[int]:
-        """Return the source words that overlap a character range."""
+        """Return the source words that overlap the character range from `begin` to `end`."""
         return [i for i in self.covered(begin, end) if self.left[i].word]
 
     def aligned(self, source_units: Collection[int], room: range) -> list[int]:
@@ -127,24 +135,27 @@ class UnitAlignment:
         return sorted({j for i in source_units for j in self.towards[i] if j in room})
 
     def characters(self, span: range) -> Range:
-        """Return the character range of a range of target units."""
+        """Return the character range of the target units in `span`. It is empty if `span` is empty."""
         if not span:
             at = self.right[span.start].begin if span.start < len(self.right) else len(self.target)
             return at, at
         return self.right[span.start].begin, self.right[span.stop - 1].end
 
     def kind(self, unit: int) -> str:
-        """Return the `punctuation_kind` of a target unit, or "" for a word."""
+        """Return the `punctuation_kind` of target unit `unit`, or "" for a word."""
         right = self.right[unit]
         return "" if right.word else punctuation_kind(self.target[right.begin])
 
     def kinds(self, begin: int, end: int) -> set[str]:
-        """Return the kinds of punctuation in the first MAX_RUN characters of a source range."""
+        """Return the kinds of punctuation between two source offsets. At most MAX_RUN characters are examined."""
         return {punctuation_kind(character) for character in self.source[begin : min(end, begin + MAX_RUN)]} - {""}
 
 
 def _pairs(lefts: Sequence[int], rights: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield all pairs of units of a link or, if there are more than MAX_PAIRS, pairs at the same relative position."""
+    """Yield all pairs of a unit of `lefts` and a unit of `rights`.
+
+    If there are more than MAX_PAIRS pairs, yield only pairs of units at the same relative position.
+    """
     if len(lefts) * len(rights) <= MAX_PAIRS:
         yield from product(lefts, rights)
         return
@@ -171,10 +182,10 @@ def _overlapping(begins: Sequence[int], ends: Sequence[int], place: Range) -> ra
 
 
 def _with_copies(source: str, target: str, alignment: Sequence[Link]) -> list[Link]:
-    """Return the alignment with added links between equal words that occur once in both texts.
+    """Return the alignment with additional links between equal words that occur once in both texts.
 
-    Links of words with digits or punctuation replace links of the alignment that overlap them. Other words are linked
-    only where the alignment has no link, and if their length or case makes a coincidence unlikely.
+    The link of a word with digits or punctuation replaces the links of `alignment` that overlap it. Any other word is
+    linked only if `alignment` has no link there, and if the length or case of the word makes a coincidence unlikely.
     """
     places = [
         {text[u.begin : u.end]: (u.begin, u.end) for u in find_units(text) if u.word} for text in (source, target)
@@ -205,7 +216,8 @@ def _is_taken(taken: tuple[bytearray, bytearray], link: Link) -> bool:
 def _parts(source: str, target: str, link: Link, cuts: Sequence[int]) -> list[Link]:
     """Split the link of a word that is cut at the offsets `cuts` into one link for each part of the word.
 
-    Return `[link]` if the word is not cut, or if the target range does not contain a copy of the word.
+    Return `[link]` if the word is not cut, if the source range is not one word, or if the target range does not contain
+    a copy of the word.
     """
     (a, b), (c, d) = link
     words = [unit for unit in find_units(source[a:b]) if unit.word]

@@ -6,9 +6,10 @@ WRAPPED = "<x>{}</x>"  # makes a document of a fragment, which may have several 
 
 
 def xml_problem(text: str) -> str:
-    """Return a message with the first error of an XML document or fragment, its line and column; "" if well-formed.
+    """Return a message with the first error of an XML document or fragment, or "" if it is well-formed.
 
-    Entities are not checked, because the texts of clients contain entities of HTML and single ampersands.
+    The message includes line and column. Entities are not checked, because the texts of clients contain entities of
+    HTML and single ampersands.
     """
     document = text.lstrip().startswith(("<?xml", "<!DOCTYPE"))
     parser = expat.ParserCreate()

@@ -76,7 +76,7 @@ class DecoderCache:
         return (self.length - self._row_starts).clamp(max=limit - 1).unsqueeze(1)
 
     def mask(self) -> Tensor | None:
-        """Return bool [R, 1, 1, length + 1], True for the columns that a row may attend to; None if it may attend to all."""
+        """Return the attention mask of the rows, bool [R, 1, 1, length + 1]; None if they may attend to all columns."""
         if self._row_starts is None:
             return None
         columns = torch.arange(self.length + 1, device=self._row_starts.device)

@@ -107,7 +107,7 @@ class LanguageScorer(Generic[State]):
     """Scorer that uses one language model. Its weights are on `device`.
 
     A source is the text before the line that the search generates: the ids of zero or more lines, each of which ends
-    with EOS. As in training, the model reads BOS at the begin of each line and never reads EOS (mt/data/blocks.py).
+    with EOS. As in training, the model reads BOS at the start of each line and never reads EOS (mt/data/blocks.py).
     """
 
     model: LanguageDecoder[State]

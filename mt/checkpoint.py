@@ -77,7 +77,7 @@ class Description(Section):
         return self
 
     def with_weights(self, weights: Literal["float32", "int8"]) -> Self:
-        """Return a copy with the value `weights` and the format version for it."""
+        """Return a copy whose weights have the format `weights`, with the matching format version."""
         version = INT8_VERSION if weights == "int8" else FORMAT_VERSION
         return self.model_copy(update={"weights": weights, "format_version": version})
 

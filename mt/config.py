@@ -225,7 +225,7 @@ class TuningConfig(Section):
     adapter_scale: float = Field(1.0, gt=0)
     """Factor of the adapters' output, alpha / r in the paper."""
     monitor: HeldOutCorpora = ()
-    """Corpora, such as text of the former domain. Each validation reports the loss on each of these corpora."""
+    """Further corpora, for example text of the former domain. Each validation reports the loss on each of them."""
 
 
 class Recipe(Section):

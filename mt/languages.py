@@ -264,7 +264,10 @@ class DirectionSet(Collection[Direction]):
 
 
 def _split(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each way to split `text` into two different tags in any letter case, that with the longest source first."""
+    """Yield each way to split `text` into two different tags, ignoring letter case.
+
+    The pair with the longest source comes first.
+    """
     places = [match.start() for match in re.finditer("[-_]", text)] if len(text) <= _LONGEST_DIRECTION else []
     for place in reversed(places):
         try:

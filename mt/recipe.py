@@ -156,7 +156,7 @@ def _explain(cause: Any) -> Iterator[str]:
 
 
 def keys_of(sections: Sequence[str]) -> list[str]:
-    """Return the keys of the section of a recipe to which the path `sections` leads, such as ["data", "train"]."""
+    """Return the keys of the recipe section at the path `sections`, such as ["data", "train"]."""
     model: Any = Recipe
     for section in sections:
         annotation = model.model_fields[section].annotation

@@ -33,7 +33,8 @@ MIN_CUE = -12.0
 MIN_FINISHED = 5
 """Number of finished hypotheses that a search needs before it ends; `n_best` if that is more, at most K.
 
-Before the last step, a hypothesis may end only if it is among as many best hypotheses that contain all words.
+Before its last step, a search lets a hypothesis end only if fewer hypotheses with all words than this number are
+better.
 """
 
 BORROWED_CUE = -2.0
@@ -225,9 +226,9 @@ class ConstrainedBeamSearch(SentenceTable):
         return log_probs.gather(1, index).view(batch, beams, automata, -1).logsumexp(3)
 
     def _forbid(self, log_probs: Tensor, written: Tensor) -> None:
-        """Forbid words to be completed that occur as often as allowed: set log-probabilities [R, V] to -inf in place.
+        """Forbid, in place, each id that would complete one more occurrence of a word than allowed.
 
-        `written` [B, K, A] is the number of times that each word occurs in each hypothesis.
+        `log_probs` is [R, V]. `written` [B, K, A] is the number of times that each word occurs in each hypothesis.
         """
         spent = written >= self.allowed[:, None]  # [B, K, A]
         ids = _at(self.completions, self.nodes) * spent[..., None]  # padding has -inf already

@@ -18,7 +18,7 @@ from mt.languages import DirectionSet, standard_tag
 from mt.section import Section
 
 HUB = "hub:"
-"""Prefix of the name of a model on the hub, where a path is accepted too, for example in the setting `model`."""
+"""Prefix that marks the name of a model on the hub. It is needed where a path is accepted too."""
 
 NAME = re.compile(r"(?P<name>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>\w[\w.-]*(/\w[\w.-]*)*))?")
 NON_COMMERCIAL = re.compile(r"(^|-)(nc|non-?commercial)(-|$)", re.IGNORECASE)
@@ -27,7 +27,7 @@ FAMILIES = {
     "NLLB-200": tuple(standard_tag(code) for code in NLLB200),
     "mBART-50": tuple(standard_tag(code.split("_")[0]) for code in MBART50),
 }
-"""Languages of all models of each multilingual family."""
+"""Languages that the models of each multilingual family know."""
 
 
 class Entry(Section):

@@ -15,7 +15,7 @@ FEED_FORWARD = {
 def layer_rows(config: ModelConfig, prefix: str = "") -> Iterator[Row]:
     """Yield the table rows that map the names of all encoder and decoder layers to ours.
 
-    `prefix` begins the file's names.
+    In the file, the names begin with `prefix`.
     """
     encoder = {**_attention("self_attn", "self_attention"), **FEED_FORWARD}
     decoder = {**encoder, **_attention("encoder_attn", "cross_attention")}

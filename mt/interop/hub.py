@@ -35,7 +35,7 @@ OnReport = Callable[[str], None]
 
 @dataclass(frozen=True)
 class HubFile:
-    """Size and checksum that the hub states for a file; None if it states none.
+    """Size and checksum of a file, each None if the hub does not state it.
 
     The checksum is the SHA-256 of a large file, and Git's object id of a small file.
     """
@@ -226,7 +226,7 @@ def _same_pickle(one: Listing, other: Listing) -> bool:
 def _download(name: str, file: str, listing: Listing, source: str, folder: Path) -> None:
     """Download `file` into `folder`, unless it is already there with the right checksum.
 
-    An interrupted download is continued, as huggingface_hub's own cache would not do.
+    An interrupted download is continued; huggingface_hub's own cache would start again.
 
     Raises:
         ModelError: The file cannot be fetched and stored, or its checksum is wrong.

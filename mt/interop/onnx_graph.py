@@ -30,7 +30,7 @@ DECODER = (
     {"tokens": "int64 [B, K]", "keys": CACHE, "values": CACHE, **CROSS, **MASK},
     {"logits": "float [B, K, V]", "new_keys": GROWN, "new_values": GROWN},
 )
-"""Types and shapes of the inputs and outputs of the decoder graph, as ENCODER for the encoder graph."""
+"""Types and shapes of the inputs and of the outputs of the decoder graph. ENCODER has those of the encoder graph."""
 
 AXES = {"B": "sentences", "K": "beams", "S": "source_length", "T": "target_length", "T + 1": "target_length + 1"}
 """Names that axes of variable size have in the ONNX files."""

@@ -71,10 +71,10 @@ class Origin:
 
 
 def require_pickles(path: Path, options: ImportOptions) -> None:
-    """Check that the options allow to read the pickle `path`.
+    """Check that the options allow reading the pickle `path`.
 
     Raises:
-        ModelError: They do not.
+        ModelError: The options do not allow pickles.
     """
     if not options.allow_pickle:
         raise ModelError(f"{path} is a pickle. To read it, give {ALLOWED_PICKLE}")
@@ -83,7 +83,7 @@ def require_pickles(path: Path, options: ImportOptions) -> None:
 def load_pickle(path: Path, records: Sequence[type] = ()) -> dict[str, Any]:
     """Return the dictionary in a file that torch.save wrote.
 
-    It may contain tensors, numbers, strings, containers, and instances of the classes `records`.
+    The dictionary may contain tensors, numbers, strings, containers, and instances of the classes `records`.
 
     Raises:
         ModelError: The file is damaged or contains anything else, which torch's `weights_only` reader refuses.

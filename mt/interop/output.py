@@ -13,7 +13,7 @@ def check_output(out: Path, source: Path) -> None:
     """Check that the folder `out` may be written.
 
     Raises:
-        ModelError: It is the model `source` or contains it, or it is a non-empty folder that is not a model.
+        ModelError: `out` is the model `source` or contains it, or `out` is a non-empty folder that is not a model.
     """
     if out.resolve() in (source.resolve(), *source.resolve().parents):
         raise ModelError(f"{out} is or contains the model to convert, and would be replaced; accepted: another folder")
@@ -40,7 +40,7 @@ def require_source_tags(loaded: LoadedModel, model: Path, format: str) -> None:
     """Check that the model does not need a token of the target language at the start of translations.
 
     Raises:
-        ModelError: It does, and `format` does not support this.
+        ModelError: The model needs this token, which `format` does not support.
     """
     if loaded.tokenizer.tags_each_side:
         raise ModelError(

@@ -1,4 +1,4 @@
-"""Build of the compiled kernels, in advance for a package, or when they are first used into a cache folder.
+"""Build of the compiled kernels: in advance for a package, or at their first use into a cache folder.
 
 `python -m mt.kernels.build [DIRECTORY]` builds the kernels for a wheel or an image: for every target that this
 machine's compiler supports.

@@ -41,12 +41,12 @@ def _quantize_rows(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArr
 
 
 def float_layout(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return the type and shape of each array in which a model with these weights is stored in float32."""
+    """Return the type and shape of each stored array if weights of these shapes are stored in float32."""
     return {name: ("float32", shape) for name, shape in shapes.items()}
 
 
 def int8_layout(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return the type and shape of each array in which a model with these weights is stored in int8."""
+    """Return the type and shape of each stored array if weights of these shapes are stored in int8."""
     layout = {}
     for name, shape in shapes.items():
         layout[name] = ("int8" if _is_rounded(name, shape) else "float32", shape)

@@ -118,7 +118,7 @@ class Affine:
         return Affine(self.weight, self.bias + shift)
 
     def with_bias_in_weight(self, count: int, value: Tensor) -> Tensor:
-        """Return a weight that also adds the bias: its input must be followed by `count` entries `value`.
+        """Append `count` columns to the weight that add the bias if `count` entries `value` follow the input.
 
         If `count` is 0, return the weight alone. `value` is a tensor [].
         """
@@ -324,7 +324,7 @@ class StaticDecoder:
         """Attend from `query` [R, .] to the keys and values `seen` [B, T, A, d_k]. Return [R, (A - H) d_k].
 
         `bias` is [B, 1, 1, T] or [B, 1, K, T]. With pre-norm, the values of the last head are ones, so its result does
-        not depend on its query and keys. They are arbitrary: the vectors that follow the queries and keys of the other
+        not depend on its query and keys. Both are arbitrary: the vectors that follow the queries and keys of the other
         heads.
         """
         heads = self.vectors - self.heads

@@ -121,10 +121,7 @@ class Confidence(Section):
     intercept: float
     token_length: float = 0.0
     max_novelty: float = Field(1.0, ge=0, le=1)
-    """Largest novelty of a source (see SourceBigrams) for which an estimate is given.
-
-    Few sources of the fit had a higher one.
-    """
+    """Largest novelty of a source (see SourceBigrams) with an estimate. The fit had few sources of higher novelty."""
     sentences: int = Field(ge=1)
 
 
@@ -314,10 +311,7 @@ def _load_consistently(folder: Path, load: Callable[[], T]) -> T:
 
 
 def _identity(folder: Path) -> tuple[int, int, int] | None:
-    """Return device, inode and modification time of a folder, which change if it is replaced.
-
-    None if there is no folder.
-    """
+    """Return device, inode and modification time of a folder, or None. They change if the folder is replaced."""
     try:
         status = folder.stat()
     except OSError:
@@ -328,8 +322,7 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
 def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
     """Write pairs to `calibration.json` of a model directory. They replace existing pairs of the same directions.
 
-    Raises:
-        ModelError: The existing `calibration.json` cannot be read.
+    Raise ModelError if the existing `calibration.json` cannot be read.
     """
     path = folder / "calibration.json"
     replaced = {pair.direction for pair in pairs}
@@ -351,20 +344,12 @@ def save_confidence(folder: Path, confidence: Confidence) -> None:
 
 
 def read_description(folder: Path) -> Description:
-    """Return the content of `config.json` of a translation model.
-
-    Raises:
-        ModelError: The file is missing or not valid.
-    """
+    """Return the content of `config.json` of a translation model. Raise ModelError if the file is not valid."""
     return _read_config(folder, Description)
 
 
 def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
-    """Return the content of `config.json` as an object of the class `kind`.
-
-    Raises:
-        ModelError: The file is missing or not valid.
-    """
+    """Return the content of `config.json` as an object of the class `kind`. Raise ModelError if it is not valid."""
     path = folder / "config.json"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -401,8 +386,7 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
 def _load_weights(path: Path, shapes: Shapes, int8: bool = False) -> Arrays:
     """Return the weights in a file. If `int8` is true, int8 weights are converted to floats whenever they are read.
 
-    Raises:
-        ModelError: The file is missing or not valid.
+    Raise ModelError if the file is not valid.
     """
     stored = load_arrays(path)
     if not int8:
@@ -416,13 +400,10 @@ def _load_weights(path: Path, shapes: Shapes, int8: bool = False) -> Arrays:
 
 
 def _check_sizes(folder: Path, sizes: Mapping[str, tuple[int, int]]) -> None:
-    """Check vocabulary sizes in config.json.
+    """Raise ModelError if a vocabulary size in config.json is wrong.
 
     `sizes` maps each key of config.json to the number of pieces of the tokenizer and the value of the key, which must
     be equal.
-
-    Raises:
-        ModelError: A size is wrong.
     """
     for name, (pieces, size) in sizes.items():
         if pieces != size:
@@ -445,12 +426,9 @@ def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:
 
 
 def _read_optional(path: Path, kind: type[Optional], verb: str) -> Optional | None:
-    """Return the content of an optional file, or None if it does not exist.
+    """Return the content of an optional file, or None if it does not exist. Raise ModelError if it is not valid.
 
-    `verb` is the verb of `mt-service` that writes the file, for the error message.
-
-    Raises:
-        ModelError: The file is not valid.
+    `verb` is the verb of `mt-service` that writes the file, for the message.
     """
     try:
         return kind.model_validate_json(path.read_bytes())

@@ -46,10 +46,7 @@ def language_tag(language: str) -> str:
 
 
 def source_tag(name: str) -> str:
-    """Return the control symbol that precedes each source of the corpora with the source tag `name`.
-
-    See Caswell et al. 2019, section 3.
-    """
+    """Return the control symbol of the source tag `name`, which a corpus can have (Caswell et al. 2019, section 3)."""
     return f"{_MARK}{name}>"
 
 
@@ -67,10 +64,7 @@ def train_tokenizer(
 
     The kind `bpe` is byte pair encoding (Sennrich et al. 2016). With `character`, the pieces are the most frequent
     characters, and with `byte` only the bytes. Each of `languages` and `source_tags` gets a control symbol. A small
-    corpus gives fewer than `vocabulary_size` pieces.
-
-    Raises:
-        TokenizerError: SentencePiece cannot train the model. The message contains its reason.
+    corpus gives fewer than `vocabulary_size` pieces. TokenizerError is raised if SentencePiece cannot train.
     """
     model = io.BytesIO()
     try:
@@ -121,11 +115,7 @@ class Tokenizer:
     """Whether sources begin with the tag of the source language, and translations with that of the target language."""
 
     def __init__(self, serialised: bytes, name: str = "tokenizer") -> None:
-        """Create a tokenizer from a serialised SentencePiece model. Messages call the model `name`.
-
-        Raises:
-            TokenizerError: It is not a SentencePiece model, or its special ids are not PAD, UNK, BOS and EOS.
-        """
+        """Raise TokenizerError unless `serialised` is a SentencePiece model with the ids PAD, UNK, BOS and EOS."""
         self._processor = _load_processor(serialised, name)
         special = self._special_ids()
         if special != (PAD, UNK, BOS, EOS):
@@ -135,11 +125,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
-        """Load the tokenizer in a file.
-
-        Raises:
-            TokenizerError: The file is missing or not a SentencePiece model.
-        """
+        """Load the tokenizer in a file. Raise TokenizerError if the file is missing or not a SentencePiece model."""
         return Tokenizer(_read(path), str(path))
 
     @property
@@ -211,11 +197,7 @@ class Tokenizer:
         return [self._pieces[id] for id in ids]
 
     def tag_id(self, language: str) -> int:
-        """Return the id of the tag for the target language `language`.
-
-        Raises:
-            TokenizerError: The tokenizer has no such tag.
-        """
+        """Return the id of the tag for a target language. Raise TokenizerError if the tokenizer has no such tag."""
         piece = int(self._processor.piece_to_id(language_tag(language)))
         if piece == UNK:
             accepted = ", ".join(self.tagged_languages) or "none"
@@ -228,11 +210,7 @@ class Tokenizer:
         return self._named(_TAG)
 
     def source_tag_id(self, name: str) -> int:
-        """Return the id of the source tag `name`.
-
-        Raises:
-            TokenizerError: The tokenizer has no such tag.
-        """
+        """Return the id of the source tag `name`. Raise TokenizerError if the tokenizer has no such tag."""
         if name not in self.source_tags:
             accepted = ", ".join(self.source_tags) or "none"
             raise TokenizerError(f"the tokenizer has no source tag {name!r}; accepted: {accepted}")
@@ -252,10 +230,7 @@ class Tokenizer:
     def truncated(self, size: int) -> "Tokenizer":
         """Return a BPE model with the first `size` pieces: the last merges are removed.
 
-        All single characters and symbols are kept.
-
-        Raises:
-            TokenizerError: There are more than `size` characters and symbols.
+        All single characters and symbols are kept. If they are more than `size`, raise TokenizerError.
         """
         proto = sentencepiece_model_pb2.ModelProto.FromString(self.serialised)
         merged = [piece for piece in proto.pieces if piece.type == piece.NORMAL and len(piece.piece) > 1]
@@ -275,16 +250,14 @@ class Tokenizer:
     def source_prefix(self, source: str, target: str, directions: Sized) -> list[int]:
         """Return the ids that precede a source: the tag of the language `target` if there are several `directions`.
 
-        Raises:
-            TokenizerError: The model has no tag for this language.
+        Raise TokenizerError if the model has no tag for this language.
         """
         return [self.tag_id(target)] if len(directions) > 1 else []
 
     def target_prefix(self, target: str) -> list[int]:
         """Return the ids with which every translation into the language `target` begins; empty for most models.
 
-        Raises:
-            TokenizerError: The model has no tag for this language.
+        Raise TokenizerError if the model has no tag for this language.
         """
         return []
 
@@ -352,14 +325,10 @@ class VocabularyTokenizer(Tokenizer):
         target: bytes | None = None,
         names: tuple[str, str] = ("tokenizer", "target tokenizer"),
     ) -> None:
-        """Create a tokenizer from serialised SentencePiece models and a vocabulary.
+        """Check that the vocabulary contains every piece of `tags`, and no piece twice.
 
         `target` is the SentencePiece model of target text. It is required if `vocabulary` has `target_pieces`. Messages
-        call the two SentencePiece models `names`.
-
-        Raises:
-            TokenizerError: A SentencePiece model cannot be used, or the vocabulary lacks a piece of `tags` or contains
-                a piece twice.
+        call the two SentencePiece models `names`. TokenizerError is raised if one of the three cannot be used.
         """
         assert target is not None or vocabulary.target_pieces is None
         self.vocabulary = vocabulary
@@ -417,10 +386,7 @@ class VocabularyTokenizer(Tokenizer):
         return ()
 
     def source_prefix(self, source: str, target: str, directions: Sized) -> list[int]:
-        """Return the ids that precede a source: the tag of `target`, or that of `source` if `tags_each_side`.
-
-        The list is empty if the vocabulary has no tags.
-        """
+        """Return the ids that precede a source: the tag of `target`, or of `source` if `tags_each_side`; or none."""
         return [self.tag_id(source if self.tags_each_side else target)] if self.vocabulary.tags else []
 
     def target_prefix(self, target: str) -> list[int]:
@@ -435,11 +401,7 @@ class VocabularyTokenizer(Tokenizer):
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """Load the tokenizer in a model directory.
-
-    Raises:
-        TokenizerError: A file is missing or wrong. The message names the file.
-    """
+    """Load the tokenizer in a model directory. Raise TokenizerError if a file is missing or wrong."""
     source, target, vocabulary_file = (folder / name for name in TOKENIZER_FILES)
     if not vocabulary_file.exists():
         return Tokenizer.load(source)
@@ -466,8 +428,7 @@ def _read(path: Path) -> bytes:
 def sentencepiece_ids(serialised: bytes, name: str) -> dict[str, int]:
     """Return the id of each piece of a SentencePiece model.
 
-    Raises:
-        TokenizerError: `serialised` is not a SentencePiece model. The message calls the model `name`.
+    Raise TokenizerError if `serialised` is not such a model. The message calls the model `name`.
     """
     processor = _load_processor(serialised, name)
     return {str(processor.id_to_piece(id)): id for id in range(processor.vocab_size())}

@@ -53,9 +53,9 @@ def bucket(size: int, least: int) -> int:
 class GraphLimits:
     """Limits of a `StaticPool`.
 
-    `bytes` limits the memory of idle static batches. As long as all static batches take less, a new one is made larger
-    than necessary, so that sentences can join without a move. `rows` is the number of decoder rows that usually run
-    together. `programs` is the maximum number of programs in the cache.
+    `bytes` limits the memory of idle static batches. A new static batch is made larger than necessary if it and the
+    lent ones together stay below this limit, so that sentences can join without a move. `rows` is the number of decoder
+    rows that usually run together. `programs` is the maximum number of programs in the cache.
     """
 
     bytes: int = 1 << 30

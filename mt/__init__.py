@@ -18,7 +18,7 @@ __all__ = ["Failure", "Translation", "Translator"]
 
 
 def __getattr__(name: str) -> object:
-    """Return `Translator`, imported on first use: its module also imports torch, which takes a second."""
+    """Return `Translator`, imported when it is first used: its module also imports torch, which takes a second."""
     if name == "Translator":
         return import_module("mt.pipeline.translator").Translator
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

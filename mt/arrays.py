@@ -28,20 +28,21 @@ TYPES = {
     "I32": "<i4",
     "I64": "<i8",
 }
-"""Numpy type that holds the bytes of an array, for each type name of the safetensors format."""
+"""NumPy type in which the bytes of an array are read, for each type name of the safetensors format."""
 NAMES = {np.dtype(kind): name for name, kind in TYPES.items() if name != BFLOAT16}
 
 Layout = Mapping[str, tuple[str, tuple[int, ...]]]
-"""Name of the numpy type, and shape, of each array of a file, by the array's name."""
+"""Name of the NumPy type and shape of each array in a file, by the name of the array."""
 
 
 def load_arrays(path: Path) -> dict[str, Array]:
-    """Return the arrays of a safetensors file. Arrays in bfloat16, which numpy lacks, become float32.
+    """Return the arrays in a safetensors file. Arrays in bfloat16, which NumPy lacks, become float32.
 
     Other arrays are memory-mapped: they take memory only where a caller changes them, and changes are not written to
     the file.
 
-    Raises: ModelError if the file is missing, truncated or of another format, or has arrays of another type.
+    Raises:
+        ModelError: The file is missing, truncated or of another format, or has arrays of a type that is not in TYPES.
     """
     with opened(path), safe_open(path, "np"):  # checks the header and the size of the file
         content = np.asarray(np.memmap(path, np.uint8, "c"))
@@ -55,7 +56,7 @@ def load_arrays(path: Path) -> dict[str, Array]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[None]:
-    """Convert errors of reading the safetensors file `path` in the block into ModelError."""
+    """Convert errors that occur in the block while the safetensors file `path` is read into ModelError."""
     try:
         yield
     except FileNotFoundError as error:
@@ -68,7 +69,7 @@ def opened(path: Path) -> Iterator[None]:
 
 @contextmanager
 def written(path: Path) -> Iterator[None]:
-    """Convert errors of writing the safetensors file `path` in the block into ModelError.
+    """Convert errors that occur in the block while the safetensors file `path` is written into ModelError.
 
     After the block, the file gets the access permissions of its folder.
     """
@@ -80,7 +81,7 @@ def written(path: Path) -> Iterator[None]:
 
 
 def save_arrays(path: Path, arrays: Arrays, metadata: dict[str, str] | None = None) -> None:
-    """Write arrays to a safetensors file, with the access permissions of its folder."""
+    """Write arrays to a safetensors file. The file gets the access permissions of its folder."""
     layout = {name: (array.dtype.name, array.shape) for name, array in arrays.items()}
     write_arrays(path, layout, arrays.items(), metadata)
 
@@ -88,7 +89,7 @@ def save_arrays(path: Path, arrays: Arrays, metadata: dict[str, str] | None = No
 def write_arrays(
     path: Path, layout: Layout, arrays: Iterable[tuple[str, Array]], metadata: dict[str, str] | None = None
 ) -> None:
-    """Write named arrays to a safetensors file one after the other, so that only one is in memory at a time.
+    """Write named arrays to a safetensors file, one at a time, so that only one is in memory.
 
     `layout` states the type and the shape of every array in `arrays`.
     """
@@ -111,9 +112,10 @@ def write_arrays(
 def check_arrays(
     arrays: Arrays, shapes: Mapping[str, tuple[int, ...]], path: Path, types: Sequence[str] = FLOATS
 ) -> None:
-    """Check arrays that were read from `path`: the names and shapes must be those of `shapes`, the types among `types`.
+    """Check the arrays read from `path`: names and shapes must be those in `shapes`, and types must be in `types`.
 
-    Raises: ModelError with a list of all arrays that are missing, unknown, not finite, or of a wrong shape or type.
+    Raises:
+        ModelError: Arrays are missing, unknown, not finite, or of a wrong shape or type. The message lists them.
     """
     wrong = [f"{name} is missing" for name in shapes if name not in arrays]
     wrong += [f"{name} is unknown" for name in arrays if name not in shapes]
@@ -130,19 +132,22 @@ def check_arrays(
 
 
 def _is_finite(array: Array) -> bool:
-    """Return whether no value is infinite or NaN, without a copy of the array."""
+    """Return whether no value is infinite or NaN. This does not copy the array."""
     return not array.size or bool(np.isfinite(array.min()) and np.isfinite(array.max()))
 
 
 def _decode(content: NDArray[np.uint8], fields: Mapping[str, Any]) -> Array:
-    """Return the array that a header describes by `fields`. A bfloat16 number is the upper half of a float32 number."""
+    """Return an array from the bytes of a file, as the entry `fields` of its header describes.
+
+    A bfloat16 number is the upper half of a float32 number.
+    """
     begin, end = fields["data_offsets"]
     array = np.require(content[begin:end].view(TYPES[fields["dtype"]]), requirements="A").reshape(fields["shape"])
     return (array.astype(np.uint32) << 16).view(np.float32) if fields["dtype"] == BFLOAT16 else array
 
 
 def _is_pickle(path: Path) -> bool:
-    """Return whether a file begins like a pickle, or like a zip archive. torch.save writes pickles in zip archives."""
+    """Return whether a file begins like a pickle, or like the zip archive in which torch.save writes a pickle."""
     try:
         with path.open("rb") as file:
             begin = file.read(2)

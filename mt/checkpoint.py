@@ -1,12 +1,12 @@
 """Writing and reading of model directories.
 
-A directory holds `config.json`, `model.safetensors`, `tokenizer.model` and `README.md`; optionally `calibration.json`,
-`confidence.json`, `source_bigrams.safetensors` and `shortlist.safetensors`; for an imported model, `int8.json`,
-`vocabulary.json` and `tokenizer.target.model`. If the weights in `model.safetensors` are int8, `float.safetensors` may
-hold the float weights that they were rounded from.
+A directory contains `config.json`, `model.safetensors`, `tokenizer.model` and `README.md`. These files are optional:
+`calibration.json`, `confidence.json`, `source_bigrams.safetensors` and `shortlist.safetensors`; for an imported model,
+also `int8.json`, `vocabulary.json` and `tokenizer.target.model`. If the weights in `model.safetensors` are int8,
+`float.safetensors` may contain the float weights from which they were rounded.
 
 A directory is written atomically: a reader never sees an incomplete one, even if the writer is killed. Loading runs no
-code from the directory, because weights are safetensors and metadata is JSON. Loading does not import torch; the
+code from the directory, because weights are safetensors and metadata is JSON. Loading does not import torch; only the
 property `LoadedModel.model` does.
 """
 
@@ -45,16 +45,16 @@ FORMAT_VERSION, INT8_VERSION = 1, 2  # with float and with int8 weights; CHANGEL
 
 
 class Description(Section):
-    """`config.json` of a translation model: architecture, directions and default search options."""
+    """Content of `config.json` of a translation model: architecture, directions and default search options."""
 
     format_version: int = FORMAT_VERSION
     name: str
     about: str = ""
-    """One sentence that tells users what the model was trained on."""
+    """One sentence for users about the data that the model was trained on."""
     directions: DirectionSet
     vocabulary_size: int
     source_vocabulary_size: int | None = None
-    """Size of the source vocabulary, if source and target have separate vocabularies."""
+    """Size of the source vocabulary if source and target have separate vocabularies, otherwise None."""
     model: ModelConfig
     decoding: DecodingConfig = DecodingConfig()
     weights: Literal["float32", "int8"] = "float32"
@@ -77,19 +77,19 @@ class Description(Section):
         return self
 
     def with_weights(self, weights: Literal["float32", "int8"]) -> Self:
-        """Return a copy of the description with `weights` and the format version for them."""
+        """Return a copy whose weights have the format `weights`, with the matching format version."""
         version = INT8_VERSION if weights == "int8" else FORMAT_VERSION
         return self.model_copy(update={"weights": weights, "format_version": version})
 
     @model_validator(mode="after")
     def _two_vocabularies_have_two_matrices(self) -> Self:
         if self.source_vocabulary_size is not None and self.model.tie_source:
-            raise ValueError("source_vocabulary_size is given and model.tie_source is on; accepted: one of them")
+            raise ValueError("source_vocabulary_size is given and model.tie_source is true; accepted: one of them")
         return self
 
 
 class LanguageModelDescription(Section):
-    """`config.json` of a language model, which scores text of one language."""
+    """Content of `config.json` of a language model, which scores text of one language."""
 
     format_version: int = FORMAT_VERSION
     name: str
@@ -97,11 +97,11 @@ class LanguageModelDescription(Section):
     vocabulary_size: int
     model: ModelConfig
     block_tokens: int = Field(0, ge=0)
-    """Number of tokens of the text blocks that the model was trained on; 0 if it was trained on single lines."""
+    """Number of tokens of the text blocks on which the model was trained; 0 if it was trained on single lines."""
 
 
 class CalibrationPair(Section):
-    """A source text and its translation. Outputs of int8 and float32 weights are compared on these pairs."""
+    """A source text and its translation, on which the outputs of int8 and float32 weights are compared."""
 
     direction: Direction
     source: str
@@ -109,11 +109,12 @@ class CalibrationPair(Section):
 
 
 class Confidence(Section):
-    """`confidence.json`: parameters of a formula that estimates chrF / 100 of a translation (mt/scoring/confidence.py).
+    """Content of `confidence.json`: parameters of a formula that estimates chrF / 100 of a translation.
 
     intercept + slope * (mean token probability) + token_length * ln(characters of the translation per token)
 
-    The parameters were fitted to translations of `sentences` sentences that the model was not trained on.
+    See mt/scoring/confidence.py. The parameters were fitted to translations of `sentences` sentences on which the model
+    was not trained.
     """
 
     slope: float = Field(ge=0)
@@ -130,22 +131,22 @@ CALIBRATION = TypeAdapter(tuple[CalibrationPair, ...])
 
 
 class Int8Check(Section):
-    """`int8.json`: divergence of int8 from float32 for an imported model, which has no calibration text.
+    """Content of `int8.json`: divergence of int8 from float32 for an imported model, which has no calibration text.
 
-    The numbers are Kullback-Leibler divergences in nats per token, from the distribution of the next token in float32
-    to the one in int8. They are measured along the float32 translations of `sentences` sentences.
+    The numbers are Kullback-Leibler divergences in nats per token, from the float32 distribution of the next token to
+    the int8 one. They are measured along the float32 translations of `sentences` sentences.
     """
 
     sentences: int = Field(ge=1)
     divergence: float
-    """Mean over all tokens."""
+    """Mean over all tokens of all sentences."""
     worst_decile: float
     """Mean over the tenth of the sentences with the largest mean divergence."""
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A loaded translation model. `weights` are float arrays by name, or a module in evaluation mode."""
+    """A translation model that was loaded. `weights` are float arrays by name, or a torch module in evaluation mode."""
 
     weights: "Arrays | Transformer"
     tokenizer: Tokenizer
@@ -159,7 +160,7 @@ class LoadedModel:
 
     @cached_property
     def model(self) -> "Transformer":
-        """The model as a module of torch, in evaluation mode on `device`."""
+        """The model as a torch module in evaluation mode, on `device`."""
         if not isinstance(self.weights, Mapping):
             return self.weights
         about, loading = self.description, import_module("mt.model.loading")
@@ -175,7 +176,7 @@ class LoadedModel:
 
 @dataclass(frozen=True)
 class LoadedLanguageModel:
-    """A loaded language model. `weights` are float arrays by name, or a module in evaluation mode."""
+    """A language model that was loaded. `weights` are float arrays by name, or a torch module in evaluation mode."""
 
     weights: "Arrays | LanguageModel"
     tokenizer: Tokenizer
@@ -184,7 +185,7 @@ class LoadedLanguageModel:
 
     @cached_property
     def model(self) -> "LanguageModel":
-        """The model as a module of torch, in evaluation mode on `device`."""
+        """The model as a torch module in evaluation mode, on `device`."""
         if not isinstance(self.weights, Mapping):
             return self.weights
         about, loading = self.description, import_module("mt.model.loading")
@@ -203,17 +204,17 @@ def _float_arrays(weights: "Arrays | Transformer | LanguageModel") -> Arrays:
 
 
 def to_arrays(weights: "Mapping[str, Tensor]") -> dict[str, Array]:
-    """Return tensors as float32 arrays, by name."""
+    """Convert tensors to float32 arrays with the same names."""
     return {name: tensor.detach().float().cpu().numpy() for name, tensor in weights.items()}
 
 
 def save_model(folder: Path, model: LoadedModel | LoadedLanguageModel, card: str, keep_float: bool = False) -> None:
-    """Write a model directory with the text of its README.md (`card`), or replace it.
+    """Write a model directory. `card` is the text of its README.md. An existing directory is replaced.
 
-    If `model.description.weights` is int8, the float weights are rounded to int8. With `keep_float`, the float weights
-    are written, too. Each weight is read, converted and written before the next one is read, so that `model.weights`
-    may be a mapping that computes a weight on access. The shortlist and `int8.json` are not written; see
-    `save_shortlist` and `save_int8_check`.
+    If `model.description.weights` is int8, the float weights are rounded to int8; with `keep_float`, the float weights
+    are written too. The weights are read, converted and written one after the other, so `model.weights` may be a
+    mapping that computes a weight when it is read. The shortlist and `int8.json` are not written; see `save_shortlist`
+    and `save_int8_check`.
     """
     int8 = isinstance(model, LoadedModel) and model.description.weights == "int8"
     arrays, shapes = model.arrays(), _shapes(model.description)
@@ -242,16 +243,18 @@ def _in_float32(arrays: Arrays, names: Iterable[str]) -> Iterator[tuple[str, Arr
 
 
 def _shapes(description: Description | LanguageModelDescription) -> Shapes:
-    """Return the shapes of the weights, by name."""
+    """Return the shape of each weight of a model by the name of the weight."""
     if isinstance(description, LanguageModelDescription):
         return language_model_shapes(description.model, description.vocabulary_size)
     return transformer_shapes(description.model, description.vocabulary_size, description.source_vocabulary_size)
 
 
 def load_model(folder: Path, device: str = "cpu") -> LoadedModel:
-    """Load the directory of a translation model. `device` is the device of `LoadedModel.model`.
+    """Load a translation model from its directory. `device` is the device of `LoadedModel.model`.
 
-    Raises: ModelError or TokenizerError, which name the file and its problem.
+    Raises:
+        ModelError: A file of the model is missing or wrong. The message names the file.
+        TokenizerError: The tokenizer is missing or wrong. The message names the file.
     """
     return _load_consistently(folder, lambda: _load_model(folder, device))
 
@@ -279,7 +282,7 @@ def _load_model(folder: Path, device: str) -> LoadedModel:
 
 
 def load_language_model(folder: Path, device: str = "cpu") -> LoadedLanguageModel:
-    """Load the directory of a language model, as `load_model` does."""
+    """Load a language model from its directory. Parameters and errors are those of `load_model`."""
     return _load_consistently(folder, lambda: _load_language_model(folder, device))
 
 
@@ -291,7 +294,10 @@ def _load_language_model(folder: Path, device: str) -> LoadedLanguageModel:
 
 
 def _load_consistently(folder: Path, load: Callable[[], T]) -> T:
-    """Call `load`, and repeat it if the folder was replaced during the call, so that all files are of one model."""
+    """Call `load` and return its result. If `folder` was replaced meanwhile, repeat the call.
+
+    All files that `load` reads are therefore of one model.
+    """
     while True:
         before = _identity(folder)
         try:
@@ -305,7 +311,7 @@ def _load_consistently(folder: Path, load: Callable[[], T]) -> T:
 
 
 def _identity(folder: Path) -> tuple[int, int, int] | None:
-    """Return (device, inode, modification time) of a folder, or None. The result changes if the folder is replaced."""
+    """Return device, inode and modification time of a folder, or None. They change if the folder is replaced."""
     try:
         status = folder.stat()
     except OSError:
@@ -314,9 +320,9 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
 
 
 def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
-    """Write pairs to `calibration.json` of a model directory, replacing former pairs of the same directions.
+    """Write pairs to `calibration.json` of a model directory. They replace existing pairs of the same directions.
 
-    Raises: ModelError if the existing `calibration.json` cannot be read.
+    Raise ModelError if the existing `calibration.json` cannot be read.
     """
     path = folder / "calibration.json"
     replaced = {pair.direction for pair in pairs}
@@ -338,12 +344,12 @@ def save_confidence(folder: Path, confidence: Confidence) -> None:
 
 
 def read_description(folder: Path) -> Description:
-    """Return the content of `config.json` of a translation model. Raises: ModelError if the file is not valid."""
+    """Return the content of `config.json` of a translation model. Raise ModelError if the file is not valid."""
     return _read_config(folder, Description)
 
 
 def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
-    """Return the content of `config.json` as a value of the class `kind`. Raises: ModelError if it is not valid."""
+    """Return the content of `config.json` as an object of the class `kind`. Raise ModelError if it is not valid."""
     path = folder / "config.json"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -378,9 +384,9 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
 
 
 def _load_weights(path: Path, shapes: Shapes, int8: bool = False) -> Arrays:
-    """Return the weights of a file. If `int8` is true, stored int8 weights become floats when they are read.
+    """Return the weights in a file. If `int8` is true, int8 weights are converted to floats whenever they are read.
 
-    Raises: ModelError if the file is not valid.
+    Raise ModelError if the file is not valid.
     """
     stored = load_arrays(path)
     if not int8:
@@ -394,10 +400,10 @@ def _load_weights(path: Path, shapes: Shapes, int8: bool = False) -> Arrays:
 
 
 def _check_sizes(folder: Path, sizes: Mapping[str, tuple[int, int]]) -> None:
-    """Raise ModelError if a size in config.json is wrong.
+    """Raise ModelError if a vocabulary size in config.json is wrong.
 
-    `sizes` maps each key of config.json to (number of pieces of the tokenizer, value of the key). The two must be
-    equal.
+    `sizes` maps each key of config.json to the number of pieces of the tokenizer and the value of the key, which must
+    be equal.
     """
     for name, (pieces, size) in sizes.items():
         if pieces != size:
@@ -420,7 +426,10 @@ def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:
 
 
 def _read_optional(path: Path, kind: type[Optional], verb: str) -> Optional | None:
-    """Return the content of an optional file, or None if it does not exist. `mt-service` writes the file by `verb`."""
+    """Return the content of an optional file, or None if it does not exist. Raise ModelError if it is not valid.
+
+    `verb` is the verb of `mt-service` that writes the file, for the message.
+    """
     try:
         return kind.model_validate_json(path.read_bytes())
     except FileNotFoundError:

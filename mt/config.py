@@ -1,4 +1,4 @@
-"""Classes of recipes: frozen, validated values, which mt/recipe.py reads from TOML.
+"""Classes of recipes: frozen, validated values that mt/recipe.py reads from TOML.
 
 The docstring of a field is its description in the JSON schema, from which the reference of recipe keys is generated.
 """
@@ -30,7 +30,7 @@ LONGEST_NAME = 100  # maximum length of the directions in a folder's name; file 
 
 
 class ModelConfig(Section):
-    """Architecture of the Transformer. `size` selects an entry of `SIZES`; other keys override values of the entry."""
+    """Architecture of the Transformer. `size` selects default values from `SIZES`; other keys override them."""
 
     encoder_layers: int = Field(ge=1, le=1000)
     """Number of encoder layers."""
@@ -126,7 +126,8 @@ class TrainingConfig(Section):
     max_minutes: float | None = Field(None, gt=0)
     """Minutes after which training ends, including those before a resume."""
     schedule: Literal["noam", "inverse_sqrt"] = "inverse_sqrt"
-    """Learning rate schedule. `noam` is equation 3 of the paper; `inverse_sqrt` has the same shape and a given peak."""
+    """Learning rate schedule. `noam` is equation 3 of the paper. `inverse_sqrt` has the same shape; its peak is
+    `learning_rate`."""
     learning_rate: float | None = Field(None, gt=0)
     """Peak of `inverse_sqrt`, or factor of `noam` (1 in the paper). Left out: 1 with `noam`; otherwise
     0.034 / sqrt(d_model) with muon and 1e-3 with adam."""
@@ -205,10 +206,11 @@ class DecodingConfig(Section):
 
 
 class TuningConfig(Section):
-    """Fine-tuning: the trained model to begin with, and the parameters to train.
+    """Fine-tuning: the trained model with which training begins, and the parameters to train.
 
-    The new model keeps architecture and tokenizer. With this section, `[model]` may only set dropout rates,
-    `[tokenizer]` may only set `dropout`, and the defaults of `[decoding]` are those of the trained model.
+    The new model has the architecture and the tokenizer of the trained model. With this section, `[model]` may only set
+    dropout rates, `[tokenizer]` may only set `dropout`, and the defaults of `[decoding]` are those of the trained
+    model.
     """
 
     model: Path
@@ -223,11 +225,11 @@ class TuningConfig(Section):
     adapter_scale: float = Field(1.0, gt=0)
     """Factor of the adapters' output, alpha / r in the paper."""
     monitor: HeldOutCorpora = ()
-    """Corpora, such as text of the former domain. Each validation reports the loss on each of these corpora."""
+    """Further corpora, for example text of the former domain. Each validation reports the loss on each of them."""
 
 
 class Recipe(Section):
-    """A recipe: everything that determines a training run."""
+    """A recipe: all values that determine a training run."""
 
     name: str = Field(pattern=r"^[\w.-]+$")
     """Name of the run. The name of its folder is this name followed by the directions."""
@@ -254,7 +256,7 @@ class Recipe(Section):
 
     @property
     def directions(self) -> DirectionSet:
-        """Directions of the final model: those of the model that is fine-tuned, then the new directions of the data."""
+        """Directions of the final model: those of the fine-tuned model, if any, then the new ones of the data."""
         before, trained = self.tuning.directions if self.tuning else DirectionSet(), self.data.directions
         if not len(before):
             return trained
@@ -263,7 +265,10 @@ class Recipe(Section):
 
     @property
     def run_name(self) -> str:
-        """Name of the run's folder: name and directions, as in `multi30k-en-de`, or a digest of long directions."""
+        """Name of the run's folder: name and directions, as in `multi30k-en-de`.
+
+        A digest replaces very long directions.
+        """
         directions = self.data.language or "+".join(map(str, self.data.directions))
         if len(directions) > LONGEST_NAME:
             digest = hashlib.sha256(directions.encode()).hexdigest()

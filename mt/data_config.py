@@ -14,7 +14,10 @@ MEMORY_FORMATS = (".tmx", ".xliff", ".xlf", ".po")
 
 
 def memory_format(path: str) -> str | None:
-    """Return the format of a translation memory by its file name, such as `.tmx` for `a.tmx.gz`, or None."""
+    """Return the format of a translation memory, judged by its file name: `.tmx` for `a.tmx.gz`.
+
+    None means that the file is no translation memory.
+    """
     suffix = PurePath(path.removesuffix(".gz").removesuffix(".xz")).suffix.lower()
     return suffix if suffix in MEMORY_FORMATS else None
 
@@ -22,8 +25,8 @@ def memory_format(path: str) -> str | None:
 class CorpusConfig(Section):
     """One corpus: line-aligned files, a tab-separated file, or a translation memory.
 
-    Line-aligned files have the language in their path, as `{language}`; a tab-separated file has a language for each of
-    its `columns`; a translation memory states the languages of its texts itself.
+    The path of line-aligned files contains `{language}`. A tab-separated file has a language for each of its `columns`.
+    A translation memory states the languages of its texts itself.
     """
 
     path: str
@@ -65,11 +68,14 @@ class CorpusConfig(Section):
         return self
 
     def may_have(self, direction: Direction) -> bool:
-        """Return whether the corpus may have both languages of `direction`: it has no columns, or one for each."""
+        """Return whether the corpus can have texts in both languages of `direction`.
+
+        It can if it has no `columns`, or a column for each language.
+        """
         return not self.columns or {direction.source, direction.target} <= {*self.columns}
 
     def file(self, root: Path, language: str) -> Path:
-        """Return `path` below the folder `root`, with `{language}` replaced."""
+        """Return the path of the file for `language`, in the folder `root`."""
         return root / self.path.replace("{language}", language)
 
 
@@ -90,10 +96,10 @@ def _check_held_out(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ..
 
 
 def _expand_corpora(value: Any, info: ValidationInfo) -> Any:
-    """Return a list of tables in place of a path, a table, or a list of both; leave values of other types unchanged.
+    """Convert a path, a table, or a list of both to a list of tables. Leave values of other types unchanged.
 
-    The language of a language model becomes the column of each path that is neither a translation memory nor has
-    `{language}`.
+    For a language model, each path of a plain text file, which has no `{language}` and is no translation memory, gets
+    the model's language as its column.
     """
     if isinstance(value, str | Mapping):
         value = [value]
@@ -213,11 +219,11 @@ class DataConfig(Section):
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """All languages, sorted."""
+        """All languages of the directions, or the language of a language model, in alphabetical order."""
         languages = (*self.directions.sources, *self.directions.targets, *filter(None, [self.language]))
         return tuple(sorted({*languages}))
 
     @property
     def source_tags(self) -> tuple[str, ...]:
-        """Source tags of the training corpora, sorted."""
+        """Source tags of the training corpora in alphabetical order."""
         return tuple(sorted({corpus.source_tag for corpus in self.train if corpus.source_tag}))

@@ -25,7 +25,10 @@ BARRIER_TIMEOUT = timedelta(hours=24)  # limit for processes that wait while ran
 
 @dataclass(frozen=True)
 class World:
-    """Rank of this process among `size` processes. Without distributed training, the rank is 0 and the size is 1."""
+    """Rank of this process among all `size` processes.
+
+    Without distributed training, the rank is 0 and the size is 1.
+    """
 
     rank: int = 0
     size: int = 1
@@ -34,7 +37,7 @@ class World:
 
     @property
     def is_main(self) -> bool:
-        """True in rank 0, which writes files and shows progress."""
+        """Whether this is rank 0, which writes files and shows progress."""
         return self.rank == 0
 
 
@@ -42,8 +45,8 @@ class World:
 def spawn_ranks(command: Sequence[str], processes: int) -> Iterator[None]:
     """Start `command` as ranks 1, 2, ... on this machine, and make this process rank 0, as torchrun would.
 
-    If this process fails, the other ranks are terminated. The other ranks print the same as rank 0, so their output is
-    shown only if one of them failed before rank 0.
+    If this process fails, the other ranks are terminated. The other ranks print the same as rank 0. Their output is
+    therefore shown only if one of them failed before rank 0.
     """
     if processes == 1:
         yield
@@ -75,9 +78,9 @@ def spawn_ranks(command: Sequence[str], processes: int) -> Iterator[None]:
 
 @contextmanager
 def join_process_group(device_type: str) -> Iterator[World]:
-    """Join the process group of torchrun or `spawn_ranks`, with the backend nccl on GPUs and gloo on CPUs.
+    """Join the process group that torchrun or `spawn_ranks` prepared, with the backend nccl on GPUs and gloo on CPUs.
 
-    A process that neither of them started gets a world of size 1.
+    Yield the World. If this process was started by neither of the two, its size is 1.
     """
     if "RANK" not in os.environ:
         yield World()
@@ -92,7 +95,7 @@ def join_process_group(device_type: str) -> Iterator[World]:
 
 
 def restarts() -> int:
-    """Return how many times torchrun may restart its processes after failures."""
+    """Return the number of times that torchrun may restart its processes after failures."""
     return int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0"))
 
 
@@ -106,14 +109,17 @@ def reuses_store() -> bool:
 
 
 def all_reduce(world: World, values: Tensor) -> Tensor:
-    """Sum `values` over all processes in place, and return the sums."""
+    """Sum `values` over all processes in place. Return `values`."""
     if world.size > 1:
         dist.all_reduce(values)
     return values
 
 
 def all_reduce_gradients(world: World, parameters: Iterable[torch.nn.Parameter], dtype: torch.dtype) -> None:
-    """Sum gradients over all processes in place, in one tensor of `dtype`. Missing gradients count as zeros."""
+    """Sum the gradients of `parameters` over all processes in place. The sums are computed in `dtype`.
+
+    A missing gradient counts as zeros.
+    """
     if world.size == 1:
         return
     parameters = list(parameters)
@@ -133,7 +139,7 @@ def all_reduce_gradients(world: World, parameters: Iterable[torch.nn.Parameter],
 
 
 def gather_objects(world: World, value: T) -> list[T]:
-    """Return the list of the values of all processes, ordered by rank; every process gets the list."""
+    """Return the values of all processes, ordered by rank. Every process must call this and gets the same list."""
     if world.size == 1:
         return [value]
     gathered = [value] * world.size
@@ -142,6 +148,6 @@ def gather_objects(world: World, value: T) -> list[T]:
 
 
 def barrier(world: World) -> None:
-    """Wait until all processes have called this, at most for `BARRIER_TIMEOUT`."""
+    """Wait until all processes have called this function, but at most for `BARRIER_TIMEOUT`."""
     if world.size > 1:
         dist.barrier(world.barrier_group)

@@ -13,11 +13,11 @@ class MTError(Exception):
 
 
 class RecipeError(MTError):
-    """Raised when a recipe or a `key=value` override is invalid; the message lists every problem."""
+    """Raised when a recipe or a `key=value` override is invalid. The message lists every problem."""
 
 
 class DataError(MTError):
-    """Raised when a corpus is missing, misaligned, undecodable or empty; the message names file and line."""
+    """Raised when a corpus is missing, misaligned, undecodable or empty. The message names the file and the line."""
 
 
 class TokenizerError(MTError):
@@ -25,19 +25,19 @@ class TokenizerError(MTError):
 
 
 class ModelError(MTError):
-    """Raised when a model directory or checkpoint is missing, truncated, unsafe, or differs from its configuration."""
+    """Raised when a model directory or checkpoint is missing, truncated, unsafe, or does not fit its configuration."""
 
 
 class TrainingError(MTError):
-    """Raised when training cannot start or continue: no checkpoint to resume, a non-finite loss, and similar."""
+    """Raised when training cannot start or continue, for example because there is no checkpoint to resume."""
 
 
 class BuildError(MTError):
-    """Raised when a build cannot be planned, or a stage of a build fails; the message names the log of the stage."""
+    """Raised when a build cannot be planned, or a stage of a build fails. The message names the log of the stage."""
 
 
 class LanguageError(MTError, ValueError):
-    """Raised when a language or direction is invalid or unknown to the model; the message lists accepted values.
+    """Raised when a language or direction is invalid or unknown to the model. The message lists accepted values.
 
     The class derives from ValueError so that pydantic lists the error with other problems.
     """
@@ -56,11 +56,11 @@ class RequestError(MTError):
 
 
 def problems(heading: str, items: Iterable[str]) -> str:
-    """Return a heading with one problem on each line: `heading:\\n  - first\\n  - second`."""
+    r"""Return a text with `heading`, and one item on each further line: `heading:\n  - first\n  - second`."""
     return heading + ":" + "".join(f"\n  - {item}" for item in items)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean X?)` for the known word that is nearest to `word`, or "" if none is near."""
+    """Return ` (did you mean X?)`, where X is the word in `known` most similar to `word`; "" if none is similar."""
     nearest = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f" (did you mean {nearest[0]}?)" if nearest else ""

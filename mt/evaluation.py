@@ -1,7 +1,7 @@
 """Quality of translations: BLEU, chrF and TER by sacreBLEU (Post 2018), each with its signature.
 
 Report the cased, detokenised scores. `BLEU-lc-moses`, lower-cased and tokenised by Moses, exists only for comparison
-with the literature of Multi30k; the two kinds of BLEU are not comparable.
+with the literature on Multi30k. It is not comparable with cased BLEU.
 """
 
 from collections import Counter
@@ -24,16 +24,20 @@ from mt.errors import DataError, did_you_mean, problems
 from mt.languages import likely_script, parse_tag, primary_language
 
 BLEU_TOKENIZERS = {"Hans": "zh", "Hant": "zh", "Jpan": "ja-mecab", "Khmr": "char", "Laoo": "char", "Mymr": "char"}
+"""SacreBLEU's tokenizer for each script without spaces between words. Other scripts use 13a."""
 BLEU_TOKENIZERS |= {"Thai": "char"}
 """SacreBLEU's tokenizers for scripts without spaces between words; 13a is for all others."""
 
 ASIAN_SCRIPTS = ("Hans", "Hant", "Jpan")
-"""Scripts that need the option `asian_support` of TER, and that the Moses tokenizer does not support."""
+"""Scripts for which TER needs the option `asian_support`, and which the Moses tokenizer does not support."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A corpus score from 0 to 100 (TER, edits per 100 words, can be higher), with its signature."""
+    """Score of a whole test set from 0 to 100, with the signature of the metric.
+
+    TER is the number of edits per 100 words, and can be higher.
+    """
 
     name: str
     value: float
@@ -64,7 +68,11 @@ class Report:
     exact_match: ExactMatch
 
     def __getitem__(self, name: str) -> Score:
-        """Return the score of that name. Raises: KeyError if it was not computed."""
+        """Return the score with this name.
+
+        Raises:
+            KeyError: The score was not computed.
+        """
         for score in self.scores:
             if score.name == name:
                 return score
@@ -80,7 +88,10 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One metric of two systems. `p_value` is the probability of such a difference if the systems are equally good."""
+    """Values of one metric for two systems.
+
+    `p_value` is the probability of a difference as large as this if the systems are equally good.
+    """
 
     name: str
     baseline: float
@@ -94,7 +105,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceBin:
-    """Sentences with similar confidence: their number, mean confidence and mean chrF / 100."""
+    """Group of sentences with similar confidence: their number, mean confidence and mean chrF / 100."""
 
     sentences: int
     confidence: float
@@ -103,10 +114,10 @@ class ConfidenceBin:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """Calibration of confidence: Spearman's rank correlation with chrF, and the expected calibration error.
+    """How well confidence predicts chrF: Spearman's rank correlation and the expected calibration error.
 
     The correlation is 0 if confidence or chrF is constant. `error` is the mean of |confidence - chrf| over `bins`,
-    weighted by sentences.
+    weighted by the number of sentences.
     """
 
     spearman: float
@@ -119,7 +130,7 @@ class Reliability:
 
 @dataclass(frozen=True, slots=True)
 class ScoredSentence:
-    """A translation with its reference. `index` counts from 0; `chrf` is the chrF2 of the sentence."""
+    """A translation with its reference and its chrF2. `index` is the number of the sentence, from 0."""
 
     index: int
     source: str
@@ -134,10 +145,13 @@ class ScoredSentence:
 def evaluate(
     hypotheses: Sequence[str], references: Sequence[str], *, target_language: str, tokenize: str | None = None
 ) -> Report:
-    """Return the scores `BLEU`, `chrF2`, `TER` and, except in Chinese and Japanese, `BLEU-lc-moses`.
+    """Return the scores `BLEU`, `chrF2`, `TER` and, except for Chinese and Japanese, `BLEU-lc-moses`.
 
-    `tokenize` is the name of a tokenizer of sacreBLEU's BLEU; None selects it by the script of the target language.
-    Raises: DataError if the lists differ in length or are empty, or if `tokenize` is unknown or not installed.
+    `tokenize` is the name of a tokenizer of sacreBLEU's BLEU. If it is None, the script of the target language
+    determines the tokenizer.
+
+    Raises:
+        DataError: The lists differ in length or are empty, or `tokenize` is unknown or not installed.
     """
     _must_align({"hypotheses": hypotheses}, references)
     tokenize = resolve_tokenizer(tokenize, target_language)
@@ -157,7 +171,11 @@ def evaluate(
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], *, target_language: str) -> Score:
-    """Return cased, detokenised BLEU, by which training chooses the best checkpoint."""
+    """Return cased, detokenised BLEU. Training chooses the best checkpoint by this score.
+
+    Raises:
+        DataError: The lists differ in length or are empty.
+    """
     _must_align({"hypotheses": hypotheses}, references)
     metric = BLEU(tokenize=resolve_tokenizer(None, target_language))
     score = metric.corpus_score(list(hypotheses), [list(references)])
@@ -165,9 +183,10 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], *, target_languag
 
 
 def resolve_tokenizer(tokenize: str | None, target_language: str) -> str:
-    """Return the name of sacreBLEU's tokenizer: `tokenize`, or the one for the script of the target language.
+    """Return the name of sacreBLEU's tokenizer: `tokenize`, or if it is None, the one for the language's script.
 
-    Raises: DataError if `tokenize` is unknown or not installed.
+    Raises:
+        DataError: `tokenize` is unknown or not installed.
     """
     if tokenize is None:
         usual = BLEU_TOKENIZERS.get(likely_script(target_language), "13a")
@@ -188,7 +207,7 @@ def resolve_tokenizer(tokenize: str | None, target_language: str) -> str:
 
 
 def moses_tokens(sentences: Sequence[str], language: str) -> list[str]:
-    """Return sentences as the literature of Multi30k tokenizes them, tokens joined by single spaces.
+    """Return sentences in the form in which the literature on Multi30k scores them: tokens joined by single spaces.
 
     The steps are those of the scripts that come with Multi30k (Elliott et al. 2016): lower-case, normalise punctuation,
     tokenize without splitting at hyphens or escaping. The order matters: the German reference of test_2016_flickr has
@@ -204,7 +223,11 @@ def moses_tokens(sentences: Sequence[str], language: str) -> list[str]:
 
 
 def lowercased_moses_bleu(hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> Score:
-    """Return BLEU of hypotheses and references tokenized by `moses_tokens`. Raises: DataError as `evaluate` does."""
+    """Return the BLEU of hypotheses and references that are lower-cased and tokenized by `moses_tokens`.
+
+    Raises:
+        DataError: The lists differ in length or are empty.
+    """
     _must_align({"hypotheses": hypotheses}, references)
     metric = BLEU(lowercase=True, tokenize="none", force=True)
     score = metric.corpus_score(
@@ -216,7 +239,11 @@ def lowercased_moses_bleu(hypotheses: Sequence[str], references: Sequence[str], 
 
 
 def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> ExactMatch:
-    """Count the hypotheses that equal their reference. Raises: DataError as `evaluate` does."""
+    """Count the hypotheses that equal their reference.
+
+    Raises:
+        DataError: The lists differ in length or are empty.
+    """
     _must_align({"hypotheses": hypotheses}, references)
     return ExactMatch(sum(map(_same, hypotheses, references)), len(references))
 
@@ -224,7 +251,13 @@ def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> ExactMa
 def exact_match_by_group(
     hypotheses: Sequence[str], references: Sequence[str], groups: Sequence[str]
 ) -> dict[str, ExactMatch]:
-    """Return `exact_match` of each group of sentences, sorted by group. Raises: DataError as `evaluate` does."""
+    """Return the `exact_match` of each group of sentences, in alphabetical order.
+
+    `groups` is the group of each sentence.
+
+    Raises:
+        DataError: The lists differ in length or are empty.
+    """
     _must_align({"hypotheses": hypotheses, "groups": groups}, references)
     sentences = Counter(groups)
     exact = Counter(group for group, *pair in zip(groups, hypotheses, references, strict=True) if _same(*pair))
@@ -240,10 +273,12 @@ def paired_bootstrap(
     tokenize: str | None = None,
     samples: int = 1000,
 ) -> tuple[Comparison, ...]:
-    """Test whether two systems differ in BLEU and chrF2 by paired bootstrap resampling (Koehn 2004, as in sacreBLEU).
+    """Test whether two systems differ in BLEU and chrF2, by paired bootstrap resampling (Koehn 2004, as in sacreBLEU).
 
     The sentences are resampled `samples` times, the same for both systems, with sacreBLEU's fixed seed.
-    Raises: DataError as `evaluate` does.
+
+    Raises:
+        DataError: The lists differ in length or are empty, or `tokenize` is unknown or not installed.
     """
     _must_align({"baseline": baseline, "system": system}, references)
     metrics = {"BLEU": BLEU(tokenize=resolve_tokenizer(tokenize, target_language)), "chrF2": CHRF()}
@@ -264,7 +299,11 @@ def paired_bootstrap(
 
 
 def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
-    """Return chrF2 of each sentence, from 0 to 100. Raises: DataError as `evaluate` does."""
+    """Return the chrF2 of each sentence, from 0 to 100.
+
+    Raises:
+        DataError: The lists differ in length or are empty.
+    """
     _must_align({"hypotheses": hypotheses}, references)
     metric = CHRF()
     pairs = zip(hypotheses, references, strict=True)
@@ -272,7 +311,11 @@ def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[
 
 
 def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str], *, target_language: str) -> list[float]:
-    """Return BLEU of each sentence, from 0 to 100, with effective order. Raises: DataError as `evaluate` does."""
+    """Return the BLEU of each sentence, from 0 to 100. Orders of n-grams that a short sentence lacks are left out.
+
+    Raises:
+        DataError: The lists differ in length or are empty.
+    """
     _must_align({"hypotheses": hypotheses}, references)
     metric = BLEU(tokenize=resolve_tokenizer(None, target_language), effective_order=True)
     pairs = zip(hypotheses, references, strict=True)
@@ -280,10 +323,10 @@ def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str], *, targe
 
 
 def expected_chrf(candidates: Sequence[str]) -> list[float]:
-    """Return the mean chrF2 (0 to 100) of each candidate against every other candidate as the reference.
+    """Return the mean chrF2 (0 to 100) of each candidate, with every other candidate in turn as the reference.
 
     The scores equal means of `sentence_chrf`, but the n-grams of each candidate are counted only once. A single
-    candidate scores 0.
+    candidate gets the score 0.
     """
     times = Counter(candidates)
     table = _chrf_matrix(list(times))
@@ -293,9 +336,12 @@ def expected_chrf(candidates: Sequence[str]) -> list[float]:
 
 
 def reliability(confidence: Sequence[float], chrf: Sequence[float], bins: int = 10) -> Reliability:
-    """Measure how well confidence, from 0 to 1, predicts sentence chrF, from 0 to 100, in bins of equal size.
+    """Measure how well `confidence`, from 0 to 1, predicts `chrf`, the chrF of the same sentences from 0 to 100.
 
-    Raises: DataError as `evaluate` does.
+    The sentences are sorted by confidence and divided into `bins` bins of equal size.
+
+    Raises:
+        DataError: The lists differ in length or are empty.
     """
     _must_align({"confidence": confidence}, chrf)
     sure, quality = np.array(confidence), np.array(chrf) / 100
@@ -310,7 +356,11 @@ def reliability(confidence: Sequence[float], chrf: Sequence[float], bins: int = 
 def worst_sentences(
     sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], n: int
 ) -> tuple[ScoredSentence, ...]:
-    """Return the n sentences with the lowest chrF2, the lowest first. Raises: DataError as `evaluate` does."""
+    """Return the `n` sentences with the lowest chrF2, the lowest first.
+
+    Raises:
+        DataError: The lists differ in length or are empty.
+    """
     _must_align({"sources": sources, "hypotheses": hypotheses}, references)
     scored = [
         ScoredSentence(index, *texts)
@@ -322,7 +372,10 @@ def worst_sentences(
 
 
 def _chrf_matrix(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Return [N, N]: chrF2 of text i with text j as reference (Popović 2015), computed as in sacreBLEU."""
+    """Return [N, N] for N texts: entry [i, j] is the chrF2 of text i with text j as the reference (Popović 2015).
+
+    It is computed as in sacreBLEU.
+    """
     bare = ["".join(text.split()) for text in texts]
     precision, recall, orders = np.zeros((3, len(bare), len(bare)))
     for order in range(1, CHRF.CHAR_ORDER + 1):
@@ -338,7 +391,7 @@ def _chrf_matrix(texts: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _ngrams(texts: Sequence[str], order: int) -> NDArray[np.int64]:
-    """Return [N, G]: the count of each of the G different character n-grams in each of the N texts."""
+    """Return [N, G] for N texts with G different character n-grams: the count of each n-gram in each text."""
     ngrams_of = [[text[begin : begin + order] for begin in range(len(text) - order + 1)] for text in texts]
     column = {ngram: number for number, ngram in enumerate(dict.fromkeys(chain.from_iterable(ngrams_of)))}
     rows = [np.array([column[ngram] for ngram in ngrams], dtype=np.int64) for ngrams in ngrams_of]
@@ -346,7 +399,7 @@ def _ngrams(texts: Sequence[str], order: int) -> NDArray[np.int64]:
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ranks from 0; equal values share the mean of their ranks."""
+    """Return the rank of each value, from 0. Equal values get the mean of their ranks."""
     _, number, count = np.unique(values, return_inverse=True, return_counts=True)
     ranks: NDArray[np.float64] = np.cumsum(count) - (count + 1) / 2
     return ranks[number]

@@ -12,10 +12,10 @@ from filelock import FileLock, Timeout
 
 @contextmanager
 def lock(path: Path) -> Iterator[None]:
-    """Wait for the lock of a path, and hold it during the block. The path need not exist.
+    """Wait for the lock of `path`, and hold the lock during the block. The path need not exist.
 
-    The lock excludes other processes and other threads. The system releases the lock if the process ends. The lock is
-    a hidden file beside the path; the file is removed when the lock is released.
+    The lock excludes other processes and other threads. The system releases it if the process ends. The lock is a
+    hidden file in the same folder, which is removed when the lock is released.
     """
     with _file_lock(path) as held:
         try:
@@ -26,7 +26,10 @@ def lock(path: Path) -> Iterator[None]:
 
 @contextmanager
 def try_lock(path: Path) -> Iterator[bool]:
-    """Hold the lock of a path and yield True, or yield False if another process or thread holds it."""
+    """Yield True and hold the lock of `path` during the block.
+
+    Yield False if another process or thread holds the lock.
+    """
     held = _file_lock(path)
     try:
         held.acquire(blocking=False)
@@ -48,7 +51,7 @@ def _file_lock(path: Path) -> FileLock:
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder that replaces `folder` when the block ends, or is removed if the block raises.
+    """Yield an empty folder. It replaces `folder` when the block ends, and is removed if the block raises an exception.
 
     Readers see the old or the new folder, never an incomplete one, even if a process is killed or the power fails. If
     `folder` is a symbolic link, the link's target is replaced. Concurrent writers of one folder wait for each other.
@@ -68,7 +71,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
 
 def replace_folder(temporary: Path, folder: Path) -> None:
-    """Flush the folder `temporary` to the disk, then rename it to `folder`; a former folder `folder` is removed."""
+    """Write the folder `temporary` to the disk, then rename it to `folder`. An existing `folder` is removed."""
     replaced = folder.with_name(f".{folder.name}.old")
     for parent, _, names in os.walk(temporary, topdown=False):
         for name in names:
@@ -86,7 +89,7 @@ def replace_folder(temporary: Path, folder: Path) -> None:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Exchange the names of two folders atomically; return False if the system or file system cannot do this."""
+    """Exchange the names of two folders atomically. Return False if the system or the file system cannot do this."""
     rename = getattr(ctypes.CDLL(None), "renameat2", None)  # Linux, glibc since 2.28
     current_folder, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     names = (current_folder, os.fsencode(first), current_folder, os.fsencode(second))
@@ -95,7 +98,7 @@ def _exchange(first: Path, second: Path) -> bool:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path to write to.
+    """Yield a temporary path, to which the caller writes a file.
 
     The file replaces `path` when the block ends, or is removed if the block raises an exception.
     """
@@ -110,7 +113,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 def _sync(path: Path) -> None:
-    """Flush the system's buffers of a file or folder to the disk."""
+    """Make the system write its buffers of a file or folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

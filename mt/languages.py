@@ -35,7 +35,10 @@ zsm ms""".replace("\n", "|").split("|")
 def parse_tag(text: str) -> str:
     """Return a language tag in canonical letter case: `pt-BR` for `pt-br`, `PT_BR` and `pt-BR`.
 
-    Aliases are not resolved: `iw` does not become `he`. Raises: LanguageError if the text is not a tag.
+    Aliases are not resolved: `iw` does not become `he`.
+
+    Raises:
+        LanguageError: The text does not have the form of a tag.
     """
     language, *rest = text.replace("_", "-").split("-")
     subtags = (s.title() if len(s) == 4 and s.isalpha() else s.upper() if len(s) == 2 else s.lower() for s in rest)
@@ -48,11 +51,12 @@ def parse_tag(text: str) -> str:
 
 
 def standard_tag(code: str) -> str:
-    """Return the tag for a code of a translation model: `de` for `deu_Latn`, `zh-Hant` for `zho_Hant`.
+    """Return the tag for a language code that a translation model uses: `de` for `deu_Latn`, `zh-Hant` for `zho_Hant`.
 
     A script is left out if the language implies it, or if the language has no known script.
 
-    Raises: LanguageError if the code does not have the form of a tag.
+    Raises:
+        LanguageError: The code does not have the form of a tag.
     """
     language, *rest = parse_tag(code).replace("-Hang", "-Kore").split("-")
     known = _STANDARD.get(language) or langcodes.standardize_tag(language)
@@ -61,23 +65,26 @@ def standard_tag(code: str) -> str:
 
 
 def full_tag(code: str) -> str:
-    """Return the tag that one of LibreTranslate's codes stands for: `pt-BR` for `pb`. Other codes are unchanged."""
+    """Return `zh-Hant` for LibreTranslate's code `zt` and `pt-BR` for `pb`. Other codes are returned unchanged."""
     return _LIBRETRANSLATE.get(code, code)
 
 
 def primary_language(tag: str) -> str:
-    """Return the language of a tag without script and region: `pt` for `pt-BR`, `zh` for `zt`."""
+    """Return the language of a tag, without script and region: `pt` for `pt-BR`, `zh` for `zt`."""
     return full_tag(tag).partition("-")[0]
 
 
 def likely_script(tag: str) -> str:
-    """Return the ISO 15924 code of the script that a tag names or implies: `Hant` for `zh-TW`, "" if unknown."""
+    """Return the ISO 15924 code of the script that a tag states or implies: `Hant` for `zh-TW`. "" means unknown."""
     language = langcodes.Language.get(full_tag(tag))
     return language.script or (language.maximize().script or "" if language.language in LIKELY_SUBTAGS else "")
 
 
 def three_letter_code(tag: str) -> str:
-    """Return the ISO 639-3 code of a tag's language: `por` for `pt-BR`. An unknown language keeps its code."""
+    """Return the ISO 639-3 code of the language of a tag: `por` for `pt-BR`.
+
+    An unknown language is returned unchanged.
+    """
     language = primary_language(tag)
     try:
         return langcodes.Language.get(language, normalize=False).to_alpha3()
@@ -86,19 +93,25 @@ def three_letter_code(tag: str) -> str:
 
 
 def has_two_letter_code(code: str) -> bool:
-    """Return whether a language has a two-letter code in ISO 639-1: true for `de` and `deu`, false for `xx`."""
+    """Return whether ISO 639-1 has a two-letter code for a language: True for `de` and `deu`, False for `xx`."""
     language = langcodes.Language.get(code).language or ""
     return len(language) == 2 and three_letter_code(language) != language
 
 
 def language_name(tag: str) -> str:
-    """Return the English name of a tag, such as `Portuguese (Brazil)`. A tag of an unknown language is its own name."""
+    """Return the English name of a language tag, such as `Portuguese (Brazil)`.
+
+    If the language is unknown, return `tag`.
+    """
     language = _known_language(tag)
     return language.display_name() if language else tag
 
 
 def native_name(tag: str) -> str:
-    """Return the name of a tag in its own language, such as `português (Brasil)`, or in English if none is known."""
+    """Return the name of a language tag in the language itself, such as `português (Brasil)`.
+
+    If that name is not known, return the English one; if the language is unknown, return `tag`.
+    """
     language = _known_language(tag)
     return language.autonym() if language else tag
 
@@ -110,16 +123,17 @@ def _known_language(tag: str) -> langcodes.Language | None:
 
 @dataclass(frozen=True, order=True, slots=True)
 class Direction:
-    """A source and a target language, as canonical tags. Pydantic models read and write a direction as a string."""
+    """A source and a target language, as canonical tags. In pydantic models, a direction is written as a string."""
 
     source: str
     target: str
 
     @classmethod
     def parse(cls, text: object) -> Self:
-        """Return the direction for a string such as `en-pt-BR`, in the format of `str(direction)`.
+        """Return the direction that a string such as `en-pt-BR` states, in the format of `str(direction)`.
 
-        Raises: LanguageError if the text is not two different canonical tags; the message suggests similar directions.
+        Raises:
+            LanguageError: The string is not two different canonical tags. The message suggests similar directions.
         """
         if isinstance(text, cls):
             return text
@@ -149,9 +163,9 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class DirectionSet(Collection[Direction]):
-    """Directions in a fixed order: `pairs` or, if `pairs` is None, every source with every different target.
+    """Directions in a fixed order: `pairs` or, if `pairs` is None, every source with every other target.
 
-    Pydantic models write a set as `to_config` returns it.
+    Pydantic models write a set in the form that `to_config` returns.
     """
 
     sources: tuple[str, ...] = ()
@@ -160,17 +174,20 @@ class DirectionSet(Collection[Direction]):
 
     @classmethod
     def of(cls, pairs: Iterable[Direction]) -> Self:
-        """Return the set of these directions, without duplicates."""
+        """Return the set of the directions `pairs`, without duplicates."""
         unique = tuple(dict.fromkeys(pairs))
         sources, targets = dict.fromkeys(pair.source for pair in unique), dict.fromkeys(pair.target for pair in unique)
         return cls(tuple(sources), tuple(targets), unique)
 
     @classmethod
     def parse(cls, value: object) -> Self:
-        """Return the set for a value of a configuration: direction strings, or {"source": tags, "target": tags}.
+        """Return the set that a value in a configuration states.
 
-        Raises: LanguageError that lists all problems: a value of another type, and invalid or duplicate directions or
-        tags.
+        The value is a list of directions as strings, or {"source": tags, "target": tags}.
+
+        Raises:
+            LanguageError: The value has another type, or directions or tags are invalid or occur twice. The message
+                lists all problems.
         """
         if isinstance(value, cls):
             return value
@@ -187,21 +204,24 @@ class DirectionSet(Collection[Direction]):
         return result
 
     def to_config(self) -> list[str] | dict[str, list[str]]:
-        """Return the set as a value that `parse` accepts."""
+        """Return the set in the form that `parse` accepts."""
         if self.pairs is None:
             return {"source": list(self.sources), "target": list(self.targets)}
         return list(map(str, self.pairs))
 
     def __str__(self) -> str:
-        """Return a text for messages, such as `en-de, de-en` or `from en, de into cs, fr, uk`."""
+        """Return the set as a text for messages, such as `en-de, de-en` or `from en, de into cs, fr, uk`."""
         if self.pairs is None and len(self) > 4:
             return f"from {', '.join(self.sources)} into {', '.join(self.targets)}"
         return ", ".join(map(str, self))
 
     def choose(self, text: str | None) -> Direction:
-        """Return the direction `text`, the value of the option `--direction`, or the only direction if `text` is None.
+        """Return the direction `text`, the value of the option `--direction`.
 
-        Raises: LanguageError if the set lacks the direction, or if `text` is None and the set has several directions.
+        If `text` is None, return the only direction.
+
+        Raises:
+            LanguageError: The set does not contain the direction, or `text` is None and the set has several directions.
         """
         if text is None and len(self) == 1:
             return next(iter(self))
@@ -244,7 +264,10 @@ class DirectionSet(Collection[Direction]):
 
 
 def _split(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each way to split a text into two different tags, ignoring case, the longest source first."""
+    """Yield each way to split `text` into two different tags, ignoring letter case.
+
+    The pair with the longest source comes first.
+    """
     places = [match.start() for match in re.finditer("[-_]", text)] if len(text) <= _LONGEST_DIRECTION else []
     for place in reversed(places):
         try:
@@ -263,7 +286,10 @@ def _parse_canonical(text: object) -> str:
 
 
 def _parse_each(values: object, parse: Callable[[object], Any], wrong: list[str]) -> list[Any]:
-    """Return the parsed values; append a message to `wrong` for each value that cannot be parsed."""
+    """Return the results of `parse` for `values`. For each value that cannot be parsed, append a message to `wrong`.
+
+    A message is also appended if `values` is not a list, and for each value that occurs twice.
+    """
     if isinstance(values, str) or not isinstance(values, Sequence):
         wrong.append(f"directions are {values!r}; accepted: a list, such as ['en-de', 'de-en']")
         return []

@@ -1,7 +1,7 @@
 """Reading and writing of recipes as TOML.
 
-A recipe is read once, at the start of a run. `key=value` overrides are applied before it is validated. One error lists
-all problems, each with its key, its value and what is accepted.
+A recipe is read once, at the start of a run. `key=value` overrides are applied before the recipe is validated. One
+error lists all problems, each with its key, its value and what is accepted.
 """
 
 import tomllib
@@ -25,15 +25,16 @@ RENAMED = {
     "training.max_skipped": "max_skipped_updates",
     "tuning.watch": "monitor",
 }
-"""Former recipe keys and their current names in the same section."""
+"""Former recipe keys, each with its current name in the same section."""
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
-    """Read a recipe and apply `section.key=value` overrides, whose values are TOML (bare words are strings).
+    """Read a recipe and apply overrides of the form `section.key=value`. A value is TOML, or a string without quotes.
 
     Recipes with [tuning] are read by `read_recipe` of mt/training/tuning.py.
 
-    Raises: RecipeError with all problems of the file and the overrides.
+    Raises:
+        RecipeError: The file or an override is wrong. The message lists all problems.
     """
     return validate_recipe(path, *read_values(path, overrides))
 
@@ -41,7 +42,8 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
 def read_values(path: Path, overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """Return the values of a recipe with `overrides` applied, and the problems of the overrides.
 
-    Raises: RecipeError if the file is not TOML.
+    Raises:
+        RecipeError: The file is missing or not TOML.
     """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -58,9 +60,10 @@ def validate_recipe(
     known_problems: Sequence[str],
     check: Callable[[Recipe], Iterable[str]] = lambda _: (),
 ) -> Recipe:
-    """Return the recipe of these values.
+    """Return the recipe that consists of `values`. `path` is its file, for messages.
 
-    Raises: RecipeError if there are `known_problems`, invalid values, or problems that `check` returns.
+    Raises:
+        RecipeError: There are `known_problems`, invalid values, or problems that `check` returns.
     """
     try:
         recipe = Recipe.model_validate(values)
@@ -73,7 +76,7 @@ def validate_recipe(
 
 
 def _language_model_problems(recipe: Recipe) -> Iterator[str]:
-    """Yield a problem for each key that does not fit a language model, or that only a language model may have."""
+    """Yield a message for each key that does not fit a language model, or that only a language model may have."""
     data, blocks = recipe.data, recipe.data.block_tokens
     for key, wrong in (
         ("tuning", recipe.tuning is not None),
@@ -99,7 +102,7 @@ def _language_model_problems(recipe: Recipe) -> Iterator[str]:
 
 
 def save_recipe(recipe: Recipe, path: Path) -> None:
-    """Write a recipe with its defaults spelt out, so that it keeps its meaning if a default changes."""
+    """Write a recipe with all default values, so that it keeps its meaning if a default changes."""
     values = recipe.model_dump(mode="json", exclude_none=True)
     if recipe.tuning:  # all other keys of [tokenizer] are taken from the model that is tuned
         values["tokenizer"] = {"dropout": recipe.tokenizer.dropout}
@@ -107,7 +110,7 @@ def save_recipe(recipe: Recipe, path: Path) -> None:
 
 
 def _apply(values: dict[str, Any], override: str) -> str:
-    """Apply an override to `values`; return its problem, or an empty string."""
+    """Apply an override to `values`. Return a message if the override is wrong, otherwise an empty string."""
     key, separator, text = override.partition("=")
     if not separator:
         return f"{override!r} is not an override; accepted: key=value, such as training.max_updates=100"
@@ -125,14 +128,14 @@ def _apply(values: dict[str, Any], override: str) -> str:
 
 
 def _causes(error: ValidationError) -> list[Any]:
-    """Return pydantic's errors, without errors of a list or section if one of its items or keys has an error."""
+    """Return pydantic's errors, but no error of a list or section if there is an error of one of its items or keys."""
     errors = [cause for cause in error.errors() if cause["type"] != "default_factory_not_called"]
     containers = {cause["loc"][:length] for cause in errors for length in range(len(cause["loc"]))}
     return [cause for cause in errors if cause["loc"] not in containers]
 
 
 def _explain(cause: Any) -> Iterator[str]:
-    """Yield the messages for one error of pydantic, with the keys of the recipe."""
+    """Yield the messages to the user about one error of pydantic."""
     *sections, name = [part for part in cause["loc"] if isinstance(part, str)] or [""]
     key = "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in cause["loc"]).removeprefix(".")
     if (sections, name) == (["model"], "size"):
@@ -153,7 +156,7 @@ def _explain(cause: Any) -> Iterator[str]:
 
 
 def keys_of(sections: Sequence[str]) -> list[str]:
-    """Return the keys of a section of the recipe, such as ["data", "train"]."""
+    """Return the keys of the recipe section at the path `sections`, such as ["data", "train"]."""
     model: Any = Recipe
     for section in sections:
         annotation = model.model_fields[section].annotation

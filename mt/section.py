@@ -4,6 +4,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Section(BaseModel):
-    """A frozen table of a recipe or of a model's metadata. Unknown keys and non-finite numbers are errors."""
+    """A frozen section of a recipe or of a model's metadata. Unknown keys and non-finite numbers are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)

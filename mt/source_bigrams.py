@@ -1,4 +1,4 @@
-"""The pairs of neighbouring source tokens that occur in the training text of a model.
+"""The pairs of neighbouring source tokens in the training text of a model.
 
 A source with many pairs that are not in this set is unlike the training text: it is from another domain, in another
 language, or noise. The probability that the model gives to its translation then says little about quality.
@@ -30,7 +30,7 @@ ALL_ONES = (1 << 64) - 1
 
 
 class TextsOfTokens(Protocol):
-    """N texts as sequences of token ids."""
+    """Sequence of texts, each an array of token ids."""
 
     def __len__(self) -> int: ...
 
@@ -39,7 +39,7 @@ class TextsOfTokens(Protocol):
 
 @dataclass(frozen=True)
 class SourceBigrams:
-    """A set of pairs (token, next token) for each source language, as a Bloom filter with one hash function.
+    """Set of pairs (token, next token) for each source language, as a Bloom filter with one hash function.
 
     A pair with hash h belongs to the set if bit h & 7 of `bits`[h >> 3] is 1. EOS precedes and follows each text.
     """
@@ -48,7 +48,7 @@ class SourceBigrams:
 
     @classmethod
     def build(cls, texts: TextsOfTokens, directions: Array, languages: Sequence[str]) -> "SourceBigrams":
-        """Build the set from the sources of a training text.
+        """Build the set from `texts`, the sources of a training text.
 
         `languages`[`directions`[i]] is the language of text i. Pairs that occur only once are left out.
         """
@@ -61,7 +61,7 @@ class SourceBigrams:
         return cls(bits)
 
     def novelty(self, language: str, tokens: Sequence[int]) -> float:
-        """Return the share of the token pairs of a text that are not in the set. `tokens` has neither tags nor EOS."""
+        """Return the share of the pairs in `tokens` that are not in the set. `tokens` must have no tags and no EOS."""
         bits, shift = self._bytes, 64 - (8 * len(self.bits)).bit_length() + 1
         first, unknown = EOS, 0
         salt = _salt(language)
@@ -78,12 +78,12 @@ class SourceBigrams:
 
 
 def save_source_bigrams(folder: Path, bigrams: SourceBigrams, tokenizer: Tokenizer) -> None:
-    """Write a set into a model directory, marked with the digest of `tokenizer`."""
+    """Write a set into a model directory, together with the digest of `tokenizer`."""
     save_arrays(folder / FILE, {"bits": bigrams.bits}, {"tokenizer": tokenizer.digest})
 
 
 def load_source_bigrams(folder: Path, tokenizer: Tokenizer) -> SourceBigrams | None:
-    """Return the set of a model directory, or None if there is none.
+    """Return the set in a model directory, or None if there is none.
 
     Raises:
         ModelError: The file is not a set of bigrams for `tokenizer`.
@@ -109,7 +109,7 @@ def _salt(language: str) -> int:
 
 
 def _frequent_keys(texts: TextsOfTokens, directions: Array, languages: Sequence[str]) -> Iterator[NDArray[np.uint64]]:
-    """Yield, language by language, the 64-bit hashes of the pairs that occur at least MIN_COUNT times."""
+    """Yield an array for each language: the 64-bit hashes of the pairs that occur at least MIN_COUNT times."""
     step = max(1, -(-sum(len(texts[index]) for index in range(0, len(texts), 100)) * 100 // MAX_TOKENS))
     eos = np.array([EOS], np.uint64)
     for language in dict.fromkeys(languages):

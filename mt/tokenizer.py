@@ -29,7 +29,7 @@ SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
 
 SOURCE_FILE, TARGET_FILE, VOCABULARY_FILE = "tokenizer.model", "tokenizer.target.model", "vocabulary.json"
 TOKENIZER_FILES = (SOURCE_FILE, TARGET_FILE, VOCABULARY_FILE)
-"""Files of a tokenizer in a model directory; only the first one is required."""
+"""Files of a tokenizer in a model directory. Only the first one is required."""
 
 SPACE_MARK = "\u2581"  # SentencePiece writes a space as this character, and decodes this character as a space
 _SPACE_MARK_BYTES = SPACE_MARK.encode()
@@ -41,12 +41,12 @@ _BY_TEXT = -1  # marks a piece without an id, which must be looked up by its tex
 
 
 def language_tag(language: str) -> str:
-    """Return the control symbol that selects the target language (Johnson et al. 2017, section 3)."""
+    """Return the control symbol that asks for translation into `language` (Johnson et al. 2017, section 3)."""
     return f"{_TAG}{language}>"
 
 
 def source_tag(name: str) -> str:
-    """Return the control symbol that precedes each source of a corpus (Caswell et al. 2019, section 3)."""
+    """Return the control symbol of the source tag `name`, which a corpus can have (Caswell et al. 2019, section 3)."""
     return f"{_MARK}{name}>"
 
 
@@ -64,7 +64,7 @@ def train_tokenizer(
 
     The kind `bpe` is byte pair encoding (Sennrich et al. 2016). With `character`, the pieces are the most frequent
     characters, and with `byte` only the bytes. Each of `languages` and `source_tags` gets a control symbol. A small
-    corpus gives fewer than `vocabulary_size` pieces. Raises: TokenizerError with the message of SentencePiece.
+    corpus gives fewer than `vocabulary_size` pieces. TokenizerError is raised if SentencePiece cannot train.
     """
     model = io.BytesIO()
     try:
@@ -98,7 +98,7 @@ def train_tokenizer(
 
 
 def _bytes_only(serialised: bytes) -> bytes:
-    """Return a SentencePiece model without its character pieces, so that it encodes each character as bytes."""
+    """Remove the characters from a SentencePiece model, so that it encodes every character as bytes."""
     proto = sentencepiece_model_pb2.ModelProto.FromString(serialised)
     kept = [piece for piece in proto.pieces if piece.type != piece.NORMAL]
     del proto.pieces[:]
@@ -109,11 +109,10 @@ def _bytes_only(serialised: bytes) -> bytes:
 
 
 class Tokenizer:
-    """A trained SentencePiece model. Callers of `encode` add BOS, EOS and tags."""
+    """A trained SentencePiece model. Its `encode` adds no BOS, EOS or tags."""
 
     tags_each_side = False
-    """True if a source begins with the tag of the source language, and a translation with the tag of the target
-    language."""
+    """Whether sources begin with the tag of the source language, and translations with that of the target language."""
 
     def __init__(self, serialised: bytes, name: str = "tokenizer") -> None:
         """Raise TokenizerError unless `serialised` is a SentencePiece model with the ids PAD, UNK, BOS and EOS."""
@@ -126,17 +125,17 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
-        """Load a file. Raises: TokenizerError if it is missing or not a SentencePiece model."""
+        """Load the tokenizer in a file. Raise TokenizerError if the file is missing or not a SentencePiece model."""
         return Tokenizer(_read(path), str(path))
 
     @property
     def target(self) -> "Tokenizer":
-        """Tokenizer of target text: this object, unless source and target have separate tokenizers."""
+        """Tokenizer of target text: this object, or another one if source and target have separate tokenizers."""
         return self
 
     @property
     def files(self) -> dict[str, bytes]:
-        """Name and content of each file that `load_tokenizer` reads."""
+        """Content of each file that `load_tokenizer` reads, by file name."""
         return {SOURCE_FILE: self.serialised}
 
     @property
@@ -153,7 +152,10 @@ class Tokenizer:
 
     @cached_property
     def _pieces(self) -> list[str]:
-        """The piece of each id, kept because one lookup in SentencePiece takes longer than decoding a sentence."""
+        """Piece of each id.
+
+        The list is cached, because one lookup in SentencePiece takes longer than decoding a sentence.
+        """
         return [str(self._processor.id_to_piece(id)) for id in range(len(self))]
 
     def __len__(self) -> int:
@@ -170,7 +172,7 @@ class Tokenizer:
         return [self._complete(text, raw, self._processor.encode) for text, raw in zip(texts, ids, strict=True)]
 
     def encode_with_dropout(self, texts: Sequence[str], dropout: float, seed: int) -> list[list[int]]:
-        """Return the ids of each text, with each BPE merge skipped with probability `dropout` (Provilkov et al. 2020).
+        """Return the ids of each text. Each BPE merge is skipped with probability `dropout` (Provilkov et al. 2020).
 
         Equal seeds give equal ids. SentencePiece seeds its generator once per thread, so each call starts a thread.
         """
@@ -191,11 +193,11 @@ class Tokenizer:
         return str(self._processor.decode(list(ids)))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return the piece of each id, as SentencePiece writes it, with U+2581 for a space."""
+        """Return the piece of each id as SentencePiece writes it, with U+2581 for a space."""
         return [self._pieces[id] for id in ids]
 
     def tag_id(self, language: str) -> int:
-        """Return the id of the tag of a target language. Raises: TokenizerError if the tokenizer lacks this tag."""
+        """Return the id of the tag for a target language. Raise TokenizerError if the tokenizer has no such tag."""
         piece = int(self._processor.piece_to_id(language_tag(language)))
         if piece == UNK:
             accepted = ", ".join(self.tagged_languages) or "none"
@@ -208,7 +210,7 @@ class Tokenizer:
         return self._named(_TAG)
 
     def source_tag_id(self, name: str) -> int:
-        """Return the id of the source tag `name`. Raises: TokenizerError if the tokenizer lacks this tag."""
+        """Return the id of the source tag `name`. Raise TokenizerError if the tokenizer has no such tag."""
         if name not in self.source_tags:
             accepted = ", ".join(self.source_tags) or "none"
             raise TokenizerError(f"the tokenizer has no source tag {name!r}; accepted: {accepted}")
@@ -221,14 +223,14 @@ class Tokenizer:
 
     @property
     def is_bpe(self) -> bool:
-        """True if the model is BPE: the scores of BPE pieces are whole numbers, which order the merges."""
+        """Whether the model is BPE: the scores of BPE pieces are whole numbers, which order the merges."""
         scores = (self._processor.get_score(id) for id in range(self._processor.vocab_size()))
         return all(score.is_integer() for score in scores)
 
     def truncated(self, size: int) -> "Tokenizer":
-        """Return a BPE model of `size` pieces, without the last merges.
+        """Return a BPE model with the first `size` pieces: the last merges are removed.
 
-        All single characters and symbols are kept. Raises: TokenizerError if they are more than `size`.
+        All single characters and symbols are kept. If they are more than `size`, raise TokenizerError.
         """
         proto = sentencepiece_model_pb2.ModelProto.FromString(self.serialised)
         merged = [piece for piece in proto.pieces if piece.type == piece.NORMAL and len(piece.piece) > 1]
@@ -246,21 +248,21 @@ class Tokenizer:
         return Tokenizer(proto.SerializeToString())
 
     def source_prefix(self, source: str, target: str, directions: Sized) -> list[int]:
-        """Return the ids that precede a source: the tag of language `target` if there are several `directions`.
+        """Return the ids that precede a source: the tag of the language `target` if there are several `directions`.
 
-        Raises: TokenizerError if the model has no tag of this language.
+        Raise TokenizerError if the model has no tag for this language.
         """
         return [self.tag_id(target)] if len(directions) > 1 else []
 
     def target_prefix(self, target: str) -> list[int]:
-        """Return the first ids of every translation into the language `target`; empty for most models.
+        """Return the ids with which every translation into the language `target` begins; empty for most models.
 
-        Raises: TokenizerError if the model has no tag of this language.
+        Raise TokenizerError if the model has no tag for this language.
         """
         return []
 
     def _named(self, beginning: str) -> tuple[str, ...]:
-        """Return the names in the control symbols that begin with `beginning`: languages or source tags."""
+        """Return what follows `beginning` in the control symbols that begin so: languages or names of source tags."""
         control = (piece for id, piece in enumerate(self._pieces) if id > EOS and self._processor.is_control(id))
         return tuple(piece[len(beginning) : -1] for piece in control if piece.startswith(beginning))
 
@@ -272,10 +274,10 @@ class Tokenizer:
         return self._complete(text, encode(text), encode)
 
     def _complete(self, text: str, raw: list[int], encode: Callable[..., Any]) -> list[int]:
-        """Return the ids of a text, with U+2581 encoded as bytes. `raw` holds the ids that SentencePiece returned.
+        """Return the ids of `text` with U+2581 encoded as bytes. `raw` are the ids that SentencePiece returned.
 
-        SentencePiece would take U+2581 for a space. Therefore, another character, which the text lacks, is encoded in
-        place of U+2581, and its byte ids are then replaced by those of U+2581.
+        SentencePiece would take U+2581 for a space. Therefore the text is encoded with another character in place of
+        U+2581, and the byte ids of this character are then replaced by those of U+2581.
         """
         if SPACE_MARK not in text:
             return raw
@@ -290,20 +292,19 @@ class Tokenizer:
 
 
 class Vocabulary(Section):
-    """`vocabulary.json` of an imported model: the piece of each id. The first pieces are SPECIAL_PIECES."""
+    """Content of `vocabulary.json` of an imported model: the piece of each id. The first pieces are SPECIAL_PIECES."""
 
     pieces: tuple[str, ...]
     target_pieces: tuple[str, ...] | None = None
-    """Pieces of the target vocabulary, if source and target have separate vocabularies."""
+    """Pieces of the target vocabulary if source and target have separate vocabularies, otherwise None."""
     tags: dict[str, str] = Field(default_factory=dict)
-    """Piece that stands for each language. The piece of the target language precedes each source text."""
+    """Piece of each language that has one. The piece of the target language precedes each source."""
     tags_each_side: bool = False
-    """Begin each source with the piece of the source language, and each translation with the piece of the target
-    language (M2M-100, NLLB-200, mBART-50)."""
+    """Whether sources begin with the piece of their language, and translations with that of the target language."""
 
     @property
     def target(self) -> "Vocabulary":
-        """Vocabulary of target text: this one, unless source and target have separate vocabularies."""
+        """Vocabulary of target text: this one, or another one if source and target have separate vocabularies."""
         if self.target_pieces is None:
             return self
         tags = {language: tag for language, tag in self.tags.items() if tag in self.target_pieces}
@@ -311,7 +312,7 @@ class Vocabulary(Section):
 
 
 class VocabularyTokenizer(Tokenizer):
-    """A SentencePiece model whose pieces get their ids from a separate vocabulary, as in Marian.
+    """A SentencePiece model with a separate vocabulary, which defines the id of each piece, as in Marian.
 
     A piece that the vocabulary lacks becomes UNK. A piece that SentencePiece reports as unknown is looked up by its
     text. Whitespace and rare characters are treated as in the original toolkit.
@@ -326,9 +327,8 @@ class VocabularyTokenizer(Tokenizer):
     ) -> None:
         """Check that the vocabulary contains every piece of `tags`, and no piece twice.
 
-        `target` is the SentencePiece model of target text. It is required if `vocabulary` has `target_pieces`. Error
-        messages call the two SentencePiece models by `names`. Raises: TokenizerError if a SentencePiece model or the
-        vocabulary cannot be used.
+        `target` is the SentencePiece model of target text. It is required if `vocabulary` has `target_pieces`. Messages
+        call the two SentencePiece models `names`. TokenizerError is raised if one of the three cannot be used.
         """
         assert target is not None or vocabulary.target_pieces is None
         self.vocabulary = vocabulary
@@ -386,7 +386,7 @@ class VocabularyTokenizer(Tokenizer):
         return ()
 
     def source_prefix(self, source: str, target: str, directions: Sized) -> list[int]:
-        """Return the ids that precede a source: the tag of `source` or of `target`, if the model has tags."""
+        """Return the ids that precede a source: the tag of `target`, or of `source` if `tags_each_side`; or none."""
         return [self.tag_id(source if self.tags_each_side else target)] if self.vocabulary.tags else []
 
     def target_prefix(self, target: str) -> list[int]:
@@ -401,7 +401,7 @@ class VocabularyTokenizer(Tokenizer):
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """Load the tokenizer of a model directory. Raises: TokenizerError that names the file and its problem."""
+    """Load the tokenizer in a model directory. Raise TokenizerError if a file is missing or wrong."""
     source, target, vocabulary_file = (folder / name for name in TOKENIZER_FILES)
     if not vocabulary_file.exists():
         return Tokenizer.load(source)
@@ -426,9 +426,9 @@ def _read(path: Path) -> bytes:
 
 
 def sentencepiece_ids(serialised: bytes, name: str) -> dict[str, int]:
-    """Return the pieces of a SentencePiece model, each with its id.
+    """Return the id of each piece of a SentencePiece model.
 
-    Raises: TokenizerError if `serialised` is not a SentencePiece model. The message calls the model `name`.
+    Raise TokenizerError if `serialised` is not such a model. The message calls the model `name`.
     """
     processor = _load_processor(serialised, name)
     return {str(processor.id_to_piece(id)): id for id in range(processor.vocab_size())}

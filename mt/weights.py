@@ -1,4 +1,4 @@
-"""Files of named tensors as safetensors, for torch."""
+"""Reading and writing of torch tensors as safetensors files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,15 +14,16 @@ Weights = Mapping[str, Tensor]
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
-    """Write tensors, by name, to a safetensors file, with the access permissions of its folder."""
+    """Write named tensors to a safetensors file. The file gets the access permissions of its folder."""
     with written(path):
         save_file({name: tensor.detach().contiguous() for name, tensor in weights.items()}, path)
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file, on the CPU.
+    """Return the tensors in a safetensors file by name, on the CPU.
 
-    Raises: ModelError if the file is missing, truncated or of another format.
+    Raises:
+        ModelError: The file is missing, truncated or of another format.
     """
     with opened(path), safe_open(path, "pt") as file:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
@@ -31,8 +32,10 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 def average_weights(paths: Sequence[Path], plain: Callable[[Weights], Weights] = dict) -> dict[str, Tensor]:
     """Return the mean of each tensor over several weight files (Vaswani et al. 2017, section 6.1).
 
-    The function `plain` is applied to the weights of each file first. Raises: ModelError if a file cannot be loaded,
-    or if its tensors have other names or shapes than those of the first file.
+    The function `plain` is applied to the weights of each file first.
+
+    Raises:
+        ModelError: A file cannot be loaded, or its tensors have other names or shapes than those of the first file.
     """
     total = {name: tensor.double() for name, tensor in plain(load_weights(paths[0])).items()}
     for path in paths[1:]:

@@ -1,4 +1,8 @@
-"""Beam search for a batch of sentences, one decoder step at a time."""
+"""Beam search for a batch of sentences, one decoder step at a time.
+
+Shapes: B sentences, K beams per sentence, R = B x K rows, T steps, V vocabulary. A total is the log-probability of a
+hypothesis; its score is the total divided by the length penalty.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,20 +25,21 @@ from mt.decoding.search_state import SentenceTable
 class BeamSearch(SentenceTable):
     """Beam search over B sentences with K beams each. Sentences may be at different steps.
 
-    Each step ranks all continuations of a sentence. Continuations with EOS among the best K become finished
-    hypotheses. The best K continuations without EOS stay alive. A sentence is finished when one of these is true:
+    Each step ranks all continuations of a sentence. Continuations that end with EOS and are among the best K become
+    finished hypotheses. The best K continuations without EOS stay alive. A sentence is finished when one of these is
+    true:
 
     - It has K finished hypotheses, and no live hypothesis has a higher score at its present length than the worst of
       the `n_best` finished ones. K finished hypotheses alone do not suffice, because a model can finish K short and bad
       translations before one long and good translation.
     - It has reached its maximum length.
-    - No live hypothesis can ever become one of the `n_best`. This bound is exact: log-probabilities only fall, and no
-      score is divided by more than the length penalty of the maximum length.
+    - No live hypothesis can ever become one of the `n_best`. This bound is exact, because a log-probability decreases
+      with each token, and because a hypothesis of maximum length has the largest length penalty.
     - The constraints forbid every continuation.
 
-    Each step records the parent and the token of each beam, and `results` follows the parents back. Histories are
-    therefore not copied when beams are reordered. All operations run in place on the device of the logits, without
-    synchronisation.
+    Each step records the parent and the token of each beam. `results` follows the parents back from the last token to
+    the first, so the tokens of earlier steps need not be copied when beams are reordered. All operations run in place
+    on the device of the logits, without synchronisation.
     """
 
     special: SpecialIds
@@ -63,7 +68,7 @@ class BeamSearch(SentenceTable):
         """Return a search before its first step. All sentences must have the same beam size.
 
         Raises:
-            RequestError: A prefix cannot be used.
+            RequestError: A prefix is invalid (see `check_prefixes`).
         """
         check_prefixes(prefixes, options, special)
         batch, beams = len(options), options[0].beam_size
@@ -117,7 +122,7 @@ class BeamSearch(SentenceTable):
     def advance(self, logits: Tensor) -> Tensor | None:
         batch, beams = self.alive_totals.shape
         log_probs, ends = self.scores(logits)
-        # A beam can place at most K of its own continuations among the best K of its sentence.
+        # At most K continuations of one beam can be among the best K of the sentence.
         values, ids = best(log_probs, min(beams, log_probs.shape[1]))  # [R, k]
         width = values.shape[1]
         candidates = values.view(batch, beams, width) + self.alive_totals[:, :, None]
@@ -142,16 +147,15 @@ class BeamSearch(SentenceTable):
         leading: Tensor | None = None,
         enough: Tensor | None = None,
     ) -> Tensor | None:
-        """Record a step. Return the row that each row continues [R], or None with one beam.
+        """Record a step. Return the index [R] of the row that each row continues, or None if K is 1.
 
         Args:
             alive: Totals [B, K] of the hypotheses that stay alive.
-            parents: Their parent beams [B, K].
-            tokens: Their newest tokens [B, K].
+            parents: The beams [B, K] that these hypotheses continue.
+            tokens: The newest tokens [B, K] of these hypotheses.
             ends: Totals [B, K] of the hypotheses that end.
             leading: Totals [B, K] of the live hypotheses that can keep the sentence running; by default `alive`.
-            enough: One less than the number of finished hypotheses after which a sentence can end [B, 1]; by default
-                K - 1.
+            enough: n - 1 [B, 1], where a sentence can end if it has n finished hypotheses; by default n is K.
         """
         batch, beams = self.alive_totals.shape
         at = self.steps[:, None, None].expand(batch, 1, 2 * beams)
@@ -179,7 +183,10 @@ class BeamSearch(SentenceTable):
         return self.best_of(sentences, self.nth[:, 0] + 1)
 
     def best_of(self, sentences: Sequence[int], counts: Tensor) -> list[list[Hypothesis]]:
-        """Return the best hypotheses of these finished sentences, best first: at most counts[b] for sentence b."""
+        """Return the best hypotheses of each of these finished sentences, best first: at most counts[b] for sentence b.
+
+        A sentence with a NaN score has none.
+        """
         chosen = torch.tensor(sentences, dtype=torch.int64, device=self.steps.device)
         steps = self.steps[chosen].tolist()
         until = max(steps, default=0)
@@ -204,7 +211,11 @@ class BeamSearch(SentenceTable):
 def _hypotheses(
     scores: list[list[float]], totals: list[list[float]], links: list[list[int]], count: int
 ) -> list[Hypothesis]:
-    """Return the best finished hypotheses of one sentence. Of equal scores, the hypothesis finished first is better."""
+    """Return the `count` best finished hypotheses of one sentence, best first.
+
+    `scores`, `totals` and `links` have one entry for each step, as in BeamSearch. Of two equal scores, that of the
+    hypothesis that ended first ranks higher.
+    """
     ends = [(-score, step, beam) for step, line in enumerate(scores) for beam, score in enumerate(line)]
     hypotheses = []
     for negative, step, beam in sorted(end for end in ends if end[0] < float("inf"))[:count]:

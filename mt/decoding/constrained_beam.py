@@ -4,8 +4,11 @@ Beams are allocated by the number of words that hypotheses contain, as in Post a
 Constrained Decoding with Dynamic Beam Allocation for Neural Machine Translation"), section 3, with two differences:
 
 - A word is an automaton rather than a list of ids, so that the model can choose among the word's forms.
-- A cue is a word that the required word replaces. A model may give a required word that it never uses a low probability
-  at every position. The probability of the cues then determines the position of the required word.
+- A required word can have cues: the words that the model would use instead. A model may give a required word that it
+  never uses a low probability at every position. The probability of the cues then determines the position of the word.
+
+Shapes: B sentences, K beams per sentence, R = B x K rows, Q candidates per beam, V vocabulary. TermConstraints defines
+A, E, F, M, N and P.
 """
 
 from collections.abc import Sequence
@@ -25,15 +28,17 @@ from mt.decoding.search_state import SentenceTable
 from mt.decoding.term_constraints import TermConstraints
 
 MIN_CUE = -12.0
-"""Lower bound of the terms `place` and `agreement` of ConstrainedBeamSearch, log-probabilities."""
+"""Lower bound of `place` and of `agreement` in ConstrainedBeamSearch; both are log-probabilities."""
 
 MIN_FINISHED = 5
-"""Number of finished hypotheses that a search needs to end (or `n_best`, if larger; at most K).
+"""Number of finished hypotheses that a search needs before it ends; `n_best` if that is more, at most K.
 
-Before the last step, a hypothesis may end only if it is among as many best hypotheses with all words."""
+Before its last step, a search lets a hypothesis end only if fewer hypotheses with all words than this number are
+better.
+"""
 
 BORROWED_CUE = -2.0
-"""Added to the log-probability of a cue if it is taken from another beam."""
+"""Added to the log-probability of a cue that another beam of the sentence has predicted."""
 
 
 @dataclass
@@ -43,10 +48,10 @@ class ConstrainedBeamSearch(SentenceTable):
     The candidates of a step are the best continuations of each beam, and the first ids of each required word that the
     beam lacks. A beam that has begun a word in this way continues the word until it is complete. Candidates are grouped
     by the number of words that they contain and by whether they are within a word. The best candidate of each group is
-    kept, then the second best of each group, and so on, until K candidates are kept. Of these, a candidate is dropped
-    if `n_best` others of its group, or of groups with more words, have log-probabilities that are higher by more than
-    `threshold` (threshold pruning: Freitag and Al-Onaizan 2017, "Beam Search Strategies for Neural Machine
-    Translation"). Most steps then have few rows.
+    kept, then the second best of each group, and so on, until K candidates are kept. Of these K, a candidate is dropped
+    if at least `n_best` others have log-probabilities that are higher by more than `threshold` and belong to its group
+    or to groups with more words (threshold pruning: Freitag and Al-Onaizan 2017, "Beam Search Strategies for Neural
+    Machine Translation"). Most steps then have few rows.
 
     The log-probability of beginning a missing word in beam k with id i, one of the word's first ids, is
 
@@ -55,11 +60,13 @@ class ConstrainedBeamSearch(SentenceTable):
         agreement_k = min(0, s_k - s_b), b = argmax over j in kin(k) of total_j + place_j + s_j
         form_ki     = log p_k(i) - s_k + cost_i
 
-    where c_k is the log-probability of any of the word's cues, s_k the log-probability of any of the word's first ids,
-    total_k the log-probability of the hypothesis, and cost_i an entry of `costs`. kin(k) are the beams that continue
-    the same hypothesis of two steps ago; they can differ in the token before the word, such as an article, which must
-    agree with the word. Place and agreement are at least MIN_CUE. For a word without cues, place + agreement is
-    max(s_k, MIN_CUE).
+    - c_k is the log-probability that the next token is the first id of a cue.
+    - s_k is the log-probability that the next token is a first id of the word.
+    - total_k is the log-probability of the hypothesis, and cost_i an entry of `costs`.
+    - kin(k) are the beams that continue the same hypothesis of two steps ago. They can differ in the token before the
+      word, such as an article, which must agree with the word.
+
+    `place` and `agreement` are at least MIN_CUE. For a word without cues, place + agreement is max(s_k, MIN_CUE).
     """
 
     beam: BeamSearch
@@ -98,7 +105,7 @@ class ConstrainedBeamSearch(SentenceTable):
         """Return a search before its first step. All sentences must have the same beam size.
 
         Raises:
-            RequestError: A prefix cannot be used.
+            RequestError: A prefix is invalid (see `check_prefixes`).
         """
         beams = options[0].beam_size
         beam = BeamSearch.start(source_lengths, options, prefixes, special, device)
@@ -142,7 +149,7 @@ class ConstrainedBeamSearch(SentenceTable):
         return self.beam.failed
 
     def results(self, sentences: Sequence[int]) -> list[list[Hypothesis]]:
-        """Return the results of BeamSearch without duplicates, because two beams may find the same translation."""
+        """Return the best distinct hypotheses of each sentence, best first. Two beams may find the same translation."""
         hypotheses = self.beam.best_of(sentences, torch.full_like(self.beam.steps, self.word.shape[1]))
         counts = (self.beam.nth[sentences, 0] + 1).tolist()
         distinct = ({one.tokens: one for one in reversed(ranked)} for ranked in hypotheses)
@@ -187,12 +194,15 @@ class ConstrainedBeamSearch(SentenceTable):
         return self.beam.go_on(alive, parents, ids.flatten(1).gather(1, chosen), ends, leading, enough)
 
     def _falls_behind(self, totals: Tensor, groups: Tensor) -> Tensor:
-        """Return bool [B, K], true for kept candidates that the threshold drops; the class states the rule."""
+        """Return bool [B, K], True for each candidate that `threshold` drops (see the docstring of the class).
+
+        `totals` and `groups` [B, K] are the log-probabilities and groups of the K kept candidates.
+        """
         rivals = (groups[:, None] >= groups[:, :, None]) & (totals[:, None] > (totals + self.threshold)[:, :, None])
         return rivals.sum(2) > self.beam.nth
 
     def _places(self, log_probs: Tensor) -> Tensor:
-        """Return the sum of `place` and `agreement` of each row and word, [B, K, A]; the class defines both terms."""
+        """Return place + agreement of each beam and word, [B, K, A] (see the docstring of the class)."""
         cued = (self.cues > 0).any(2)[:, None]
         cue, first = self._any_of(log_probs, self.cues), self._any_of(log_probs, self.begins)
         alive = (self.beam.alive_totals > -torch.inf)[:, None]
@@ -207,22 +217,30 @@ class ConstrainedBeamSearch(SentenceTable):
         return torch.where(cued, place + agreement, first.clamp(min=MIN_CUE))
 
     def _any_of(self, log_probs: Tensor, ids: Tensor) -> Tensor:
-        """Return the log-probability [B, K, A] that the next token is one of ids[b, a], for ids [B, A, N]."""
+        """Return the log-probability [B, K, A] that the next token is one of the ids in `ids[b, a]`.
+
+        `ids` is [B, A, E] or [B, A, P].
+        """
         batch, beams, automata = self.nodes.shape
         index = ids.flatten(1)[:, None].expand(-1, beams, -1).flatten(0, 1)
         return log_probs.gather(1, index).view(batch, beams, automata, -1).logsumexp(3)
 
     def _forbid(self, log_probs: Tensor, written: Tensor) -> None:
-        """Set the log-probabilities of ids to -inf that would complete a word once more than allowed."""
+        """Forbid, in place, each id that would complete one more occurrence of a word than allowed.
+
+        `log_probs` is [R, V]. `written` [B, K, A] is the number of times that each word occurs in each hypothesis.
+        """
         spent = written >= self.allowed[:, None]  # [B, K, A]
         ids = _at(self.completions, self.nodes) * spent[..., None]  # padding has -inf already
         log_probs.scatter_(1, ids.view(log_probs.shape[0], -1), -torch.inf)
 
     def _candidates(self, log_probs: Tensor, places: Tensor, written: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the ids, log-probabilities and automata of Q candidates for each beam, each [B, K, Q].
+        """Return the ids, the log-probabilities and the automata of Q candidates for each beam, each [B, K, Q].
 
-        Candidates are the best continuations, then the first ids of missing words, then the next ids of a begun word.
-        The automaton belongs to the word that contains the id; it is -1 for a best continuation.
+        The candidates are the best continuations, then the first ids of missing words, then the next ids of a begun
+        word. The automaton is that of the word to which the id belongs, and -1 for a best continuation. `places`
+        [B, K, A] is the result of `_places`. `written` [B, K, A] is the number of times that each word occurs in each
+        hypothesis.
         """
         batch, beams, automata = self.nodes.shape
         values, ids = best(log_probs, min(beams, log_probs.shape[1]))
@@ -254,7 +272,10 @@ class ConstrainedBeamSearch(SentenceTable):
         )
 
     def _after(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the nodes of the automata and the numbers of occurrences [B, K, Q, A] after tokens [B, K, Q]."""
+        """Return the nodes of the automata and the numbers of occurrences after each candidate, each [B, K, Q, A].
+
+        `tokens` [B, K, Q] are the ids of the candidates.
+        """
         columns = self.columns.gather(1, tokens.flatten(1)).view(*tokens.shape, 1).long()
         places = self.nodes[:, :, None, :] * self.following.shape[2] + columns
         nodes = self.following.flatten(1).gather(1, places.flatten(1)).view(places.shape)
@@ -262,9 +283,9 @@ class ConstrainedBeamSearch(SentenceTable):
         return nodes, self.met[:, :, None, :] + counted
 
     def _changes(self, nodes: Tensor, met: Tensor) -> Tensor:
-        """Return the summand [B, K, Q] for candidates that continue a complete word that is still needed.
+        """Return the change [B, K, Q] of the log-probability of candidates that extend a complete, still needed word.
 
-        The summand is -inf if the candidate turns the word into another word.
+        This is `endings`, or -inf if the candidate turns the word into another word. For other candidates it is 0.
         """
         complete = _at(self.full, self.nodes) & (self.met < self.needed[:, None])  # [B, K, A]
         goes_on = complete[:, :, None] & (met == self.met[:, :, None])
@@ -273,9 +294,11 @@ class ConstrainedBeamSearch(SentenceTable):
         return ending.masked_fill(leaves.any(3), -torch.inf)
 
     def _groups(self, nodes: Tensor, met: Tensor, word: Tensor) -> Tensor:
-        """Return the group [B, K, Q] of each candidate, from the words written and whether it is within a word.
+        """Return the group number of each candidate, [B, K, Q].
 
-        The number of groups is limited, so that each group has at least two beams.
+        The number grows by 2 with each required word in the hypothesis, and is higher by 1 within a word. It is
+        `_last_group` for a hypothesis with all words. If there are many words, the numbers are scaled down, so that
+        each group has at least two beams.
         """
         written = (met + _at(self.full, nodes)).minimum(self.needed[:, None, None]).sum(3)
         done = 2 * written + (word >= 0)
@@ -285,9 +308,10 @@ class ConstrainedBeamSearch(SentenceTable):
 
 
 def _duplicates(ids: Tensor, values: Tensor, complete: Tensor, free: int) -> Tensor:
-    """Return bool [B, K, Q], true for a candidate with the id of a more probable candidate that completes a word.
+    """Return bool [B, K, Q], True for each candidate to drop because another candidate of its beam has the same id.
 
-    The first `free` candidates of each beam are the best continuations, which no constraint proposed.
+    One of the first `free` candidates of a beam, the best continuations, can have the same id as a candidate that a
+    constraint proposed and that completes a word. The less probable of the two is dropped.
     """
     same = (ids[:, :, :free, None] == ids[:, :, None]) & complete[:, :, None]
     worse = values[:, :, :free, None] < values[:, :, None]
@@ -296,20 +320,20 @@ def _duplicates(ids: Tensor, values: Tensor, complete: Tensor, free: int) -> Ten
 
 
 def _at(table: Tensor, nodes: Tensor) -> Tensor:
-    """Return the rows of a table [B, N, ...] at indices `nodes` [B, ...]."""
+    """Return the rows of `table` [B, N, ...] at the indices `nodes` [B, ...]: table[b, nodes[b, ...]]."""
     batch = torch.arange(nodes.shape[0], device=nodes.device).view(-1, *[1] * (nodes.dim() - 1))
     return table[batch, nodes]
 
 
 def _last_group(beams: int) -> int:
-    """Return the number of the group of hypotheses that have all words."""
+    """Return the number of the group of the hypotheses that contain all required words."""
     return beams // 2
 
 
 def _allocate(totals: Tensor, groups: Tensor, beams: int) -> Tensor:
     """Return the indices [B, K] of the kept candidates: the best of each group, then each second best, and so on.
 
-    `totals` and `groups` are [B, Q].
+    `totals` and `groups` are the log-probabilities and the group numbers [B, Q] of the candidates of all beams.
     """
     batch, width = totals.shape
     dead = _last_group(beams) + 1
@@ -323,7 +347,7 @@ def _allocate(totals: Tensor, groups: Tensor, beams: int) -> Tensor:
 
 
 def _stack(arrays: Sequence[npt.NDArray[Any]], device: torch.device, dtype: torch.dtype = torch.int64) -> Tensor:
-    """Stack arrays into [B, ...], padded with zeros."""
+    """Stack one array per sentence into a tensor [B, ...], padded with zeros."""
     shape = [len(arrays), *(max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True))]
     stacked = np.zeros(shape, dtype=np.float32 if dtype is torch.float32 else np.int64)
     for number, array in enumerate(arrays):

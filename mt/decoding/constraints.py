@@ -1,4 +1,7 @@
-"""Constraints of a search as masks over scores: forced prefixes, lengths and repetition."""
+"""Constraints of a search as masks over scores: forced prefixes, lengths and repetition.
+
+Shapes: B sentences, K rows per sentence, R = B x K rows, P prefix length, T steps, V vocabulary.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +17,10 @@ from mt.decoding.search_state import SentenceTable
 
 @dataclass(frozen=True)
 class Features:
-    """Constraints that at least one sentence of the batch uses. Unused constraints cost no time."""
+    """Which constraints at least one sentence of the batch uses. Unused constraints cost no time.
+
+    `ngram` is the largest `no_repeat_ngram` of the batch.
+    """
 
     minimum: bool
     prefix: bool
@@ -81,11 +87,12 @@ class Constraints(SentenceTable):
         self.features = Features(minimum=minimum > 0, prefix=prefix > 0, repetition=repetition > 0, ngram=ngram)
 
     def apply(self, log_probs: Tensor, never: Tensor, steps: Tensor, history: Tensor) -> Tensor:
-        """Set the log-probabilities [R, V] of forbidden next tokens to -inf in place, and return the tensor.
+        """Set the log-probabilities [R, V] of forbidden next tokens to -inf in place, and return the result.
 
-        `never` are ids that no row may produce. `steps` is [B]. `history` [B, K, T] contains the tokens of each row and
-        is read only if `features.history`. A forced prefix overrides other constraints, and its tokens have the
-        log-probability 0, since the model does not choose them. `forbid_early_ends` constrains EOS.
+        `never` contains the ids that no row may produce. `steps` [B] is the step of each sentence. `history` [B, K, T]
+        contains the tokens of each row and is read only if `features.history`. A forced prefix overrides the other
+        constraints. Its tokens get the log-probability 0, since the model does not choose them. EOS before the minimum
+        length is not forbidden here, but by `forbid_early_ends`.
         """
         used = self.features
         rows = log_probs.shape[0] // steps.shape[0]

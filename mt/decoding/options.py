@@ -10,11 +10,11 @@ from zlib import crc32
 from mt.errors import RequestError, problems
 
 MIN_DIVISOR = 1e-3
-"""Lower bound of temperature and repetition_penalty, so that float32 can represent the resulting scores."""
+"""Lower bound of `temperature` and `repetition_penalty`, so that float32 can represent the resulting scores."""
 
 
 class Normalization(StrEnum):
-    """Divisor of the log-probability of a hypothesis with n tokens, where alpha is `length_penalty`."""
+    """Divisor of the log-probability of a hypothesis with n tokens; alpha is the option `length_penalty`."""
 
     LENGTH = "length"  # n ** alpha
     GNMT = "gnmt"  # ((5 + n) / 6) ** alpha: Wu et al. 2016, equation 14
@@ -22,7 +22,7 @@ class Normalization(StrEnum):
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """Special ids. Of these, a search produces only `eos`."""
+    """Ids of the special tokens. Of these, a search produces only `eos`."""
 
     pad: int = 0
     unk: int = 1
@@ -32,13 +32,15 @@ class SpecialIds:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Search options of one sentence. Every length counts target tokens with the final EOS.
+    """Search options of one sentence. All lengths are numbers of target tokens and include the final EOS.
 
     For a source of S ids, including EOS and language tag, the maximum length of a hypothesis is
-    min(`max_length_factor * S + max_length_offset`, `max_length`), and the minimum length is
-    max(`min_length_factor * S`, `min_length`). `beam_size` 1 is greedy search. With `sample`, `n_best` translations are
-    drawn and `beam_size` is ignored. `top_k` 0, `top_p` 1, `no_repeat_ngram` 0 and `repetition_penalty` 1 have no
-    effect.
+        min(`max_length_factor` * S + `max_length_offset`, `max_length`)
+    and the minimum length is
+        max(`min_length_factor` * S, `min_length`).
+
+    `beam_size` 1 is greedy search. With `sample`, `n_best` translations are drawn and `beam_size` is ignored. `top_k`
+    0, `top_p` 1, `no_repeat_ngram` 0 and `repetition_penalty` 1 have no effect.
 
     Raises:
         RequestError: A value is not accepted. The message lists all such values.
@@ -62,9 +64,9 @@ class SearchOptions:
     seed: int = 0
 
     def of(self, source: Sequence[int]) -> Self:
-        """Return the options for one source. For sampling, the seed is combined with a hash of the source.
+        """Return these options for one source. With `sample`, the new seed combines `seed` with a hash of `source`.
 
-        With the same seed, all sentences would be drawn with the same random numbers and begin with similar tokens.
+        Otherwise all sentences would be drawn with the same random numbers and would begin with similar tokens.
         """
         if not self.sample:
             return self
@@ -110,23 +112,29 @@ class SearchOptions:
         if not 0 <= self.seed < 2**63:
             yield f"seed is {self.seed}; accepted: from 0 to 2**63 - 1"
         if not self.sample and (self.temperature, self.top_k, self.top_p) != (1.0, 0, 1.0):
-            yield "temperature, top_k and top_p are set, but apply to sampling only. Set sample"
+            yield "temperature, top_k and top_p apply to sampling only. Set sample or leave them out"
 
     @property
     def beams(self) -> bool:
-        """True if the search is beam search; False for greedy search and sampling."""
+        """Whether the search is a beam search. False for greedy search and sampling."""
         return not self.sample and self.beam_size > 1
 
     @property
     def rows(self) -> int:
-        """Number of rows of one sentence in a batch."""
+        """Number of rows that one sentence has in a batch."""
         return self.n_best if self.sample else self.beam_size
 
     def longest(self, source_length: int, prefix_length: int = 0) -> int:
-        """Return the maximum number of tokens of a translation. A forced prefix and EOS always fit."""
+        """Return the maximum number of tokens of a translation, with EOS.
+
+        It is large enough for a forced prefix of `prefix_length` tokens and EOS, but never above `max_length`.
+        """
         limit = int(self.max_length_factor * source_length) + self.max_length_offset
         return min(max(limit, prefix_length + 1), self.max_length)
 
     def shortest(self, source_length: int) -> int:
-        """Return the minimum number of tokens of a translation. If it exceeds `longest`, `longest` takes precedence."""
+        """Return the minimum number of tokens of a translation, with EOS.
+
+        If it exceeds `longest`, `longest` takes precedence.
+        """
         return max(int(self.min_length_factor * source_length), self.min_length)

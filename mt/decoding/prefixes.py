@@ -7,7 +7,7 @@ from mt.errors import RequestError, problems
 
 
 def check_prefixes(prefixes: Sequence[Sequence[int]], options: Sequence[SearchOptions], special: SpecialIds) -> None:
-    """Check that no prefix contains a special id, and that each prefix leaves room for EOS.
+    """Check that each prefix contains no PAD, BOS or EOS and is shorter than `max_length`, so that EOS fits behind it.
 
     Raises:
         RequestError: A prefix is invalid. The message lists every sentence with an invalid prefix.

@@ -1,4 +1,7 @@
-"""Greedy search and sampling, with the interface of beam search."""
+"""Greedy search and sampling, with the interface of beam search.
+
+Shapes: B sentences, K rows per sentence, R = B x K rows, T steps, V vocabulary.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +21,10 @@ LOW_32 = 0xFFFFFFFF
 
 
 def mixed(x: Tensor) -> Tensor:
-    """Hash 32-bit numbers, stored as int64 (lowbias32, C. Wellons, "Prospecting for hash functions", 2018)."""
+    """Return a hash of each 32-bit number in `x`, stored as int64.
+
+    The hash is lowbias32 (C. Wellons, "Prospecting for hash functions", 2018).
+    """
     x = x ^ 0x9E3779B9  # without this, the hash of 0 would be 0
     x = ((x ^ (x >> 16)) * 0x7FEB352D) & LOW_32
     x = ((x ^ (x >> 15)) * 0x846CA68B) & LOW_32
@@ -31,11 +37,11 @@ def uniform(keys: Tensor) -> Tensor:
 
 
 def draw(scores: Tensor, numbers: Tensor) -> Tensor:
-    """Draw ids [R] from unnormalized log-probabilities `scores` [R, V] with random `numbers` [R] in (0, 1).
+    """Draw one id per row, [R], from unnormalized log-probabilities `scores` [R, V].
 
-    The drawn token is the first whose cumulative probability exceeds the number. A token of probability 0 is never
-    drawn, and a row of -inf gives an arbitrary id. Sums are float64, because float32 would lose the least probable
-    tokens.
+    `numbers` [R] are random numbers in (0, 1). The drawn id is the first one whose cumulative probability exceeds the
+    number. An id of probability 0 is never drawn. If all scores of a row are -inf, the result is an arbitrary id. Sums
+    are float64, because float32 would lose the least probable tokens.
     """
     below = scores.softmax(dim=1, dtype=torch.float64).cumsum(dim=1)
     ids = torch.searchsorted(below, numbers[:, None] * below[:, -1:], right=True).squeeze(1)
@@ -44,7 +50,7 @@ def draw(scores: Tensor, numbers: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Filters:
-    """Sampling options that at least one sentence of the batch uses. Unused options cost no time."""
+    """Which sampling options at least one sentence of the batch uses. Unused options cost no time."""
 
     sample: bool
     top_k: bool
@@ -55,10 +61,10 @@ class Filters:
 class Sampling(SentenceTable):
     """Greedy search or sampling over B sentences with K rows each.
 
-    A row of a sentence with `sample` draws its next token, any other row takes the most probable token. A draw depends
-    on the seed, the number of the sample and the step, never on other sentences. Temperature, top-k and top-p are
-    applied to the constrained scores in this order before a draw; they do not change the log-probabilities in the
-    results. A row without any allowed token has no hypothesis.
+    If `sample` is true for a sentence, its rows draw their next tokens; otherwise they take the most probable token. A
+    draw depends on the seed, the number of the sample and the step, never on other sentences. Before a draw,
+    temperature, top-k and top-p are applied in this order to the scores that the constraints allow. The
+    log-probabilities in the results do not include them. A row in which no token is allowed has no hypothesis.
     """
 
     special: SpecialIds
@@ -87,7 +93,7 @@ class Sampling(SentenceTable):
         """Return a search before its first step. All sentences must have the same number of rows.
 
         Raises:
-            RequestError: A prefix cannot be used.
+            RequestError: A prefix is invalid (see `check_prefixes`).
         """
         check_prefixes(prefixes, options, special)
         batch, rows = len(options), options[0].rows
@@ -156,7 +162,7 @@ class Sampling(SentenceTable):
         return None
 
     def _choose(self, log_probs: Tensor) -> Tensor:
-        """Return the next token [R] of each row from log-probabilities [R, V]."""
+        """Return the next token of each row, int64 [R] or [R, 1], from log-probabilities [R, V]."""
         used = self.filters
         if not used.sample:
             return best(log_probs, 1)[1]

@@ -1,4 +1,8 @@
-"""Scorers: next-token scores of a model or of an ensemble."""
+"""Scorers compute the scores of the next tokens, with one model or with an ensemble.
+
+Shapes: B sentences, K beams per sentence, R = B x K rows (row r belongs to sentence r // K), S source length, T target
+length, D d_model, V vocabulary.
+"""
 
 import math
 from collections.abc import Sequence
@@ -12,16 +16,19 @@ from mt.decoding.options import SpecialIds
 
 
 class DecodingState(Protocol):
-    """State of a scorer between steps, with R = B x K rows for B sentences. Row r belongs to sentence r // K."""
+    """State of a scorer between two steps of a search: one entry for each of R rows."""
 
     def reorder(self, rows: Tensor) -> None:
-        """Replace the state of each row r by that of row rows[r] of the same sentence, for int64 rows [R]."""
+        """Replace the state of each row r by the state of row rows[r], a row of the same sentence.
+
+        `rows` is int64 [R].
+        """
 
     def select(self, sentences: Tensor) -> None:
-        """Keep only these sentences, int64 [B'], with all their beams."""
+        """Keep only the sentences with these indices, int64 [B'], in this order, with all their beams."""
 
     def extend(self, other: Self) -> None:
-        """Append the sentences of another state, at any step."""
+        """Append the sentences of `other`, which may be at another step."""
 
 
 State = TypeVar("State", bound=DecodingState)
@@ -37,22 +44,28 @@ class Scorer(Protocol[State]):
     def device(self) -> torch.device: ...
 
     def start(self, sources: Sequence[Sequence[int]], beams: int) -> State:
-        """Encode B sources, lists of ids that end with EOS. Return a state with `beams` rows for each source."""
+        """Encode B sources, each a list of ids that ends with EOS. Return a state with `beams` rows for each source."""
 
     def step(self, state: State, tokens: Tensor) -> Tensor:
-        """Append tokens [R] to the rows and return logits or log-probabilities of the next tokens, [R, V]."""
+        """Append the newest token of each row, `tokens` [R], and return scores [R, V] of the next tokens.
+
+        The scores are logits or log-probabilities.
+        """
 
 
 class Model(Protocol[State]):
-    """Interface of an encoder-decoder for scoring. Masks are True on tokens, False on padding."""
+    """Interface that an encoder-decoder must have for ModelScorer. Masks are True on tokens, False on padding."""
 
     def encode(self, source: Tensor, source_mask: Tensor) -> Tensor:
-        """Encode sources [B, S] into memory [B, S, D]."""
+        """Encode `source` [B, S] with `source_mask` [B, S] into memory [B, S, D]."""
 
     def start(self, memory: Tensor, source_mask: Tensor, beams: int) -> State: ...
 
     def decode_step(self, tokens: Tensor, cache: State) -> Tensor:
-        """Append tokens [R] and return logits [R, V]."""
+        """Append the newest token of each row, `tokens` [R], to `cache`.
+
+        Return the logits [R, V] of the next tokens.
+        """
 
     def __call__(self, source: Tensor, source_mask: Tensor, target: Tensor) -> Tensor:
         """Return logits [B, T, V] of source [B, S], source_mask [B, S] and target [B, T]."""
@@ -60,7 +73,7 @@ class Model(Protocol[State]):
 
 @dataclass(frozen=True)
 class ModelScorer(Generic[State]):
-    """Scorer of one model, whose weights are on `device`."""
+    """Scorer that uses one encoder-decoder. Its weights are on `device`."""
 
     model: Model[State]
     special: SpecialIds = field(default_factory=SpecialIds)
@@ -78,20 +91,23 @@ class ModelScorer(Generic[State]):
 
 
 class LanguageDecoder(Protocol[State]):
-    """Interface of a language model for scoring."""
+    """Interface that a language model must have for LanguageScorer."""
 
     def start(self, sequences: int, beams: int) -> State: ...
 
     def decode_step(self, tokens: Tensor, cache: State) -> Tensor:
-        """Append tokens [R] and return logits [R, V]."""
+        """Append the newest token of each row, `tokens` [R], to `cache`.
+
+        Return the logits [R, V] of the next tokens.
+        """
 
 
 @dataclass(frozen=True)
 class LanguageScorer(Generic[State]):
-    """Scorer of a language model, whose weights are on `device`.
+    """Scorer that uses one language model. Its weights are on `device`.
 
-    A source is the text before the line that a search writes: lines of ids, each with EOS. It may be empty. The model
-    reads it as in training, where BOS begins each line and no EOS is read (mt/data/blocks.py).
+    A source is the text before the line that the search generates: the ids of zero or more lines, each of which ends
+    with EOS. As in training, the model reads BOS at the start of each line and never reads EOS (mt/data/blocks.py).
     """
 
     model: LanguageDecoder[State]
@@ -109,7 +125,7 @@ class LanguageScorer(Generic[State]):
             return self.model.decode_step(tokens, state)
 
     def _after(self, source: Sequence[int], beams: int) -> State:
-        """Return the state of one sequence after a source."""
+        """Return the state of one sequence, with `beams` rows, after the model has read `source`."""
         state = self.model.start(1, beams)
         ends = [self.special.eos, *source][:-1]  # the end of a line is the begin of the next one
         for id in (self.special.bos if id == self.special.eos else id for id in ends[: len(source)]):
@@ -119,7 +135,7 @@ class LanguageScorer(Generic[State]):
 
 @dataclass
 class EnsembleState:
-    """States of the members of an ensemble."""
+    """States of all models of an ensemble."""
 
     members: tuple[Any, ...]
 
@@ -162,12 +178,12 @@ class EnsembleScorer:
 
 
 def padded(sentences: Sequence[Sequence[int]], pad: int, device: torch.device) -> Tensor:
-    """Pad B lists of ids into int64 [B, S]."""
+    """Return B lists of ids as int64 [B, S]. Shorter lists are filled up with `pad`."""
     width = max(map(len, sentences))
     return torch.tensor([[*ids, *[pad] * (width - len(ids))] for ids in sentences], dtype=torch.int64, device=device)
 
 
 def real(sentences: Sequence[Sequence[int]], device: torch.device) -> Tensor:
-    """Return bool [B, S] for the result of `padded`: True on ids, False on padding."""
+    """Return the mask of `padded(sentences)`, bool [B, S]: True on ids, False on padding."""
     lengths = torch.tensor([len(ids) for ids in sentences], device=device)
     return torch.arange(max(map(len, sentences)), device=device) < lengths[:, None]

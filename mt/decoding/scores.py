@@ -1,4 +1,7 @@
-"""Functions on scores. Parameters have one entry for each row, and a row never depends on other rows."""
+"""Functions on the scores of R rows. The result for one row never depends on other rows.
+
+Shapes: B sentences, R rows, T tokens, V vocabulary.
+"""
 
 from collections.abc import Sequence
 
@@ -16,27 +19,28 @@ NUCLEUS = 128  # tokens that top-p sorts at first; it rarely needs more
 def length_penalty(lengths: Tensor, alpha: Tensor, gnmt: Tensor) -> Tensor:
     """Return the divisor of log-probabilities: n ** alpha, or ((5 + n) / 6) ** alpha for gnmt (Wu et al. 2016, eq. 14).
 
-    Lengths n, float64 alpha and boolean gnmt broadcast to the float32 result. The power is computed in float64, because
-    vectorized and scalar code may differ in the last bit. In float32 a score would depend on the position of the
-    sentence in the batch.
+    The lengths n, float64 `alpha` and boolean `gnmt` are broadcast against each other. The result is float32. The power
+    is computed in float64, because vectorized and scalar code may differ in the last bit: in float32 a score would
+    depend on the position of the sentence in the batch.
     """
     n = lengths.double()
     return torch.where(gnmt, (5 + n) / 6, n).pow(alpha).float()
 
 
 def length_penalties(options: Sequence[SearchOptions], width: int, device: torch.device | None = None) -> Tensor:
-    """Return float32 [B, width]: the length penalty of a hypothesis of each sentence that ends at step 0, 1, ..."""
+    """Return float32 [B, width]: entry [b, t] is the length penalty if a hypothesis of sentence b ends at step t."""
     alpha = torch.tensor([sentence.length_penalty for sentence in options], dtype=torch.float64, device=device)
     gnmt = torch.tensor([sentence.normalization is Normalization.GNMT for sentence in options], device=device)
     return length_penalty(torch.arange(1, width + 1, device=device), alpha[:, None], gnmt[:, None])
 
 
 def best(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return the k highest values of each row of [R, V] and their ids, [R, k], best first. NaN counts as highest.
+    """Return the k highest values of each row of `scores` [R, V] and their ids, each [R, k], best first.
 
-    Rows are divided into blocks. The k highest values are in the k blocks with the highest maxima, so most values of a
-    row are compared only once. For k > 1 the choice between blocks and one top-k must not depend on R: otherwise the
-    order of two equal scores would depend on the batch. For k = 1 both methods find the first of equal values.
+    NaN counts as the highest value. Each row is divided into blocks. The k highest values are in the k blocks with the
+    highest maxima, so most values of a row are compared only once. For k > 1 the choice between this method and one
+    top-k must not depend on R: otherwise the order of two equal scores would depend on the batch. For k = 1 both
+    methods find the first of equal values.
     """
     rows, size = scores.shape
     blocks = size // BLOCK
@@ -57,7 +61,10 @@ def _best(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def keep_top_k(scores: Tensor, k: Tensor) -> Tensor:
-    """Set all scores of row r of [R, V] to -inf except the k[r] highest (Fan et al. 2018, sec. 5.4); 0 keeps all."""
+    """Keep the k[r] highest scores of each row r of `scores` [R, V], or all if k[r] is 0. Set the others to -inf.
+
+    See Fan et al. 2018, section 5.4. `k` is [R].
+    """
     size = scores.shape[1]
     most = min(max(int(k.max()), 1), size) if _host(scores) else size
     worst = scores.topk(most, dim=1).values.gather(1, k.clamp(1, most)[:, None] - 1)
@@ -65,11 +72,11 @@ def keep_top_k(scores: Tensor, k: Tensor) -> Tensor:
 
 
 def keep_top_p(scores: Tensor, p: Tensor) -> Tensor:
-    """Keep the smallest set of tokens whose probability reaches p [R]; set other scores to -inf.
+    """Keep the scores of the most probable tokens whose total probability reaches p[r]; set the others to -inf.
 
-    This is nucleus sampling (Holtzman et al. 2020, section 3.1). Scores [R, V] need not be normalized. The most
-    probable token is always kept. Tokens as probable as the least probable token of the set are kept too. p = 1 keeps
-    all tokens.
+    This is nucleus sampling (Holtzman et al. 2020, section 3.1). `scores` [R, V] need not be normalized, and `p` is
+    [R]. The smallest possible number of tokens is kept, at least one. Tokens as probable as the least probable kept
+    token are kept too. p[r] = 1 keeps all tokens.
     """
     size = scores.shape[1]
     probabilities = scores.softmax(dim=1)
@@ -82,14 +89,18 @@ def keep_top_p(scores: Tensor, p: Tensor) -> Tensor:
 
 
 def _host(scores: Tensor) -> bool:
-    """Return whether scores are on a CPU. Reading values of a GPU would wait, and is not allowed in a CUDA graph."""
+    """Return whether `scores` is on a CPU, where its values may be read.
+
+    Reading from a GPU would wait for its pending work, and is not allowed while a CUDA graph is captured.
+    """
     return scores.device.type == "cpu"
 
 
 def _nucleus(probabilities: Tensor, p: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """Return the least probability [R, 1] in the smallest set that reaches p, from the `most` most probable tokens.
+    """Return the probability [R, 1] of the least probable token of each row's nucleus, and bool [R] (see below).
 
-    Also returns bool [R], true for each row in which `most` tokens suffice.
+    The nucleus is the smallest set of tokens whose total probability reaches p[r], among the `most` most probable
+    tokens. The second result is True for each row in which `most` tokens suffice.
     """
     ordered = probabilities.topk(most, dim=1).values
     below = (ordered.cumsum(dim=1, dtype=torch.float64) < p[:, None]).sum(1)
@@ -97,25 +108,26 @@ def _nucleus(probabilities: Tensor, p: Tensor, most: int) -> tuple[Tensor, Tenso
 
 
 def seen_tokens(history: Tensor, valid: Tensor, vocabulary: int) -> Tensor:
-    """Return bool [R, V], True for each id that occurs among the valid ids of history [R, T]."""
+    """Return bool [R, V], True for each id that occurs in the row of `history` [R, T] where `valid` [R, T] is True."""
     ids = torch.where(valid, history, vocabulary)  # invalid ids are mapped to an extra column, which is removed
     seen = torch.zeros(history.shape[0], vocabulary + 1, dtype=torch.bool, device=history.device)
     return seen.scatter_(1, ids, True)[:, :vocabulary]
 
 
 def penalize_repetition(log_probs: Tensor, seen: Tensor, penalty: Tensor) -> Tensor:
-    """Multiply the log-probabilities of seen tokens [R, V] by a penalty [R] (after Keskar et al. 2019, section 4.1).
+    """Multiply the log-probabilities of seen tokens by penalty[r] (after Keskar et al. 2019, section 4.1).
 
-    The paper divides logits instead, but that result changes if a constant is added to all logits.
+    `log_probs` and `seen` are [R, V]. The paper divides logits instead, but that result would change if a constant were
+    added to all logits.
     """
     return torch.where(seen, log_probs * penalty[:, None], log_probs)
 
 
 def repeating_ngrams(history: Tensor, lengths: Tensor, n: Tensor, longest: int) -> Tensor:
-    """Return bool [R, T], true for each token of history [R, T] that would repeat an n-gram if it came next.
+    """Return bool [R, T], True for each token of `history` [R, T] that would repeat an n-gram as the next token.
 
-    The n - 1 tokens before such a token equal the last n - 1 tokens of the row (Paulus et al. 2018, section 2.5). The
-    first lengths[r] tokens of row r are valid. `n` [R] is at most `longest`; n = 0 allows all repetitions.
+    The n - 1 tokens before such a token equal the last n - 1 tokens of the row (Paulus et al. 2018, section 2.5). Only
+    the first lengths[r] tokens of row r are read. `n` [R] is at most `longest`; n[r] = 0 allows all repetitions.
     """
     places = torch.arange(history.shape[1], device=history.device)
     repeats = (places >= n[:, None] - 1) & (places < lengths[:, None]) & (n > 0)[:, None]

@@ -1,4 +1,4 @@
-"""Selection of a search class by the search options."""
+"""Choice of the search class by the search options."""
 
 from collections.abc import Sequence
 
@@ -17,12 +17,13 @@ def start_search(
     special: SpecialIds,
     device: torch.device,
 ) -> Search:
-    """Return a search for these sentences. All sentences must have the same number of rows.
+    """Return a search before its first step: beam search if the options require it, else greedy search or sampling.
 
-    Sentences with greedy search and sentences that draw one sample may be mixed.
+    All sentences must have the same number of rows, and beam search cannot be mixed with the others. Greedy search can
+    be mixed with sampling of one translation.
 
     Raises:
-        RequestError: A prefix cannot be used.
+        RequestError: A prefix is invalid (see `check_prefixes`).
     """
     search = BeamSearch if options[0].beams else Sampling
     assert all(sentence.beams == options[0].beams for sentence in options)

@@ -1,6 +1,6 @@
 """The interface of a search, and the base class of tables with one entry for each sentence.
 
-A batch of B sentences with K rows each has R = B x K rows; row r belongs to sentence r // K.
+Shapes: B sentences, K rows per sentence, R = B x K rows (row r belongs to sentence r // K), V vocabulary.
 """
 
 from collections.abc import Sequence
@@ -17,44 +17,45 @@ from mt.decoding.hypothesis import Hypothesis
 class Search(Protocol):
     """A search that the caller advances step by step.
 
-    The caller scores `tokens` and passes the scores to `advance`, until all sentences are finished. Sentences may be at
-    different steps. `advance` does not change the results of a finished sentence.
+    Until all sentences are finished, the caller computes scores for the tokens that follow `tokens`, and passes them to
+    `advance`. Sentences may be at different steps. `advance` does not change the results of a finished sentence.
     """
 
     @property
     def tokens(self) -> Tensor:
-        """Newest token of each row, int64 [R]. It is the next input of the model."""
+        """Newest token of each row, int64 [R]: the next input of the model."""
 
     @property
     def finished(self) -> Tensor:
-        """Bool tensor [B], true for each sentence whose search has finished."""
+        """Bool tensor [B], True for each sentence whose search has finished."""
 
     @property
     def failed(self) -> Tensor:
-        """Bool tensor [B], true for each sentence with a NaN score. Such a sentence is finished and has no results."""
+        """Bool tensor [B], True for each sentence with a NaN score. Such a sentence is finished and has no results."""
 
     def advance(self, logits: Tensor) -> Tensor | None:
-        """Take one step with logits [R, V] of the next tokens.
+        """Choose the next token of each row by `logits` [R, V].
 
-        Returns int64 [R], the row whose tokens each row continues, or None if every row continues its own tokens.
+        Returns int64 [R]: row r now continues the tokens of row result[r]. None means that each row continues its own
+        tokens.
         """
 
     def results(self, sentences: Sequence[int]) -> list[list[Hypothesis]]:
-        """Return the hypotheses of these finished sentences, each list best first."""
+        """Return the hypotheses of each of these finished sentences, best first."""
 
     def select(self, sentences: Tensor) -> None:
-        """Keep only these sentences, int64 [B'], in this order."""
+        """Keep only the sentences with these indices, int64 [B'], in this order."""
 
     def extend(self, other: Self) -> None:
-        """Append the sentences of another search of the same type with the same number of rows per sentence."""
+        """Append the sentences of `other`, a search of the same class with the same number of rows per sentence."""
 
 
 @dataclass
 class SentenceTable:
-    """Base of dataclasses whose tensors and nested SentenceTables have one entry for each sentence in dimension 0.
+    """Base of dataclasses whose tensors have one entry for each sentence, in dimension 0.
 
-    Other fields are the same for all sentences. In further dimensions, shorter entries are padded with zeros, which are
-    never read.
+    A field can also be a nested SentenceTable. Fields of other types are the same for all sentences. `extend` pads the
+    other dimensions of the smaller tensors with zeros, which are never read.
     """
 
     def select(self, sentences: Tensor) -> None:
@@ -81,6 +82,6 @@ class SentenceTable:
 
 
 def _padded(tensor: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Pad a tensor [B, ...] with zeros to [B, *sizes]."""
+    """Pad `tensor` [B, ...] with zeros to [B, *sizes]."""
     missing = [amount for size, old in zip(sizes, tensor.shape[1:], strict=True) for amount in (size - old, 0)]
     return F.pad(tensor, missing[::-1])

@@ -11,10 +11,11 @@ UNLIMITED = 10_000  # more than the occurrences or steps of any translation
 
 @dataclass(frozen=True, eq=False)
 class TermConstraints:
-    """Words that a translation must or must not contain: A automata over N nodes and M columns.
+    """Words that a translation must or must not contain: A automata with N nodes and M columns in total.
 
-    A column is a group of ids. Node 0, column 0 and id 0 are padding. A word is complete in a node for which `full` is
-    true. An occurrence is counted when the next id shows that the word ends.
+    An automaton accepts one word in all its forms and spellings. A column is a class of ids that the automata treat
+    alike. Node 0, column 0 and id 0 are padding. A word is complete in a node for which `full` is True. An occurrence
+    is counted when the next id shows that the word ends. P, F and E are the lengths of lists of ids.
     """
 
     columns: npt.NDArray[np.int16]  # [V] the column of each id

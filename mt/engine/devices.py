@@ -1,4 +1,4 @@
-"""Selection of the device that models run on. Without an NVIDIA driver, selecting the CPU does not import torch."""
+"""Choice of the device on which models run. Without an NVIDIA driver, choosing the CPU does not import torch."""
 
 import ctypes
 import logging
@@ -15,11 +15,11 @@ logger = logging.getLogger(__name__)
 
 NO_DRIVER = "no NVIDIA driver is installed"
 USUAL_REASONS = ("no NVIDIA driver", "No CUDA GPUs", "built without CUDA", "torch is not installed")
-"""Parts of the messages of torch and of `why_no_gpu` that only say that the machine has no usable GPU."""
+"""Texts in messages of torch and of `why_no_gpu` that only say that the machine has no usable GPU."""
 
 
 def select_device(name: str) -> str:
-    """Return the device to use for a name: `cpu`, `cuda` or `cuda:N`. `auto` is a GPU if torch finds one, else the CPU.
+    """Return the device for `name`: `cpu`, `cuda` or `cuda:N`. `auto` selects a GPU if torch finds one, else the CPU.
 
     A GPU becomes the current device of this thread, and cuDNN's attention is switched off in this process.
 
@@ -64,7 +64,7 @@ def cpu_threads() -> int:
 
 
 def has_driver() -> bool:
-    """Return whether the NVIDIA driver is installed, without importing torch, which takes long."""
+    """Return whether the NVIDIA driver is installed. This does not import torch, which would take long."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -73,7 +73,7 @@ def has_driver() -> bool:
 
 
 def why_no_gpu() -> str:
-    """Return the reason why torch finds no GPU, such as a driver that is too old; "" if it finds one."""
+    """Return the reason why torch finds no GPU, for example a driver that is too old; "" if torch finds one."""
     if not has_driver():
         return NO_DRIVER
     try:
@@ -92,5 +92,5 @@ def why_no_gpu() -> str:
 
 
 def has_bfloat16(device: "torch.device") -> bool:
-    """Return whether a device is a GPU with instructions for bfloat16. GPUs before Ampere emulate them slowly."""
+    """Return whether `device` is a GPU with instructions for bfloat16. GPUs before Ampere emulate them slowly."""
     return device.type == "cuda" and bool(import_module("torch").cuda.is_bf16_supported(including_emulation=False))

@@ -1,4 +1,4 @@
-"""Continuous batching of requests over one decoder."""
+"""Continuous batching of requests: they join and leave batches between decoder steps."""
 
 from collections.abc import Collection, Iterator, Sequence
 from math import ceil
@@ -11,7 +11,7 @@ NO_HYPOTHESES = "the model's scores are not finite, or no hypothesis meets the s
 
 
 class RunningBatch:
-    """Batch with the requests of its sentences."""
+    """Batch that is being decoded, with the request of each of its sentences."""
 
     def __init__(self, batch: Batch, requests: Sequence[Request]) -> None:
         self._batch = batch
@@ -24,7 +24,7 @@ class RunningBatch:
         return [request for request in self._by_index if request is not None]
 
     def join(self, batch: Batch, requests: Sequence[Request]) -> None:
-        """Append the requests of another batch, which must not be used afterwards."""
+        """Append the sentences of `batch`, which must not be used afterwards, and their requests."""
         self._compact(min_gaps=1)
         self._batch.extend(batch)
         self._by_index += requests
@@ -32,11 +32,11 @@ class RunningBatch:
 
     @property
     def steps(self) -> int:
-        """Steps taken so far."""
+        """Number of decoder steps that the batch has taken."""
         return self._batch.steps
 
     def advance(self, steps: int) -> list[Result]:
-        """Take up to `steps` steps, until a request finishes. Return the results of finished requests."""
+        """Take at most `steps` steps, but stop when a request finishes. Return the results of the finished requests."""
         finished = [(index, request) for index in self._batch.advance(steps) if (request := self._by_index[index])]
         if not finished:
             return []
@@ -50,7 +50,7 @@ class RunningBatch:
         return results
 
     def cancel(self, request_ids: Collection[int]) -> list[int]:
-        """Drop requests. Return the ids of those that were in this batch."""
+        """Drop the requests with these ids. Return the ids that were in this batch."""
         dropped = []
         for index, request in enumerate(self._by_index):
             if request is not None and request.id in request_ids:
@@ -61,7 +61,10 @@ class RunningBatch:
         return dropped
 
     def _compact(self, min_gaps: int) -> None:
-        """Remove finished requests from the batch if there are at least `min_gaps` of them. Keep an empty batch."""
+        """Remove finished and cancelled requests from the batch if there are at least `min_gaps` of them.
+
+        If no other request is left, do nothing: the caller drops the whole batch.
+        """
         if self.size and len(self._by_index) - self.size >= min_gaps:
             indices = [index for index, request in enumerate(self._by_index) if request is not None]
             self._batch.select(indices)
@@ -71,9 +74,9 @@ class RunningBatch:
 class Engine:
     """Decodes many requests together. Requests join and leave running batches between decoder steps.
 
-    Requests of one kind form a batch, and batches take turns. Interactive batches together get as much work as the
-    other batches together. One thread owns an engine and calls `step` while the engine is `busy`. If a batch raises an
-    exception, each of its requests runs again alone, so that only the request that causes the exception fails.
+    Requests of the same kind form a batch, and the batches take turns. Interactive batches together get as much work as
+    all other batches together. One thread owns an engine and calls `step` while the engine is `busy`. If a batch raises
+    an exception, each of its requests runs again alone, so that only the request that causes the exception fails.
     """
 
     def __init__(self, decoder: BatchDecoder, limits: Limits | None = None) -> None:
@@ -86,7 +89,7 @@ class Engine:
 
     @property
     def busy(self) -> bool:
-        """True if a request waits or runs."""
+        """Whether a request waits or runs."""
         return bool(self._batches) or len(self.scheduler) > 0
 
     @property
@@ -96,7 +99,10 @@ class Engine:
 
     @property
     def progress(self) -> tuple[int, ...]:
-        """Decoder steps of each thread so far, or -1 for an idle thread. A number that never changes shows a hang."""
+        """Number of decoder steps of each engine thread, or -1 for an idle thread.
+
+        A number that does not change shows a hang.
+        """
         return (self.steps if self.busy else -1,)
 
     def submit(self, request: Request) -> None:
@@ -104,7 +110,7 @@ class Engine:
         self.scheduler.add(request)
 
     def cancel(self, request_ids: Collection[int]) -> None:
-        """Drop waiting and running requests. Dropped requests get no result."""
+        """Drop requests, waiting or running. Dropped requests get no result."""
         running = {request_id for request_id in request_ids if not self.scheduler.remove(request_id)}
         for key in list(self._batches) if running else []:
             self._release(key, self._batches[key].cancel(running))
@@ -112,7 +118,7 @@ class Engine:
     def step(self) -> list[Result]:
         """Admit waiting requests, then take one step of one batch, or several steps of an interactive batch.
 
-        Returns the results of the finished requests.
+        Returns the results of the requests that finished.
         """
         results: list[Result] = []
         for key, requests in self.scheduler.admit().items():
@@ -131,7 +137,7 @@ class Engine:
         return results
 
     def drain(self) -> Iterator[Result]:
-        """Yield results until the engine is idle."""
+        """Call `step` and yield results until no request is left."""
         while self.busy:
             yield from self.step()
 
@@ -143,7 +149,7 @@ class Engine:
             self._batches[key] = RunningBatch(batch, requests)
 
     def _next_turn(self) -> tuple[BatchKey, RunningBatch]:
-        """Choose the next batch and move it behind the other batches. Return its key and the batch."""
+        """Return the key and the batch whose turn it is. The batch becomes the last one in the order of turns."""
         if len(self._batches) == 1:  # the usual case; hashing the key would take most of the time
             return next(iter(self._batches.items()))
         interactive = [key for key in self._batches if key[0] is Share.INTERACTIVE]
@@ -153,12 +159,13 @@ class Engine:
         return key, running
 
     def _advance(self, key: BatchKey, running: RunningBatch) -> list[Result]:
-        """Take the steps of a turn. Return the finished requests.
+        """Take the steps of one turn of a batch. Return the results of the finished requests.
 
-        After a step of another batch, interactive batches may do as much work as this step. If they do more, by at most
-        one step, the excess is deducted from their next turn. A step with few rows counts as more work, because it is
-        hardly faster. An interactive batch takes all its steps in one call of the backend: between two calls, its
-        thread may wait for the interpreter lock, which takes longer than a step with few rows.
+        A turn of a batch that is not interactive is one step. After it, interactive batches may do as much work as this
+        step. If they do more, by at most one step, the excess is deducted from their next turn. A step with few rows
+        counts as more work, because it is hardly faster. An interactive batch takes all its steps in one call of the
+        backend: between two calls, its thread may wait for the interpreter lock, which takes longer than a step with
+        few rows.
         """
         share, kind = key
         rows = running.size * kind.rows
@@ -180,10 +187,10 @@ class Engine:
         return finished
 
     def _fail(self, key: BatchKey, joining: Sequence[Request], error: Exception) -> list[Result]:
-        """Drop a batch that raised an exception. Return the failure of its only request, or let each request run alone.
+        """Drop a batch that raised `error`.
 
-        `joining` are requests that were about to join the batch. Raises `error` itself if the accelerator has failed,
-        because the process must then be replaced.
+        If it has one request, return its failure; if it has more, let each run alone. `joining` are requests that were
+        about to join the batch. Raises `error` if the GPU has failed, because the process must then be replaced.
         """
         if device_failed(error):
             raise error

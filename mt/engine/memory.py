@@ -1,15 +1,18 @@
-"""Memory that the keys and values of running requests need, in cells: one cell is one token of one decoder row."""
+"""Memory for the keys and values of running requests, in cells. One cell is one token of one decoder row."""
 
 from collections import Counter
 
 from mt.engine.requests import Request
 
 LEAST = 128
-"""Lengths are rounded up to this number or to a larger power of 2, as the static memory of a GPU is."""
+"""Smallest length that is counted. Longer lengths are rounded up to a power of 2, as in the static memory of a GPU."""
 
 
 class MemoryUse:
-    """Memory of the running requests, padded to the longest: rows x target columns + sentences x source tokens."""
+    """Memory of the running requests: rows x target columns + sentences x source tokens.
+
+    Every request counts with the largest target columns and source tokens of all, as if it were padded.
+    """
 
     def __init__(self) -> None:
         self._rows = self._sentences = 0
@@ -17,16 +20,16 @@ class MemoryUse:
         self._widths: Counter[int] = Counter()  # number of requests for each number of source tokens
 
     def cells_with(self, request: Request, rows: int) -> int:
-        """Return the number of cells of the running requests plus another request with `rows` rows."""
+        """Return the number of cells that the running requests and `request`, which has `rows` rows, need together."""
         columns, width = max(_columns(request), *self._columns, 0), max(_width(request), *self._widths, 0)
         return (self._rows + rows) * columns + (self._sentences + 1) * width
 
     def add(self, request: Request, rows: int) -> None:
-        """Count a request that begins to run."""
+        """Count a request that begins to run with `rows` rows."""
         self._change(request, rows, 1)
 
     def remove(self, request: Request, rows: int) -> None:
-        """Stop counting a request."""
+        """Stop counting a request that was added."""
         self._change(request, rows, -1)
 
     def _change(self, request: Request, rows: int, sign: int) -> None:
@@ -39,7 +42,7 @@ class MemoryUse:
 
 
 def _columns(request: Request) -> int:
-    """Return the number of target columns of a request: the longest translation that it allows, BOS and EOS."""
+    """Return the number of target columns of a request: its longest possible translation, BOS and EOS, rounded up."""
     return _rounded(request.options.longest(len(request.source), len(request.prefix)) + 2)
 
 

@@ -11,7 +11,7 @@ from mt.decoding.term_constraints import TermConstraints
 class Request:
     """One sentence to decode.
 
-    `source` ends with EOS. Every hypothesis begins with `prefix`, whose tokens have the log-probability 0.
+    `source` ends with EOS. Every hypothesis begins with the ids of `prefix`, which have the log-probability 0.
     `constraints` are words that every hypothesis must or must not contain; they require beam search. Requests of the
     same `caller` run in order, and callers take turns.
     """
@@ -26,7 +26,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Result:
-    """Hypotheses of a request, best first. If `hypotheses` is empty, `problem` is the reason."""
+    """Hypotheses of the request with this `id`, best first. If there are none, `problem` is the reason."""
 
     id: int
     hypotheses: tuple[Hypothesis, ...]

@@ -1,4 +1,4 @@
-"""Scheduling of requests: which ones run, and in which batch."""
+"""Scheduling of requests: which requests run, and in which batch."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
@@ -16,11 +16,12 @@ from mt.engine.requests import Request
 class Limits:
     """Limits of the work that runs together.
 
-    `rows` limits the decoder rows of all bulk batches together, `source_tokens` the padded source tokens that are
-    encoded between two decoder steps. Waiting requests join when at least rows / free_part rows are free. A smaller
-    `free_part` calls the encoder less often. A step with fewer than rows / few_part rows takes about as long as a step
-    with rows / few_part rows. `cells` limits the memory of all batches together, as MemoryUse counts it; None means no
-    limit.
+    - `rows` limits the decoder rows of all bulk batches together.
+    - `source_tokens` limits the padded source tokens that are encoded between two decoder steps.
+    - `free_part`: waiting requests join when at least rows / free_part rows are free. With a smaller number, the
+      encoder runs less often.
+    - `few_part`: a step with fewer than rows / few_part rows takes about as long as a step with rows / few_part rows.
+    - `cells` limits the memory of all batches together, as MemoryUse counts it; None means no limit.
     """
 
     rows: int = 320
@@ -31,7 +32,7 @@ class Limits:
 
     @classmethod
     def of(cls, device_type: str) -> "Limits":
-        """Return limits for torch. The caches of a CPU hold few rows; a GPU needs many rows to be busy.
+        """Return the limits for torch. A CPU's caches have space for few rows; a GPU needs many rows to be busy.
 
         By the estimate of docs/experiments/112, 1,024 rows suffice for a GPU. More rows would take longer to fill.
         """
@@ -39,7 +40,7 @@ class Limits:
 
     @classmethod
     def compiled(cls, width: int) -> "Limits":
-        """Return limits for the compiled CPU kernels. `width` is decoder layers times d_model.
+        """Return the limits for the compiled CPU kernels. `width` is the number of decoder layers times d_model.
 
         A large model is slower with 20 rows than with 36, and not faster with more. A small model gets more rows,
         because steps with few rows would be so short that threads wait for each other. A step with one row takes about
@@ -51,10 +52,10 @@ class Limits:
 
 
 class BatchKind(NamedTuple):
-    """Properties that all requests of a batch share: the rows per sentence and the search.
+    """Properties that all requests of a batch have in common: the rows per sentence and the kind of search.
 
-    `constrained` is true for requests with TermConstraints. `cost` is the time of one step of one row, relative to the
-    fastest kind of the backend.
+    `beams` is True for beam search. `constrained` is True for requests with TermConstraints. `cost` is the time of one
+    step of one row, relative to the fastest kind of the backend.
     """
 
     rows: int
@@ -64,12 +65,12 @@ class BatchKind(NamedTuple):
 
     @classmethod
     def of(cls, request: Request) -> "BatchKind":
-        """Return the kind of a request, with the cost 1."""
+        """Return the kind of batch for `request`, with the cost 1."""
         return cls(request.options.rows, request.options.beams, constrained=request.constraints is not None)
 
 
 class Share(IntEnum):
-    """Group of requests with its own part of the engine's rows and steps."""
+    """Class of requests that has its own limit of decoder rows and its own turns."""
 
     BULK = auto()
     INTERACTIVE = auto()  # a few sentences of callers with little work, while another caller is busy
@@ -79,17 +80,23 @@ class Share(IntEnum):
 BatchKey = tuple[Share, BatchKind]
 
 INTERACTIVE_PART = 4
-"""A caller with more than rows / INTERACTIVE_PART rows is busy. The interactive share has as many rows in addition."""
+"""A caller with more than rows / INTERACTIVE_PART running rows is busy.
+
+Interactive requests may have as many rows, in addition to the rows of bulk requests.
+"""
 
 SHARE_PARTS = {Share.BULK: 1, Share.INTERACTIVE: INTERACTIVE_PART}
-"""Each share has `Limits.rows` divided by its number as rows. Isolated requests run one at a time."""
+"""The requests of a share may have `Limits.rows` divided by this number as rows.
+
+Isolated requests are not listed, because they run one at a time.
+"""
 
 LIGHT_PART = 8
-"""A caller with at most rows / LIGHT_PART rows, or with one sentence, has little work."""
+"""A caller with at most rows / LIGHT_PART running rows, or with one sentence, has little work."""
 
 
 class WaitingRequest(NamedTuple):
-    """Request in the queue of its caller. Requests are ordered by tag, then by arrival."""
+    """Request that waits in the queue of its caller. Requests are ordered by tag (see Scheduler), then by arrival."""
 
     tag: float
     number: int  # by arrival
@@ -100,11 +107,11 @@ class WaitingRequest(NamedTuple):
 class Scheduler:
     """Fair queue of requests: callers take turns, and a request is admitted when enough rows are free.
 
-    The method is self-clocked fair queueing (Golestani 1994). The tag of a request is max(tag of its caller's previous
-    request, tag of the last admitted request) + len(source) * rows. The request with the lowest tag is admitted first.
-    Requests of one caller therefore run in order, a long queue of one caller delays other callers little, and a short
-    sentence may overtake a limited number of longer sentences. Requests of all kinds share the rows. If the first
-    request does not fit, it waits, and no later request joins the bulk batches.
+    The method is self-clocked fair queueing (Golestani 1994). The tag of a request is max(tag of the previous request
+    of the same caller, tag of the last admitted request) + len(source) * rows. The request with the lowest tag is
+    admitted first. Requests of one caller therefore run in order, a long queue of one caller delays other callers
+    little, and a short sentence may overtake a limited number of longer sentences. Requests of all kinds share the
+    rows. If the first request does not fit, it waits, and no later request joins the bulk batches.
 
     While a caller is busy, other callers with little work need not wait: a few of their requests run in interactive
     batches, whose steps do not include the rows of the busy caller. Isolated requests run one at a time.
@@ -138,11 +145,11 @@ class Scheduler:
         self._callers[request.id] = request.caller
 
     def isolate(self, requests: Iterable[Request]) -> None:
-        """Queue requests that failed in one batch. Each request then runs in a batch of its own."""
+        """Queue requests whose batch failed. Each of them will run in a batch of its own."""
         self._isolated.update((request.id, request) for request in requests)
 
     def remove(self, request_id: int) -> bool:
-        """Remove a waiting request. Return False if no request with this id waits."""
+        """Remove a waiting request. Return False if no waiting request has this id."""
         caller = self._callers.pop(request_id, None)
         if caller is None:
             return self._isolated.pop(request_id, None) is not None
@@ -164,7 +171,7 @@ class Scheduler:
             self._memory.remove(request, rows)
 
     def admit(self) -> dict[BatchKey, list[Request]]:
-        """Choose the waiting requests to run now. Remove them from the queue, and return them by batch."""
+        """Remove the waiting requests that are to run now from the queue. Return them by batch."""
         groups: dict[BatchKey, list[Request]] = {}
         if self._isolated and self._has_room(Share.ISOLATED, 0):
             _, request = self._isolated.popitem(last=False)
@@ -210,16 +217,19 @@ class Scheduler:
         self._caller_rows[request.caller] += kind.rows
 
     def _has_room(self, share: Share, rows: int) -> bool:
-        """Return whether the share has room for these rows. A request larger than the share runs alone."""
+        """Return whether `rows` more rows are within the limit of `share`. A request above the limit runs alone."""
         running = self._rows[share]
         return running == 0 or (share in SHARE_PARTS and running + rows <= self.limits.rows // SHARE_PARTS[share])
 
     def _fits(self, request: Request, rows: int) -> bool:
-        """Return whether a request of `rows` rows fits in memory. A request that never fits runs alone."""
+        """Return whether the memory limit allows another request with `rows` rows.
+
+        A request above the limit runs alone.
+        """
         cells = self.limits.cells
         return cells is None or not self._running or self._memory.cells_with(request, rows) <= cells
 
     def _is_light(self, caller: int, rows: int) -> bool:
-        """Return whether a caller has little work if it runs another request of `rows` rows."""
+        """Return whether `caller` still has little work if another request with `rows` rows runs."""
         running = self._caller_rows[caller]
         return not running or LIGHT_PART * (running + rows) <= self.limits.rows

@@ -13,11 +13,13 @@ from mt.engine.requests import Request, Result
 from mt.engine.scheduler import Limits
 
 STEP_TIMEOUT = 0.001
-"""Maximum time that `ThreadedEngine.step` waits for a result, in seconds. Requests wait for the end of this call."""
+"""Maximum time in seconds that `ThreadedEngine.step` waits for a result. New requests wait until it returns."""
 
 RESULT_INTERVAL = 0.002
-"""Seconds between two deliveries of a busy engine thread. Each delivery wakes the waiting thread, which then takes a
-processor core from the engine threads."""
+"""Minimum time in seconds between two deliveries of results by a busy engine thread.
+
+Each delivery wakes the thread that waits for results, which then takes a processor core from the engine threads.
+"""
 
 Command = Request | frozenset[int] | None
 """Message to an engine thread: a request to submit, ids to cancel, or None to stop."""
@@ -25,14 +27,17 @@ Command = Request | frozenset[int] | None
 
 @dataclass
 class EngineThread:
-    """Engine that runs in a thread. `load` is the estimated work of its unfinished requests."""
+    """Engine that runs in its own thread. `load` is the estimated work of the unfinished requests."""
 
     engine: Engine
     commands: SimpleQueue[Command] = field(default_factory=SimpleQueue)
     load: int = 0
 
     def run(self, deliveries: SimpleQueue[list[Result] | BaseException]) -> None:
-        """Execute commands and deliver results until the stop command. Deliver an exception that ends the loop."""
+        """Execute commands and put results into `deliveries` until the command None.
+
+        Put an exception there if one is raised.
+        """
         results: list[Result] = []
         due = 0.0
         try:
@@ -57,7 +62,7 @@ class EngineThread:
 
 
 class ThreadedEngine:
-    """Several engine threads with the interface of one `Engine`. Each request goes to the thread with the least load.
+    """Several engine threads with the interface of one `Engine`. Each request goes to the thread with the lowest load.
 
     Only one thread may use a ThreadedEngine. The engine threads end when the ThreadedEngine is garbage-collected.
     """
@@ -77,7 +82,7 @@ class ThreadedEngine:
 
     @property
     def busy(self) -> bool:
-        """True if a request waits or runs."""
+        """Whether a request waits or runs."""
         return bool(self._waiting)
 
     @property
@@ -92,12 +97,15 @@ class ThreadedEngine:
 
     @property
     def max_rows(self) -> int:
-        """Maximum number of decoder rows that run together."""
+        """Maximum number of decoder rows of the bulk batches of all threads together."""
         return sum(thread.engine.max_rows for thread in self._threads)
 
     @property
     def progress(self) -> tuple[int, ...]:
-        """Decoder steps of each thread so far, or -1 for an idle thread. A number that never changes shows a hang."""
+        """Number of decoder steps of each engine thread, or -1 for an idle thread.
+
+        A number that does not change shows a hang.
+        """
         return tuple(thread.engine.steps if thread.load else -1 for thread in self._threads)
 
     def submit(self, request: Request) -> None:
@@ -109,7 +117,7 @@ class ThreadedEngine:
         thread.commands.put(request)
 
     def cancel(self, request_ids: Collection[int]) -> None:
-        """Drop waiting and running requests. Dropped requests get no result."""
+        """Drop requests, waiting or running. Dropped requests get no result."""
         cancelled: dict[int, list[int]] = {}
         for request_id in request_ids:
             if request_id in self._waiting:
@@ -119,9 +127,9 @@ class ThreadedEngine:
             self._threads[index].commands.put(frozenset(ids))
 
     def step(self) -> list[Result]:
-        """Return the results since the last call. Wait for a short time if there are none.
+        """Return the results since the last call. If there are none, wait for at most `STEP_TIMEOUT` seconds.
 
-        If an exception ended one of the threads, this call and every later call raises this exception.
+        If an exception has ended an engine thread, this call and every later call raises this exception.
         """
         results: list[Result] = []
         try:
@@ -140,7 +148,7 @@ class ThreadedEngine:
         return results
 
     def drain(self) -> Iterator[Result]:
-        """Yield results until the engine is idle."""
+        """Call `step` and yield results until no request is left."""
         while self.busy:
             yield from self.step()
 

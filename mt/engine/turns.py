@@ -37,12 +37,15 @@ class TurnQueue(Generic[K, V]):
         return key, value
 
     def put_back(self, caller: Hashable, key: K, value: V) -> None:
-        """Put a removed value before the other values of its caller. The next turn of this caller comes last."""
+        """Put back a value that `pop` returned, as the first value of its caller.
+
+        The next turn of this caller comes after those of the other callers.
+        """
         self.put(caller, key, value)
         self._queues[caller].move_to_end(key, last=False)
 
     def remove(self, key: K) -> V | None:
-        """Remove and return the value of a key, or return None if there is none."""
+        """Remove and return the value with this key. Return None if the queue does not contain the key."""
         if key not in self._callers:
             return None
         caller = self._callers.pop(key)

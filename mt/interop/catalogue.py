@@ -1,6 +1,6 @@
 """Catalogue of models on the Hugging Face hub that can be imported, and the folder of installed models.
 
-The entries are in catalogue.toml beside this file, from the public cards of the models.
+The entries are in catalogue.toml in this package. They were taken from the public cards of the models.
 """
 
 import os
@@ -18,7 +18,7 @@ from mt.languages import DirectionSet, standard_tag
 from mt.section import Section
 
 HUB = "hub:"
-"""Prefix that marks a model on the hub where paths are accepted too, such as in the setting `model`."""
+"""Prefix that marks the name of a model on the hub. It is needed where a path is accepted too."""
 
 NAME = re.compile(r"(?P<name>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>\w[\w.-]*(/\w[\w.-]*)*))?")
 NON_COMMERCIAL = re.compile(r"(^|-)(nc|non-?commercial)(-|$)", re.IGNORECASE)
@@ -27,32 +27,32 @@ FAMILIES = {
     "NLLB-200": tuple(standard_tag(code) for code in NLLB200),
     "mBART-50": tuple(standard_tag(code.split("_")[0]) for code in MBART50),
 }
-"""Languages of each family of multilingual models."""
+"""Languages that the models of each multilingual family know."""
 
 
 class Entry(Section):
-    """Model of the catalogue. Its source is the card of `repository`."""
+    """Model of the catalogue. The values are taken from the card of `repository`."""
 
     repository: str
     """Repository on the hub, owner/model."""
     family: Literal["OPUS-MT", "M2M-100", "NLLB-200", "mBART-50"]
     direction: str = ""
-    """The only direction of a model, such as en-de."""
+    """Direction of a model of OPUS-MT, such as en-de; empty for a multilingual model."""
     source: str = ""
-    """The only source language of a multilingual model."""
+    """Source language of a multilingual model that has only one; otherwise empty."""
     target: str = ""
-    """The only target language of a multilingual model."""
+    """Target language of a multilingual model that has only one; otherwise empty."""
     parameters: int
-    """Millions of parameters, rounded."""
+    """Number of parameters in millions, rounded."""
     licence: str = ""
-    """Licence in the metadata of the card; empty if the card states none."""
+    """Licence that the card states in its metadata; empty if it states none."""
     strengths: str
     """Purpose of the model, in a few words."""
 
     @model_validator(mode="after")
     def _languages_are_stated(self) -> "Entry":
         if bool(self.direction) != (self.family == "OPUS-MT"):
-            raise ValueError(f"{self.repository}: an entry has a direction if it is a model of OPUS-MT, and only then")
+            raise ValueError(f"{self.repository}: a model of OPUS-MT must have a direction, and other models none")
         return self
 
     @property
@@ -71,7 +71,7 @@ class Entry(Section):
 
     @property
     def languages(self) -> str:
-        """The languages in a few characters: en-de, `100 languages`, `en to 52 languages`."""
+        """Short text about the languages: `en-de`, `100 languages` or `en to 52 languages`."""
         if self.direction:
             return self.direction
         count = len(FAMILIES[self.family])
@@ -81,28 +81,31 @@ class Entry(Section):
         return f"{count} languages"
 
     def memory(self, bytes_per_parameter: int) -> str:
-        """Return the memory of the weights, such as `1.9 GB`."""
+        """Return the size of the weights as a text, for example `1.9 GB`."""
         size = self.parameters * bytes_per_parameter
         return f"{size / 1000:.1f} GB" if size >= 1000 else f"{size} MB"
 
 
 @cache
 def catalogue() -> tuple[Entry, ...]:
-    """Return the entries of catalogue.toml, in their order."""
+    """Return the entries of catalogue.toml in the order of the file."""
     with Path(__file__).with_name("catalogue.toml").open("rb") as file:
         return tuple(Entry.model_validate(entry) for entry in tomllib.load(file)["model"])
 
 
 def find_entry(name: str) -> Entry | None:
-    """Return the entry with this name or repository name, or None if the catalogue has no such entry."""
+    """Return the entry whose name or repository is `name`, without a revision; None if there is no such entry."""
     repository = name.partition("@")[0]
     return next((entry for entry in catalogue() if repository in (entry.name, entry.repository)), None)
 
 
 def hub_name(name: str) -> str:
-    """Return the name on the hub, owner/model or owner/model@REVISION, for a name that a user gave.
+    """Return the name on the hub, owner/model or owner/model@REVISION, of the model that a user calls `name`.
 
-    `name` may begin with `hub:`, or be a name of the catalogue. Raises: ModelError for other names.
+    `name` may be a name of the catalogue, and may begin with `hub:`.
+
+    Raises:
+        ModelError: `name` is neither a name of the catalogue nor a possible name on the hub.
     """
     asked = name.removeprefix(HUB)
     if entry := find_entry(asked):
@@ -118,7 +121,7 @@ def hub_name(name: str) -> str:
 
 
 def is_non_commercial(licence: str) -> bool:
-    """Return whether the identifier of a licence, such as cc-by-nc-4.0, forbids commercial use."""
+    """Return whether a licence forbids commercial use, judged by its identifier, such as cc-by-nc-4.0."""
     return NON_COMMERCIAL.search(licence) is not None
 
 
@@ -131,10 +134,10 @@ def models_folder() -> Path:
 
 
 def installed_folder(name: str, models: Path) -> Path:
-    """Return the model directory in `models` for a name on the hub, owner/model or owner/model@REVISION."""
+    """Return the folder in `models` for the model owner/model or owner/model@REVISION of the hub."""
     return models / name.replace("/", "--")
 
 
 def is_installed(folder: Path) -> bool:
-    """Return whether a model directory is complete; it is written whole or not at all."""
+    """Return whether `folder` is a model directory. A model directory is written whole or not at all."""
     return (folder / "config.json").is_file() and (folder / "model.safetensors").is_file()

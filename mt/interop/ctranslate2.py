@@ -26,12 +26,14 @@ LONGEST_INPUT = 1024  # tokens, the default limit of CTranslate2; the position t
 
 
 def export_ctranslate2(model: Path, out: Path, quantization: str | None = None) -> None:
-    """Convert the model directory `model` to the CTranslate2 folder `out`; an existing model there is replaced.
+    """Convert the model directory `model` to a model of CTranslate2 in the folder `out`. An existing model is replaced.
 
     The folder also gets `tokenizer.model` and a README.md with an example program. `quantization` is one of
-    QUANTIZATIONS; None keeps the type of the weights. Raises: ModelError if ctranslate2 is not installed, the model
-    cannot be loaded, CTranslate2 has no counterpart of a weight, the quantization is unknown, or `out` exists and is
-    not a model.
+    QUANTIZATIONS; None keeps the type of the weights.
+
+    Raises:
+        ModelError: ctranslate2 is not installed, the model cannot be loaded, CTranslate2 has no counterpart of a
+            weight, `quantization` is unknown, or `out` exists and is not a model.
     """
     if transformer_spec is None:
         raise ModelError("ctranslate2 is not installed. Run pip install 'mt-service[interop]'")
@@ -53,7 +55,8 @@ def export_ctranslate2(model: Path, out: Path, quantization: str | None = None) 
 def specification(loaded: LoadedModel) -> "transformer_spec.TransformerSpec":
     """Return the CTranslate2 specification of a model, with its weights.
 
-    Raises: ModelError with all weights that exist in only one of the two formats.
+    Raises:
+        ModelError: Some weights exist in only one of the two formats. The message lists them.
     """
     kinds = common_spec.Activation
     activations = {"relu": kinds.RELU, "gelu": kinds.GELU, "swish": kinds.SWISH}
@@ -80,9 +83,10 @@ def specification(loaded: LoadedModel) -> "transformer_spec.TransformerSpec":
 
 
 def fill(spec: "transformer_spec.TransformerSpec", weights: dict[str, Tensor], rows: Table) -> None:
-    """Copy `weights` into a specification; the table `rows` maps our weight names to those of the specification.
+    """Copy `weights` into a specification. `rows` maps our weight names to those of the specification.
 
-    Raises: ModelError with all weights that exist in only one of the two formats.
+    Raises:
+        ModelError: Some weights exist in only one of the two formats. The message lists them.
     """
     required, optional = _names(spec)
     named = {name for row in rows for name in row.targets}
@@ -95,7 +99,7 @@ def fill(spec: "transformer_spec.TransformerSpec", weights: dict[str, Tensor], r
 
 
 def table(config: ModelConfig) -> Table:
-    """Return the table from our weight names to CTranslate2's weight names."""
+    """Return the table that maps our weight names to CTranslate2's."""
     return tuple(_rows(config))
 
 
@@ -152,7 +156,7 @@ def _norm(ours: str, theirs: str) -> Iterator[Row]:
 
 
 def _names(spec: "transformer_spec.TransformerSpec") -> tuple[set[str], set[str]]:
-    """Return two sets of weight names of a specification: the required weights and the optional weights."""
+    """Return the names of the required weights and of the optional weights of a specification."""
     required, optional = set(), set()
 
     def visit(_: object, name: str, value: object) -> None:
@@ -166,7 +170,7 @@ def _names(spec: "transformer_spec.TransformerSpec") -> tuple[set[str], set[str]
 
 
 def _card(loaded: LoadedModel, model: Path, name: str) -> str:
-    """Return the text of README.md, which shows how to translate with the exported folder."""
+    """Return the text of README.md, which shows how to translate with the exported folder `name`."""
     description = loaded.description
     decoding = description.decoding
     direction = next(iter(description.directions))

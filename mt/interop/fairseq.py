@@ -44,14 +44,18 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "decoder_layers_to_keep": (None,),
     "quant_noise_pq": (0,),
 }
-"""Options with the supported values; the first is the default."""
+"""Options with the supported values. The first value is the default."""
 
 EQUAL = ("attention_heads", "ffn_embed_dim", "embed_dim", "normalize_before")
-"""Options with the prefixes `encoder_` and `decoder_`, whose values must be equal."""
+"""Options that exist with the prefixes `encoder_` and `decoder_`. Both must have the same value."""
 
 
 def read_fairseq(origin: Origin, import_options: ImportOptions) -> ForeignModel:
-    """Read a fairseq folder. Raises: ModelError with all files that are missing or cannot be read."""
+    """Read a model of fairseq from a folder.
+
+    Raises:
+        ModelError: Files are missing or cannot be read.
+    """
     folder = origin.folder
     checkpoint = _one(folder, "*.pt")
     require_pickles(checkpoint, import_options)
@@ -92,7 +96,7 @@ def _one(folder: Path, pattern: str) -> Path:
 
 
 def _options(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of task and model in one dictionary; new checkpoints store task and model separately."""
+    """Return the options of the task and of the model in one dictionary. New checkpoints store the two separately."""
     cfg = content.get("cfg") or {}
     parts = [content.get("args"), *(cfg.get(part) for part in ("task", "model"))]
     return {
@@ -104,7 +108,11 @@ def _options(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _language(options: Mapping[str, Any], name: str, checkpoint: Path) -> str:
-    """Return the language code in the option `name`, which file names contain. Raises: ModelError if it is no code."""
+    """Return the language code in the option `name`. File names contain this code.
+
+    Raises:
+        ModelError: The value is not a language code.
+    """
     language = options.get(name)
     if not (isinstance(language, str) and re.fullmatch(r"\w{1,20}([-@.]\w{1,20})*", language)):
         raise ModelError(f"{checkpoint}: {name} is {shown(language)}; accepted: a language such as 'en'")
@@ -123,9 +131,10 @@ def _option_problems(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _side(dictionary: Path, sentencepiece: Path) -> Side:
-    """Read a dictionary with a piece and its count on each line. In fairseq, the end token also begins a target.
+    """Read a dictionary, which has a piece and its count on each line. In fairseq, the end token also begins a target.
 
-    Raises: ModelError if the file cannot be read.
+    Raises:
+        ModelError: The file cannot be read.
     """
     try:
         lines = dictionary.read_text(encoding="utf-8").split("\n")  # a piece may hold U+2028
@@ -138,7 +147,7 @@ def _side(dictionary: Path, sentencepiece: Path) -> Side:
 
 
 def _architecture(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of our ModelConfig. In fairseq, position numbers begin after the id of padding."""
+    """Return the values of our ModelConfig. In fairseq, positions are counted from the id of padding plus 1."""
     same = ("encoder_layers", "decoder_layers", "dropout", "attention_dropout", "activation_dropout")
     theirs = {"d_model": "encoder_embed_dim", "d_ff": "encoder_ffn_embed_dim", "heads": "encoder_attention_heads"}
     theirs |= {name: name for name in same}
@@ -165,7 +174,7 @@ def _own_weights(weights: Mapping[str, Tensor], options: Mapping[str, Any]) -> t
 
 
 def fairseq_table(config: ModelConfig) -> Table:
-    """Return the table from fairseq's weight names to ours."""
+    """Return the table that maps fairseq's weight names to ours."""
     return tuple(_rows(config))
 
 

@@ -1,4 +1,4 @@
-"""Weight names of Transformer layers that fairseq and the MarianMT class of transformers share."""
+"""Names of the weights of Transformer layers, which are the same in fairseq and in transformers' MarianMT."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,10 @@ FEED_FORWARD = {
 
 
 def layer_rows(config: ModelConfig, prefix: str = "") -> Iterator[Row]:
-    """Yield the table rows of all encoder and decoder layers, whose names in the file begin with `prefix`."""
+    """Yield the table rows that map the names of all encoder and decoder layers to ours.
+
+    In the file, the names begin with `prefix`.
+    """
     encoder = {**_attention("self_attn", "self_attention"), **FEED_FORWARD}
     decoder = {**encoder, **_attention("encoder_attn", "cross_attention")}
     for side, modules, layers in (

@@ -1,6 +1,6 @@
 """Import of a model of another toolkit: the interface of the readers, the checks, and the conversion.
 
-A reader returns a ForeignModel. Problems that the reader finds are reported together with the problems found here.
+A reader returns a ForeignModel. Problems that the reader finds are reported together with those found here.
 """
 
 import re
@@ -36,7 +36,7 @@ SOURCE_ROWS = ("source_embedding.tokens.weight",)
 
 @dataclass(frozen=True)
 class Side:
-    """Vocabulary of one side, source or target, with the other toolkit's ids, and its SentencePiece model.
+    """Vocabulary of the source or the target with the ids of the other toolkit, and the SentencePiece model.
 
     `start` is the id that begins a target; None stands for a zero vector. `pad` is None if no piece is for padding.
     """
@@ -51,7 +51,10 @@ class Side:
 
     @cached_property
     def rows(self) -> list[int | None]:
-        """Return the other toolkit's id for each of our ids: pad, unk, bos, eos, then all others in their order."""
+        """Return the other toolkit's id for each of our ids.
+
+        Ours are pad, unk, bos, eos, then all others in the same order.
+        """
         special = [self.pad, self.unk, self.start, self.eos]
         return [*special, *(id for id in sorted(set(self.ids.values())) if id not in special)]
 
@@ -64,12 +67,15 @@ class Side:
 
     @property
     def silent(self) -> list[int]:
-        """Return our ids that must have probability zero, because the other model cannot produce them."""
+        """Return our ids that must get probability 0, because the other toolkit's model never produces them."""
         ids = [PAD] if self.pad is None or not self.pad_counts else []
         return [*ids, BOS] if self.start in (None, self.pad, self.unk, self.eos) else ids
 
     def problems(self, name: str) -> Iterator[str]:
-        """Yield a message for each fault of the ids, which must be 0 to V - 1; `name` names the vocabulary."""
+        """Yield a message for each fault of the ids, which must be 0 to V - 1 for V pieces.
+
+        `name` is the vocabulary's name.
+        """
         ids = sorted(self.ids.values())
         if ids != list(range(len(ids))):
             yield f"{name}: ids are missing, repeated or too large; accepted: each id from 0 to {len(ids) - 1} once"
@@ -82,7 +88,7 @@ class Side:
 
 @dataclass(frozen=True)
 class ForeignModel:
-    """Model of another toolkit, as a reader returns it. The weights have torch's layout and the toolkit's names."""
+    """Model of another toolkit, as a reader returns it. Weights have the toolkit's names, but torch's layout."""
 
     name: str
     kind: str  # "MarianMT model (Hugging Face)"
@@ -96,14 +102,15 @@ class ForeignModel:
     problems: Sequence[str]
     provenance: Sequence[str]  # lines for README.md
     tags: Mapping[str, str] = field(default_factory=dict)
-    """Tag of each language, if a source begins with the tag of the source language, and a translation with the tag of
-    the target language. Otherwise empty."""
+    """Token of each language, if sources and translations begin with the tokens of their languages; otherwise empty."""
 
 
 def write_model(model: ForeignModel, out: Path, directions: Sequence[str]) -> None:
-    """Write the model directory `out` for `directions` or, if they are empty, for the directions of the model's files.
+    """Write the model directory `out`. If `directions` is empty, the directions are those that the model's files state.
 
-    Raises: ModelError that lists every unsupported option and every fault of vocabularies, weights and directions.
+    Raises:
+        ModelError: An option is not supported, or vocabularies, weights or directions are wrong. The message lists all
+            such problems.
     """
     stated = list(directions) or model.directions
     wrong = [*model.problems, *_vocabulary_problems(model)]
@@ -141,18 +148,18 @@ def _vocabulary_problems(model: ForeignModel) -> Iterator[str]:
     if not one:
         yield from model.target.problems("the target's vocabulary")
     if model.architecture.get("tie_source", True) and model.source.ids != model.target.ids:
-        yield "the embeddings of source and target are one matrix, but their vocabularies differ"
+        yield "source and target share one embedding matrix, but their vocabularies differ"
 
 
 def _model(model: ForeignModel, config: ModelConfig) -> Transformer:
-    """Return our model of the same size on the meta device, which stores shapes only."""
+    """Return our model of the same size on the meta device, which stores only shapes."""
     with torch.device("meta"):
         source_size = None if config.tie_source else len(model.source.ids)
         return Transformer(config, len(model.target.ids), source_vocabulary_size=source_size)
 
 
 def _weight_problems(model: ForeignModel, config: ModelConfig) -> Iterator[str]:
-    """Yield a message for each weight that only one format has, or whose shape, type or values are wrong."""
+    """Yield a message for each weight that exists in only one format, or has a wrong shape, type or value."""
     ours, weights, table = _model(model, config).state_dict(), model.weights, model.table(config)
     filled = {target for row in table for target in row.targets}
     yield from find_misplaced(table, weights, [name for name in ours if name != BIAS or BIAS in filled])
@@ -169,7 +176,7 @@ def _weight_problems(model: ForeignModel, config: ModelConfig) -> Iterator[str]:
 
 
 class OurWeights(Mapping[str, Array]):
-    """Weights of our model, each array computed when it is read; `_weight_problems` found no problem."""
+    """Weights under our names. Each array is computed when it is read. `_weight_problems` must have found nothing."""
 
     def __init__(self, model: ForeignModel, config: ModelConfig) -> None:
         placed = place(model.table(config), model.weights)
@@ -194,14 +201,18 @@ class OurWeights(Mapping[str, Array]):
 
 
 def _arranged(weight: Tensor, rows: Sequence[int | None]) -> Tensor:
-    """Return a weight whose row i is row `rows[i]` of `weight`, or zeros where `rows[i]` is None."""
+    """Return a tensor whose row i is row rows[i] of `weight`, or zeros if rows[i] is None."""
     chosen = weight[torch.tensor([row or 0 for row in rows])]
     chosen[[row is None for row in rows]] = 0
     return chosen
 
 
 def _tokenizer(model: ForeignModel, tags: Mapping[str, str]) -> VocabularyTokenizer:
-    """Return our tokenizer for the model. Raises: TokenizerError if a SentencePiece model cannot be used."""
+    """Return our tokenizer for the model. `tags` are the language tokens.
+
+    Raises:
+        TokenizerError: A SentencePiece model cannot be used.
+    """
     source, target = model.source, model.target
     target_pieces = tuple(target.pieces) if target.pieces != source.pieces else None
     vocabulary = Vocabulary(
@@ -215,7 +226,10 @@ def _tokenizer(model: ForeignModel, tags: Mapping[str, str]) -> VocabularyTokeni
 
 
 def tag_languages(pieces: Iterable[str]) -> dict[str, str]:
-    """Return the tag `>>xxx<<` of each language, by language, in the order of the pieces. Other pieces are ignored."""
+    """Return the tag of each language, such as `>>deu<<`, by language, in the order of `pieces`.
+
+    Pieces that are not tags of a known language are ignored.
+    """
     tags: dict[str, str] = {}
     for piece in pieces:
         with suppress(LanguageError):
@@ -224,9 +238,10 @@ def tag_languages(pieces: Iterable[str]) -> dict[str, str]:
 
 
 def _tags(model: ForeignModel, stated: Any) -> tuple[dict[str, str], list[str]]:
-    """Return the tag piece of each language that needs one, and a list of problems.
+    """Return the language token of each language that needs one, and a list of problems.
 
-    `stated` are the directions, as DirectionSet reads them. Without tags of both sides, only targets have tags.
+    `stated` are the directions, as DirectionSet reads them. If `model.tags` is empty, only target languages have
+    tokens.
     """
     known = list(model.tags) or [piece for piece in model.source.ids if TAG.fullmatch(piece)]
     shown = ", ".join(known[:SHOWN]) + (" ..." if len(known) > SHOWN else "")
@@ -255,7 +270,11 @@ def _tags(model: ForeignModel, stated: Any) -> tuple[dict[str, str], list[str]]:
 
 
 def _description(model: ForeignModel, name: str, stated: Any, config: ModelConfig) -> Description:
-    """Return the metadata of our model. Raises: ValidationError if a value of the foreign model is not valid."""
+    """Return the metadata of our model.
+
+    Raises:
+        ValidationError: A value of the other toolkit's model is not valid.
+    """
     return Description.model_validate(
         {
             "name": re.sub(r"[^\w.-]", "-", name),

@@ -1,4 +1,4 @@
-"""Download of a revision of a model from the Hugging Face hub."""
+"""Download of one revision of a model from the Hugging Face hub."""
 
 import hashlib
 import sys
@@ -24,7 +24,10 @@ except ModuleNotFoundError:  # an installation without dependencies, which `fetc
 BESIDE = ("*.json", "*.spm", "*.bpe.model", "README.md", "LICENSE*")  # files to download besides the weights
 PARTS = "model-*.safetensors"
 CONVERTER = "SFconvertbot"
-"""Account of the hub that opens pull requests with the weights as safetensors. Anybody can open other ones."""
+"""Account of the hub that opens pull requests with weights converted to safetensors.
+
+Anybody can open pull requests, so those of other accounts are ignored.
+"""
 LARGE = 10_000_000  # bytes; the download of a larger file is reported
 
 OnReport = Callable[[str], None]
@@ -32,7 +35,10 @@ OnReport = Callable[[str], None]
 
 @dataclass(frozen=True)
 class HubFile:
-    """Size and checksum of a file on the hub, if known: SHA-256 for a large file, Git's object id for a small file."""
+    """Size and checksum of a file, each None if the hub does not state it.
+
+    The checksum is the SHA-256 of a large file, and Git's object id of a small file.
+    """
 
     size: int | None
     sha256: str | None
@@ -40,11 +46,11 @@ class HubFile:
 
     @property
     def has_checksum(self) -> bool:
-        """True if the hub states a checksum."""
+        """Whether the hub states a checksum."""
         return bool(self.sha256) or len(self.git_id or "") == 40
 
     def problem(self, path: Path) -> str:
-        """Return the problem of the downloaded file, or an empty string if it has none."""
+        """Return a message if the downloaded file `path` has another checksum, otherwise an empty string."""
         with path.open("rb") as file:
             if self.sha256:
                 digest, stated = hashlib.file_digest(file, "sha256").hexdigest(), self.sha256
@@ -58,24 +64,24 @@ class HubFile:
 
 @dataclass(frozen=True)
 class Listing:
-    """Files of a model on the hub at one commit, by name. Files in subfolders are left out."""
+    """Files of a model on the hub at one commit, by name, without the files in subfolders."""
 
     commit: str
     files: Mapping[str, HubFile]
     licence: str = ""
-    reference: str = ""  # branch of the commit if it is not that of the user's revision
+    reference: str = ""  # branch of a conversion to safetensors; otherwise empty
 
 
 def fetch_model(source: str, options: ImportOptions, folder: Path, report: OnReport = lambda line: None) -> Origin:
-    """Download a model into `folder`.
+    """Download a model from the hub into `folder`. Return its Origin, which records the revision.
 
-    `source` is owner/model or owner/model@REVISION; without a revision, the newest is taken. A file that is in the
-    folder with the right checksum is not downloaded again, and an interrupted download is continued. The licence is
+    `source` is owner/model or owner/model@REVISION; without a revision, the newest is taken. A file that is already in
+    the folder with the right checksum is not downloaded again, and an interrupted download is continued. The licence is
     reported before the download.
 
-    The returned Origin records the revision. Raises: ModelError if the hub cannot be reached, has no such model, or
-    refuses this user; if the weights are a pickle that the options do not allow; or if the files cannot be fetched and
-    stored or have wrong checksums.
+    Raises:
+        ModelError: The hub cannot be reached, has no such model, or refuses this user; the weights are a pickle that
+            `options` do not allow; or the files cannot be fetched and stored or have wrong checksums.
     """
     if huggingface_hub is None:
         raise ModelError(f"{source}: huggingface_hub is not installed. Run pip install huggingface_hub")
@@ -111,7 +117,11 @@ def _licence(licence: str) -> str:
 
 
 def _listing(name: str, revision: str | None, source: str, reference: str = "") -> Listing:
-    """Return the listing of a model on the hub. Raises: ModelError, with the reason, if there is none."""
+    """Return the listing of the files of model `name` on the hub.
+
+    Raises:
+        ModelError: The hub returns no listing. The message gives the reason.
+    """
     try:
         info = huggingface_hub.HfApi().model_info(name, revision=revision, files_metadata=True)
     except Exception as error:  # huggingface_hub passes on errors of its HTTP library, which varies with its version
@@ -130,7 +140,7 @@ def _listing(name: str, revision: str | None, source: str, reference: str = "") 
 
 
 def _refusal(name: str, source: str, error: Exception) -> str:
-    """Return the message for an error of huggingface_hub."""
+    """Return a message for the user about an error that huggingface_hub raised."""
     if isinstance(error, hub_errors.GatedRepoError):
         page = f"{huggingface_hub.constants.ENDPOINT}/{name}"
         return (
@@ -156,7 +166,10 @@ def _refusal(name: str, source: str, error: Exception) -> str:
 
 
 def _weight_files(names: Iterable[str]) -> list[str]:
-    """Return the names of the weights: one safetensors file, or the index and its parts, or else the pickle."""
+    """Return the names of the weight files: a safetensors file, or else an index and its parts, or else a pickle.
+
+    The list is empty if there are none.
+    """
     known = set(names)
     if SAFE not in known and INDEX in known:
         return [INDEX, *sorted(name for name in known if fnmatch(name, PARTS))]
@@ -164,9 +177,10 @@ def _weight_files(names: Iterable[str]) -> list[str]:
 
 
 def _choose_weights(name: str, source: str, listing: Listing, options: ImportOptions) -> Listing:
-    """Return the listing with the weights to use: `listing`, or the listing of a conversion to safetensors.
+    """Return the listing with the weights to use: `listing`, or that of a conversion to safetensors.
 
-    Raises: ModelError if there are no weights, or if they are a pickle that is not converted and not allowed.
+    Raises:
+        ModelError: There are no weights, or the weights are a pickle that is neither converted nor allowed.
     """
     files = _weight_files(listing.files)
     if not files:
@@ -186,7 +200,10 @@ def _choose_weights(name: str, source: str, listing: Listing, options: ImportOpt
 
 
 def _conversion(name: str, source: str, listing: Listing) -> Listing | None:
-    """Return the newest conversion by the hub of the pickle in `listing`; conversions of other versions are ignored."""
+    """Return the listing of the newest conversion of the pickle in `listing` by the hub, or None if there is none.
+
+    Conversions of other versions of the pickle are ignored.
+    """
     try:
         requests = list(
             huggingface_hub.HfApi().get_repo_discussions(name, author=CONVERTER, discussion_type="pull_request")
@@ -207,11 +224,12 @@ def _same_pickle(one: Listing, other: Listing) -> bool:
 
 
 def _download(name: str, file: str, listing: Listing, source: str, folder: Path) -> None:
-    """Download a file into `folder`, unless it is there and its checksum is right. Continue an interrupted download.
+    """Download `file` into `folder`, unless it is already there with the right checksum.
 
-    huggingface_hub's cache discards the beginning of a file whose download was interrupted.
+    An interrupted download is continued; huggingface_hub's own cache would start again.
 
-    Raises: ModelError if the file cannot be fetched and stored, or if its checksum is wrong.
+    Raises:
+        ModelError: The file cannot be fetched and stored, or its checksum is wrong.
     """
     remote, path = listing.files[file], folder / file
     if path.exists() and remote.has_checksum and not remote.problem(path):

@@ -1,4 +1,4 @@
-"""Import of Hugging Face MarianMT models (transformers.MarianMTModel), the format in which the hub has OPUS-MT."""
+"""Import of MarianMT models of transformers (transformers.MarianMTModel). The hub has OPUS-MT models in this format."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -48,7 +48,11 @@ OPTIONS: Options = {
 
 
 def read_marian_mt(origin: Origin, import_options: ImportOptions) -> ForeignModel:
-    """Read a MarianMT directory. Raises: ModelError with all files that are missing or cannot be read."""
+    """Read a MarianMT directory.
+
+    Raises:
+        ModelError: Files are missing or cannot be read.
+    """
     folder = MarianMTFolder.read(origin.folder, import_options.allow_pickle)
     weights, wrong = folder.learned_weights()
     source, target = folder.sides()
@@ -108,7 +112,10 @@ class MarianMTFolder:
         return self.config.get(name, default)
 
     def sides(self) -> tuple[Side, Side]:
-        """Return the vocabularies. In MarianMT the padding piece also begins a target, and may have a probability."""
+        """Return the vocabularies of source and target.
+
+        In MarianMT the padding piece also begins a target, and it may get a probability.
+        """
         config = self.config
         pad = config.get("pad_token_id", 58100)
         banned = {**config, **self.generation}
@@ -128,7 +135,7 @@ class MarianMTFolder:
         return sides[0], sides[1]
 
     def size_problems(self, source: Side, target: Side) -> Iterator[str]:
-        """Yield a problem for each vocabulary whose size differs from config.json."""
+        """Yield a message for each vocabulary whose size is not the one in config.json."""
         size = self.config.get("vocab_size")
         decoder_size = self.config.get("decoder_vocab_size") or size
         if len(source.ids) != size:
@@ -154,9 +161,10 @@ class MarianMTFolder:
         }
 
     def directions(self) -> list[str] | dict[str, list[str]]:
-        """Return the directions that the tokenizer states: into each language that has a tag, if there are tags.
+        """Return the directions that the tokenizer's configuration states.
 
-        The list is empty if the tokenizer states no language, or a group of languages such as `roa`.
+        If the vocabulary has language tags, these are the directions into each language with a tag. The list is empty
+        if the tokenizer's configuration names no language, or a group of languages such as `roa`.
         """
         source, tagged = self._language("source"), [*tag_languages(self.vocabularies[0])]
         if source and tagged:
@@ -165,7 +173,10 @@ class MarianMTFolder:
         return [f"{source}-{target}"] if source and target else []
 
     def _language(self, side: str) -> str:
-        """Return the language of a side, or an empty string if the tokenizer states none or a group of languages."""
+        """Return the language of `side` that the tokenizer's configuration states.
+
+        The result is an empty string if it states none, or a group of languages.
+        """
         try:
             language = standard_tag(str(self.tokenizer.get(f"{side}_lang")))
         except LanguageError:
@@ -173,7 +184,7 @@ class MarianMTFolder:
         return language if len(primary_language(language)) == 2 or likely_script(language) else ""
 
     def learned_weights(self) -> tuple[dict[str, Tensor], list[str]]:
-        """Return the weights except constants and tied copies, and a message for each wrong constant or copy."""
+        """Return the weights without constants and tied copies, and a message for each wrong constant or copy."""
         shared, tied = (self.option(name) for name in ("share_encoder_decoder_embeddings", "tie_word_embeddings"))
         copies = [(SHARED, SOURCE), (SHARED, TARGET)] if shared else []
         copies += [(SHARED if shared else TARGET, OUTPUT)] if tied else []
@@ -185,7 +196,7 @@ class MarianMTFolder:
         return learned, wrong
 
     def _is_sinusoidal(self, stored: Tensor) -> bool:
-        """Return whether `stored` [length, d_model] is the sinusoidal table with all sines before all cosines."""
+        """Return whether `stored` [length, d_model] contains sinusoidal positions, all sines before all cosines."""
         d_model = self.config.get("d_model")
         if stored.dim() != 2 or stored.shape[1] != d_model or d_model % 2 or not d_model:
             return False
@@ -194,7 +205,7 @@ class MarianMTFolder:
 
 
 def marian_mt_table(config: ModelConfig) -> Table:
-    """Return the table from MarianMT's weight names to ours."""
+    """Return the table that maps MarianMT's weight names to ours."""
     return tuple(_rows(config))
 
 

@@ -29,15 +29,18 @@ ACCEPTED: Mapping[str, tuple[Any, ...]] = {
     "first_position": (0,),
     "embedding_norm": (False,),
 }
-"""Options of our models that MarianMT does not have, each with the values that correspond to MarianMT's computation."""
+"""Options of our models that MarianMT does not have, each with the values for which MarianMT computes the same."""
 
 
 def export_huggingface(model: Path, out: Path) -> None:
-    """Convert the model directory `model` to the MarianMT directory `out`; an existing model there is replaced.
+    """Convert the model directory `model` to the MarianMT directory `out`. An existing model there is replaced.
 
     Ids and weights stay the same, with one exception: if the model interleaves sines and cosines, its residual stream
-    is permuted, because MarianMT stores all sines first. Raises: ModelError if the model cannot be loaded, MarianMT
-    does not support an option of the model (the error lists all) or a weight, or `out` exists and is not a model.
+    is permuted, because MarianMT stores all sines first.
+
+    Raises:
+        ModelError: The model cannot be loaded, MarianMT does not support a weight or options of the model (the message
+            lists these options), or `out` exists and is not a model.
     """
     check_output(out, model)
     loaded = load_model(model)
@@ -74,9 +77,10 @@ def unsupported(config: ModelConfig) -> Iterator[str]:
 
 
 def marian_mt_weights(loaded: LoadedModel) -> dict[str, Tensor]:
-    """Return the state dictionary of MarianMTModel.
+    """Return the weights of the model under the names of transformers' MarianMTModel.
 
-    Raises: ModelError with all weights that exist in only one of the two formats.
+    Raises:
+        ModelError: Some weights exist in only one of the two formats. The message lists them.
     """
     description = loaded.description
     ours: dict[str, Tensor] = dict(loaded.model.state_dict())
@@ -96,14 +100,14 @@ def marian_mt_weights(loaded: LoadedModel) -> dict[str, Tensor]:
 
 
 def vocabulary(loaded: LoadedModel) -> dict[str, int]:
-    """Return the ids of the source pieces, with language tags in MarianTokenizer's form `>>de<<`."""
+    """Return the ids of the source pieces. Language tags have the form that MarianTokenizer needs, such as `>>de<<`."""
     tags = _tags(loaded)
     pieces = loaded.tokenizer.pieces(range(len(loaded.tokenizer)))
     return {tags.get(id, piece): id for id, piece in enumerate(pieces)}
 
 
 def _tags(loaded: LoadedModel) -> dict[int, str]:
-    """Return a dictionary from ids to language tags."""
+    """Return the language tags of the model by id."""
     tokenizer, description = loaded.tokenizer, loaded.description
     tags = {}
     for target in target_languages(description):
@@ -144,7 +148,7 @@ def _special_ids() -> dict[str, int | None]:
 
 
 def _generation(loaded: LoadedModel) -> dict[str, Any]:
-    """Return the default options of `generate`."""
+    """Return the content of generation_config.json: the default options of `generate`."""
     decoding = loaded.description.decoding
     return {
         **_special_ids(),
@@ -196,7 +200,7 @@ print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True)[
 
 
 def _notes(loaded: LoadedModel, tag: str) -> str:
-    """Return the section of README.md on differences between translations of transformers and ours."""
+    """Return the section of README.md about the differences between translations by transformers and by mt-service."""
     decoding, model = loaded.description.decoding, loaded.description.model
     lines = [
         "- The input is one sentence; our pipeline splits texts and preserves links, placeholders and markup.",

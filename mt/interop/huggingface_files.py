@@ -1,4 +1,4 @@
-"""Files of a model in the layout of transformers: JSON objects, and weights in one or several safetensors files."""
+"""Files of a model in the format of transformers: JSON objects, and weights in one or several safetensors files."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from mt.weights import load_weights
 SAFE, PICKLE, INDEX = "model.safetensors", "pytorch_model.bin", "model.safetensors.index.json"
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-"""Activations by their names in transformers, with their names here."""
+"""Our name of each activation, by its name in transformers."""
 
 EQUAL = (("encoder_attention_heads", "decoder_attention_heads"), ("encoder_ffn_dim", "decoder_ffn_dim"))
 SIZES = {
@@ -24,16 +24,16 @@ SIZES = {
     **{name: name for name in ("encoder_layers", "decoder_layers", "d_model")},
     **{name: name for name in ("dropout", "attention_dropout", "activation_dropout")},
 }
-"""Fields of our ModelConfig and their names in config.json."""
+"""Fields of our ModelConfig, each with its name in config.json."""
 
 SEARCH = {"beam_size": "num_beams", "length_penalty": "length_penalty", "no_repeat_ngram": "no_repeat_ngram_size"}
 
 Options = Mapping[str, tuple[Any, tuple[Any, ...]]]
-"""For each option of config.json: the default in transformers, and the supported values."""
+"""Type of a table of options in config.json: for each, the default of transformers and the supported values."""
 
 
 def option_problems(config: Mapping[str, Any], options: Options) -> Iterator[str]:
-    """Yield a problem for each option of config.json with an unsupported value."""
+    """Yield a message for each option in config.json with an unsupported value."""
     for name, (default, accepted) in options.items():
         value = config.get(name, default)
         if value not in accepted:
@@ -44,18 +44,19 @@ def option_problems(config: Mapping[str, Any], options: Options) -> Iterator[str
 
 
 def search_options(config: Mapping[str, Any], generation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values for our DecodingConfig that are set in config.json or generation_config.json."""
+    """Return those values of our DecodingConfig that config.json or generation_config.json sets."""
     values = {**config, **generation}
     return {ours: values[key] for ours, key in SEARCH.items() if values.get(key) is not None}
 
 
 def weight_files(folder: Path, allow_pickle: bool) -> list[str]:
-    """Return the names of the files of the weights, which may be missing.
+    """Return the names of the weight files. A file may be missing.
 
-    The weights are in one safetensors file, in several with an index (the first name returned) or, if `allow_pickle`
-    is True and there is no safetensors file, in a pickle.
+    The weights are in one safetensors file, or in several, listed after their index. If `allow_pickle` is true and
+    there is no safetensors file, they are in a pickle.
 
-    Raises: ModelError if the index cannot be used.
+    Raises:
+        ModelError: The index cannot be used.
     """
     if (folder / SAFE).is_file() or not (folder / INDEX).is_file():
         pickled = allow_pickle and not (folder / SAFE).is_file() and (folder / PICKLE).is_file()
@@ -64,7 +65,11 @@ def weight_files(folder: Path, allow_pickle: bool) -> list[str]:
 
 
 def read_weights(folder: Path, allow_pickle: bool) -> dict[str, Tensor]:
-    """Return the weights of a folder by name. Raises: ModelError if a file cannot be read or does not fit its index."""
+    """Return the weights in a folder by name.
+
+    Raises:
+        ModelError: A file cannot be read or does not fit its index.
+    """
     names = weight_files(folder, allow_pickle)
     if names == [PICKLE]:
         return named_tensors(load_pickle(folder / PICKLE), folder / PICKLE)
@@ -86,7 +91,11 @@ def read_weights(folder: Path, allow_pickle: bool) -> dict[str, Tensor]:
 
 
 def _weight_map(folder: Path) -> dict[str, str]:
-    """Return the name of the file of each weight."""
+    """Return the file name of each weight, as the index states it.
+
+    Raises:
+        ModelError: The index cannot be used.
+    """
     weight_map = read_json(folder / INDEX).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise ModelError(f"{folder / INDEX}: weight_map is {shown(weight_map)}; accepted: a file name for each weight")
@@ -97,7 +106,7 @@ def _weight_map(folder: Path) -> dict[str, str]:
 
 
 def missing_files(folder: Path, names: list[str]) -> list[str]:
-    """Return a message for each file that the folder lacks."""
+    """Return a message for each of the files `names` that is not in the folder."""
     return [f"{name} is missing" + _hint(folder, name) for name in names if not (folder / name).is_file()]
 
 
@@ -108,9 +117,10 @@ def _hint(folder: Path, name: str) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, or an empty one if the file is missing.
+    """Return the JSON object in a file, or an empty dictionary if the file does not exist.
 
-    Raises: ModelError if the file holds anything else.
+    Raises:
+        ModelError: The file contains anything else.
     """
     if not path.exists():
         return {}
@@ -124,7 +134,11 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:
-    """Return the ids of pieces in a JSON file. Raises: ModelError if the file holds anything else."""
+    """Return the id of each piece in a JSON file.
+
+    Raises:
+        ModelError: The file contains anything else.
+    """
     values = read_json(path)
     if not all(isinstance(number, int) for number in values.values()):
         raise ModelError(f"{path}: an id is not an integer; accepted: a JSON object from pieces to integer ids")

@@ -30,12 +30,15 @@ def import_model(
     options: ImportOptions | None = None,
     report: OnReport = lambda line: None,
 ) -> None:
-    """Convert the model `source` to the model directory `out`; an existing one is replaced.
+    """Convert the model `source` to the model directory `out`. An existing model there is replaced.
 
-    `source` is a folder, or a name on the Hugging Face hub, `owner/model` or `owner/model@revision`, or a name of the
-    catalogue. `directions` are the model's directions, such as ("en-de",); they may be left out if the model's files
-    state them. The licence and the progress of a download are reported. A downloaded model is deleted once it is
-    converted. Raises: ModelError that lists all problems.
+    `source` is a folder, a name of the catalogue, or a name on the Hugging Face hub: `owner/model` or
+    `owner/model@revision`. `directions` are the model's directions, such as ("en-de",). They may be empty if the
+    model's files state them. `report` gets the licence and the progress of a download. A downloaded model is deleted
+    after the conversion.
+
+    Raises:
+        ModelError: The model cannot be imported. The message lists all problems.
     """
     options = options or ImportOptions()
     directions = standard_directions(directions)
@@ -54,7 +57,7 @@ def import_model(
 
 
 def standard_directions(directions: Sequence[str]) -> list[str]:
-    """Return directions with standard tags in place of codes of a model: `en-de` for `eng_Latn-deu_Latn`."""
+    """Return directions with standard language tags in place of a model's own codes: en-de for eng_Latn-deu_Latn."""
     return ["-".join(map(_standard, direction.split("-"))) for direction in directions]
 
 
@@ -66,7 +69,7 @@ def _standard(code: str) -> str:
 
 
 def is_folder(source: str) -> bool:
-    """Return whether the source of an import is a path, which may not exist, rather than a name on the hub."""
+    """Return whether `source` is a path, and not the name of a model on the hub. The path need not exist."""
     name = source.partition("@")[0]
     written_as_path = name.startswith((".", "/", "~")) or name.count("/") > 1
     return not source.startswith(HUB) and (Path(source).is_dir() or written_as_path)
@@ -77,7 +80,11 @@ def _convert(origin: Origin, out: Path, directions: Sequence[str], options: Impo
 
 
 def choose_reader(folder: Path) -> ModelReader:
-    """Return the reader for the format of a folder. Raises: ModelError if no reader knows the format."""
+    """Return the reader for the format of a folder.
+
+    Raises:
+        ModelError: No reader knows the format.
+    """
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     kinds = {Path(name).suffix for name in names if name != PICKLE}
     if "config.json" in names:

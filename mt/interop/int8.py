@@ -39,8 +39,11 @@ PASSED, FAILED = "therefore selects int8", "therefore selects float32, until `mt
 def round_import(folder: Path, keep_float: bool = False) -> Int8Check | None:
     """Compare int8 with float32 for an imported model, and store its weights in int8 if they are close enough.
 
-    The result is stored in the directory and in its card. `keep_float` keeps the float32 weights as well. Return None,
-    and do nothing, if the compiled kernels are not available. Raises: ModelError.
+    Return the result of the comparison. It is also stored in the directory and described in its README.md. `keep_float`
+    stores the float32 weights as well. If the compiled kernels are not available, return None and change nothing.
+
+    Raises:
+        ModelError: The model cannot be loaded.
     """
     if load_library() is None:
         return None
@@ -59,10 +62,12 @@ def round_import(folder: Path, keep_float: bool = False) -> Int8Check | None:
 
 
 def export_int8(model: Path, out: Path, keep_float: bool = False) -> None:
-    """Convert the model directory `model` to `out`, a directory with int8 weights; an existing model there is replaced.
+    """Convert the model directory `model` to a model directory `out` with int8 weights. An existing model is replaced.
 
-    `keep_float` stores the float32 weights as well. Raises: ModelError if the model cannot be loaded, has no float32
-    weights to keep, or `out` exists and is not a model.
+    `keep_float` stores the float32 weights as well.
+
+    Raises:
+        ModelError: The model cannot be loaded, has no float32 weights to keep, or `out` exists and is not a model.
     """
     check_output(out, model)
     loaded = load_model(model)

@@ -30,7 +30,7 @@ STACK: Mapping[str, tuple[Any, ...]] = {
     "activation": ACTIVATIONS,
     "alpha": (1.0,),
 }
-"""Options whose values must be equal in encoder and decoder."""
+"""Options of `model.encoder` and `model.decoder` with the supported values, which must be equal in both."""
 
 SECTIONS = (
     "data.src",
@@ -47,7 +47,7 @@ TEXT: Mapping[str, tuple[Any, ...]] = {
     "lowercase": (False,),
     "tokenizer_cfg.pretokenizer": ("none", None),
 }
-"""Options of the section `data` with the supported values; each side has its own."""
+"""Options of `data.src` and `data.trg` with the supported values."""
 
 NORMS = {
     "encoder": {"layer_norm": "around_self_attention.norm"},
@@ -66,7 +66,11 @@ FEED_FORWARD = {
 
 
 def read_joeynmt(origin: Origin, import_options: ImportOptions) -> ForeignModel:
-    """Read a JoeyNMT folder. Raises: ModelError with all files that are missing or cannot be read."""
+    """Read a model of JoeyNMT from a folder.
+
+    Raises:
+        ModelError: Files are missing or cannot be read.
+    """
     folder = origin.folder
     options = JoeyConfig.read(folder / "config.yaml")
     checkpoint = _checkpoint(folder)
@@ -109,7 +113,11 @@ def read_joeynmt(origin: Origin, import_options: ImportOptions) -> ForeignModel:
 
 
 def _checkpoint(folder: Path) -> Path:
-    """Return the path of best.ckpt, or else of the only checkpoint. Raises: ModelError if neither exists."""
+    """Return the path of best.ckpt, or else of the only checkpoint.
+
+    Raises:
+        ModelError: There is no best.ckpt, and not exactly one other checkpoint.
+    """
     paths = [folder / "best.ckpt"] if (folder / "best.ckpt").is_file() else sorted(folder.glob("*.ckpt"))
     if len(paths) != 1:
         names = ", ".join(path.name for path in paths) or "none"
@@ -118,20 +126,24 @@ def _checkpoint(folder: Path) -> Path:
 
 
 def _beside(folder: Path, stated: Any, usual: str) -> Path:
-    """Return the path in `folder` of the file that the configuration states, or else of the file `usual`."""
+    """Return the path in `folder` of the file named in the configuration (`stated`), or else of the file `usual`."""
     named = folder / Path(str(stated)).name if stated else folder / usual
     return named if named.is_file() or not usual else folder / usual
 
 
 @dataclass(frozen=True)
 class JoeyConfig:
-    """Content of config.yaml."""
+    """Options in config.yaml."""
 
     values: Mapping[str, Any]
 
     @classmethod
     def read(cls, path: Path) -> "JoeyConfig":
-        """Read the file. Raises: ModelError if a section is missing, as in files of JoeyNMT 1 (`src: en`)."""
+        """Read config.yaml.
+
+        Raises:
+            ModelError: A section is missing, as in files of JoeyNMT 1 (`src: en`).
+        """
         options = cls(read_yaml(path))
         wrong = [
             f"{name} is {shown(value)}; accepted: a section with options, as in JoeyNMT 2"
@@ -143,7 +155,7 @@ class JoeyConfig:
         return options
 
     def at(self, path: str) -> Any:
-        """Return the value at a path such as `model.encoder`, or an empty dictionary if the path has no value."""
+        """Return the value at a path such as `model.encoder`; an empty dictionary if there is none."""
         value: Any = self.values
         for part in path.split("."):
             value = value.get(part) if isinstance(value, dict) else None
@@ -176,9 +188,12 @@ class JoeyConfig:
         return self.at(f"model.{side}.embeddings.scale") is True
 
     def side(self, vocabulary: Path, sentencepiece: Path) -> Side:
-        """Read a vocabulary file with one piece on each line. Special pieces come first, even if the file omits them.
+        """Read a vocabulary file with one piece on each line.
 
-        Raises: ModelError if the file cannot be read.
+        The special pieces come first, even if the file omits them.
+
+        Raises:
+            ModelError: The file cannot be read.
         """
         try:
             lines = vocabulary.read_text(encoding="utf-8").split("\n")
@@ -210,14 +225,14 @@ class JoeyConfig:
         }
 
     def decoding(self) -> dict[str, Any]:
-        """Return the values of our DecodingConfig. JoeyNMT also has the length penalty of Wu et al. 2016."""
+        """Return the values of our DecodingConfig. JoeyNMT uses the length penalty of Wu et al. 2016."""
         alpha = self.at("testing.beam_alpha") or 0
         size = self.at("testing.beam_size") or 5
         return {"beam_size": size, "length_penalty": max(0, alpha), "normalization": "gnmt"}
 
 
 def joeynmt_table(config: ModelConfig) -> Table:
-    """Return the table from JoeyNMT's weight names to ours."""
+    """Return the table that maps JoeyNMT's weight names to ours."""
     return tuple(_rows(config))
 
 

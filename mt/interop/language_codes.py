@@ -1,4 +1,4 @@
-"""Language codes of multilingual models, in the order of the language tokens' ids in fairseq and transformers."""
+"""Languages of multilingual models, in the order of the ids of their language tokens in fairseq and transformers."""
 
 _M2M100 = """
 af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht hu hy id ig
@@ -30,8 +30,8 @@ xho_Latn ydd_Hebr yor_Latn yue_Hant zho_Hans zho_Hant zul_Latn
 """
 
 M2M100 = tuple(_M2M100.split())
-"""Codes of M2M-100; the token of `en` is `__en__`."""
+"""Language codes of M2M-100. The token of `en` is `__en__`."""
 MBART50 = tuple(_MBART50.split())
-"""Tokens of mBART-50: a language code and a region code or XX. The region has no influence on the text."""
+"""Language tokens of mBART-50: a language code, and a region code or XX. The region does not influence the text."""
 NLLB200 = tuple(_NLLB200.split())
-"""Tokens of NLLB-200: an ISO 639-3 code and a script."""
+"""Language tokens of NLLB-200: an ISO 639-3 code and a script."""

@@ -1,4 +1,7 @@
-"""Tables that map the weight names of one format to those of another; each name is in a table exactly once."""
+"""Tables that map the weight names of one format to those of another format.
+
+Each name occurs exactly once in a table.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,9 +15,9 @@ from mt.config import ModelConfig
 
 @dataclass(frozen=True)
 class Row:
-    """Row of a table: each weight in `targets` is the concatenation of `sources` along the first dimension.
+    """Row of a table: each weight in `targets` is the concatenation of the weights `sources` along the first dimension.
 
-    Several sources form a fused matrix (queries, keys and values); several targets are tied, so they are equal.
+    Several sources form a fused matrix (queries, keys and values). Several targets are tied, so they get equal weights.
     """
 
     sources: tuple[str, ...]
@@ -25,12 +28,15 @@ Table = Sequence[Row]
 
 
 def parameter_rows(source: str, target: str, kinds: Sequence[str] = ("weight", "bias")) -> Iterator[Row]:
-    """Yield the rows of the weight and the bias of a layer. `source` and `target` are its names in the two formats."""
+    """Yield the rows for the weight and the bias of a layer. `source` and `target` are its names in the two formats."""
     return (Row((f"{source}.{kind}",), (f"{target}.{kind}",)) for kind in kinds)
 
 
 def embedding_rows(source: str, target: str, output: str, config: ModelConfig) -> Iterator[Row]:
-    """Yield the rows of the embeddings and the output layer. The three strings are their names in the other format."""
+    """Yield the rows for the embeddings of source and target and for the output layer.
+
+    The three strings are the names of these weights in the other format.
+    """
     yield Row((target,), ("embedding.tokens.weight",))
     if not config.tie_source:
         yield Row((source,), ("source_embedding.tokens.weight",))
@@ -39,7 +45,10 @@ def embedding_rows(source: str, target: str, output: str, config: ModelConfig) -
 
 
 def find_misplaced(table: Table, sources: Collection[str], targets: Collection[str]) -> Iterator[str]:
-    """Yield a message for each name that is missing in `sources`, `targets` or the table, or is twice in the table."""
+    """Yield a message for each name that `table`, `sources` or `targets` lacks, or that `table` contains twice.
+
+    `sources` and `targets` are the names of all weights in the two formats.
+    """
     for side, unused, repeated, names, used in (
         ("the source model", "has no counterpart", "used", sources, Counter(n for row in table for n in row.sources)),
         ("the target model", "gets no weight", "set", targets, Counter(n for row in table for n in row.targets)),
@@ -50,7 +59,10 @@ def find_misplaced(table: Table, sources: Collection[str], targets: Collection[s
 
 
 def place(table: Table, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the target weights by name; tied targets share a tensor. The table must pass `find_misplaced`."""
+    """Return the weights under the target names of `table`. Tied targets share a tensor.
+
+    `find_misplaced` must have found nothing.
+    """
     placed = {}
     for row in table:
         tensors = [weights[name] for name in row.sources]
@@ -62,9 +74,10 @@ def place(table: Table, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def drop_tied_copies(
     weights: Mapping[str, Tensor], ties: Sequence[tuple[str, str]]
 ) -> tuple[dict[str, Tensor], list[str]]:
-    """Return the weights without the second name of each tie, and a message for each tie whose weights differ.
+    """Remove the second weight of each pair in `ties`. Return the other weights, and a message for each unequal pair.
 
-    A file may store tied weights under one name or under both.
+    A file may store tied weights under one name or under both. If it has only the second name, the weight is returned
+    under the first.
     """
     kept, wrong = dict(weights), []
     for name, copy in ties:

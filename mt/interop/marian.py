@@ -52,11 +52,15 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "ulr": (False,),
     "input-types": ([], ["sequence", "sequence"]),
 }
-"""Options of the configuration with the supported values; the first is the default."""
+"""Options of the configuration with the supported values. The first value is the default."""
 
 
 def read_marian(origin: Origin, import_options: ImportOptions) -> ForeignModel:
-    """Read a Marian folder. Raises: ModelError with all files that are missing or cannot be read."""
+    """Read a model of Marian from a folder.
+
+    Raises:
+        ModelError: Files are missing or cannot be read.
+    """
     files = MarianFiles.find(origin.folder)
     arrays = read_weights(origin.folder / files.weights)
     options = _model_options(arrays, origin.folder / files.weights)
@@ -88,7 +92,7 @@ def read_marian(origin: Origin, import_options: ImportOptions) -> ForeignModel:
 
 @dataclass(frozen=True)
 class MarianFiles:
-    """Files of a model: the files named in decoder.yml or, without decoder.yml, the only file of each kind."""
+    """Names of the files of a model: those named in decoder.yml or config.yml, or else the only files of each type."""
 
     weights: str
     vocabularies: tuple[str, str]
@@ -97,7 +101,11 @@ class MarianFiles:
 
     @classmethod
     def find(cls, folder: Path) -> "MarianFiles":
-        """Find the model's files in a folder. Raises: ModelError that lists every missing or ambiguous file."""
+        """Find the model's files in a folder.
+
+        Raises:
+            ModelError: Files are missing or ambiguous. The message lists them.
+        """
         decoder = next(
             (read_yaml(folder / name) for name in ("decoder.yml", "config.yml") if (folder / name).exists()), {}
         )
@@ -129,13 +137,17 @@ def _names(folder: Path, pattern: str) -> list[str]:
 
 
 def _vocabularies(folder: Path) -> list[str]:
-    """Return the vocabulary files of a folder without decoder.yml: source and target, or one for both sides."""
+    """Return the names of the vocabulary files in a folder without decoder.yml: source and target, or one for both."""
     sides = [_names(folder, pattern) for pattern in ("*src.vocab.yml", "*trg.vocab.yml")]
     return [*sides[0], *sides[1]] if all(sides) else _names(folder, "*vocab.yml")
 
 
 def _model_options(arrays: Mapping[str, np.ndarray], path: Path) -> dict[str, Any]:
-    """Return the configuration, which Marian stores in the weight file as an array of zero-terminated bytes."""
+    """Return the model's configuration. Marian stores it in the weight file as an array of zero-terminated bytes.
+
+    Raises:
+        ModelError: The weight file `path` has no such array, or the array is not a YAML mapping.
+    """
     if CONFIG not in arrays:
         raise ModelError(f"{path}: has no entry {CONFIG}; accepted: a weight file that Marian wrote")
     try:
@@ -148,9 +160,10 @@ def _model_options(arrays: Mapping[str, np.ndarray], path: Path) -> dict[str, An
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Return the mapping in a YAML file, or an empty one if the file holds another value.
+    """Return the mapping in a YAML file, or an empty dictionary if the file contains another value.
 
-    Raises: ModelError if the file cannot be read.
+    Raises:
+        ModelError: The file cannot be read.
     """
     try:
         values = parse_yaml(path.read_text(encoding="utf-8"))
@@ -162,7 +175,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
 def _side(vocabulary: Path, sentencepiece: Path) -> Side:
     """Read a vocabulary and its SentencePiece model.
 
-    Raises: ModelError if the vocabulary cannot be read; TokenizerError if the SentencePiece model cannot be read.
+    Raises:
+        ModelError: The vocabulary cannot be read.
+        TokenizerError: The SentencePiece model cannot be read.
     """
     serialised = sentencepiece.read_bytes()
     ids = sentencepiece_ids(serialised, str(vocabulary)) if vocabulary.suffix == ".spm" else read_vocabulary(vocabulary)
@@ -170,9 +185,12 @@ def _side(vocabulary: Path, sentencepiece: Path) -> Side:
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:
-    """Return the ids of the pieces in a YAML file. YAML's special scalars, such as `no` and `~`, are read as strings.
+    """Return the id of each piece in a YAML file.
 
-    Raises: ModelError if the file cannot be read.
+    Words with a meaning in YAML, such as `no` and `~`, are read as strings.
+
+    Raises:
+        ModelError: The file cannot be read.
     """
     try:
         # PyYAML in pure Python takes ten seconds for 60,000 pieces.
@@ -192,7 +210,7 @@ def _option_problems(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _search_problems(search: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a message for each unsupported option of the search."""
+    """Yield a message for each unsupported search option in decoder.yml."""
     if penalty := search.get("word-penalty"):
         yield f"word-penalty is {shown(penalty)}; accepted: 0"
 
@@ -208,7 +226,7 @@ def _size_problems(options: Mapping[str, Any], source: Side, target: Side) -> It
 
 
 def _architecture(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of our ModelConfig. Positions are those of models that transformers converted."""
+    """Return the values of our ModelConfig. Positions are those of transformers' conversions of Marian models."""
     everything = options.get("tied-embeddings-all", False)
     activation = options.get("transformer-ffn-activation", "swish")
     theirs = {"encoder_layers": "enc-depth", "decoder_layers": "dec-depth", "d_model": "dim-emb"}
@@ -225,13 +243,13 @@ def _architecture(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _direction(name: str) -> str:
-    """Return the direction in a folder name such as en-de or opus-mt-en-de, or an empty string if it has none."""
+    """Return the direction at the end of a folder name such as opus-mt-en-de, or an empty string if there is none."""
     match = re.search(r"(?:^|[-_])([a-z]{2,3})-([a-z]{2,3})$", name)
     return "-".join(match.groups()) if match and all(map(has_two_letter_code, match.groups())) else ""
 
 
 def _as_torch(name: str, array: np.ndarray) -> Tensor:
-    """Return a weight in torch's layout. Matrices except `Wemb` and `Wt` are transposed: Marian computes x W."""
+    """Convert a weight to torch's layout. Marian computes x W, so matrices are transposed, except `Wemb` and `Wt`."""
     tensor = torch.from_numpy(array.copy())
     if tensor.dim() != 2 or name.endswith(("Wemb", "_Wt")):
         return tensor
@@ -241,7 +259,7 @@ def _as_torch(name: str, array: np.ndarray) -> Tensor:
 
 
 def marian_table(config: ModelConfig, output: str = OUTPUT) -> Table:
-    """Return the table from Marian's weight names to ours; `output` is Marian's name of the output layer."""
+    """Return the table that maps Marian's weight names to ours. `output` is Marian's name of the output layer."""
     return tuple(_rows(config, output))
 
 

@@ -12,22 +12,29 @@ from mt.errors import ModelError, problems
 CONFIG = "special:model.yml"
 VERSION = 1
 MAX_UNPACKED = 20
-"""Maximum unpacked size of an .npz file relative to its packed size. Compression hardly shrinks weights, but it
-shrinks zeros 1,000-fold."""
+"""Maximum unpacked size of an .npz file relative to its packed size.
+
+Compression hardly shrinks weights, but it shrinks zeros 1,000-fold.
+"""
 
 TYPES: Mapping[int, str] = {0x101: "<i1", 0x402: "<f2", 0x404: "<f4", 0x408: "<f8"}
-"""NumPy type for each readable type code (src/common/types.h): int8 for the bytes of CONFIG, and floats."""
+"""NumPy type for each type code that can be read (src/common/types.h): int8 for the bytes of CONFIG, and floats."""
 
 
 def read_weights(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of a weight file by name. Pickles are refused. Raises: ModelError if the file is damaged."""
+    """Return the arrays in a weight file by name. Pickles are refused.
+
+    Raises:
+        ModelError: The file is damaged or contains a pickle.
+    """
     return read_npz(path) if path.suffix == ".npz" else read_bin(path)
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz file by name.
+    """Return the arrays in an .npz file by name.
 
-    Raises: ModelError if the file is damaged, holds a pickle, or unpacks to more than MAX_UNPACKED times its size.
+    Raises:
+        ModelError: The file is damaged, contains a pickle, or unpacks to more than MAX_UNPACKED times its size.
     """
     try:
         with ZipFile(path) as archive:
@@ -45,9 +52,13 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
 
 
 def read_bin(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of a .bin file by name. Raises: ModelError if the file is damaged or a type is unknown.
+    """Return the arrays in a .bin file by name.
 
-    The file holds a version, the number of items, four numbers for each item, all names, all shapes, and all values.
+    The file consists of a version, the number of items, four numbers for each item, all names, all shapes, and all
+    values.
+
+    Raises:
+        ModelError: The file is damaged or has arrays of an unsupported type.
     """
     try:
         content = path.read_bytes()

@@ -1,6 +1,6 @@
 """Import of M2M-100, NLLB-200 and mBART-50 models of transformers (M2M100ForConditionalGeneration and MBart...).
 
-In all three, the token of a language begins each source, and the token of the target language each translation.
+In all three, a source begins with the token of the source language, and a translation with that of the target language.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ SINUSOIDS = ("model.encoder.embed_positions.weights", "model.decoder.embed_posit
 SENTENCEPIECE, PIECES = "sentencepiece.bpe.model", "vocab.json"
 
 SPECIAL = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
-"""Special pieces and their ids in fairseq. Ids of other pieces are one higher than in the SentencePiece model."""
+"""Special pieces and their ids in fairseq. The ids of other pieces are those of the SentencePiece model plus 1."""
 SPECIAL_PIECES = ("<unk>", "<s>", "</s>")  # the first pieces of the SentencePiece model
 POSITION_OFFSET = 2  # number of rows before the row of the first token in a learned position table
 
@@ -56,7 +56,7 @@ TOKENIZER_OPTIONS: Options = {"legacy_behaviour": (False, (False, None)), "langu
 
 @dataclass(frozen=True)
 class Family:
-    """Family of models: its name, its language tokens by language tag, and the last token of the vocabulary, if any."""
+    """Family of models: its name, the language token of each language tag, and the last tokens of the vocabulary."""
 
     name: str
     tokens: Mapping[str, str]
@@ -64,7 +64,7 @@ class Family:
 
     @property
     def learned(self) -> bool:
-        """True if positions are learned, and a LayerNorm follows the embeddings."""
+        """Whether positions are learned and a LayerNorm follows the embeddings."""
         return self.name == "mBART-50"
 
 
@@ -77,7 +77,11 @@ MODEL_TYPES = ("m2m_100", "mbart")
 
 
 def read_multilingual(origin: Origin, import_options: ImportOptions) -> ForeignModel:
-    """Read a folder of one of the families. Raises: ModelError with all files that are missing or cannot be read."""
+    """Read a folder with a model of one of the families.
+
+    Raises:
+        ModelError: Files are missing or cannot be read.
+    """
     folder = origin.folder
     config, generation = (read_json(folder / name) for name in ("config.json", "generation_config.json"))
     has_pieces = (folder / PIECES).is_file()
@@ -116,7 +120,10 @@ def _tokenizer_problems(tokenizer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _vocabulary(folder: Path, family: Family, size: object) -> tuple[dict[str, int], list[str]]:
-    """Return the ids of all pieces and a list of problems. Pieces with ids after the last token occur in no text."""
+    """Return the ids of all pieces and a list of problems.
+
+    If the vocabulary is larger than its pieces and tokens, the remaining ids get names that occur in no text.
+    """
     wrong = []
     if family is FAMILIES["m2m100"]:
         ids = read_vocabulary(folder / PIECES)
@@ -137,12 +144,15 @@ def _vocabulary(folder: Path, family: Family, size: object) -> tuple[dict[str, i
 
 
 def _targets(family: Family, ids: Mapping[str, int], forced: object) -> Sequence[str]:
-    """Return the target languages: all of them, unless the configuration fixes the first token of translations."""
+    """Return the target languages: all of them, unless the configuration fixes the first token of translations.
+
+    `forced` is the id of this token; other values have no effect.
+    """
     return [language for language, token in family.tokens.items() if ids.get(token) == forced] or [*family.tokens]
 
 
 def _architecture(config: Mapping[str, Any], family: Family) -> dict[str, Any]:
-    """Return the values of our ModelConfig. `option_problems` reports an unknown activation."""
+    """Return the values of our ModelConfig. An unknown activation is reported by `option_problems`."""
     activation = config.get("activation_function", OPTIONS["activation_function"][0])
     return {
         "norm": "pre",
@@ -172,7 +182,10 @@ def _learned(weights: Mapping[str, Tensor], architecture: Mapping[str, Any]) -> 
 
 
 def _is_sinusoidal(stored: Tensor, architecture: Mapping[str, Any]) -> bool:
-    """Return whether `stored` is the table of sinusoidal positions, whose first row is for padding and is not used."""
+    """Return whether `stored` is the table of sinusoidal positions.
+
+    Its first rows are for padding and are not compared.
+    """
     first, d_model = architecture["first_position"], architecture.get("d_model")
     if stored.dim() != 2 or stored.shape[1] != d_model or len(stored) <= first:
         return False

@@ -1,4 +1,4 @@
-"""Export to ONNX, for devices that have only an ONNX runtime. The program in the exported README.md is greedy."""
+"""Export to ONNX, for devices that have only an ONNX runtime, with an example program for greedy search."""
 
 import json
 from importlib.util import find_spec
@@ -16,11 +16,14 @@ LARGEST = 2**31  # bytes: the size limit of a protobuf message; an ONNX file is 
 
 
 def export_onnx(model: Path, out: Path) -> None:
-    """Export the model directory `model` as encoder.onnx and decoder.onnx in `out`; a model there is replaced.
+    """Convert the model directory `model` to encoder.onnx and decoder.onnx in `out`. An existing model is replaced.
 
     The folder also gets the tokenizer, a `config.json` with ids and decoding options, and a README.md with a complete
-    program that decodes greedily. Raises: ModelError if onnx is not installed, the model cannot be loaded or is too
-    large, or `out` exists and is not a model.
+    program that decodes greedily.
+
+    Raises:
+        ModelError: onnx is not installed, the model cannot be loaded or is too large, or `out` exists and is not a
+            model.
     """
     if not all(map(find_spec, ("onnx", "onnxscript"))):
         raise ModelError("onnx or onnxscript is not installed. Run pip install 'mt-service[interop]'")
@@ -42,7 +45,7 @@ def export_onnx(model: Path, out: Path) -> None:
 
 
 def _config(loaded: LoadedModel) -> dict[str, Any]:
-    """Return the content of config.json: the ids and options that a program needs in addition to the graphs."""
+    """Return the content of config.json: the ids and options that a program needs besides the graphs."""
     description = loaded.description
     prefixes = {
         target: loaded.tokenizer.source_prefix("", target, description.directions)
@@ -108,7 +111,7 @@ import sentencepiece
 
 
 def _text(loaded: LoadedModel, name: str) -> tuple[str, str, str]:
-    """Return three strings of Python code: imports and tokenizers, an encoding expression, a decoding expression."""
+    """Return three parts of the example program: imports and tokenizers, encoding of a text, and decoding of ids."""
     files = loaded.tokenizer.files
     tokenizer = f'tokenizer = sentencepiece.SentencePieceProcessor(model_file="{name}/{SOURCE_FILE}")'
     if VOCABULARY_FILE not in files:

@@ -1,6 +1,7 @@
 """ONNX graphs of a model, which torch exports from the model's code: the encoder, and one step of the decoder.
 
-Shapes: B sentences, K beams, S source length, T earlier target tokens, L decoder layers, H heads, D d_model, V pieces.
+Shapes: B sentences, K beams per sentence, R = B x K rows, S source length, T target tokens before the step, L decoder
+layers, H heads, D d_model, d_k = D / H, V pieces.
 """
 
 import logging
@@ -29,13 +30,13 @@ DECODER = (
     {"tokens": "int64 [B, K]", "keys": CACHE, "values": CACHE, **CROSS, **MASK},
     {"logits": "float [B, K, V]", "new_keys": GROWN, "new_values": GROWN},
 )
-"""Types and shapes of the inputs and outputs of each graph."""
+"""Types and shapes of the inputs and of the outputs of the decoder graph. ENCODER has those of the encoder graph."""
 
 AXES = {"B": "sentences", "K": "beams", "S": "source_length", "T": "target_length", "T + 1": "target_length + 1"}
-"""Names in the ONNX files of the axes whose size is not fixed."""
+"""Names that axes of variable size have in the ONNX files."""
 
 EXAMPLE = {"B": 2, "K": 3, "S": 7, "T": 5}
-"""Sizes of the example inputs for tracing: above 1, because torch turns an axis of size 1 into a constant."""
+"""Sizes of the axes of the example inputs for tracing. All are above 1, because torch makes size 1 a constant."""
 
 
 def encoder(model: Transformer) -> "ONNXProgram":
@@ -44,7 +45,7 @@ def encoder(model: Transformer) -> "ONNXProgram":
 
 
 def decoder(model: Transformer) -> "ONNXProgram":
-    """Export the decoder graph, which computes the logits of the next token of each beam."""
+    """Export the graph of one decoder step, which computes the logits of the next token of each beam."""
     return _export(_DecoderStep(model), *DECODER)
 
 
@@ -119,10 +120,13 @@ class _DecoderStep(nn.Module):
 
 
 class _ArgumentCache(DecoderCache):
-    """Decoder cache whose tensors are inputs of the graph. All rows of the cache have the same length."""
+    """Decoder cache whose tensors are inputs of the graph. All rows have the same length."""
 
     def __init__(self, keys: Tensor, values: Tensor, cross: list[tuple[Tensor, Tensor]], memory_mask: Tensor) -> None:
-        """Store the inputs of the graph; `keys` and `values` are [L, B, K, H, T, d_k]."""
+        """Store the inputs of the graph.
+
+        `keys` and `values` are [L, B, K, H, T, d_k]; `cross` and `memory_mask` are those of DecoderCache.
+        """
         self.beams = keys.shape[2]
         self.cross = cross
         self.memory_mask = memory_mask

@@ -1,4 +1,4 @@
-"""Origin of an imported model: folder, name, licence and checksums; and safe reading of pickles and YAML."""
+"""Origin of an imported model (folder, name, licence and checksums), and safe reading of pickles and YAML."""
 
 import hashlib
 import re
@@ -15,9 +15,11 @@ from torch import Tensor
 from mt.errors import ModelError, problems
 
 AS_MARIAN: Mapping[str, Any] = {"positions": "tensor2tensor", "norm_epsilon": 1e-6}
-"""Values of our ModelConfig for Marian's own computation (sinusoidalPositionEmbeddings in
-src/graph/node_initializers.cpp, layerNorm in src/models/transformer.h). Models that transformers or CTranslate2
-converted from Marian have positions of slightly higher frequencies."""
+"""Values of our ModelConfig for a model that computes exactly as Marian does.
+
+See sinusoidalPositionEmbeddings in src/graph/node_initializers.cpp and layerNorm in src/models/transformer.h. In models
+that transformers or CTranslate2 converted from Marian, the frequencies of the positions are slightly higher.
+"""
 
 ALLOWED_PICKLE = "--allow-pickle, which reads tensors and plain values only"
 UNSTATED = "not stated with the model; ask its authors before you redistribute it"
@@ -25,7 +27,11 @@ UNSTATED = "not stated with the model; ask its authors before you redistribute i
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """Options of an import. With `as_marian`, a Marian model computes positions and LayerNorm exactly as in Marian."""
+    """Options of an import.
+
+    With `allow_pickle`, weights may be read from a pickle. With `as_marian`, a Marian model computes positions and
+    LayerNorm exactly as in Marian.
+    """
 
     allow_pickle: bool = False
     as_marian: bool = False
@@ -33,9 +39,10 @@ class ImportOptions:
 
 @dataclass(frozen=True)
 class Origin:
-    """Folder of the model to import. `revision` is the commit on the hub, empty for a local folder.
+    """Folder of the model to import, and what is known about its source.
 
-    `conversion` is the branch and the commit of the weights if they are the hub's conversion to safetensors.
+    `revision` is the commit on the hub, empty for a local folder. If the weights are the hub's conversion to
+    safetensors, `conversion` is the branch and the commit of the conversion.
     """
 
     folder: Path
@@ -44,7 +51,7 @@ class Origin:
     conversion: str = ""
 
     def licence(self) -> str:
-        """Return the licence stated in the front matter of README.md, or else the first line of LICENSE."""
+        """Return the licence in the metadata of README.md, or else the first line of LICENSE, or else UNSTATED."""
         for name, pattern in (("README.md", r"^license:\s*(\S+)"), ("LICENSE", r"^\s*(\S.*)$")):
             path = self.folder / name
             text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
@@ -64,15 +71,22 @@ class Origin:
 
 
 def require_pickles(path: Path, options: ImportOptions) -> None:
-    """Raise ModelError unless the options allow pickles."""
+    """Check that the options allow reading the pickle `path`.
+
+    Raises:
+        ModelError: The options do not allow pickles.
+    """
     if not options.allow_pickle:
         raise ModelError(f"{path} is a pickle. To read it, give {ALLOWED_PICKLE}")
 
 
 def load_pickle(path: Path, records: Sequence[type] = ()) -> dict[str, Any]:
-    """Return a dictionary that torch.save wrote: tensors, numbers, strings, containers, and instances of `records`.
+    """Return the dictionary in a file that torch.save wrote.
 
-    Raises: ModelError if the file is damaged or contains anything else, which torch's `weights_only` reader refuses.
+    The dictionary may contain tensors, numbers, strings, containers, and instances of the classes `records`.
+
+    Raises:
+        ModelError: The file is damaged or contains anything else, which torch's `weights_only` reader refuses.
     """
     try:
         with torch.serialization.safe_globals(list(records)):
@@ -86,7 +100,7 @@ def load_pickle(path: Path, records: Sequence[type] = ()) -> dict[str, Any]:
 
 
 class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
-    """PyYAML's safe loader without aliases: with aliases, a file of a few lines can hold a value of gigabytes."""
+    """PyYAML's safe loader, but without aliases. With aliases, a file of a few lines can describe gigabytes."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -96,7 +110,11 @@ class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
 
 
 def parse_yaml(content: str) -> Any:
-    """Return the value of a YAML text. Raises: yaml.YAMLError if it is damaged, nested too deeply or has aliases."""
+    """Return the value of a YAML text.
+
+    Raises:
+        yaml.YAMLError: The text is damaged, nested too deeply or has aliases.
+    """
     try:
         return yaml.load(content, Loader=_YamlLoader)
     except RecursionError as error:
@@ -104,7 +122,10 @@ def parse_yaml(content: str) -> Any:
 
 
 class _Repr(reprlib.Repr):
-    """Short representations of values from a file. Objects that are no number, string or container show their type."""
+    """Short representations of values from a file.
+
+    For an object that is no number, string or container, show its type.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,14 +136,15 @@ class _Repr(reprlib.Repr):
 
 
 def shown(value: Any) -> str:
-    """Return a value from a file for an error message, in at most a few hundred characters."""
+    """Return a short text of at most a few hundred characters that shows `value`, for an error message."""
     return _Repr().repr(value)
 
 
 def named_tensors(content: Mapping[Any, Any], path: Path) -> dict[str, Tensor]:
-    """Check `content`, the weights in the pickle `path`, and return it as a dictionary of tensors by name.
+    """Return `content`, the weights in the pickle `path`, as a dictionary after a check of all names and values.
 
-    Raises: ModelError that lists every name that is not a string and every value that is not a tensor.
+    Raises:
+        ModelError: A name is not a string or a value is not a tensor. The message lists all of them.
     """
     wrong = [
         f"{name!r} is of type {type(value).__name__}" if isinstance(name, str) else f"{name!r} is not a string"

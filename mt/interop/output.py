@@ -10,15 +10,22 @@ WEIGHTS = ("model.safetensors", "model.bin", "encoder.onnx")  # files of our mod
 
 
 def check_output(out: Path, source: Path) -> None:
-    """Raise ModelError if writing `out` would overwrite the model `source` or a folder that is not a model."""
+    """Check that the folder `out` may be written.
+
+    Raises:
+        ModelError: `out` is the model `source` or contains it, or `out` is a non-empty folder that is not a model.
+    """
     if out.resolve() in (source.resolve(), *source.resolve().parents):
-        raise ModelError(f"{out} is the model to convert, which would be replaced; accepted: another folder")
+        raise ModelError(f"{out} is or contains the model to convert, and would be replaced; accepted: another folder")
     if out.exists() and not _is_replaceable(out):
         raise ModelError(f"{out} exists and is not a model; accepted: a new or empty folder, or a model to replace")
 
 
 def exported_card(description: Description, tool: str, body: str, model: Path) -> str:
-    """Return the text of README.md: `body`, an example for `tool`, followed by the README.md of the folder `model`."""
+    """Return the text of README.md of an exported model.
+
+    It consists of `body`, an example for `tool`, and the README.md of the original model directory `model`.
+    """
     path = model / "README.md"
     card = re.sub("^#", "###", path.read_text(encoding="utf-8"), flags=re.MULTILINE) if path.is_file() else ""
     origin = f"\n## The card of the model\n\n{card}" if card else ""
@@ -30,7 +37,11 @@ Translates {description.directions}. Exported by `mt-service export`.
 
 
 def require_source_tags(loaded: LoadedModel, model: Path, format: str) -> None:
-    """Raise ModelError if translations, and not sources, begin with a token of the target language."""
+    """Check that the model does not need a token of the target language at the start of translations.
+
+    Raises:
+        ModelError: The model needs this token, which `format` does not support.
+    """
     if loaded.tokenizer.tags_each_side:
         raise ModelError(
             f"{model}: its translations begin with a token of the target language, which {format} does not support; "
@@ -39,12 +50,12 @@ def require_source_tags(loaded: LoadedModel, model: Path, format: str) -> None:
 
 
 def target_languages(description: Description) -> list[str]:
-    """Return the target languages of the model, sorted."""
+    """Return the target languages of a model in alphabetical order."""
     return sorted(description.directions.targets)
 
 
 def _is_replaceable(out: Path) -> bool:
-    """Return whether a folder is empty, or contains a model and no subfolder."""
+    """Return whether `out` is an empty folder, or a folder with a model and without subfolders."""
     if not out.is_dir():
         return False
     paths = list(out.iterdir())

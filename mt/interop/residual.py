@@ -17,7 +17,7 @@ APART = re.compile(r"(query|key|value|inner)\.bias|embedding\.bias")
 
 
 def sines_first(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Convert the state dictionary of a model with interleaved positions to concatenated positions."""
+    """Convert the weights of a model with interleaved positions to those of a model with concatenated positions."""
     return {name: _sorted(name, weight) for name, weight in weights.items()}
 
 

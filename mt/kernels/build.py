@@ -1,7 +1,7 @@
-"""Build of the compiled kernels: in advance for a package, or into a cache folder when they are first used.
+"""Build of the compiled kernels: in advance for a package, or at their first use into a cache folder.
 
-`python -m mt.kernels.build [DIRECTORY]` builds, for a wheel or an image, every target that this machine's compiler
-supports.
+`python -m mt.kernels.build [DIRECTORY]` builds the kernels for a wheel or an image: for every target that this
+machine's compiler supports.
 """
 
 import hashlib
@@ -27,7 +27,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Target:
-    """Instruction set: the processor flags that it needs (names as in /proc/cpuinfo) and its compiler options."""
+    """Instruction set for which the kernels are compiled.
+
+    `flags` are the processor flags that it needs (names as in /proc/cpuinfo), and `options` the compiler options.
+    """
 
     name: str
     machine: str  # as platform.machine() returns it; "" for every machine
@@ -35,7 +38,7 @@ class Target:
     options: tuple[str, ...]
 
     def compiles_on(self, machine: str) -> bool:
-        """Return whether a compiler of this machine knows the options."""
+        """Return whether a compiler on a machine of the type `machine` knows the options."""
         return self.machine in ("", machine)
 
 
@@ -59,7 +62,7 @@ def fitting_targets() -> list[Target]:
 def find_libraries() -> Iterator[Path]:
     """Yield libraries for this processor, fastest first. The caller stops at the first library that can be loaded.
 
-    For each target, existing libraries are yielded first. The target is compiled only if the caller continues.
+    For each target, existing libraries are yielded first. If the caller continues, the target is compiled.
     """
     cache = cache_folder()
     for target in fitting_targets():
@@ -71,7 +74,10 @@ def find_libraries() -> Iterator[Path]:
 
 
 def compile_library(target: Target, folder: Path) -> Path | None:
-    """Compile the library of a target into a folder. If the compilation fails, log the reason and return None."""
+    """Compile the library of `target` into `folder` and return its path.
+
+    If that fails, log the reason and return None.
+    """
     compiler = shlex.split(os.environ.get("CXX") or "c++")  # for example "ccache g++"
     if shutil.which(compiler[0]) is None:
         logger.info("CPU kernels for %s: there is no compiler %r; CXX may name another", target.name, compiler[0])
@@ -105,20 +111,23 @@ def _processor_flags() -> frozenset[str]:
 
 
 def parse_flags(cpuinfo: str) -> frozenset[str]:
-    """Return the flags of the first processor in the text of /proc/cpuinfo, which ARM lists as "Features"."""
+    """Return the flags of the first processor in the text of /proc/cpuinfo. On ARM the line is named "Features"."""
     lines = (line for line in cpuinfo.splitlines() if line.startswith(("flags", "Features")))
     return frozenset(next(lines, "").partition(":")[2].split())
 
 
 def _fingerprint() -> bytes:
-    """Return a digest of the sources and the compiler options. The digest is appended to each library."""
+    """Return a digest of the sources and the compiler options. Each library ends with this digest."""
     content = b"".join(path.read_bytes() for path in sorted(SOURCES.iterdir()))
     options = " ".join((*OPTIONS, platform.machine(), *(option for t in TARGETS for option in t.options)))
     return hashlib.sha256(content + options.encode()).hexdigest()[:16].encode()
 
 
 def _is_sound(path: Path) -> bool:
-    """Return whether a file is a complete library of these sources. A truncated library can crash the process."""
+    """Return whether a file is a complete library that was compiled from these sources.
+
+    A truncated library could crash the process.
+    """
     expected = _fingerprint()
     try:
         with path.open("rb") as file:
@@ -129,7 +138,7 @@ def _is_sound(path: Path) -> bool:
 
 
 def cache_folder() -> Path | None:
-    """Return this user's cache folder for these sources, or None if the user has no home directory."""
+    """Return the user's cache folder for kernels from these sources, or None if the user has no home directory."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser(os.path.join("~", ".cache"))
     return Path(root) / "mt-service" / _fingerprint().decode() if os.path.isabs(root) else None
 

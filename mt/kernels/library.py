@@ -3,6 +3,8 @@
 The library implements mt/model and the searches of mt/decoding. Long calls release Python's interpreter lock, so that
 several threads can decode batches of one model in parallel. A batch is not synchronized: only one thread at a time may
 use it.
+
+Shapes: L decoder layers, H heads, S source length, T target length, R rows of a batch, V vocabulary.
 """
 
 import ctypes
@@ -30,7 +32,7 @@ from mt.kernels.shortlist import Shortlist
 
 INTERFACE = 11
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results", "mt_batch_require")
-"""Short functions. Calls of them keep Python's interpreter lock."""
+"""Names of short functions. While they run, Python's interpreter lock is kept."""
 INT32, FLOAT, UINT8 = "i", "f", "B"
 """Type codes of array.array. Its objects are created faster than ctypes arrays, which need a class for each length."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
@@ -49,9 +51,10 @@ class KernelConfig(ctypes.Structure):
 
 
 class SearchParams(ctypes.Structure):
-    """Search parameters of one sentence: struct SearchParams of cpu/search.hpp. Lengths include EOS.
+    """Search options of one sentence: struct SearchParams of cpu/search.hpp. Lengths include EOS.
 
-    `prefix` is the number of tokens that are forced. The other fields are those of SearchOptions.
+    `prefix` is the number of forced tokens. `longest` and `shortest` are the limits of the length. The other fields are
+    those of SearchOptions.
     """
 
     _fields_ = [
@@ -63,7 +66,7 @@ class SearchParams(ctypes.Structure):
 
 
 SCORES_ONLY = SearchParams(longest=1, shortest=1, n_best=1, repetition_penalty=1)
-"""Parameters of a sentence in a batch that returns logits instead of searching."""
+"""Search options of a sentence in a batch that only returns logits."""
 
 
 TABLE_TYPES = {
@@ -81,7 +84,7 @@ TABLE_TYPES = {
     "allowed": np.int32,
     "ending": np.float32,
 }
-"""Types of the arrays of TermTables, in order."""
+"""Types of the arrays in TermTables, in the order of its fields."""
 
 
 class TermTables(ctypes.Structure):
@@ -127,7 +130,10 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
 
 @lru_cache(maxsize=1)
 def load_library() -> ctypes.CDLL | None:
-    """Return the library for this processor, and build it if necessary. If that fails, log why and return None."""
+    """Return the library for this processor, and build it if necessary.
+
+    If that fails, log the reason and return None.
+    """
     for path in find_libraries():
         if (library := open_library(path)) is not None:
             library.mt_keep_memory()
@@ -140,9 +146,9 @@ def load_library() -> ctypes.CDLL | None:
 
 
 def open_library(path: Path) -> ctypes.CDLL | None:
-    """Load a library. Functions of the library raise RuntimeError if they fail.
+    """Load a library. If one of its functions fails, the call raises RuntimeError.
 
-    If the library is damaged or has another interface version, log the reason and return None.
+    If the file is damaged or has another interface version, log the reason and return None.
     """
     try:
         library, quick = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
@@ -171,7 +177,7 @@ def _raising(library: ctypes.CDLL) -> Callable[[Any, Any, Any], Any]:
 
 
 class CpuModel:
-    """Packed weights of a model. Any number of batches can share them."""
+    """Packed weights of a model. Any number of batches can use them."""
 
     def __init__(
         self,
@@ -181,9 +187,9 @@ class CpuModel:
         special: Sequence[int],
         int8: bool,
     ) -> None:
-        """Pack weights. `special` are the ids of pad, unk, bos and eos.
+        """Pack the weights of a model. `special` are the ids of PAD, UNK, BOS and EOS.
 
-        The weights include sinusoidal positions as `embedding.positions`, unless positions are learned. Matrices are
+        Unless positions are learned, `weights` must contain sinusoidal positions as `embedding.positions`. Matrices are
         floats, or int8 with scales (quantization.py). Packed int8 weights are shared with other processes if possible.
         """
         self.library = library
@@ -235,9 +241,10 @@ class CpuModel:
             self.library.mt_model_free(self.handle)
 
     def cross_attention(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[NDArray[np.float32]]:
-        """Return the cross-attention weights [L, H, T + 1, S] of each pair in a teacher-forced pass.
+        """Return the cross-attention weights of each pair, each [L, H, T + 1, S].
 
-        A pair is a source of S ids, with EOS, and a target of T ids, without BOS and EOS.
+        A pair is a source of S ids, with EOS, and a target of T ids, without BOS and EOS. Row t of the weights belongs
+        to the prediction of target token t, and the last row to that of EOS.
         """
         sources, targets = [list(source) for source, _ in pairs], [[self.bos, *target] for _, target in pairs]
         shapes = [(self.decoder_layers, self.heads, len(t), len(s)) for s, t in zip(sources, targets, strict=True)]
@@ -250,7 +257,7 @@ class CpuModel:
 
 @contextmanager
 def _tensors(library: ctypes.CDLL, stored: Arrays) -> Iterator[int]:
-    """Yield a list of tensors for the library."""
+    """Yield a handle to the library's list of these arrays."""
     tensors = library.mt_tensors_new()
     try:
         for name, array in stored.items():
@@ -279,7 +286,7 @@ def _address(values: "array[Any]") -> int:
 
 
 class CpuShortlist:
-    """A shortlist for a model, with a copy of the output weights. Any number of batches can share it."""
+    """Shortlist of a model for the library, with a copy of the output weights. Any number of batches can use it."""
 
     def __init__(self, model: CpuModel, shortlist: Shortlist) -> None:
         assert shortlist.vocabulary_size == model.vocabulary_size
@@ -297,8 +304,8 @@ class CpuShortlist:
 class CpuBatch:
     """Batch of sentences with `beams` rows each.
 
-    Call either `advance`, which searches, or `logits` and `reorder` for a search outside of the library. With a
-    shortlist, `advance` uses only the tokens of the shortlist and normalizes log-probabilities over these tokens.
+    To search in the library, call `advance`. For a search elsewhere, call `logits` and `reorder`. With a shortlist,
+    `advance` uses only the tokens of the shortlist and normalizes log-probabilities over these tokens.
     """
 
     def __init__(self, model: CpuModel, beams: int, shortlist: CpuShortlist | None = None) -> None:
@@ -323,9 +330,9 @@ class CpuBatch:
         params: Sequence[SearchParams],
         prefixes: Sequence[Sequence[int]] = (),
     ) -> None:
-        """Encode sources, lists of ids that end with EOS, and append their sentences to the batch.
+        """Encode sources, each a list of ids that ends with EOS, and append their sentences to the batch.
 
-        Every hypothesis of sentence n begins with prefixes[n], a list of params[n].prefix ids.
+        Every hypothesis of sentence n begins with the ids prefixes[n]. Their number is params[n].prefix.
         """
         forced, _ = _packed(prefixes)
         assert len(forced) == sum(sentence.prefix for sentence in params)
@@ -342,9 +349,9 @@ class CpuBatch:
         self._n_best += [sentence.n_best for sentence in params]
 
     def require(self, index: int, arrays: Arrays, patience: int, threshold: float) -> None:
-        """Set the required and forbidden words of a sentence that has just joined.
+        """Set the required and forbidden words of the sentence at `index`, which must have just joined.
 
-        `arrays` are the arrays of TermTables, by name.
+        `arrays` are the arrays of TermTables, by name. `patience` and `threshold` are those of TermConstraints.
         """
         typed = {name: np.ascontiguousarray(arrays[name], dtype) for name, dtype in TABLE_TYPES.items()}
         assert len(typed["column"]) == self.model.vocabulary_size
@@ -364,7 +371,7 @@ class CpuBatch:
         self.model.library.mt_batch_require(self._handle, index, byref(tables))
 
     def extend(self, other: "CpuBatch") -> None:
-        """Move the sentences of another batch to the end of this batch."""
+        """Move the sentences of `other` to the end of this batch. `other` is empty afterwards."""
         assert (self.beams, self.model, self.shortlist) == (other.beams, other.model, other.shortlist)
         self.model.library.mt_batch_extend(self._handle, other._handle)
         self._longest += other._longest
@@ -372,14 +379,14 @@ class CpuBatch:
         other._longest, other._n_best = [], []
 
     def select(self, indices: Sequence[int]) -> None:
-        """Keep the sentences at these indices, in this order."""
+        """Keep only the sentences at these indices, in this order."""
         chosen = array(INT32, indices)
         self.model.library.mt_batch_select(self._handle, len(indices), _address(chosen))
         self._longest = [self._longest[index] for index in indices]
         self._n_best = [self._n_best[index] for index in indices]
 
     def advance(self, steps: int) -> tuple[int, list[int]]:
-        """Decode until a sentence finishes, for at most `steps` steps.
+        """Take at most `steps` decoder steps, but stop when a sentence finishes.
 
         Returns the number of steps taken and the indices of the finished sentences.
         """
@@ -388,7 +395,10 @@ class CpuBatch:
         return taken, [index for index, over in enumerate(finished) if over]
 
     def results(self, index: int) -> list[HypothesisFields]:
-        """Return the hypotheses of a finished sentence, best first; an empty list if the scores were not finite."""
+        """Return the hypotheses of the finished sentence at `index`, best first.
+
+        The list is empty if its scores were not finite or if no hypothesis meets the search options.
+        """
         count, room = self._n_best[index], self._longest[index]
         lengths, tokens = _zeros(INT32, count), _zeros(INT32, count * room)
         scores, totals, token_log_probs = _zeros(FLOAT, count), _zeros(FLOAT, count), _zeros(FLOAT, count * room)
@@ -405,7 +415,7 @@ class CpuBatch:
         ]
 
     def logits(self, tokens: Sequence[int] | NDArray[np.integer[Any]]) -> NDArray[np.float32]:
-        """Append tokens [R] to the rows. Return the logits [R, V] of the next tokens."""
+        """Append the newest token of each row, `tokens` [R]. Return the logits [R, V] of the next tokens."""
         assert len(tokens) == self.sentences * self.beams
         ids = np.ascontiguousarray(tokens, np.int32)
         logits = np.empty((len(ids), self.model.vocabulary_size), np.float32)
@@ -413,7 +423,7 @@ class CpuBatch:
         return logits
 
     def reorder(self, rows: NDArray[np.integer[Any]]) -> None:
-        """Replace the state of each row r by the state of row rows[r] of the same sentence. `rows` is [R]."""
+        """Replace the state of each row r by the state of row rows[r], a row of the same sentence. `rows` is [R]."""
         assert len(rows) == self.sentences * self.beams
         rows = np.ascontiguousarray(rows, np.int64)
         self.model.library.mt_batch_reorder(self._handle, rows.ctypes.data)

@@ -21,7 +21,7 @@ from mt.arrays import Arrays
 from mt.files import lock
 
 FREE_PART = 4
-"""A file may take at most 1 / FREE_PART of the free space. In a container, the folder can be a small one in memory."""
+"""A file may take at most 1 / FREE_PART of the free space. A container can have a small file system in memory here."""
 
 UNUSED_SECONDS = 30 * 24 * 3600
 """Files that no process has opened for this long are removed when another file is written."""
@@ -32,7 +32,10 @@ Fill = Callable[[mmap.mmap], None]
 
 
 def digest(arrays: Arrays, *more: bytes) -> str:
-    """Return a digest of the names, types, shapes and contents of arrays in any order, and of further bytes."""
+    """Return a digest of the names, types, shapes and contents of `arrays`, and of `more`.
+
+    The order of arrays is irrelevant.
+    """
     content = hashlib.sha256()
     for name, array in sorted(arrays.items(), key=lambda item: item[0]):
         content.update(f"{name} {array.dtype} {array.shape}\n".encode())
@@ -43,14 +46,14 @@ def digest(arrays: Arrays, *more: bytes) -> str:
 
 
 def private_memory(size: int) -> mmap.mmap:
-    """Return memory that belongs to this process alone and contains zeros."""
+    """Return `size` bytes of memory that belongs to this process alone and contains zeros."""
     return mmap.mmap(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 def shared_memory(folder: Path, name: str, size: int, fill: Fill) -> mmap.mmap | None:
-    """Map a file in a private folder as read-only memory.
+    """Return the file `name` of a private folder, mapped as read-only memory of `size` bytes.
 
-    If the file does not exist, `fill` writes its content of `size` bytes, and other processes wait meanwhile. If the
+    If the file does not exist, it is created: `fill` writes its content, and other processes wait meanwhile. If the
     folder cannot be used, log the reason and return None.
     """
     path = folder / name
@@ -81,10 +84,13 @@ def _map(path: Path, size: int) -> mmap.mmap:
 
 
 def _write(path: Path, size: int, fill: Fill) -> None:
-    """Write a file that becomes visible only when complete, even if the power fails. Remove files long unused."""
+    """Write a file of `size` bytes, and remove files that were not used for long.
+
+    The file becomes visible only when it is complete, even if the power fails.
+    """
     space = os.statvfs(path.parent)
     if size * FREE_PART > space.f_bavail * space.f_frsize:
-        raise OSError(f"{path.parent} has little free space")
+        raise OSError(f"{path.parent} has too little free space")
     for other in path.parent.glob("*"):
         if other.stat().st_mtime < time.time() - UNUSED_SECONDS:
             other.unlink(missing_ok=True)
@@ -105,6 +111,10 @@ def _write(path: Path, size: int, fill: Fill) -> None:
 
 
 def _check_private(status: os.stat_result, kind: int) -> None:
-    """Raise OSError unless a file has the type `kind`, belongs to this user and is closed to all other users."""
+    """Check that a file has the type `kind` (of `stat`), belongs to this user and is closed to all other users.
+
+    Raises:
+        OSError: One of these conditions does not hold.
+    """
     if stat.S_IFMT(status.st_mode) != kind or status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        raise OSError("a file or folder of the cache belongs to another user, or others have access to it")
+        raise OSError("a file or folder of the cache belongs to another user, or other users have access to it")

@@ -16,12 +16,15 @@ from mt.arrays import Array, Arrays
 SCALE = "_scale"
 LARGEST = 127
 SMALLEST_SCALE = 1e-32
-"""Rows with a smaller scale are stored as zeros."""
+"""A row whose scale would be smaller is stored as zeros."""
 ROWS = 1024  # number of rows that are rounded at a time
 
 
 def quantize(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Quantize a finite weight [N, M] like `quantise_weights` of cpu/linear.hpp. Return int8 [N, M] and scales [N]."""
+    """Quantize a finite weight [N, M] as `quantise_weights` of cpu/linear.hpp does.
+
+    Return int8 [N, M] and scales [N].
+    """
     rounded, scale = np.empty(weight.shape, np.int8), np.empty(len(weight), np.float32)
     for begin in range(0, len(weight), ROWS):  # in blocks of rows, to keep temporary arrays small
         rows = slice(begin, begin + ROWS)
@@ -38,12 +41,12 @@ def _quantize_rows(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArr
 
 
 def float_layout(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return the type and shape of each weight in float32."""
+    """Return the type and shape of each stored array if weights of these shapes are stored in float32."""
     return {name: ("float32", shape) for name, shape in shapes.items()}
 
 
 def int8_layout(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return the type and shape of each stored array of a model whose weights have these shapes."""
+    """Return the type and shape of each stored array if weights of these shapes are stored in int8."""
     layout = {}
     for name, shape in shapes.items():
         layout[name] = ("int8" if _is_rounded(name, shape) else "float32", shape)
@@ -53,7 +56,10 @@ def int8_layout(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, t
 
 
 def quantize_weights(weights: Iterable[tuple[str, Array]]) -> Iterator[tuple[str, Array]]:
-    """Convert each matrix of float32 weights to int8. Yield all weights; vectors and position tables stay float32."""
+    """Yield all weights, with float32 matrices converted to int8 and scales.
+
+    Vectors and position tables stay float32.
+    """
     for name, array in weights:
         if _is_rounded(name, array.shape):
             rounded, scale = quantize(array)
@@ -68,7 +74,10 @@ def _is_rounded(name: str, shape: tuple[int, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Int8Weights(Mapping[str, Array]):
-    """Stored int8 weights, read as float32. Each access computes the array. `stored` must have passed `flaws`."""
+    """Weights that are stored in int8 and read as float32. Each access computes the array.
+
+    `stored` must have passed `flaws`.
+    """
 
     stored: Arrays
 
@@ -84,7 +93,7 @@ class Int8Weights(Mapping[str, Array]):
 
 
 def flaws(stored: Arrays) -> Iterator[str]:
-    """Yield a message about each int8 array or array of scales that `quantize` cannot have written."""
+    """Yield a message about each int8 array, or its scales, that `quantize` cannot have written."""
     for name, array in stored.items():
         if array.dtype != np.int8:
             continue

@@ -28,7 +28,8 @@ SPACE = "\u2581"  # SentencePiece's mark for the space before a word
 class Shortlist:
     """Target tokens that are always allowed, and target tokens that each source token allows.
 
-    `always` is in ascending order. Source token t allows itself and allowed[offsets[t] : offsets[t + 1]].
+    Shapes: A tokens that are always allowed, V vocabulary. `always` is in ascending order. Source token t allows itself
+    and allowed[offsets[t] : offsets[t + 1]].
     """
 
     always: NDArray[np.int32]  # [A]
@@ -39,7 +40,14 @@ class Shortlist:
     def build(
         cls, pieces: Sequence[str], eos: int, frequent: Iterable[int], translations: Iterable[tuple[int, int]]
     ) -> "Shortlist":
-        """Build a shortlist from the vocabulary's pieces, frequent target tokens, and (source, target) translations."""
+        """Build a shortlist.
+
+        Args:
+            pieces: The pieces of the vocabulary.
+            eos: The id of EOS.
+            frequent: Target tokens that are always allowed.
+            translations: Pairs of a source token and a target token that it allows.
+        """
         ids = {piece: id for id, piece in enumerate(pieces)}
         allowed = [{id, *twins(piece, ids)} for id, piece in enumerate(pieces)]
         for source, target in translations:
@@ -66,15 +74,16 @@ class Shortlist:
 
 
 def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
-    """Write a shortlist into a model directory, marked with the digest of `tokenizer`."""
+    """Write a shortlist into a model directory, together with the digest of `tokenizer`."""
     with atomic_file(folder / FILE) as file:
         save_arrays(file, shortlist.arrays(), {"tokenizer": tokenizer.digest})
 
 
 def load_shortlist(folder: Path, tokenizer: Tokenizer) -> Shortlist | None:
-    """Return the shortlist of a model directory, or None if there is none.
+    """Return the shortlist in a model directory, or None if there is none.
 
-    Raises: ModelError if the file is not a shortlist for `tokenizer`.
+    Raises:
+        ModelError: The file is not a shortlist for `tokenizer`.
     """
     path = folder / FILE
     if not path.exists():
@@ -92,17 +101,21 @@ def load_shortlist(folder: Path, tokenizer: Tokenizer) -> Shortlist | None:
 
 
 def twins(piece: str, ids: dict[str, int]) -> Iterator[int]:
-    """Yield the id of the same piece with its leading space removed or added. A copied word may need that piece."""
+    """Yield the id of `piece` without its leading space, or with a leading space if it has none.
+
+    Yield nothing if `ids` has no such piece. A word that is copied from the source may need it.
+    """
     other = piece[1:] if piece.startswith(SPACE) else SPACE + piece
     if other in ids:
         yield ids[other]
 
 
 def spells(piece: str) -> bool:
-    """Return whether a piece is one byte, digit, sign or letter of an alphabet, with or without a leading space.
+    """Return whether `piece` is one byte, or one digit, sign or letter of an alphabet, with or without a leading space.
 
-    CJK ideographs, Hangul and kana are not letters of an alphabet, because there are too many. Such a character is
-    allowed if it is frequent, translates a source token or occurs in the source; otherwise bytes can write it.
+    The leading space alone is accepted too. CJK ideographs, Hangul and kana are not letters of an alphabet, because
+    there are too many. Such a character is allowed if it is frequent, translates a source token or occurs in the
+    source; otherwise bytes can write it.
     """
     if len(piece) == 6 and piece.startswith("<0x"):
         return True
@@ -113,7 +126,7 @@ def spells(piece: str) -> bool:
 
 
 def flaws(arrays: Arrays, vocabulary_size: int, eos: int) -> list[str]:
-    """Return the problems of a shortlist's arrays; an empty list if they are valid for the vocabulary."""
+    """Return the problems of a shortlist's arrays, one message each. The list is empty if they fit the vocabulary."""
     types = {"always": "int32", "offsets": "int64", "allowed": "int32"}
     invalid = [
         f"{name} is missing or not a 1-D array of {dtype}"

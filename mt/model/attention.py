@@ -1,7 +1,7 @@
 """Scaled dot-product attention, and its multi-head form (Vaswani et al. 2017, section 3.2).
 
-Shapes: B batch, H heads, T queries, S keys, D d_model, d_k = D / H. A mask is boolean, True where attending is
-allowed, and broadcasts to [B, H, T, S].
+Shapes: B batch, H heads, T queries, S keys, D d_model, d_k = D / H. A mask is boolean, True where attending is allowed,
+and can be broadcast to [B, H, T, S].
 """
 
 import math
@@ -16,9 +16,9 @@ AttentionFunction = Callable[[Tensor, Tensor, Tensor, Tensor | None, float, bool
 
 
 def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Return softmax(Q K^T / sqrt(d_k)) of equation 1, from q [B, H, T, d_k] and k [B, H, S, d_k]: [B, H, T, S].
+    """Return softmax(Q K^T / sqrt(d_k)) of equation 1: [B, H, T, S].
 
-    Each query must be allowed at least one key.
+    q is [B, H, T, d_k] and k is [B, H, S, d_k]. The mask must allow each query at least one key.
     """
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
     if mask is not None:
@@ -32,8 +32,8 @@ def attention(
     """Return softmax(Q K^T / sqrt(d_k)) V, equation 1.
 
     q is [B, H, T, d_k], k and v are [B, H, S, d_k], the result is [B, H, T, d_k]. This is the reference for
-    `fused_attention`. `dropout` is the probability that an attention weight becomes 0. `causal` says that `mask` is the
-    causal mask; it does not change the result.
+    `fused_attention`. `dropout` is the probability that an attention weight becomes 0. `causal` is not used: it tells
+    `fused_attention` that `mask` is the causal mask.
     """
     return nn.functional.dropout(attention_weights(q, k, mask), dropout) @ v
 
@@ -43,8 +43,9 @@ def fused_attention(
 ) -> Tensor:
     """Return the result of `attention`, computed by the fused kernel that torch chooses for the device.
 
-    bf16 on a CPU runs `attention` itself, because the fused kernel with gradients takes six times as long
-    (B = 128, H = 4, T = S = 16). On a GPU, the kernels with a causal mask of their own are faster.
+    bf16 on a CPU runs `attention` itself, because the fused kernel with gradients takes six times as long (B = 128, H =
+    4, T = S = 16). On a GPU with `causal`, `mask` is not read: the kernels that build the causal mask themselves are
+    faster.
     """
     if causal and q.device.type != "cpu":
         return nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
@@ -54,9 +55,10 @@ def fused_attention(
 
 
 def attention_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return a mask [B, S] of keys in the form for `fused_attention`: on a GPU as biases 0 and -inf.
+    """Convert `mask` [B, S] of keys to the form that `fused_attention` needs: on a GPU to biases 0 and -inf.
 
-    Otherwise, each layer on a GPU would convert the mask to biases, whose rows begin at multiples of 8 numbers.
+    Otherwise each layer would convert the mask again. The GPU kernels require that the rows of the biases begin at
+    multiples of 8 numbers.
     """
     if mask.device.type == "cpu":
         return mask
@@ -81,12 +83,15 @@ class MultiHeadAttention(Module):
         self.output = nn.Linear(d_model, d_model)
 
     def forward(self, x: Tensor, memory: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
-        """Attend from x [B, T, D] to memory [B, S, D]. Return [B, T, D]. `causal` says that `mask` is causal."""
+        """Attend from x [B, T, D] to memory [B, S, D]. Return [B, T, D].
+
+        `causal` says that `mask` is the causal mask.
+        """
         keys, values = self.keys_values(memory)
         return self.attend(x, keys, values, mask, causal)
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Project memory [B, S, D] to keys and values, each [B, H, S, d_k]. A decoder cache can store them."""
+        """Return the keys and values of memory [B, S, D], each [B, H, S, d_k]. A decoder cache can store them."""
         return self._split(self.key(memory)), self._split(self.value(memory))
 
     def attend(

@@ -1,4 +1,4 @@
-"""Cache of a decoder: the keys and values of the target tokens so far and of the source."""
+"""Cache of a decoder: the keys and values of the source and of the target tokens so far."""
 
 import torch
 from torch import Tensor
@@ -7,19 +7,21 @@ BLOCK = 32  # columns that are allocated together, so that most steps need no al
 
 
 class DecoderCache:
-    """Keys and values for B sentences with K beams each: R = B x K rows, row r of sentence r // K.
+    """Keys and values for B sentences with K beams each: R = B x K rows. Row r belongs to sentence r // K.
 
-    Self-attention uses buffers `[C, L, R, H, d_k]` of C columns. The columns come first, so that the used part is
-    contiguous. All rows write to the same column, `length`. The tokens of a sentence begin at its column `start`, which
-    is larger if the sentence joined later. In this example, sentence 1 joined after sentence 0 had written 3 tokens,
-    and then both sentences wrote one token:
+    Shapes: L layers, H heads, d_k values per head, S source length, C columns. A column holds one token of each row.
+
+    Self-attention uses buffers `[C, L, R, H, d_k]`. The columns come first, so that the columns in use are contiguous.
+    All rows write to the same column, `length`. The tokens of a sentence begin at column `starts[sentence]`, which is
+    larger if the sentence joined later. In this example, sentence 1 joined after sentence 0 had written 3 tokens, and
+    then both sentences wrote one token:
 
         column      0 1 2 3 | 4 = length: the column of the next tokens
         sentence 0  x x x x |     start 0, position 4
         sentence 1  . . . x |     start 3, position 1
 
-    Cross-attention uses keys and values `[B, H, S, d_k]` in each layer. The beams of a sentence share its keys and
-    values. For a decoder without cross-attention, `cross` is empty and `memory_mask` is None.
+    Cross-attention uses keys and values `[B, H, S, d_k]` in each layer. The beams of a sentence share them. For a
+    decoder without cross-attention, `cross` is empty and `memory_mask` is None.
     """
 
     def __init__(
@@ -29,7 +31,14 @@ class DecoderCache:
         memory_mask: Tensor | None,
         beams: int,
     ) -> None:
-        """Create an empty cache, without a decoded position. `keys` [0, L, R, H, d_k] sets shapes, dtype and device."""
+        """Create a cache without target tokens.
+
+        Args:
+            keys: An empty tensor [0, L, R, H, d_k] with the dtype and the device of the buffers.
+            cross: The cross-attention keys and values of each layer, each [B, H, S, d_k].
+            memory_mask: The mask of the source [B, 1, 1, S], True on tokens.
+            beams: The number K of rows per sentence.
+        """
         self.beams = beams
         self.cross = cross
         self.memory_mask = memory_mask  # [B, 1, 1, S]
@@ -48,14 +57,17 @@ class DecoderCache:
         return self.sentences * self.beams
 
     def _describe_rows(self) -> None:
-        """Compute the starts as tensors. This runs when sentences join or leave, not at each step."""
+        """Compute `_row_starts` from `starts`: None if all are 0.
+
+        This runs when sentences join or leave, not at each step.
+        """
         self._row_starts: Tensor | None = None
         if any(self.starts):
             starts = torch.tensor(self.starts, device=self._buffers[0].device)
             self._row_starts = starts.repeat_interleave(self.beams)  # [R]
 
     def positions(self, limit: int) -> Tensor:
-        """Return the position, counted from 0, of the token that each row writes next: [R, 1].
+        """Return the position in its sentence, counted from 0, of the token that each row writes next: [R, 1].
 
         The rows of a finished sentence continue until the sentence is dropped. Their positions stay below `limit`.
         """
@@ -64,14 +76,17 @@ class DecoderCache:
         return (self.length - self._row_starts).clamp(max=limit - 1).unsqueeze(1)
 
     def mask(self) -> Tensor | None:
-        """Return a bool mask [R, 1, 1, length + 1], true for columns a row may attend to; None if all are allowed."""
+        """Return the attention mask of the rows, bool [R, 1, 1, length + 1]; None if they may attend to all columns."""
         if self._row_starts is None:
             return None
         columns = torch.arange(self.length + 1, device=self._row_starts.device)
         return (columns >= self._row_starts.unsqueeze(1))[:, None, None, :]
 
     def append(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Write a layer's keys and values [R, H, 1, d_k]. Return all its keys and values [R, H, length + 1, d_k]."""
+        """Write the newest keys and values of a layer, each [R, H, 1, d_k].
+
+        Returns all keys and values of the layer so far, each [R, H, length + 1, d_k].
+        """
         if self.length == self._buffers[0].shape[0]:
             self._grow()
         written = []
@@ -81,11 +96,11 @@ class DecoderCache:
         return written[0], written[1]
 
     def advance(self) -> None:
-        """Go to the next column, after all layers have appended."""
+        """Go to the next column. Call this after `append` was called for every layer."""
         self.length += 1
 
     def reorder(self, rows: Tensor) -> None:
-        """Give each row r the contents of row rows[r], a row of the same sentence. `rows` has the shape [R]."""
+        """Replace the contents of each row r by those of row rows[r], a row of the same sentence. `rows` is [R]."""
         if self._spares[0].shape != self._buffers[0].shape:
             self._spares = [torch.zeros_like(buffer) for buffer in self._buffers]
         for buffer, spare in zip(self._buffers, self._spares, strict=True):
@@ -93,7 +108,10 @@ class DecoderCache:
         self._buffers, self._spares = self._spares, self._buffers
 
     def select(self, sentences: Tensor) -> None:
-        """Keep these sentences [B'] with all their beams, in this order. Drop columns that are no longer used."""
+        """Keep only the sentences with these indices [B'], in this order, with all their beams.
+
+        Drop columns not used any more.
+        """
         kept = sentences.tolist()
         first = min((self.starts[sentence] for sentence in kept), default=0)
         rows = (sentences.unsqueeze(1) * self.beams + torch.arange(self.beams, device=sentences.device)).flatten()
@@ -109,8 +127,8 @@ class DecoderCache:
         self._describe_rows()
 
     def extend(self, other: "DecoderCache") -> None:
-        """Append the sentences of another cache, at any step. `other` must not be used afterwards."""
-        assert self.beams == other.beams, f"beams: {self.beams} and {other.beams} cannot share a cache"
+        """Append the sentences of `other`, which may have another length. `other` must not be used afterwards."""
+        assert self.beams == other.beams, f"{self.beams} and {other.beams} beams per sentence cannot share a cache"
         length = max(self.length, other.length)
         self._buffers = [
             torch.cat((_shift(mine, self.length, length), _shift(theirs, other.length, length)), dim=2)
@@ -141,13 +159,16 @@ class DecoderCache:
 
 
 def _shift(buffer: Tensor, length: int, to: int) -> Tensor:
-    """Move the used columns of a buffer right, until they end at column `to`. Fill the columns before with zeros."""
+    """Move the first `length` columns of `buffer` right, so that they end at column `to`.
+
+    The columns before become zeros.
+    """
     used = buffer[:length]
     return torch.cat((used.new_zeros(to - length, *used.shape[1:]), used)) if to > length else used
 
 
 def _pad(x: Tensor, width: int, dim: int) -> Tensor:
-    """Pad dimension `dim` to `width` entries, with zeros or False at the end."""
+    """Pad dimension `dim` of `x` to `width` entries, with zeros or False at the end."""
     missing = width - x.shape[dim]
     shape = list(x.shape)
     shape[dim] = missing

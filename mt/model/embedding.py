@@ -1,4 +1,7 @@
-"""Token embeddings and positions (Vaswani et al. 2017, sections 3.4 and 3.5)."""
+"""Token embeddings and positions (Vaswani et al. 2017, sections 3.4 and 3.5).
+
+Shapes: B sentences, T tokens, D d_model, V vocabulary.
+"""
 
 import math
 
@@ -11,7 +14,7 @@ from mt.model.module import Module
 from mt.model.positions import interleaved_positions, positions_of
 
 NEVER = -1000.0
-"""Output bias of a token that must not be produced: low enough for probability 0, and finite."""
+"""Output bias of a token that must not be produced. The resulting probability is 0, but the bias is finite."""
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
@@ -25,7 +28,7 @@ def position_table(config: ModelConfig, length: int) -> Tensor:
 
 
 class InputLayer(Module):
-    """Learned positions and LayerNorm of one side, source or target. Both are optional, and Embedding applies them."""
+    """Learned positions and LayerNorm for source or target. Both are optional, and Embedding applies them."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -37,21 +40,21 @@ class InputLayer(Module):
 
 
 def input_layer(config: ModelConfig) -> InputLayer | None:
-    """Return the input layer of one side, or None for the paper's model, which has no parameters there."""
+    """Return the input layer for source or target; None if neither learned positions nor a LayerNorm are configured."""
     return InputLayer(config) if config.positions == "learned" or config.embedding_norm else None
 
 
 class Embedding(Module):
     """Scaled token embeddings plus positional encodings, with dropout, and the output layer.
 
-    By default source, target and output layer share one [V, D] matrix (section 3.4; Press and Wolf 2017). `positions`
-    [max_length, D] are the sinusoidal encodings; None if positions are learned.
+    By default the source embeddings, the target embeddings and the output layer share one [V, D] matrix (section 3.4;
+    Press and Wolf 2017). `positions` [max_length, D] are the sinusoidal encodings; None if positions are learned.
     """
 
     positions: Tensor | None
 
     def __init__(self, vocabulary_size: int, config: ModelConfig, output: bool = True) -> None:
-        """Create the parameters. `output` is False for an encoder, which has no output layer."""
+        """Create the parameters. `output` is False for a source embedding, which needs no output layer."""
         super().__init__()
         d_model = config.d_model
         self.scale = math.sqrt(d_model) if config.scale_embedding else 1.0
@@ -70,7 +73,7 @@ class Embedding(Module):
     def forward(self, tokens: Tensor, positions: Tensor | None = None, layer: InputLayer | None = None) -> Tensor:
         """Embed tokens [B, T] at positions [B, T], by default 0, 1, ... of each sentence. Return [B, T, D].
 
-        `layer` is the input layer of the side, if the model has one.
+        `layer` is the input layer of the source or target, if the model has one.
         """
         table = self.position_vectors(layer)
         x = self.tokens(tokens) * self.scale + (table[: tokens.shape[1]] if positions is None else table[positions])
@@ -91,8 +94,8 @@ class Embedding(Module):
     def project(self, states: Tensor) -> Tensor:
         """Return the logits [..., V] of decoder states [..., D].
 
-        Without gradients on a GPU, logits of bfloat16 states are float32. In bfloat16, logits between 16 and 32 are
-        multiples of 0.125, and hypotheses would have equal scores.
+        For bfloat16 states on a GPU, without gradients, the logits are float32. In bfloat16, logits between 16 and 32
+        are multiples of 0.125, and different hypotheses would get equal scores.
         """
         if states.dtype == torch.bfloat16 and states.device.type != "cpu" and not torch.is_grad_enabled():
             rows = torch.mm(states.flatten(0, -2), self.projection.t(), out_dtype=torch.float32)

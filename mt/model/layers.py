@@ -1,4 +1,7 @@
-"""The layers of encoder and decoder (Vaswani et al. 2017, sections 3.1 to 3.3)."""
+"""The layers of encoder and decoder (Vaswani et al. 2017, sections 3.1 to 3.3).
+
+Shapes: B sentences, K beams per sentence, R = B x K rows, H heads, S source length, T target length, D d_model.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -42,7 +45,10 @@ class Sublayer(Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        """Apply the sublayer of a function to x [B, T, D]. Return [B, T, D]."""
+        """Apply `function` [B, T, D] -> [B, T, D] to x, with residual connection, LayerNorm and dropout.
+
+        Return [B, T, D].
+        """
         if self.pre:
             return x + self.dropout(function(self.norm(x)))
         normed: Tensor = self.norm(x + self.dropout(function(x)))
@@ -84,7 +90,8 @@ class DecoderLayer(Module):
     def forward(self, x: Tensor, mask: Tensor, memory: Tensor | None, memory_mask: Tensor | None) -> Tensor:
         """Apply the layer to x [B, T, D]. Return [B, T, D].
 
-        `mask` [T, T] is the causal mask. `memory` is [B, S, D] with `memory_mask` [B, 1, 1, S].
+        `mask` [T, T] is the causal mask. `memory` is [B, S, D] and `memory_mask` [B, 1, 1, S]; both are None in a
+        language model.
         """
         x = self.around_self_attention(x, lambda h: self.self_attention(h, h, mask, causal=True))
         cross = self.cross_attention
@@ -94,9 +101,10 @@ class DecoderLayer(Module):
         return self.around_feed_forward(x, self.feed_forward)
 
     def step(self, x: Tensor, cache: DecoderCache, layer: int, mask: Tensor | None) -> Tensor:
-        """Apply the layer to one position of each row, x [R, 1, D], and write its keys and values to the cache.
+        """Apply the layer to the newest token of each row, x [R, 1, D]. Return [R, 1, D].
 
-        `mask` is [R, 1, 1, length + 1]. Returns [R, 1, D].
+        The keys and values of x are appended to layer number `layer` of the cache. `mask` is [R, 1, 1, length + 1], the
+        result of DecoderCache.mask.
         """
 
         def attend_to_written(h: Tensor) -> Tensor:
@@ -122,5 +130,5 @@ class DecoderLayer(Module):
 
 
 def layers_of(model: nn.Module) -> Iterator[EncoderLayer | DecoderLayer]:
-    """Yield every encoder and decoder layer inside a module."""
+    """Return an iterator over all encoder and decoder layers inside `model`."""
     return (module for module in model.modules() if isinstance(module, EncoderLayer | DecoderLayer))

@@ -16,14 +16,20 @@ M = TypeVar("M", bound=AnyModel)
 def load_transformer(
     weights: Arrays, config: ModelConfig, vocabulary_size: int, source_vocabulary_size: int | None, device: str
 ) -> Transformer:
-    """Return a Transformer with these float weights, in evaluation mode on a device. It may share their memory."""
+    """Return a Transformer with these weights as float32, in evaluation mode on `device`.
+
+    It may share memory with `weights`.
+    """
     return _load(
         lambda: Transformer(config, vocabulary_size, source_vocabulary_size=source_vocabulary_size), weights, device
     )
 
 
 def load_language_model(weights: Arrays, config: ModelConfig, vocabulary_size: int, device: str) -> LanguageModel:
-    """Return a language model with these float weights, in evaluation mode on a device."""
+    """Return a LanguageModel with these weights as float32, in evaluation mode on `device`.
+
+    It may share memory with `weights`.
+    """
     return _load(lambda: LanguageModel(config, vocabulary_size), weights, device)
 
 

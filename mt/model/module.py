@@ -1,4 +1,4 @@
-"""Typed modules. torch does not declare the type of a module's result or of the modules in a ModuleList."""
+"""Typed modules. torch declares neither the type of a module's result nor the type of the modules in a ModuleList."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar, cast
@@ -9,7 +9,7 @@ AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
 class Module(nn.Module):
-    """An `nn.Module` that returns a tensor: base class of all modules of this package."""
+    """Base class of all modules of this package: an `nn.Module` that returns a tensor."""
 
     __call__: Callable[..., Tensor]
 

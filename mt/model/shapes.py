@@ -8,7 +8,10 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 def transformer_shapes(config: ModelConfig, vocabulary_size: int, source_vocabulary_size: int | None = None) -> Shapes:
-    """Return the shapes of the weights of a Transformer (mt/model/transformer.py), by name."""
+    """Return the shape of each weight of a Transformer (mt/model/transformer.py) by the name of the weight.
+
+    `source_vocabulary_size` is None if source and target share one vocabulary.
+    """
     shapes = dict(_embedding(config, vocabulary_size))
     if not config.tie_source:
         shapes["source_embedding.tokens.weight"] = (source_vocabulary_size or vocabulary_size, config.d_model)
@@ -18,7 +21,7 @@ def transformer_shapes(config: ModelConfig, vocabulary_size: int, source_vocabul
 
 
 def language_model_shapes(config: ModelConfig, vocabulary_size: int) -> Shapes:
-    """Return the shapes of the weights of a LanguageModel (mt/model/transformer.py), by name."""
+    """Return the shape of each weight of a LanguageModel (mt/model/transformer.py) by the name of the weight."""
     return dict(
         [
             *_embedding(config, vocabulary_size),

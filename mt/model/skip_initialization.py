@@ -1,4 +1,4 @@
-"""Construction of modules whose weights are loaded afterwards."""
+"""Fast construction of modules whose weights are loaded afterwards."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ INITIALIZERS = {"normal_", "uniform_", "xavier_uniform_", "kaiming_uniform_"}
 
 
 class SkipInitialization(TorchFunctionMode):
-    """A mode in which modules leave their parameters uninitialised, since weights are loaded afterwards.
+    """Context in which new modules do not initialise their parameters, because weights are loaded afterwards.
 
-    Memory that is never written costs nothing. The meta device would do the same, but imports torch's compiler, which
-    takes a second.
+    Uninitialised memory costs nothing until it is written. The meta device would do the same, but imports torch's
+    compiler, which takes a second.
     """
 
     def __torch_function__(

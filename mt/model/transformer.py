@@ -1,7 +1,7 @@
 """The encoder-decoder of "Attention Is All You Need", and a decoder-only language model with the same layers.
 
-Shapes: B sentences, S source length, T target length, R = B x K rows of K beams, D d_model, V vocabulary.
-Source masks are boolean [B, S], True on tokens, False on padding.
+Shapes: B sentences, S source length, T target length, K beams per sentence, R = B x K rows, L layers, H heads, D
+d_model, V vocabulary. A source mask is boolean [B, S], True on tokens, False on padding.
 """
 
 import torch
@@ -16,7 +16,7 @@ from mt.model.module import Module, module_list
 
 
 def causal_mask(length: int, device: torch.device) -> Tensor:
-    """Return bool [T, T], true where query position t may attend to key position s: s <= t."""
+    """Return the causal mask, bool [T, T]: True where query position t may attend to key position s, that is s <= t."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
@@ -53,7 +53,10 @@ class Decoder(Module):
         self.norm = closing_norm(config)
 
     def forward(self, x: Tensor, memory: Tensor | None, memory_mask: Tensor | None) -> Tensor:
-        """Decode x [B, T, D] with memory [B, S, D] and memory_mask [B, 1, 1, S]. Return [B, T, D]."""
+        """Decode x [B, T, D]. Return [B, T, D].
+
+        `memory` is [B, S, D] and `memory_mask` [B, 1, 1, S]; both are None for a language model.
+        """
         mask = causal_mask(x.shape[1], x.device)
         for layer in self.layers:
             x = layer(x, mask, memory, memory_mask)
@@ -61,7 +64,11 @@ class Decoder(Module):
         return x
 
     def start(self, memory: Tensor | None, memory_mask: Tensor | None, rows: int, beams: int) -> DecoderCache:
-        """Return a cache for `rows` rows with no target tokens and the cross-attention keys and values of memory."""
+        """Return a cache for `rows` rows without target tokens.
+
+        The cache contains the cross-attention keys and values of `memory` [B, S, D]. `memory_mask` is [B, 1, 1, S].
+        Both are None for a language model.
+        """
         cross = []
         if memory is not None:
             cross = [
@@ -72,7 +79,10 @@ class Decoder(Module):
         return DecoderCache(like.new_zeros(0, len(self.layers), rows, self.heads, d_k), cross, memory_mask, beams)
 
     def step(self, x: Tensor, cache: DecoderCache) -> Tensor:
-        """Decode one position of each row, x [R, 1, D], and append it to the cache. Return [R, 1, D]."""
+        """Decode the newest token of each row, x [R, 1, D], and append its keys and values to the cache.
+
+        Return [R, 1, D].
+        """
         mask = cache.mask()
         for index, layer in enumerate(self.layers):
             x = layer.step(x, cache, index, mask)
@@ -81,7 +91,7 @@ class Decoder(Module):
         return x
 
     def cross_weights(self, x: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
-        """Return the cross-attention weights of every layer: [L, B, H, T, S]."""
+        """Return the cross-attention weights [L, B, H, T, S] of all layers for x [B, T, D] and memory [B, S, D]."""
         mask = causal_mask(x.shape[1], x.device)
         weights = []
         for layer in self.layers:
@@ -125,22 +135,26 @@ class Transformer(Module):
         return self.encoder(embed(source, None, self.source_input), _over_keys(source_mask))
 
     def embed_target(self, target: Tensor, positions: Tensor | None = None) -> Tensor:
-        """Embed target [B, T] at positions [B, T], by default 0, 1, ... of each sentence. Return [B, T, D]."""
+        """Embed target tokens [B, T] at positions [B, T], by default 0, 1, ... of each sentence. Return [B, T, D]."""
         return self.embedding(target, positions, self.target_input)
 
     def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor) -> Tensor:
-        """Return states [B, T, D] of target [B, T] and memory [B, S, D]; `embedding.project` maps states to logits.
+        """Return the decoder states [B, T, D] of target [B, T] and memory [B, S, D].
 
-        Padding at the end of a target needs no mask: no earlier position attends to it.
+        `embedding.project` maps states to logits. Padding at the end of a target needs no mask: no earlier position
+        attends to it.
         """
         return self.decoder(self.embed_target(target), memory, _over_keys(source_mask))
 
     def start(self, memory: Tensor, source_mask: Tensor, beams: int) -> DecoderCache:
-        """Return the cache of a search that has `beams` rows for each sentence of memory [B, S, D]."""
+        """Return an empty decoder cache with `beams` rows for each sentence of memory [B, S, D]."""
         return self.decoder.start(memory, _over_keys(source_mask), memory.shape[0] * beams, beams)
 
     def decode_step(self, tokens: Tensor, cache: DecoderCache) -> Tensor:
-        """Append the newest token of each row, tokens [R], to the cache. Return the logits [R, V] of the next token."""
+        """Append the newest token of each row, `tokens` [R], to the cache.
+
+        Return the logits [R, V] of the next tokens.
+        """
         positions = cache.positions(self.config.max_length)
         states = self.decoder.step(self.embed_target(tokens.unsqueeze(1), positions), cache)
         return self.embedding.project(states.squeeze(1))
@@ -152,7 +166,7 @@ class Transformer(Module):
 
 
 class LanguageModel(Module):
-    """Decoder-only language model with tied embeddings. It does not use `encoder_layers` of its configuration."""
+    """Decoder-only language model. The option `encoder_layers` of `config` has no effect."""
 
     def __init__(self, config: ModelConfig, vocabulary_size: int, attend: AttentionFunction = fused_attention) -> None:
         super().__init__()
@@ -168,31 +182,34 @@ class LanguageModel(Module):
         return self.embedding.project(self.decode(target))
 
     def decode(self, target: Tensor) -> Tensor:
-        """Return states [B, T, D] of target [B, T]; `embedding.project` maps states to logits."""
+        """Return the decoder states [B, T, D] of target [B, T]. `embedding.project` maps states to logits."""
         return self.decoder(self.embedding(target, None, self.target_input), None, None)
 
     def start(self, sequences: int, beams: int = 1) -> DecoderCache:
-        """Return the cache of a search that has `beams` rows for each of several sequences."""
+        """Return an empty decoder cache with `beams` rows for each of `sequences` sequences."""
         return self.decoder.start(None, None, sequences * beams, beams)
 
     def decode_step(self, tokens: Tensor, cache: DecoderCache) -> Tensor:
-        """Append the newest token of each row, tokens [R], to the cache. Return the logits [R, V] of the next token."""
+        """Append the newest token of each row, `tokens` [R], to the cache.
+
+        Return the logits [R, V] of the next tokens.
+        """
         positions = cache.positions(self.config.max_length)
         states = self.decoder.step(self.embedding(tokens.unsqueeze(1), positions, self.target_input), cache)
         return self.embedding.project(states.squeeze(1))
 
 
 AnyModel = Transformer | LanguageModel
-"""A model that can be trained."""
+"""Model that can be trained."""
 
 
 def _over_keys(mask: Tensor) -> Tensor:
-    """Return a source mask [B, S] as an attention mask [B, 1, 1, S]."""
+    """Convert a source mask [B, S] to an attention mask [B, 1, 1, S]."""
     return mask[:, None, None, :]
 
 
 def _initialise(model: nn.Module) -> None:
-    """Set linear layers to Xavier-uniform weights and zero biases. Embeddings keep their initial values."""
+    """Set all linear layers to Xavier-uniform weights and zero biases. Embeddings keep their initial values."""
     for module in model.modules():
         if isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight)

@@ -202,7 +202,7 @@ def test_the_folder_describes_itself_and_its_readme_runs(
 
 def test_what_is_no_model_is_not_replaced(build: Build, tmp_path: Path) -> None:
     folder = build(**POST)
-    with pytest.raises(ModelError, match="is the model to convert, which would be replaced"):
+    with pytest.raises(ModelError, match="is or contains the model to convert, and would be replaced"):
         export_huggingface(folder, folder)
     export_huggingface(folder, tmp_path / "out")
     export_huggingface(folder, tmp_path / "out")

@@ -213,7 +213,7 @@ def test_what_cannot_be_done_is_said(build: Build, tmp_path: Path, monkeypatch: 
 @pytest.mark.slow
 def test_what_is_no_model_is_not_replaced(build: Build, tmp_path: Path) -> None:
     folder = build()
-    with pytest.raises(ModelError, match="is the model to convert, which would be replaced"):
+    with pytest.raises(ModelError, match="is or contains the model to convert, and would be replaced"):
         export_onnx(folder, folder)
     export_onnx(folder, tmp_path / "out")
     export_onnx(folder, tmp_path / "out")

@@ -54,7 +54,7 @@ def test_what_is_there_is_not_destroyed(teacher: Path, tmp_path: Path, capsys: p
         (tmp_path / place).mkdir()
     for file in ("config.json", "model.safetensors"):
         (tmp_path / "app" / file).touch()
-    around, alone = "is the model to convert, which would be replaced", "is not a model"
+    around, alone = "is or contains the model to convert, and would be replaced", "is not a model"
     for out, message in (
         (teacher, around),
         (teacher.parent, around),

@@ -1,4 +1,4 @@
-"""Limits on the loss by int8 weights, and log-probabilities of a model's calibration text."""
+"""Limits on the loss of quality by int8 weights, and log-probabilities of a model's calibration text."""
 
 from collections.abc import Sequence
 
@@ -23,12 +23,12 @@ loss of BLEU on 500 captions), and by 0.008 to 0.027 with 5 bits (0.3 BLEU lost)
 
 
 def accepts(check: Int8Check) -> bool:
-    """Return whether int8 is close enough to float32 to be selected."""
+    """Return whether `check` found int8 close enough to float32 to use int8."""
     return check.divergence <= LARGEST_DIVERGENCE and check.worst_decile <= LARGEST_DECILE
 
 
 def mean_log_probability(model: CpuModel, loaded: LoadedModel) -> float:
-    """Return the mean log-probability per token, EOS included, of the model's calibration targets."""
+    """Return the mean log-probability per token of the target sides of the calibration text, with EOS."""
     pairs = sorted((encode_pair(loaded, pair) for pair in loaded.calibration), key=lambda pair: -len(pair[1]))
     batch = CpuBatch(model, 1)
     batch.join([source for source, _ in pairs], [SCORES_ONLY] * len(pairs))
@@ -46,7 +46,7 @@ def mean_log_probability(model: CpuModel, loaded: LoadedModel) -> float:
 
 
 def encode_pair(loaded: LoadedModel, pair: CalibrationPair) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the ids of source and target with EOS, each truncated to the model's maximum length."""
+    """Return the ids of `pair.source` and `pair.target`, each with EOS and truncated to the model's maximum length."""
     tokenizer, limit = loaded.tokenizer, loaded.description.model.max_length
     direction = pair.direction
     tag = tokenizer.source_prefix(direction.source, direction.target, loaded.description.directions)

@@ -1,4 +1,4 @@
-"""Scorer that computes logits in the compiled kernels and returns them as torch tensors."""
+"""Scorer with the compiled kernels, for comparisons with models in torch: it returns logits as torch tensors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from mt.kernels.library import SCORES_ONLY, CpuBatch, CpuModel
 
 @dataclass
 class CompiledState:
-    """Decoding state of a `CompiledScorer`."""
+    """Decoding state of a CompiledScorer: a batch in the compiled kernels."""
 
     batch: CpuBatch
 

@@ -32,9 +32,9 @@ from mt.model.positions import positions_of
 logger = logging.getLogger(__name__)
 
 LOGITS_COST = 2
-"""Time of one step of one row in a search that needs all logits, relative to another search.
+"""Time of one step of one row in a search that needs the logits of all tokens, relative to other searches.
 
-Terms, sampling and repetition penalties need all logits.
+Term constraints, sampling and repetition penalties need the logits of all tokens.
 """
 
 
@@ -59,7 +59,7 @@ def search_params(options: SearchOptions, source_length: int, prefix_length: int
 
 @dataclass
 class CompiledBatch:
-    """Batch that the kernels search. Its results equal those of `SearchBatch`."""
+    """Batch that the compiled kernels search. Its results equal those of `SearchBatch`."""
 
     batch: CpuBatch
     steps: int = 0
@@ -81,7 +81,7 @@ class CompiledBatch:
 
 @dataclass(frozen=True)
 class CompiledDecoder:
-    """Creates `CompiledBatch` objects. Searches that need all logits do not use the shortlist."""
+    """Creates `CompiledBatch` objects. Searches that need the logits of all tokens do not use the shortlist."""
 
     model: CpuModel
     shortlist: CpuShortlist | None = None
@@ -107,7 +107,7 @@ class CompiledDecoder:
 
 
 def _tables(constraints: TermConstraints) -> Arrays:
-    """Return the arrays of the constraints by the names that the kernels use."""
+    """Return the arrays of `constraints`, each under the name that the kernels use."""
     return {
         "column": constraints.columns,
         "following": constraints.following,
@@ -126,14 +126,14 @@ def _tables(constraints: TermConstraints) -> Arrays:
 
 
 def with_positions(weights: Arrays, config: ModelConfig) -> Arrays:
-    """Return the weights of a model. If its positions are sinusoidal, add their table as `embedding.positions`."""
+    """Return `weights` and, unless positions are learned, the table of sinusoidal positions `embedding.positions`."""
     if config.positions == "learned":
         return weights
     return {**weights, "embedding.positions": positions_of(config, config.max_length)}
 
 
 def compile_model(loaded: LoadedModel, int8: bool) -> CpuModel:
-    """Return the model packed for the compiled kernels, which must be available."""
+    """Pack a model for the compiled kernels, in int8 or float32. The kernels must be available."""
     library = load_library()
     assert library is not None
     special = SpecialIds()
@@ -147,12 +147,14 @@ def compile_model(loaded: LoadedModel, int8: bool) -> CpuModel:
 
 
 def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype, shortlist: bool) -> Backend:
-    """Return the compiled backend of one model. `shortlist` limits target tokens to the model's shortlist, if any.
+    """Return the backend that decodes one model in the compiled kernels.
+
+    If `shortlist` is true and the model has a shortlist, translations contain only tokens of the shortlist.
 
     If the model's directory has int8 weights, `auto` uses int8. Otherwise int8 weights are compared with float32
     weights on the model's calibration text, and `auto` uses int8 only if the loss on this text is at most
-    `LARGEST_LOSS`. Without calibration text, `auto` uses int8 only if the model was compared with float32 at its import
-    and diverged little.
+    `LARGEST_LOSS`. Without calibration text, `auto` uses int8 only if int8 was compared with float32 when the model was
+    imported, and `accepts` is true for the result.
 
     Raises:
         ModelError: The device or dtype is not supported, there are several models, the kernels are not available, or
@@ -181,23 +183,27 @@ def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype, short
 
 
 def _passed_check(loaded: LoadedModel) -> bool:
-    """Return whether int8 was compared with float32 at the model's import and was close enough. Log the comparison."""
+    """Return whether int8 was compared with float32 at the import of the model and was close enough. Log the result."""
     check, name = loaded.int8_check, loaded.description.name
     if check is None:
-        logger.info("%s: uses float32, because int8 was not compared with float32 (run mt-service calibrate)", name)
+        logger.info("%s uses float32, because int8 was not compared with float32 (run mt-service calibrate)", name)
         return False
     passed = accepts(check)
     selected = "int8" if passed else "float32"
     logger.info(
-        "%s: %s, for int8 diverges by %.5f nats per token (largest accepted %s), in the worst tenth of sentences by "
-        "%.5f (largest accepted %s)",
+        "%s uses %s: int8 diverges from float32 by %.5f nats per token (accepted: at most %s), and in the worst tenth "
+        "of sentences by %.5f (accepted: at most %s)",
         *(name, selected, check.divergence, LARGEST_DIVERGENCE, check.worst_decile, LARGEST_DECILE),
     )
     return passed
 
 
 def _choose_weights(loaded: LoadedModel, dtype: Dtype) -> tuple[CpuModel, Dtype]:
-    """Pack the model in float32 or int8, whichever `dtype` selects. Return the packed model and its dtype."""
+    """Pack the weights of the model in the format that `dtype` selects. Return the packed model and its dtype.
+
+    Raises:
+        ModelError: `dtype` is int8, and the loss of int8 weights is too large.
+    """
     if dtype is not Dtype.FLOAT32 and loaded.description.weights == "int8":
         return compile_model(loaded, int8=True), Dtype.INT8
     if dtype is Dtype.FLOAT32 or (dtype is Dtype.AUTO and not loaded.calibration and not _passed_check(loaded)):

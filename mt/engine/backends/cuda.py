@@ -1,4 +1,9 @@
-"""CUDA backend: one CUDA graph over static memory runs a whole decoder step, from embedding to finished flags."""
+"""CUDA backend: one CUDA graph over static memory runs a whole decoder step, from embedding to finished flags.
+
+Static memory consists of tensors with fixed addresses, as a graph needs them. A slot is a place for one sentence in
+this memory. A program is the graph of a step for some number of slots. Shapes are those of
+mt/kernels/cuda/static_decoder.py.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
@@ -40,15 +45,15 @@ from mt.model.transformer import Transformer
 
 USUAL_COLUMNS = (32, 64)
 USUAL_WIDTHS = (32, 64)
-"""Target columns and source widths of the programs that are captured before the first request."""
+"""Numbers of target columns and of source tokens for which programs are captured before the first request."""
 
 REFERENCE_COST = 8
-"""Estimated time of one step of one row in `SearchBatch`, relative to a step in a graph."""
+"""Estimated time of one step of one row in `SearchBatch`, relative to a step in a CUDA graph."""
 
 
 @dataclass(eq=False)
 class SlotState:
-    """State of one sentence of a batch, with the slot that it occupies."""
+    """One sentence of a batch, with the slot that it occupies."""
 
     options: SearchOptions
     last: int  # maximum number of tokens of its translation, without EOS
@@ -61,7 +66,7 @@ class SlotState:
 
 @dataclass(frozen=True)
 class NewSentences:
-    """Sentences that have no slots yet: their search on the host, and the keys and values of their sources."""
+    """Sentences that have no slots yet: their search on the CPU, and the keys and values of their sources."""
 
     states: list[SlotState]
     search: BeamSearch | Sampling
@@ -70,13 +75,13 @@ class NewSentences:
 
 @dataclass(frozen=True)
 class Poll:
-    """Progress after one step, with the sentences that occupied the slots in this step."""
+    """Progress of all slots after one step, and the sentences that occupied the slots in this step."""
 
     progress: Fetched
     occupants: Mapping[int, SlotState]
 
     def finished(self) -> Iterator[SlotState]:
-        """Yield the finished sentences that were not reported before, and set their `steps`."""
+        """Yield the sentences that have finished and were not reported before, and set their `steps`."""
         steps, running = self.progress.read().unbind(1)
         for slot in (running == 0).nonzero().flatten().tolist():
             state = self.occupants.get(slot)
@@ -88,8 +93,8 @@ class Poll:
 class GraphDecoder:
     """Creates `GraphBatch` objects. Only one thread may use a decoder, and the model's weights must not change.
 
-    On a CPU, the same steps run eagerly. The results equal the results of `SearchBatch`, except for rounding. Requests
-    with term constraints use `SearchBatch`.
+    On a CPU, the same steps run without graphs. The results equal those of `SearchBatch`, except for rounding. Requests
+    with term constraints are decoded by a `SearchBatch`.
     """
 
     def __init__(
@@ -115,7 +120,7 @@ class GraphDecoder:
         """Encode requests of one kind and return their batch.
 
         Raises:
-            RequestError: A prefix cannot be used.
+            RequestError: A prefix is invalid (see `check_prefixes`).
         """
         kind = self.kind(requests[0])
         assert all(self.kind(request) == kind for request in requests)
@@ -138,7 +143,7 @@ class GraphDecoder:
 
     @torch.inference_mode()
     def prepare(self, options: SearchOptions) -> None:
-        """Capture the programs for sentences of usual lengths, so that few requests wait for a capture."""
+        """Capture the programs for sentences of usual lengths in advance, so that few requests wait for a capture."""
         kind, pool = BatchKind.of(Request(0, (), options)), self.pool
         static = pool.lend(self, Shape(1, kind.rows, LEAST, LEAST), kind.beams)
         features = Constraints.start([1], [options], [()], torch.device("cpu")).features
@@ -153,10 +158,10 @@ class GraphDecoder:
 
 
 class GraphBatch:
-    """Sentences in the slots of a static batch.
+    """Batch whose sentences occupy the slots of a static batch.
 
-    A sentence that ends frees its slot, and a sentence that joins is copied into a free slot. A step runs on as many of
-    the first slots as the sentences need; sentences in later slots move there. If the static batch has too few slots,
+    A sentence that ends frees its slot, and a sentence that joins is copied into a free slot. A step runs on the first
+    slots, as few as the sentences need; sentences in later slots move there. If the static batch has too few slots,
     target columns or source columns, all sentences move to another static batch.
     """
 
@@ -182,7 +187,7 @@ class GraphBatch:
 
     @torch.inference_mode()
     def advance(self, steps: int = 1) -> list[int]:
-        """Queue one step, whatever `steps` is. Return the indices of the sentences that finished in earlier steps.
+        """Queue one step, whatever `steps` is. Return the indices of sentences that finished in earlier steps.
 
         The host reads the progress of the previous step while the device runs this one.
         """
@@ -199,7 +204,7 @@ class GraphBatch:
 
     @torch.inference_mode()
     def results(self, indices: Sequence[int]) -> list[list[Hypothesis]]:
-        """Return the hypotheses of sentences that the last `advance` reported."""
+        """Return the hypotheses of sentences that the last call of `advance` returned, best first."""
         if not indices:
             return []
         assert self._static is not None
@@ -238,7 +243,7 @@ class GraphBatch:
             self._pool.give_back(borrowed)
 
     def _settle(self) -> StaticBatch:
-        """Move all sentences into the first slots of a static batch that fits them. Return the static batch."""
+        """Move all sentences into the first slots of a static batch that is large enough. Return this static batch."""
         old = static = self._static
         if static is not None and self._program is not None:  # no sentence joined or left
             return static
@@ -268,13 +273,13 @@ class GraphBatch:
         return static
 
     def _needed(self, live: Sequence[SlotState]) -> Shape:
-        """Return the smallest shape of a static batch that has room for these sentences."""
+        """Return the smallest shape of a static batch that is large enough for these sentences."""
         columns = max(state.last for state in live) + 2  # finished sentences write to the last column
         width = max(state.width for state in live)
         return Shape(len(live), self._kind.rows, power(columns, LEAST), power(width, LEAST))
 
     def _choose_program(self, static: StaticBatch) -> Program:
-        """Return the program for the options of the present sentences and for the columns that they fill."""
+        """Return the program for the search options of the present sentences and for the columns that they fill."""
         live = list(self._occupants.values())
         used = max(min(self._steps - state.first_step, state.last + 1) for state in live)
         columns = min(bucket(used + 1, READ), static.shape.columns)
@@ -285,7 +290,7 @@ class GraphBatch:
         return self._pool.program(static, key)
 
     def _report(self, poll: Poll) -> list[int]:
-        """Return the indices of the sentences that are finished according to `poll` and were not reported before."""
+        """Return the indices of the sentences that finished according to `poll` and were not reported before."""
         finished = set(poll.finished())
         if not finished:
             return []
@@ -296,7 +301,7 @@ class GraphBatch:
 
 
 def _place(states: Sequence[SlotState], static: StaticBatch, free: Iterator[int]) -> list[int]:
-    """Assign free slots of a static batch to sentences. Return the slots."""
+    """Assign a slot of `static` to each sentence, the next one from `free`. Return the slots."""
     for state in states:
         state.static, state.slot = static, next(free)
     return [state.slot for state in states]
@@ -311,7 +316,7 @@ def _filters(options: Sequence[SearchOptions]) -> Filters:
 
 
 def load_backend(models: Sequence[LoadedModel], device_name: str, dtype: Dtype, shortlist: bool) -> Backend:
-    """Return the CUDA backend of one model. It uses no shortlist.
+    """Return the CUDA backend of one model. It does not use a shortlist.
 
     Raises:
         ModelError: The device or the dtype is not supported, or there are several models.

@@ -1,4 +1,4 @@
-"""Loading of ensembles. An ensemble averages the next-token probabilities of its models (Sutskever et al. 2014)."""
+"""Loading of ensembles. An ensemble averages the next-token probabilities of several models (Sutskever et al. 2014)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,9 +10,10 @@ from mt.errors import ModelError, problems
 
 
 def load_ensemble(paths: Sequence[Path], device: str) -> list[LoadedModel]:
-    """Load models that share one vocabulary and the same directions.
+    """Load one model, or several models with the same tokenizer and directions.
 
-    The search options are those of the first model. Its `max_length` becomes the smallest `max_length` of all models.
+    The search options are those of the first model, but its `max_length` becomes the smallest `max_length` of all
+    models.
 
     Raises:
         ModelError: A model cannot be loaded, a model differs from the first (the message lists every difference), or

@@ -1,4 +1,4 @@
-"""Comparison of int8 with float32 for a model that has no calibration text, such as an imported one.
+"""Comparison of int8 with float32 for a model without calibration text, such as an imported one.
 
 The float32 weights are read from the mapped file, so that they take no private memory of the process.
 """
@@ -27,7 +27,7 @@ NOT_FINITE = 1e6
 def measure_int8(loaded: LoadedModel) -> Int8Check:
     """Compare int8 in the compiled kernels with float32 in torch. The compiled kernels must be available.
 
-    The comparison translates at most `MAX_SENTENCES` sentences in at most `MAX_DIRECTIONS` of the model's directions.
+    At most `MAX_SENTENCES` sentences are translated, in at most `MAX_DIRECTIONS` of the model's directions.
     """
     directions = sorted(loaded.description.directions, key=str)
     directions = directions[:: -(-len(directions) // MAX_DIRECTIONS)]
@@ -46,10 +46,10 @@ def measure_int8(loaded: LoadedModel) -> Int8Check:
 def divergence(
     exact: Scorer[Any], rounded: Scorer[Any], loaded: LoadedModel, pairs: Sequence[CalibrationPair]
 ) -> Int8Check:
-    """Compare the next-token distributions of two scorers at each step of the greedy translations by `exact`.
+    """Compare the next-token probabilities of two scorers at each step of greedy translations.
 
-    The targets of `pairs` must be empty. The divergence of a token is KL(exact || rounded) in nats. An infinite or NaN
-    divergence counts as `NOT_FINITE`.
+    The translations are those of `exact` for the sources of `pairs`; the targets of `pairs` must be empty. The
+    divergence of a token is KL(exact || rounded) in nats. An infinite or NaN divergence counts as `NOT_FINITE`.
     """
     encoded = [encode_pair(loaded, pair) for pair in pairs]
     sources, prefixes = [source for source, _ in encoded], [target[:-1] for _, target in encoded]
@@ -86,6 +86,6 @@ def divergence(
 
 
 def _divergence(expected: Tensor, found: Tensor) -> Tensor:
-    """Return KL(expected || found) from the logits [V] of two distributions; `NOT_FINITE` if infinite or NaN."""
+    """Return KL(expected || found) of two distributions, given as logits [V]; `NOT_FINITE` if infinite or NaN."""
     exact, rounded = (logits.double().log_softmax(0) for logits in (expected, found))
     return (exact.exp() * (exact - rounded)).sum().nan_to_num(NOT_FINITE, NOT_FINITE)

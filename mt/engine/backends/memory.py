@@ -1,4 +1,4 @@
-"""Limits on the requests that run together, from the free memory of a device."""
+"""Limits on the requests that run together, computed from the free memory of a device."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,10 +9,10 @@ from mt.engine.scheduler import Limits
 from mt.model.transformer import AnyModel
 
 TABLE_BYTES = 64
-"""Bytes that the tables of a search take for one token of one row: token, score, path."""
+"""Bytes that a search needs for one token of one row, besides keys and values: token, score and parent."""
 
 RESERVE = 4
-"""Ratio of the free memory to the memory for the keys and values of running requests.
+"""The keys and values of running requests may take 1 / RESERVE of the free memory.
 
 Sentences that move to another static batch exist twice for a moment. The rest is for idle static batches and
 activations.
@@ -20,7 +20,10 @@ activations.
 
 
 def device_limits(models: Sequence[AnyModel], device: torch.device) -> Limits:
-    """Return the limits of an engine for these models. On a GPU, its present free memory limits `cells`."""
+    """Return the limits of an engine for these models.
+
+    On a GPU, the limit `cells` follows from the present free memory.
+    """
     limits = Limits.of(device.type)
     if device.type != "cuda":
         return limits
@@ -29,7 +32,7 @@ def device_limits(models: Sequence[AnyModel], device: torch.device) -> Limits:
 
 
 def memory_cells(models: Sequence[AnyModel], free: int) -> int:
-    """Return the number of cells (mt/engine/memory.py) that fit in `free` bytes if `models` form an ensemble."""
+    """Return the number of cells (mt/engine/memory.py) that fit in `free` bytes. Several models form an ensemble."""
     size = TABLE_BYTES
     for model in models:
         weight = model.embedding.tokens.weight

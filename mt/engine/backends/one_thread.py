@@ -1,4 +1,4 @@
-"""Limit of torch to one thread."""
+"""A context in which torch computes with one thread."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,11 +12,11 @@ _users: list[int] = []  # torch's number of threads before each `one_torch_threa
 
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
-    """Limit torch to one thread in this thread.
+    """Make torch compute with one thread in the calling thread.
 
     An operation on a small tensor is too short to be split among threads: additional threads would compete with the
-    engine's threads for cores. Several threads may use the limit at a time; the last one restores the former number for
-    the process.
+    engine's threads for cores. Several threads may be in this context at a time. The last one that leaves it restores
+    the number of threads for the process.
     """
     with _lock:
         threads = torch.get_num_threads()  # makes torch set the number in a new thread now, not later

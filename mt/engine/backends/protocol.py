@@ -21,45 +21,49 @@ class Batch(Protocol):
 
     @property
     def steps(self) -> int:
-        """Steps taken so far."""
+        """Number of decoder steps that the batch has taken."""
 
     def advance(self, steps: int = 1) -> list[int]:
-        """Decode a token for every row, up to `steps` times until a sentence finishes. Return the finished indices.
+        """Take at most `steps` decoder steps, but stop when a sentence finishes.
 
-        A backend may take fewer steps. It may return a finished sentence some steps late, and more than once. A
-        finished sentence stays in the batch until `select` removes it.
+        Return the indices of finished sentences. A step decodes one token of every row. A backend may take fewer steps.
+        It may return a finished sentence some steps late, and more than once. A finished sentence stays in the batch
+        until `select` removes it.
         """
 
     def results(self, indices: Sequence[int]) -> list[list[Hypothesis]]:
-        """Return the hypotheses of each finished sentence, best first; an empty list if the scores were not finite."""
+        """Return the hypotheses of each of these finished sentences, best first.
+
+        A sentence has none if its scores were not finite or if no hypothesis meets its search options.
+        """
 
     def select(self, indices: Sequence[int]) -> None:
-        """Keep the sentences at these indices, in this order."""
+        """Keep only the sentences at these indices, in this order."""
 
     def extend(self, other: Self) -> None:
-        """Append the sentences of another batch of the same kind. `other` must not be used afterwards."""
+        """Append the sentences of `other`, a batch of the same kind. `other` must not be used afterwards."""
 
 
 class BatchDecoder(Protocol):
-    """Creates the batches of one model."""
+    """Creates the batches that one backend decodes."""
 
     def kind(self, request: Request) -> BatchKind:
-        """Return the kind of a request. Requests of the same kind can share a batch."""
+        """Return the kind of the batch that `request` needs. Requests of the same kind can share a batch."""
 
     def begin(self, requests: Sequence[Request]) -> Batch:
-        """Encode requests of one kind and return their batch.
+        """Encode requests of one kind and return a batch of them.
 
         Raises:
-            RequestError: A prefix cannot be used.
+            RequestError: A prefix is invalid (see `check_prefixes`).
         """
 
 
 class Dtype(StrEnum):
     """Number format of the weights.
 
-    `auto` is bfloat16 on a GPU with instructions for it, and float32 on an older GPU. On a CPU, `auto` is int8 if the
-    model directory has int8 weights, or if a comparison of int8 with float32 (on the model's calibration text, or at
-    the model's import) showed little loss; otherwise float32.
+    `auto` on a GPU is bfloat16 if the GPU has instructions for it, otherwise float32. `auto` on a CPU is int8 if the
+    model directory has int8 weights, or if a comparison of int8 with float32 showed little loss; otherwise float32. The
+    comparison uses the model's calibration text, or was made when the model was imported.
     """
 
     AUTO = "auto"
@@ -69,30 +73,33 @@ class Dtype(StrEnum):
 
 
 GPU_THREADS = 2
-"""Default number of torch's CPU threads if a GPU decodes: little work is left for the CPU."""
+"""Default number of torch's CPU threads if a GPU decodes. Little work is left for the CPU."""
 
 
 Attend = Callable[[Sequence[tuple[Sequence[int], Sequence[int]]]], Sequence[NDArray[np.float32]]]
-"""Function that returns the cross-attention weights [L, H, T + 1, S] of each given (source, target) pair."""
+"""Function that returns the cross-attention weights of each (source, target) pair, each [L, H, T + 1, S].
+
+L layers, H heads, T target tokens without BOS and EOS, S source tokens with EOS.
+"""
 
 
 @dataclass(frozen=True)
 class Backend:
-    """Decoder for loaded weights, with the settings for engines that use it."""
+    """Decoder with loaded weights, and the settings for the engines that use it."""
 
     decoder: BatchDecoder
     dtype: Dtype
     limits: Limits
     multithreaded: bool = False  # several engines, each in its own thread, may share the decoder
     shortlist: bool = False  # whether a shortlist limits the tokens of translations
-    attend: Attend | None = None  # None: the model in torch computes the cross-attention of pairs
+    attend: Attend | None = None  # None if the model in torch must compute cross-attention weights
     threads: int | None = None  # default number of torch's CPU threads; None: one per core
 
 
 def device_failed(error: Exception) -> bool:
-    """Return whether an error of a backend means that this process can no longer use the accelerator.
+    """Return whether `error` means that this process can no longer use the GPU.
 
-    torch raises an AcceleratorError if an operation fails, and again at every later operation. If memory runs out,
-    torch raises a different error. The type is compared by name because the engine does not import torch.
+    If an operation on a GPU fails, torch raises an AcceleratorError, and raises it again at every later operation. If
+    memory runs out, torch raises another error. The type is compared by name because the engine does not import torch.
     """
     return type(error).__name__ == "AcceleratorError"

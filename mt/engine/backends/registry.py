@@ -11,19 +11,19 @@ from mt.errors import ModelError, problems
 logger = logging.getLogger(__name__)
 
 BACKENDS = ("cpu", "cuda", "torch")
-"""Modules of this package with a function `load_backend`, fastest first. Only `cpu` works without torch.
+"""Modules of this package that have a function `load_backend`, fastest first. Only `cpu` works without torch.
 
-`load_backend` raises ModelError if its backend does not support the models, the device or the options.
+`load_backend` raises ModelError if the backend does not support the models, the device or the options.
 """
 
 
 def load_backend(
     models: Sequence[LoadedModel], device: str, dtype: Dtype, shortlist: bool = False, backend: str = "auto"
 ) -> Backend:
-    """Return the fastest backend that can decode a model, or an ensemble of several models, on a device.
+    """Return the fastest backend that can decode a model, or an ensemble of several models, on `device`.
 
-    `shortlist` limits target tokens to the model's shortlist in backends that support shortlists. `backend` is the name
-    of the only backend to try, or `auto`.
+    If `shortlist` is true, backends that support shortlists limit target tokens to the model's shortlist. `backend` is
+    the name of the only backend to try, or `auto` to try all.
 
     Raises:
         ModelError: No backend can decode the models. The message gives the reason for each backend.
@@ -38,6 +38,6 @@ def load_backend(
         except ModuleNotFoundError as error:
             reasons.append(f"{name}: needs {error.name}, which is not installed")
         else:
-            logger.debug("backend %s decodes with dtype %s; not used: %s", name, loaded.dtype, reasons)
+            logger.debug("backend %s decodes with dtype %s; backends not used: %s", name, loaded.dtype, reasons)
             return loaded
     raise ModelError(problems(f"no backend can decode with dtype {dtype} on device {device}", reasons))

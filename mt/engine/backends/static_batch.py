@@ -1,4 +1,8 @@
-"""Static memory of the CUDA backend: tensors with fixed addresses, and programs that run decoder steps on them."""
+"""Static memory of the CUDA backend: tensors with fixed addresses, and programs that run decoder steps on them.
+
+A slot is a place for one sentence. Shapes are those of mt/kernels/cuda/static_decoder.py: B slots, S source tokens, L
+layers, A vectors [d_k] of keys and values.
+"""
 
 import math
 from collections import OrderedDict
@@ -29,7 +33,7 @@ MAX_ENCODERS = 16
 
 
 def rung(count: int) -> int:
-    """Return the number of slots of a program for `count` sentences."""
+    """Return the number of slots of the smallest program that can decode `count` sentences."""
     return next((slots for slots in SLOTS if slots >= count), power(count))
 
 
@@ -39,7 +43,7 @@ def power(size: int, least: int = 1) -> int:
 
 
 def bucket(size: int, least: int) -> int:
-    """Return the smallest product of `least` and one of 1, 2, 3, 4, 6, 8, 12, 16, ... that is at least `size`."""
+    """Return the smallest number that is at least `size`, among `least` times 1, 2, 3, 4, 6, 8, 12, 16, ..."""
     above = power(size, least)
     between = 3 * above // 4
     return between if between >= size and between % least == 0 else above
@@ -49,9 +53,9 @@ def bucket(size: int, least: int) -> int:
 class GraphLimits:
     """Limits of a `StaticPool`.
 
-    `bytes` limits the memory of idle static batches. Below this limit, a new static batch is also larger than
-    necessary, so that sentences can join without a move. `rows` is the number of decoder rows that usually run
-    together.
+    `bytes` limits the memory of idle static batches. A new static batch is made larger than necessary if it and the
+    lent ones together stay below this limit, so that sentences can join without a move. `rows` is the number of decoder
+    rows that usually run together. `programs` is the maximum number of programs in the cache.
     """
 
     bytes: int = 1 << 30
@@ -60,13 +64,16 @@ class GraphLimits:
 
     @classmethod
     def of(cls, device: torch.device) -> Self:
-        """Return limits for a quarter of a GPU's free memory."""
+        """Return limits that allow idle static batches a quarter of the GPU's free memory."""
         return cls() if device.type == "cpu" else cls(torch.cuda.mem_get_info(device)[0] // 4)
 
 
 @dataclass(frozen=True)
 class ProgramKey:
-    """Numbers that, with the static batch, determine the operations of a step."""
+    """Key of a program among those of one static batch.
+
+    `slots`, `columns` and `width` are the numbers of slots, target columns and source tokens that a step reads.
+    """
 
     slots: int
     columns: int
@@ -76,11 +83,11 @@ class ProgramKey:
 
 
 class StaticBatch:
-    """Static memory for sentences of one kind, with the work of a decoder step.
+    """Static memory for sentences of one kind, and the operations of a decoder step on it.
 
-    A program steps the first `slots` slots and reads a part of the columns and of the width. A slot without a sentence
-    takes part with initial values or the values of an earlier sentence. Its search ends at the end of its tables at the
-    latest, and its results are not read.
+    A program decodes the first `slots` slots. It reads only the first columns and source tokens. A slot without a
+    sentence is decoded too, with initial values or with the values of an earlier sentence. Its search ends at the
+    latest when its tables are full, and its results are not read.
     """
 
     def __init__(
@@ -100,7 +107,7 @@ class StaticBatch:
         scratch = {name: tables.pop(name) for name in self._search.SCRATCH}
         loose = {name: tables.pop(name) for name in self._search.LOOSE}
         self._record_layout, self._layout = PackedTables(record), PackedTables(tables)
-        # What is sent for a sentence: its slot, packed tables, and tables whose views would not be contiguous.
+        # Copied to the device for a sentence: its slot, packed tables, and tables whose views would not be contiguous.
         source = torch.zeros(1, shape.width, dtype=self._memory.source.dtype)
         self._sent = PackedTables({"slot": torch.zeros(1, dtype=torch.int64), **tables, **loose, "source": source})
         rows = executor.send(self._sent.pack({"slot": torch.zeros(1), **tables, **loose, "source": source}))
@@ -124,11 +131,11 @@ class StaticBatch:
 
     @property
     def progress(self) -> Tensor:
-        """Steps of each slot, and 1 until its sentence is finished, then 0: [B, 2]."""
+        """State of each slot, [B, 2]: the number of steps, and 1 until the sentence is finished, then 0."""
         return self._loose["progress"]
 
     def step(self, key: ProgramKey) -> Callable[[], None]:
-        """Return the work that decodes one token for each row of the first slots."""
+        """Return a function that decodes one token of each row in the slots that `key` selects."""
         memory = DecoderMemory(**{name: table[: key.slots] for name, table in vars(self._memory).items()})
         memory.cross, memory.source = memory.cross[:, : key.width], memory.source[:, : key.width]
         search = with_tables(self._search, self._tables(key.slots))
@@ -149,7 +156,11 @@ class StaticBatch:
         return work
 
     def join(self, search: BeamSearch | Sampling, cross: Tensor, lengths: Sequence[int], slots: Sequence[int]) -> None:
-        """Begin sentences in these slots, with their source lengths and the keys and values `cross` of the sources."""
+        """Begin to decode sentences in these slots.
+
+        `cross` [B, S, L, A, d_k] are the cross-attention keys and values of the sources, and `lengths` their numbers of
+        tokens.
+        """
         static = StaticBeam.of(search) if isinstance(search, BeamSearch) else StaticSampling.of(search)
         source = torch.zeros(len(slots), self.shape.width, dtype=self._memory.source.dtype)
         source.masked_fill_(torch.arange(self.shape.width) >= torch.tensor(lengths)[:, None], -math.inf)
@@ -164,7 +175,10 @@ class StaticBatch:
         self._memory.cross[:, : cross.shape[1]].index_copy_(0, at, cross)
 
     def move(self, other: Self, old: Sequence[int], new: Sequence[int]) -> None:
-        """Copy the sentences in slots `old` of a static batch, which may be this one, to the free slots `new`."""
+        """Copy the sentences in the slots `old` of `other` to the free slots `new` of this batch.
+
+        Both may be the same batch.
+        """
         source, target = self.executor.send(torch.tensor([old, new])).unbind(0)
         self._memory.clear(target)
         pairs = [(table, getattr(self._memory, name)) for name, table in vars(other._memory).items()]
@@ -177,19 +191,22 @@ class StaticBatch:
     def results(
         self, slots: Sequence[int], steps: Sequence[int], last: Sequence[int], options: Sequence[SearchOptions]
     ) -> list[list[Hypothesis]]:
-        """Return the hypotheses of the sentences in these slots, which finished after `steps` steps."""
+        """Return the hypotheses of the finished sentences in these slots, best first.
+
+        `steps` are the steps after which the sentences finished, and `last` the steps at which they had to end.
+        """
         record = self._record_layout.views(self.executor.select(self._record, slots))
         return self._search.hypotheses(record, steps, last, options)
 
     def _tables(self, slots: int) -> dict[str, Tensor]:
-        """Return the tables of the search for the first slots."""
+        """Return the tensors of the search, by name, for the first `slots` slots."""
         record = self._record_layout.views(self._record[:slots])
         loose = {name: table[:slots] for name, table in {**self._loose, **self._scratch}.items()}
         return {**self._layout.views(self._packed[:slots]), **record, **loose}
 
 
 def _empty_search(shape: Shape, beams: bool, special: SpecialIds) -> StaticBeam | StaticSampling:
-    """Return a search with one slot, on the host. Its tables are as wide as the columns, as any options need."""
+    """Return a search on the CPU with one slot, whose tensors are large enough for every sentence that fits `shape`."""
     length = shape.columns - 1
     common = SearchOptions(max_length=length, max_length_offset=length, max_length_factor=0.0, repetition_penalty=2.0)
     prefix = (special.unk,) * (length - 1)
@@ -202,7 +219,7 @@ def _empty_search(shape: Shape, beams: bool, special: SpecialIds) -> StaticBeam 
 
 
 class StaticEncoder:
-    """Static memory for sources of one padded shape, with a program that encodes the sources."""
+    """Static memory for `batch` sources of `width` tokens, with a program that encodes them."""
 
     def __init__(self, decoder: StaticDecoder, batch: int, width: int, executor: Executor) -> None:
         inputs = torch.zeros(2, batch, width, dtype=torch.int64, device=executor.device)
@@ -212,17 +229,20 @@ class StaticEncoder:
         self._executor, self._inputs, self._encoded = executor, inputs, encoded
 
     def __call__(self, inputs: Tensor, count: int) -> Tensor:
-        """Return the keys and values [count, S, L, A, d_k] of host `inputs` [2, B, S]: ids, and 1 on tokens."""
+        """Return the keys and values [count, S, L, A, d_k] of the first `count` sources.
+
+        `inputs` [2, B, S] is on the CPU: the ids, and 1 on tokens or 0 on padding.
+        """
         self._executor.send(inputs, into=self._inputs)
         self._program.replay()
         return self._encoded[:count].clone()
 
 
 class StaticPool:
-    """Pool of static batches, encoders and their programs, which are reused. Owned by one thread.
+    """Pool of static batches, encoders and their programs for reuse. One thread owns it.
 
-    The pool has weak references to borrowers: the static batch of a borrower that no longer exists, for example because
-    its step raised an exception, is reclaimed.
+    The pool has weak references to the borrowers of static batches. If a borrower no longer exists, for example because
+    a step raised an exception, the pool takes its static batch back.
     """
 
     def __init__(self, decoder: StaticDecoder, special: SpecialIds, executor: Executor, limits: GraphLimits) -> None:
@@ -241,9 +261,10 @@ class StaticPool:
         return sum(static.bytes for static in self.idle)
 
     def lend(self, borrower: object, needed: Shape, beams: bool) -> StaticBatch:
-        """Return a static batch that fits `needed` sentences. The pool reclaims it when the borrower no longer exists.
+        """Return a static batch that can hold sentences of the shape `needed`.
 
-        A new static batch has slots for all rows that usually run together, if memory suffices.
+        The pool reclaims it when `borrower` is gone. A new static batch has slots for all rows that usually run
+        together, if memory suffices.
         """
         self._reclaim()
         fitting = [static for static in self.idle if static.beams == beams and static.shape.contains(needed)]
@@ -259,13 +280,13 @@ class StaticPool:
         return static
 
     def give_back(self, static: StaticBatch) -> None:
-        """Return a static batch to the pool."""
+        """Take back a lent static batch."""
         self.lent = [(borrower, lent) for borrower, lent in self.lent if lent is not static]
         self.idle.append(static)
         self._evict(self.limits.bytes)
 
     def program(self, static: StaticBatch, key: ProgramKey) -> Program:
-        """Return the program of a step from the cache, or a new program."""
+        """Return the program for a step of `static`, from the cache if possible."""
         if (static, key) not in self.programs:
             if len(self.programs) >= self.limits.programs:
                 self.executor.finish()
@@ -275,7 +296,10 @@ class StaticPool:
         return self.programs[static, key]
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Tensor:
-        """Return the cross-attention keys and values [B, S', L, A, d_k] of sources, for the longest S <= S'."""
+        """Return the cross-attention keys and values [B, S', L, A, d_k] of B sources.
+
+        S' is at least the longest source length.
+        """
         count, width = rung(len(sources)), power(max(map(len, sources)), READ)
         graph = count * width <= GRAPH_TOKENS
         inputs = torch.full((2, count if graph else len(sources), width), self.special.pad)
@@ -305,13 +329,16 @@ class StaticPool:
         return needed
 
     def _reclaim(self) -> None:
-        """Return the static batches of borrowers that no longer exist to the pool."""
+        """Take back the static batches of borrowers that no longer exist."""
         for borrower, static in list(self.lent):
             if borrower() is None:
                 self.give_back(static)
 
     def _evict(self, idle_bytes: int) -> None:
-        """Drop idle static batches and their programs, least recently used first, until `idle_bytes` are left."""
+        """Drop the least recently used idle static batches until the others take at most `idle_bytes`.
+
+        The programs of a dropped static batch are dropped too.
+        """
         while self.idle and self.idle_bytes > max(0, idle_bytes):
             self.executor.finish()
             dropped = self.idle.pop(0)

@@ -1,7 +1,9 @@
-"""Searches over the tables of a static batch, for many sentences in few kernels.
+"""Searches over the tensors of a static batch, for many sentences in few kernels.
 
-`StaticBeam` finds what `BeamSearch` finds. `StaticSampling` is `Sampling`. Both fill `progress`, which the host reads
-after each step.
+`StaticBeam` finds the same hypotheses as `BeamSearch`, and `StaticSampling` the same as `Sampling`. Both write
+`progress`, which the host reads after each step.
+
+Shapes: B slots, one sentence each; K rows per slot; R = B x K rows; T steps; V vocabulary.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,14 +27,14 @@ from mt.kernels.cuda.fused import MAX_BEAMS, BeamStep
 BLOCK = 64
 HALF = 32
 TOKEN = (1 << HALF) - 1
-"""The bits of a continuation that are its token."""
+"""Bit mask of the token in a continuation (see `StaticBeam`)."""
 
 Tables = Mapping[str, Tensor]
 Table = TypeVar("Table", bound=SentenceTable)
 
 
 def tables_of(table: SentenceTable, prefix: str = "") -> dict[str, Tensor]:
-    """Return the tensors of a table and of the tables in it, by name."""
+    """Return the tensors of `table` and of the tables nested in it, by name. A nested name is `outer.inner`."""
     tensors = {}
     for field in fields(table):
         value = getattr(table, field.name)
@@ -44,7 +46,10 @@ def tables_of(table: SentenceTable, prefix: str = "") -> dict[str, Tensor]:
 
 
 def with_tables(table: Table, tensors: Tables, prefix: str = "") -> Table:
-    """Return a copy of a table that holds these tensors. Reads no tensor, unlike the constructor."""
+    """Return a copy of `table` whose tensors are those in `tensors`, named as in `tables_of`.
+
+    Unlike the constructor, this reads no value of a tensor.
+    """
     made = copy(table)
     for field in fields(table):
         value = getattr(table, field.name)
@@ -59,10 +64,13 @@ def with_tables(table: Table, tensors: Tables, prefix: str = "") -> Table:
 class StaticBeam(SentenceTable):
     """Beam search over B slots with K beams each: `BeamSearch` with about half as many kernels in a step.
 
-    The K best continuations of a row are in the K blocks of `BLOCK` scores with the highest maxima. A continuation is
-    an int64 with a token in its lower half and the row that it continues in its upper half, so that both are views.
-    Whether a hypothesis that ended is one of the K best of its step is not recorded: the host repeats the comparison
-    when it reads the results.
+    The scores of a row are divided into blocks of `BLOCK` scores. The K best continuations of a row are in the K blocks
+    with the highest maxima. A continuation is an int64: its lower half is the token, and its upper half is the row that
+    it continues, so that both can be read as views. Whether a hypothesis that ended is one of the K best of its step is
+    not recorded: the host repeats the comparison when it reads the results.
+
+    The tensors named in RECORD are read when a sentence has finished, those in LOOSE are contiguous tensors of their
+    own, and those in SCRATCH need no initial values.
     """
 
     RECORD: ClassVar = ("totals", "continuations")
@@ -72,7 +80,7 @@ class StaticBeam(SentenceTable):
     special: SpecialIds
     constraints: Constraints
     nth: Tensor  # [B, 1] n_best - 1
-    limits: Tensor  # [B, T + 1, 4] at step t: divisor with room in `pool`, length penalty, divisor without, penalty
+    limits: Tensor  # [B, T + 1, 4] at step t: divisor if `pool` is not full, penalty, divisor if it is full, penalty
     progress: Tensor  # [B, 2] steps; 1 until the sentence is finished, then 0
     newest: Tensor  # [B, K] newest continuations
     best: Tensor  # [B, 2K] log-probabilities of the live hypotheses, best first, then of those that end in this step
@@ -89,7 +97,7 @@ class StaticBeam(SentenceTable):
 
     @classmethod
     def of(cls, search: BeamSearch) -> Self:
-        """Return a search before its first step, on the host."""
+        """Return the same search before its first step, on the CPU."""
         batch, width, double = search.totals.shape
         largest = search.largest_penalty[:, None].expand_as(search.penalty)
         penalty = search.penalty
@@ -120,17 +128,20 @@ class StaticBeam(SentenceTable):
 
     @property
     def rows(self) -> Tensor:
-        """The row that each row continues, int32 [R]."""
+        """Index of the row that each row continues, int32 [R]."""
         return self.newest.view(torch.int32)[:, 1::2].flatten()
 
     def place(self, vocabulary: int) -> None:
-        """Compute the continuations of the first block of each row [R, 1, BLOCK]."""
+        """Compute the continuations of the first block of each row, [R, 1, BLOCK], as `advance` needs them."""
         self.padding = -vocabulary % BLOCK
         rows = torch.arange(self.newest.numel(), device=self.newest.device)
         self.places = (rows << HALF)[:, None, None] + torch.arange(BLOCK, device=rows.device)
 
     def advance(self, logits: Tensor) -> Tensor | None:
-        """Take one step with logits [R, V] of the next tokens. Return the row that each row continues, int32 [R]."""
+        """Take one step with the logits [R, V] of the next tokens.
+
+        Return the row that each row continues, int32 [R].
+        """
         slots, beams = self.newest.shape
         if self.kernel is not None and beams <= MAX_BEAMS and not self.constraints.features.used:
             self._advance_by(self.kernel, logits)
@@ -158,7 +169,7 @@ class StaticBeam(SentenceTable):
         return self.rows
 
     def _advance_by(self, kernel: BeamStep, logits: Tensor) -> None:
-        """Take one step in one kernel."""
+        """Take one step with the fused kernel."""
         slots, beams = self.newest.shape
         tables = (self.best, self.pool, self.newest, self.progress)
         strided: list[Tensor | int] = []
@@ -177,7 +188,10 @@ class StaticBeam(SentenceTable):
             self.history.scatter_(2, at[:, :, :beams].mT, self.latest[:, :, None].long())
 
     def _finish(self, steps: Tensor, running: Tensor, alive: Tensor) -> None:
-        """Add scores to the pool, and stop sentences. NaN compares as False and stops a sentence."""
+        """Add the scores of ended hypotheses to the pool, and mark finished sentences.
+
+        A sentence with a NaN score is finished.
+        """
         slots, beams = alive.shape
         limits = self.limits.gather(1, steps[:, None, None].expand(-1, 1, 4)).view(slots, 2, 2, 1)
         quotients = self.best.view(slots, 1, 2, beams) / limits
@@ -192,7 +206,11 @@ class StaticBeam(SentenceTable):
     def hypotheses(
         self, record: Tables, steps: Sequence[int], last: Sequence[int], options: Sequence[SearchOptions]
     ) -> list[list[Hypothesis]]:
-        """Return the hypotheses of finished sentences, best first, from a record on the host."""
+        """Return the hypotheses of finished sentences, best first.
+
+        `record` contains the tensors named in RECORD, on the CPU. `steps` are the steps after which the sentences
+        finished, and `last` the steps at which they had to end.
+        """
         until = max(steps)
         totals, continuations = record["totals"][:, :until].clone(), record["continuations"][:, :until]
         beams = continuations.shape[2]
@@ -209,7 +227,10 @@ class StaticBeam(SentenceTable):
 
 
 def _outranked(best: Tensor, beams: int) -> Tensor:
-    """Return bool [..., K], true for hypotheses that end but are not among the K best of `best` [..., 2K]."""
+    """Return bool [..., K], True for each hypothesis that ends but is not among the K best of `best` [..., 2K].
+
+    The first K entries of `best` are the live hypotheses, the others those that end.
+    """
     return best[..., beams:] < best.topk(beams).values[..., -1:]
 
 
@@ -229,7 +250,7 @@ class StaticSampling(Sampling):
 
     @classmethod
     def of(cls, search: Sampling) -> Self:
-        """Return a search before its first step, on the host."""
+        """Return the same search before its first step, on the CPU."""
         values: dict[str, Any] = {field.name: getattr(search, field.name) for field in fields(search)}
         made = cls(**values, progress=torch.stack((search.steps, torch.ones_like(search.steps)), 1))
         made.reference = search
@@ -247,7 +268,11 @@ class StaticSampling(Sampling):
     def hypotheses(
         self, record: Tables, steps: Sequence[int], last: Sequence[int], options: Sequence[SearchOptions]
     ) -> list[list[Hypothesis]]:
-        """Return the hypotheses of finished sentences, best first, from a record on the host."""
+        """Return the hypotheses of finished sentences, best first.
+
+        `record` contains the tensors named in RECORD, on the CPU. `steps` are the steps after which the sentences
+        finished.
+        """
         assert self.reference is not None
         search = copy(self.reference)
         search.steps = torch.tensor(steps)

@@ -1,4 +1,4 @@
-"""Reference backend in plain torch for any device: a batch runs a search over the logits of a scorer."""
+"""Reference backend in plain torch for any device. A batch runs a search over the logits of a scorer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from mt.engine.scheduler import BatchKind
 from mt.errors import ModelError
 
 STEPS_BETWEEN_POLLS = 8
-"""Number of steps between two reads of the finished flags on an accelerator. Each read makes the host wait."""
+"""Number of steps between two reads of the finished flags on a GPU. Each read makes the host wait."""
 
 
 @dataclass
 class SearchBatch(Generic[State]):
-    """Batch that runs a search over the logits of a scorer. Tests compare the other backends with this class."""
+    """Batch that runs a search over the logits of a scorer. The tests compare the batches of other backends with it."""
 
     scorer: Scorer[State]
     search: Search
@@ -83,7 +83,7 @@ class SearchDecoder(Generic[State]):
 
 
 def load_backend(models: Sequence[LoadedModel], device_name: str, dtype: Dtype, shortlist: bool) -> Backend:
-    """Return the reference backend of a model, or of an ensemble of several models. It uses no shortlist.
+    """Return the reference backend of a model, or of an ensemble of several models. It does not use a shortlist.
 
     Raises:
         ModelError: The dtype is int8.
@@ -104,7 +104,7 @@ def load_backend(models: Sequence[LoadedModel], device_name: str, dtype: Dtype, 
 
 
 def load_engine(loaded: LoadedModel) -> Engine:
-    """Return an engine that decodes with the reference backend and the present weights of a model."""
+    """Return an engine that decodes with the reference backend and the present weights of `loaded`."""
     device = next(loaded.model.parameters()).device
     decoder = SearchDecoder(ModelScorer(loaded.model, device=device))
     return Engine(decoder, device_limits([loaded.model], device))

@@ -1,4 +1,7 @@
-"""Fused CUDA kernels, which torch compiles by NVRTC at run time. None has run on a GPU yet: they are off by default."""
+"""Fused CUDA kernels, which torch compiles by NVRTC at run time.
+
+None has run on a GPU yet, so they are off by default.
+"""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,12 +10,12 @@ import torch
 from torch import Tensor
 
 THREADS = 256
-"""Threads of a block."""
+"""Number of threads of a block."""
 
 MAX_BEAMS = 8
 
 BeamStep = Callable[[int, Sequence[Tensor | int]], None]
-"""Function that launches the kernel of beam_step.cu. Its arguments: number of slots, arguments of the kernel."""
+"""Function that launches the kernel of beam_step.cu, given the number of slots and the arguments of the kernel."""
 
 
 def beam_step_source(threads: int = THREADS) -> str:
@@ -22,7 +25,7 @@ def beam_step_source(threads: int = THREADS) -> str:
 
 
 def compiled_beam_step() -> BeamStep:
-    """Return the beam search kernel, compiled for the current GPU."""
+    """Return a function that launches the kernel of beam_step.cu, compiled for the current GPU."""
     kernel = torch.cuda._compile_kernel(beam_step_source(), "beam_step")
 
     def run(slots: int, arguments: Sequence[Tensor | int]) -> None:

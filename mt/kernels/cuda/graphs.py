@@ -1,4 +1,4 @@
-"""Executors run work over static memory: eagerly, or as a CUDA graph that is captured once and then replayed.
+"""Executors run work over static memory: directly, or as a CUDA graph that is captured once and then replayed.
 
 Work is a function without arguments or result that reads and writes tensors with fixed addresses, allocates only
 temporary memory, and never waits for the device. `Eager` calls the function and is the reference. `CudaGraphs` launches
@@ -18,42 +18,48 @@ class Program(Protocol):
     """Work that can be run repeatedly."""
 
     def replay(self) -> None:
-        """Run the work in place. An accelerator only queues the work."""
+        """Run the work. On a GPU, only queue it."""
 
 
 class Fetched(Protocol):
-    """Copy of a tensor to the host, possibly still in progress."""
+    """Copy of a device tensor on the host. The copying may still be in progress."""
 
     def read(self) -> Tensor:
-        """Return the values that the tensor had when `fetch` was called. Waits for no work queued after `fetch`."""
+        """Return the values that the tensor had when `fetch` was called.
+
+        Work that was queued later is not waited for.
+        """
 
 
 class Executor(Protocol):
-    """Runs work on a device and transfers data while the device works."""
+    """Runs work on a device, and transfers data while the device works."""
 
     device: torch.device
 
     def program(self, work: Work) -> Program:
-        """Return a program that repeats the work."""
+        """Return a program that runs `work` whenever it is replayed."""
 
     def fetch(self, tensor: Tensor) -> Fetched:
-        """Start the copying of a contiguous tensor to the host."""
+        """Start the copying of `tensor`, which must be contiguous, to the host."""
 
     def send(self, tensor: Tensor, into: Tensor | None = None) -> Tensor:
-        """Queue the copying of a host tensor to the device, into `into` if it is given. Return the device tensor."""
+        """Queue the copying of a host tensor to the device. Return the device tensor: `into`, or a new one."""
 
     def fence(self) -> None:
         """Make later calls of `select` wait for the work that is queued now."""
 
     def select(self, table: Tensor, entries: Sequence[int]) -> Tensor:
-        """Copy entries of a device table to the host. Waits only for work that was queued before the last `fence`."""
+        """Copy the entries `entries` of a device tensor to the host.
+
+        Wait only for work queued before the last `fence`.
+        """
 
     def finish(self) -> None:
         """Wait for all queued work."""
 
 
 class Eager:
-    """Executor that calls the work directly. It is used on CPUs and is the reference."""
+    """Executor that calls the work directly, on CPUs and as the reference for other executors."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -94,7 +100,7 @@ class _Copied:
 
 
 class CudaGraphs:
-    """Executor that runs work eagerly the first time and captures the work as a CUDA graph the second time.
+    """Executor that runs work directly the first time, and captures it as a CUDA graph the second time.
 
     The first run is a normal run and also the warm-up that a capture needs: libraries load, and cuBLAS allocates its
     workspace. Work that runs only once is not captured, because a capture takes milliseconds.
@@ -136,7 +142,7 @@ class CudaGraphs:
         torch.cuda.current_stream(self.device).synchronize()
 
     def warm_up(self, work: Work) -> None:
-        """Run work eagerly on the stream that captures it later."""
+        """Run work directly, on the stream that will capture it later."""
         current = torch.cuda.current_stream(self.device)
         self._stream.wait_stream(current)
         try:

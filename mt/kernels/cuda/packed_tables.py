@@ -1,4 +1,4 @@
-"""Packing of tables of several types into one tensor, so that one copy moves all tables of a sentence."""
+"""Packing of tensors of several types into one tensor, so that one copy moves all data of a sentence."""
 
 from collections.abc import Mapping
 from math import prod
@@ -7,14 +7,17 @@ import torch
 from torch import Tensor
 
 WORD = 8
-"""Bytes of an int64, the word of a packed tensor. Each table begins at a word boundary."""
+"""Number of bytes of an int64. Each table begins at a multiple of this number."""
 
 
 class PackedTables:
-    """Layout that packs tables [B, ...] of several types into one int64 tensor [B, words]."""
+    """Layout of one int64 tensor [B, words] that contains several tensors [B, ...] ("tables") of several types."""
 
     def __init__(self, examples: Mapping[str, Tensor]) -> None:
-        """Create a layout for tables with the names, types and shapes of `examples`. Dimension 0 may differ."""
+        """Create a layout for tables with the names, types and shapes of `examples`.
+
+        Dimension 0 may have another size.
+        """
         self._parts: dict[str, tuple[int, int, Tensor]] = {}
         self.words = 0
         for name, table in examples.items():
@@ -23,7 +26,7 @@ class PackedTables:
             self._parts[name] = begin, self.words, table
 
     def views(self, rows: Tensor) -> dict[str, Tensor]:
-        """Return the tables as views of `rows` [B, words]."""
+        """Return the tables by name, as views of `rows` [B, words]."""
         views = {}
         for name, (begin, end, like) in self._parts.items():
             flat = rows[:, begin:end].view(like.dtype)[:, : prod(like.shape[1:])]
@@ -31,7 +34,10 @@ class PackedTables:
         return views
 
     def pack(self, tables: Mapping[str, Tensor]) -> Tensor:
-        """Pack tables on the host into int64 [B, words]. A table may be smaller than its example; the rest is zero."""
+        """Pack tables on the host into int64 [B, words].
+
+        If a table is smaller than its example, the remaining values are zero.
+        """
         rows = torch.zeros(len(next(iter(tables.values()))), self.words, dtype=torch.int64)
         for name, view in self.views(rows).items():
             copy_part(tables[name], view)
@@ -39,11 +45,17 @@ class PackedTables:
 
 
 def copy_part(source: Tensor, target: Tensor) -> None:
-    """Copy the part of `source` [B, ...] that fits into `target` [B, ...]. Other entries of `target` do not change."""
+    """Copy `source` to `target`, both [B, ...], as far as their shapes overlap.
+
+    Other entries of `target` do not change.
+    """
     part = common_part(source, target)
     target[part].copy_(source[part])
 
 
 def common_part(a: Tensor, b: Tensor) -> tuple[slice, ...]:
-    """Return the index of the entries that exist in both tensors [B, ...] and [B', ...], with all of dimension 0."""
+    """Return the index of the entries that both tensors, [B, ...] and [B', ...], have.
+
+    It includes all of dimension 0.
+    """
     return (slice(None), *map(slice, map(min, a.shape[1:], b.shape[1:])))

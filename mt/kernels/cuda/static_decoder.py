@@ -1,12 +1,16 @@
 """Decoder step over static memory, equal to `Transformer.decode_step`. It can be captured as a CUDA graph.
 
-Shapes: B slots, one sentence each; K rows a sentence; R = B * K; C columns, one a target token; S source tokens;
-L layers; H heads, D d_model, d_k = D / H, V vocabulary.
+Shapes: B slots, one sentence each; K rows per slot; R = B x K rows; C columns, one for each target token; S source
+tokens; L layers; H heads; D d_model; d_k = D / H; V vocabulary.
 
-A residual connection is one matrix product in place, x += h W, and the bias of W must be part of x or of h W. With
-post-norm, the LayerNorm before the sublayer adds it to x. With pre-norm, h ends with ones, by which W multiplies its
-bias: a feed-forward network returns ones, and attention has one more head, whose values are ones. A token has A vectors
-[d_k] of keys and values: 2H with post-norm, 2H + 1 with pre-norm.
+A residual connection is computed in place by one matrix product, x += h W. The bias of W must therefore be contained in
+x or in h W:
+
+- With post-norm, the LayerNorm before the sublayer adds the bias to x.
+- With pre-norm, h ends with ones, and W has additional entries, which contain the bias. The ones are additional
+  activations of the feed-forward network, or the result of an additional attention head with ones as values.
+
+The keys and values of a token are A vectors [d_k]: A is 2H with post-norm and 2H + 1 with pre-norm.
 """
 
 import math
@@ -25,12 +29,12 @@ from mt.model.transformer import Decoder, Transformer
 
 # Excluded: cuDNN's attention, torch's default on Hopper GPUs, makes a plan for each shape; flash attention has no mask.
 ATTENTION = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-WIDER = 8  # numbers by which a layer is wider for a bias: products of bfloat16 need multiples of 8
+WIDER = 8  # additional activations, ones, for the bias: matrix products of bfloat16 need multiples of 8
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Size of static memory: `slots` B, each with `rows` K, `columns` C, and source `width` S."""
+    """Size of static memory: B `slots` with K `rows` each, C `columns`, and S source tokens (`width`)."""
 
     slots: int
     rows: int
@@ -38,24 +42,25 @@ class Shape:
     width: int
 
     def contains(self, other: "Shape") -> bool:
-        """Return whether sentences that need `other` fit."""
+        """Return whether sentences that need the shape `other` fit into this shape."""
         fits = other.slots <= self.slots and other.columns <= self.columns and other.width <= self.width
         return fits and other.rows == self.rows
 
 
 @dataclass
 class DecoderMemory:
-    """Keys and values of a decoder between steps for B slots, with one entry for each slot in dimension 0.
+    """Keys and values of a decoder between steps for B slots. Dimension 0 of each tensor is the slot.
 
     Column 0 of a slot is the first token of its sentence, so that a sentence can join without moving the others.
-    Reordering of beams does not move keys or values: each row of a sentence attends to the keys of all its rows, and a
-    bias hides the keys that are not on the row's own path. Each key is read once, since the rows are queries of one
-    matrix product, and a step has three additional small kernels for any number of layers.
+    Reordering of beams does not move keys or values. Instead, each row of a sentence attends to the keys of all its
+    rows, and a bias hides the keys that do not belong to the row's own hypothesis. Each key is read once, since the
+    rows of a sentence are queries of one matrix product. A step needs only three additional small kernels, for any
+    number of layers.
 
     The alternatives cost more. In a base model (6 layers, d_model 512, bf16), 64 sentences with 4 beams and 64 columns
-    have 200 MB of keys and values, which an H200 (4 TB/s) reads in 50 microseconds. Copying to a second buffer takes
-    another 100 microseconds and doubles the memory. Gathering by ancestor costs the same, with two kernels in each
-    layer.
+    have 200 MB of keys and values, which an H200 (4 TB/s) reads in 50 microseconds. Copying them to a second buffer
+    takes another 100 microseconds and doubles the memory. Gathering the keys of each row's ancestors takes as long,
+    with two kernels in each layer.
     """
 
     written: Tensor  # [B, L, C, K, A, d_k] keys and values of the rows' tokens
@@ -64,7 +69,7 @@ class DecoderMemory:
     source: Tensor  # [B, S] attention bias: 0 on tokens, -inf on padding
 
     def clear(self, slots: Tensor) -> None:
-        """Remove the sentences of these slots.
+        """Remove the sentences in these slots.
 
         A mask does not hide a NaN: without this method, a NaN of one sentence would spread to the next sentence in its
         slot.
@@ -75,14 +80,14 @@ class DecoderMemory:
         self.source.index_fill_(0, slots, -math.inf)
 
     def reorder(self, rows: Tensor, columns: int) -> None:
-        """Replace the path of each row r, up to `columns`, by that of row rows[r], for rows [R]."""
+        """Replace the path of each row r, up to column `columns`, by the path of row rows[r]. `rows` is [R]."""
         paths = self.paths[:, :, :columns]
         paths.copy_(paths.flatten(0, 1).index_select(0, rows).view_as(paths))
 
 
 @dataclass(frozen=True)
 class StepConstants:
-    """Tensors that every step over static memory reads."""
+    """Constant tensors that every decoder step over static memory reads."""
 
     positions: Tensor  # [C, D] vectors that are added to token embeddings
     own: Tensor  # [K, 1, K] attention biases of the newest column: each row attends to its own token
@@ -90,7 +95,7 @@ class StepConstants:
 
 @dataclass(frozen=True)
 class Affine:
-    """Weight and bias of a Linear or LayerNorm."""
+    """Affine map with the weight and bias of a Linear, or the weight and bias of a LayerNorm."""
 
     weight: Tensor
     bias: Tensor
@@ -101,26 +106,29 @@ class Affine:
 
     @classmethod
     def joined(cls, *modules: "nn.Linear | Affine") -> "Affine":
-        """Return the matrix that computes the results of several matrices, one behind the other."""
+        """Return the map that returns the concatenated results of `modules`."""
         return cls(torch.cat([m.weight for m in modules]), torch.cat([m.bias for m in modules]))
 
     def of_shifted(self, shift: Tensor) -> "Affine":
-        """Return the matrix with the same results if `shift` [D] has been added to its input."""
+        """Return the map that returns for x + shift [D] what this map returns for x."""
         return Affine(self.weight, (self.bias.float() - self.weight.float() @ shift.float()).to(self.bias.dtype))
 
     def plus(self, shift: Tensor) -> "Affine":
-        """Return the map that adds `shift` to the result."""
+        """Return the map that adds `shift` to the result of this map."""
         return Affine(self.weight, self.bias + shift)
 
     def with_bias_in_weight(self, count: int, value: Tensor) -> Tensor:
-        """Return the matrix with the same results without bias if its input is followed by `count` times `value` []."""
+        """Append `count` columns to the weight that add the bias if `count` entries `value` follow the input.
+
+        If `count` is 0, return the weight alone. `value` is a tensor [].
+        """
         columns = self.weight.new_zeros(len(self.weight), count)
         if count:
             columns[:, 0] = self.bias / value
         return torch.cat((self.weight, columns), 1)
 
     def followed_by(self, value: float, count: int) -> "Affine":
-        """Return the map whose results are followed by `count` times `value`."""
+        """Return the map whose results are those of this map, followed by `count` entries `value`."""
         return Affine(F.pad(self.weight, (0, 0, 0, count)), F.pad(self.bias, (0, count), value=value))
 
     def linear(self, x: Tensor) -> Tensor:
@@ -129,7 +137,7 @@ class Affine:
 
 @dataclass(frozen=True)
 class SublayerEnd:
-    """Last matrix of a sublayer, its residual connection, and the next LayerNorm."""
+    """Last matrix of a sublayer, its residual connection, and the LayerNorm that follows."""
 
     outer: Tensor  # [D, .]
     norm: Affine
@@ -137,9 +145,9 @@ class SublayerEnd:
     pre: bool
 
     def __call__(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
-        """Add the result of the sublayer, from h [R, .], to x [R, D]. Return the next x and the next sublayer's input.
+        """Add the result of the sublayer to x [R, D] in place, from h [R, .], the input of the sublayer's last matrix.
 
-        x is overwritten.
+        Returns x for the next sublayer, and the input of the next sublayer's first matrix.
         """
         x = x.addmm_(h, self.outer.t())
         normed = F.layer_norm(x, x.shape[1:], self.norm.weight, self.norm.bias, self.epsilon)
@@ -148,7 +156,7 @@ class SublayerEnd:
 
 @dataclass(frozen=True)
 class StaticLayer:
-    """Weights of a decoder layer. Query, key and value matrices are joined."""
+    """Weights of a decoder layer. The query, key and value matrices of self-attention are joined."""
 
     own: Affine  # [D + A * d_k, D]
     after_own: SublayerEnd
@@ -166,10 +174,10 @@ class StaticLayer:
 
 
 def static_layers(decoder: Decoder, post: bool, more: int) -> tuple[list[StaticLayer], Tensor]:
-    """Return the layers, and a vector [D] to add to the input of the first layer.
+    """Return the layers of `decoder`, and a vector [D] that must be added to the input of the first layer.
 
-    With post-norm, the input of each sublayer has the bias of the sublayer's last matrix added to it. The matrices that
-    read the input subtract its effect. With pre-norm, attention has `more` ones in its result.
+    With post-norm (`post`), the input of each sublayer includes the bias of the sublayer's last matrix. The matrices
+    that read this input subtract the effect of the bias. With pre-norm, the result of attention ends with `more` ones.
     """
     one, wider = decoder.layers[0].self_attention.output.bias.new_ones(()), 0 if post else WIDER
     sublayers = [
@@ -214,7 +222,7 @@ def _cross(layer: DecoderLayer) -> MultiHeadAttention:
 
 
 class StaticDecoder:
-    """Decoder with the weights of a model, which must not change later."""
+    """Decoder step of a model over static memory. The weights of the model must not change later."""
 
     def __init__(self, model: Transformer) -> None:
         config, post = model.config, model.config.norm == "post"
@@ -242,7 +250,7 @@ class StaticDecoder:
         return self.cross.weight.device
 
     def memory(self, shape: Shape) -> DecoderMemory:
-        """Return memory without sentences."""
+        """Return memory of this shape, without sentences."""
         depth, vectors, new = len(self.layers), (self.vectors, self.head_size), self.cross.weight.new_zeros
         return DecoderMemory(
             written=new(shape.slots, depth, shape.columns, shape.rows, *vectors),
@@ -252,7 +260,7 @@ class StaticDecoder:
         )
 
     def bytes(self, shape: Shape) -> int:
-        """Return the size of `memory`."""
+        """Return the size in bytes of `memory(shape)`."""
         keys = self.vectors * len(self.layers) * self.head_size * (shape.rows * shape.columns + shape.width)
         biases = shape.rows * shape.columns * shape.rows + shape.width
         return shape.slots * (keys + biases) * self.cross.weight.element_size()
@@ -266,7 +274,10 @@ class StaticDecoder:
         return StepConstants(torch.cat((table[: shape.columns], beyond)), own)
 
     def encode(self, source: Tensor, mask: Tensor) -> Tensor:
-        """Return the cross-attention keys and values [B, S, L, A, d_k] of source and mask, each [B, S]."""
+        """Return the cross-attention keys and values [B, S, L, A, d_k] of `source` [B, S].
+
+        `mask` [B, S] is True on tokens.
+        """
         with sdpa_kernel(ATTENTION):
             memory = self.model.encode(source, mask)
         return self.cross.linear(memory).view(*source.shape, len(self.layers), self.vectors, self.head_size)
@@ -274,9 +285,9 @@ class StaticDecoder:
     def step(
         self, memory: DecoderMemory, tokens: Tensor, steps: Tensor, columns: int, constants: StepConstants
     ) -> Tensor:
-        """Append the newest token of each row, tokens [B, K]. Return the logits [R, V] of the next token.
+        """Append the newest token of each row, `tokens` [B, K]. Return the logits [R, V] of the next tokens.
 
-        Slot b writes to column steps[b]. Columns below `columns` are read, so the logits of slot b are valid if
+        Slot b writes to column steps[b]. Only columns below `columns` are read, so the logits of slot b are valid if
         steps[b] < columns.
         """
         slots, rows = tokens.shape
@@ -299,7 +310,10 @@ class StaticDecoder:
         return self.model.embedding.project(h)
 
     def _embed(self, tokens: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the input of the decoder [R, D] and of its first sublayer, from tokens [B, K], positions [B, D]."""
+        """Return the input of the decoder and of its first sublayer, each [R, D].
+
+        `tokens` is [B, K], and `positions` [B, D] are the position vectors.
+        """
         embedding = self.model.embedding
         x = torch.add(positions[:, None], embedding.tokens(tokens), alpha=embedding.scale).flatten(0, 1)
         if (norm := self._embedding_norm) is not None:
@@ -307,10 +321,11 @@ class StaticDecoder:
         return x, (x if self._first_norm is None else self._first_norm(x))
 
     def _attend(self, query: Tensor, seen: Tensor, bias: Tensor) -> Tensor:
-        """Attend from query [R, .] to keys and values `seen` [B, T, A, d_k]. Return [R, (A - H) d_k].
+        """Attend from `query` [R, .] to the keys and values `seen` [B, T, A, d_k]. Return [R, (A - H) d_k].
 
-        `bias` is [B, 1, 1, T] or [B, 1, K, T]. The head of ones has the vectors that follow the other queries and keys
-        as query and key, since its result does not depend on its scores.
+        `bias` is [B, 1, 1, T] or [B, 1, K, T]. With pre-norm, the values of the last head are ones, so its result does
+        not depend on its query and keys. Both are arbitrary: the vectors that follow the queries and keys of the other
+        heads.
         """
         heads = self.vectors - self.heads
         queries = query[:, : heads * self.head_size].view(len(seen), -1, heads, self.head_size).transpose(1, 2)

@@ -141,7 +141,7 @@ def test_auto_follows_the_stored_check(
     save_int8_check(folder, GOOD.model_copy(update={"worst_decile": worst}))
     with caplog.at_level(logging.INFO, "mt"):
         assert Translator.load(folder, "cpu").dtype == dtype
-    assert f"frozen-en-de: {dtype}, for int8 diverges by 0.00500 nats per token" in caplog.text
+    assert f"frozen-en-de uses {dtype}: int8 diverges from float32 by 0.00500 nats per token" in caplog.text
     for wanted in ("float32", "int8"):
         assert Translator.load(folder, "cpu", dtype=wanted).dtype == wanted
 

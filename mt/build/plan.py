@@ -154,10 +154,10 @@ class Planner:
         return stage
 
     def _teachers(self, stem: str, group: ModelDirections, corpora: Sequence[SyntheticCorpus]) -> list[Candidate]:
-        """Append the stages that train the teachers of `group`, one for each seed, and evaluate them.
+        """Append the stages that train the teachers of `group` and evaluate them on the validation set.
 
-        They are evaluated on the validation set. Their names begin with `stem`. The teachers are also trained on those
-        of `corpora` that have the languages of the group. Return the teachers.
+        One teacher is trained for each seed. Its name begins with `stem`. In addition to the parallel text, it is
+        trained on those of `corpora` that have the languages of the group. Return the teachers.
         """
         trained = []
         used = [c for c in corpora if {c.direction, c.direction.reversed} & {*group.directions}]
@@ -221,7 +221,7 @@ class Planner:
     ) -> SyntheticCorpus:
         """Append the stages that translate the training text of `direction`, and return the translated corpus.
 
-        For each source, the corpus gets the translation in each n-best list that has the highest sentence BLEU.
+        Each model writes N_BEST translations of each source. The corpus gets the one with the highest sentence BLEU.
         """
         pair = pair_of(direction, self.directions)
         path = f"{TEXT_FOLDER}/train.{pair}"
@@ -332,7 +332,7 @@ class Planner:
     def _publish(self, name: str, candidates: list[Candidate], inputs: tuple[str, ...]) -> Stage:
         """Append and return the stage that copies the best of `candidates` to `models/name`.
 
-        It runs after the stages of the candidates and after the stages `inputs`.
+        This stage runs after the stages that train the candidates, and after the stages `inputs`.
         """
         stages = tuple(stage_of(candidate.model) for candidate in candidates)
         output = f"models/{name}"
@@ -341,7 +341,7 @@ class Planner:
         )
 
     def _finish_model(self, group: ModelDirections, model: Stage) -> None:
-        """Append the stages that compute the shortlist of a published model, if wanted, and evaluate the model.
+        """Append the stages that evaluate a published model and, if `build.shortlist` is true, compute its shortlist.
 
         `model` is the stage that copies the model. The model is evaluated on each test set with the default precision,
         with float32 and, if it has a shortlist, with the shortlist.

@@ -63,7 +63,10 @@ class Runner:
             return None
 
     def is_done(self, stage: Stage, digest: str) -> bool:
-        """Return whether the stage was skipped, or finished and its output exists. False if its digest has changed."""
+        """Return whether the stage was skipped, or has finished and its output exists.
+
+        `digest` is the current digest of the stage. Return False if it differs from the digest in `stage.json`.
+        """
         record = self.record(stage.name)
         if record is None or record.digest != digest:
             return False

@@ -82,5 +82,5 @@ def default_folder(source: str) -> Path:
     Raises: ModelError if `source` is a local folder.
     """
     if is_folder(source):
-        raise ModelError(f"{source}: is a folder; accepted: the model directory to write as a second argument")
+        raise ModelError(f"{source} is a folder; accepted: with a second argument, the model directory to write")
     return installed_folder(hub_name(source), models_folder())

@@ -1,4 +1,4 @@
-"""Reliability diagram of the confidence of a model. The extra `training` installs matplotlib, which it needs."""
+"""Reliability diagram of the confidence of a model. It needs matplotlib, which the extra `training` installs."""
 
 from pathlib import Path
 

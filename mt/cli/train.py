@@ -144,9 +144,9 @@ def share_cores(device: torch.device, processes: int | None, threads: int | None
 def train(
     recipe: Recipe, run: Path, prepared: Path, device: torch.device, world: World, resume: bool, console: Console
 ) -> bool:
-    """Prepare the data, train, and write the model directory. If a signal stopped the training, return False.
+    """Prepare the data, train, and write the model directory.
 
-    In this case, no model directory is written.
+    If a signal stopped the training, no model directory is written, and the result is False.
     """
     recipe_file = run / "recipe.toml"
     check_run(recipe, recipe_file, resume)
@@ -181,10 +181,10 @@ def train(
 
 @contextmanager
 def signals_stop(trainer: Trainer, world: World) -> Iterator[None]:
-    """In this context, SIGINT and SIGTERM stop the training after the current update.
+    """Stop the training after the current update if SIGINT or SIGTERM arrives during the context.
 
-    A second SIGINT stops it at once, but only if there is a single process: torchrun forwards signals, so that a
-    process may receive the same SIGINT twice.
+    With a single process, a second SIGINT stops the training at once. With several, it has no effect: torchrun forwards
+    signals, so that a process may receive the same SIGINT twice.
     """
     received: list[int] = []
 

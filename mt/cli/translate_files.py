@@ -15,7 +15,7 @@ from mt.text.documents import SUFFIXES, DocumentOptions, translated_name
 LIMITS = DocumentOptions(
     max_bytes=1_000_000_000, max_unpacked_bytes=4_000_000_000, max_segments=5_000_000, max_characters=500_000_000
 )
-"""Limits for files of the user of the command line. They are wider than those of the service, which anyone may use."""
+"""Limits for files that are translated on the command line. They are wider than those of the service."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Sentences for comparing int8 with float32, for models that come without sentences of their own."""
+"""Sentences with which int8 is compared with float32 if a model has no calibration text."""
 
 from collections.abc import Mapping, Sequence
 from random import Random

@@ -53,9 +53,9 @@ class _ProjectedCrossEntropy(_LossWithGradients):
     """Autograd function of `projected_cross_entropy`.
 
     For a state x and its label y, with the weight W, the logits are z = W x, and p = softmax(z). The loss is
-    log sum exp z - (1 - e) z_y - e / V sum z. Its gradient with respect to z is p - (1 - e) one-hot(y) - e / V. The
-    term e / V is the same for all tokens and pieces, so its part of the gradients is computed without logits: for x it
-    is a multiple of the sum of all rows of W, and for W a multiple of the sum of all x.
+    log sum exp z - (1 - e) z_y - e / V sum z. The gradient with respect to z is p - (1 - e) one-hot(y) - e / V. The
+    term e / V is the same for all tokens and pieces. What it adds to the gradients is computed without logits: for x, a
+    multiple of the sum of all rows of W, and for W, a multiple of the sum of all x.
     """
 
     @staticmethod

@@ -97,7 +97,9 @@ def save_checkpoint(folder: Path, state: RunState) -> Path:
 
 
 def restore_checkpoint(path: Path, state: RunState) -> None:
-    """Load a checkpoint into `state`. If it has no exponential average, that of `state` is set to the loaded weights.
+    """Load a checkpoint into `state`.
+
+    If the checkpoint has no exponential average, the average in `state` is set to the loaded weights.
 
     Raises: ModelError or TrainingError if a file is missing, truncated or of another model; TrainingError if the
     prepared data have changed since the checkpoint was written, because the position in the data is then not valid.

@@ -21,7 +21,7 @@ OUTPUT_WEIGHTS = (".output.", ".outer.")  # in names of projections whose output
 def shrink(
     teacher: LoadedModel, encoder_layers: int, decoder_layers: int, vocabulary_size: int
 ) -> tuple[dict[str, Tensor], Tokenizer, Description]:
-    """Return (weights, tokenizer, description) of a student with the given sizes. It must be trained before it is used.
+    """Return (weights, tokenizer, description) of a student with the given sizes, which must then be trained.
 
     The student gets evenly spaced layers of the teacher, including the last layer. If the student has more encoder
     layers than the teacher, the output of the additional layers is zero. The vocabulary of the student is built from

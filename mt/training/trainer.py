@@ -156,7 +156,7 @@ class Trainer:
         self._stop_requested = True
 
     def train(self, report: Reporter) -> bool:
-        """Train until a limit is reached (updates, minutes or patience), or `stop` is called. Return False if it was.
+        """Train until a limit (updates, minutes or patience) or `stop` ends it. Return whether a limit was reached.
 
         Raises: TrainingError if more than `max_skipped_updates` updates in a row are skipped.
         """

@@ -113,7 +113,7 @@ class ChunkDispatcher:
         """Yield the output lines of all chunks, in order.
 
         Raises:
-            DataError: if reading the input fails, or more than MAX_DEATHS workers died while translating the same chunk.
+            DataError: if reading the input fails, or more than MAX_DEATHS workers died on the same chunk.
         """
         while True:
             while self._free and (numbered := self._next_chunk()):

@@ -14,48 +14,52 @@ from mt.section import Section
 
 
 class StudentConfig(Section):
-    """A student: a smaller model that begins with layers of its teacher and learns from the teacher's translations."""
+    """A student: a model that is initialised from layers of a larger model and trained on translations by a teacher.
+
+    The first student is initialised from the teacher, each later student from the student before it.
+    """
 
     encoder_layers: int | None = Field(None, ge=1)
-    """Number of encoder layers. Left out: the number in the model that the student begins with."""
+    """Number of encoder layers. Left out: the number in the larger model."""
     decoder_layers: int | None = Field(None, ge=1)
-    """Number of decoder layers. Left out: the number in the model that the student begins with."""
+    """Number of decoder layers. Left out: the number in the larger model."""
     vocabulary_size: int | None = Field(None, ge=300)
-    """Number of pieces in the vocabulary. Left out: the number in the model that the student begins with."""
+    """Number of pieces in the vocabulary. Left out: the number in the larger model."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout rate, usually lower than the teacher's."""
     training: dict[str, Any] = Field(default_factory=dict)
-    """Keys of [training] that differ for this student."""
+    """Keys and values that replace those of [training] for this student."""
 
 
 class BuildConfig(Section):
-    """Techniques and budget of `mt-service build`. The other sections of the recipe describe corpora and teachers."""
+    """Techniques and time budget of `mt-service build`. The other sections describe the corpora and the teachers."""
 
     minutes: float | None = Field(None, gt=0)
-    """Approximate duration of the whole build in minutes. When the plan is made, it determines the number of updates of
-    every model. Left out: the `training.max_updates` of the recipe."""
+    """Approximate duration of the whole build in minutes. The number of updates of every model is computed from it.
+    Left out: every model is trained for `training.max_updates` updates."""
     seeds: int = Field(1, ge=1, le=20)
-    """Number of teachers to train for each direction and round, with different seeds. The teacher with the highest BLEU
-    on the validation set is kept."""
+    """Number of teachers to train with different seeds, for each direction and round. The build publishes the teacher
+    with the highest BLEU on the validation set."""
     single_model: bool = False
     """Train one model for all directions instead of one model for each direction."""
     diversify: bool = True
-    """Train teachers also on translations of the training text by models of both directions (Nguyen et al. 2020)."""
+    """Translate the training text with models of both directions, and add the translations to the training text of
+    the next teachers (Nguyen et al. 2020)."""
     monolingual: tuple[CorpusConfig, ...] = ()
     """Monolingual text, such as { path = "captions.de.gz", columns = ["de"] }, with one sentence per line. Text in a
     source language is translated into the target language. Text in a target language is translated back into the source
     language; these pairs get the `source_tag` bt."""
     filter: float = Field(0.0, ge=0, lt=1)
-    """Share of the synthetic pairs to drop (round-trip filtering). A model of the reverse direction scores each
-    source given its translation, and the pairs with the lowest probability are dropped."""
+    """Fraction of the synthetic pairs to drop (round-trip filtering). A model of the reverse direction computes the
+    probability of each source given its translation. The pairs with the lowest probabilities are dropped."""
     rounds: int = Field(1, ge=1, le=10)
-    """Maximum number of rounds of synthetic text. A further round runs only if the last one improved BLEU on the
-    validation set."""
+    """Maximum number of rounds. In each round, the current models translate text, and new teachers are trained on it.
+    A further round runs only if the round before it improved BLEU on the validation set."""
     parallel_weight: float = Field(1.0, ge=0.001, le=1000)
-    """Number of times that an epoch of a teacher contains each pair of the parallel text. It contains each
-    synthetic pair once."""
+    """Number of times that a teacher is trained on each pair of the parallel text in an epoch. It is trained on each
+    synthetic pair once in an epoch."""
     student: tuple[StudentConfig, ...] = ()
-    """Students. The first one begins with layers of the teacher, each later one with layers of the previous student."""
+    """Students to train. The first is initialised from the teacher, each later student from the student before it."""
     shortlist: bool = False
     """Compute a vocabulary shortlist for each final model."""
 
@@ -67,21 +71,21 @@ class BuildConfig(Section):
             if len(corpus.columns) != 1 or corpus.weight != 1 or corpus.source_tag or len(corpus.directions)
         ]
         if wrong:
-            raise ValueError(f"monolingual: {', '.join(wrong)}; accepted: a path and columns with one language")
+            raise ValueError(f"monolingual: {', '.join(wrong)}; accepted: only `path`, and `columns` with one language")
         return self
 
     @property
     def is_synthetic(self) -> bool:
-        """True if teachers are trained on synthetic text."""
+        """True if teachers are also trained on synthetic text, that is, on translations by other models."""
         return self.diversify or bool(self.monolingual)
 
 
 def read_build_recipe(path: Path, overrides: Sequence[str] = ()) -> tuple[Recipe, BuildConfig]:
-    """Read a recipe with a section `[build]`. Raises: RecipeError with all problems of the recipe."""
+    """Read a recipe and its section `[build]`. Raises: RecipeError that lists all problems of the recipe."""
     values, known_problems = read_values(path, overrides)
     section = values.pop("build", None)
     if not isinstance(section, Mapping):
-        raise RecipeError(f"{path}: the section [build] is missing; accepted: a recipe with this section, even empty")
+        raise RecipeError(f"{path}: the section [build] is missing; accepted: a recipe with [build], even an empty one")
     try:
         build = BuildConfig.model_validate(section)
     except ValidationError as error:
@@ -94,7 +98,7 @@ def read_build_recipe(path: Path, overrides: Sequence[str] = ()) -> tuple[Recipe
 
 
 def _unsuitable(recipe: Recipe, build: BuildConfig) -> list[str]:
-    """Return a message for each key of a recipe that a build does not support."""
+    """Return a message for each setting of `recipe` or `build` that `mt-service build` does not support."""
     languages = recipe.data.languages
     checks = (
         (recipe.data.language, "data.language is set; accepted with [build]: data.directions"),

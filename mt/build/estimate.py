@@ -1,4 +1,4 @@
-"""Estimates of time, from one short training, and the number of updates that fits into a budget."""
+"""Estimate of the duration of a build from one short training, and the number of updates for a given duration."""
 
 import hashlib
 import json
@@ -22,31 +22,34 @@ LEAST_UPDATES = 100
 
 
 class Measurement(Section):
-    """The content of `plan.json`. It is measured once, so that a resumed build has the same plan."""
+    """Content of `plan.json`: measured speeds and sizes. A resumed build reads them, so that its plan is the same."""
 
     settings: str
-    """Digest of the recipe without its corpora. If it changes, a new plan is made."""
+    """Result of `settings_digest`. If it differs from that of the current recipe, the build measures again."""
     device: str
     processes: int
     updates: int
     """Number of updates of each training."""
     tokens_per_second: float
-    """Rate of training in target tokens; translation with beam search is about as fast (experiment 085)."""
+    """Target tokens per second in training. Translation with beam search is about as fast (experiment 085)."""
     training_seconds: float
-    """Seconds of a training other than those of its updates: preparation, the final validation, calibration."""
+    """Seconds of a training run outside the updates: preparation, final validation and calibration."""
     tokens_per_line: float
     lines: dict[str, int]
-    """Number of lines of each text, by the names in `Workload.texts`."""
+    """Number of lines of each text. The keys are the names that `Workload.texts` uses."""
 
 
 def settings_digest(recipe: Recipe, build: BuildConfig) -> str:
-    """Return a digest of all keys except the corpora and the seed."""
+    """Return a SHA-256 of all settings of the recipe except its name, its seed and its corpora."""
     keys = recipe.model_dump_json(exclude={"data", "seed", "name"})
     return hashlib.sha256(f"{keys} {recipe.data.directions} {build.model_dump_json()}".encode()).hexdigest()
 
 
 def measured_rate(folder: Path, update_tokens: int) -> tuple[float, float]:
-    """Return the target tokens per second of the training in `folder`, and the seconds of its updates."""
+    """Return the target tokens per second of the training run in `folder`, and the total seconds of its updates.
+
+    `update_tokens` is the number of target tokens of an update. It is used if the run recorded no speed.
+    """
     state = json.loads(max(folder.glob("checkpoints/*/state.json")).read_text(encoding="utf-8"))
     records = map(json.loads, (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
     speeds = sorted(record["train_speed"] for record in records if "train_speed" in record)
@@ -55,7 +58,10 @@ def measured_rate(folder: Path, update_tokens: int) -> tuple[float, float]:
 
 
 def text_sizes(work: Path, recipe: Recipe, build: BuildConfig) -> tuple[float, dict[str, int]]:
-    """Return the mean number of tokens of a training source, and the number of lines of each text."""
+    """Return the mean number of tokens of a source sentence, and the number of lines of each text by its name.
+
+    The names are those of `Workload.texts`. `work` is the folder of the build.
+    """
     directions = all_directions(recipe, build)
     tokenizer = load_tokenizer(work / TEXT_FOLDER)
     lines: dict[str, int] = {}
@@ -71,7 +77,7 @@ def text_sizes(work: Path, recipe: Recipe, build: BuildConfig) -> tuple[float, d
 
 
 def estimate(stage: Stage, measured: Measurement, update_tokens: int) -> float:
-    """Return the estimated seconds of a stage."""
+    """Return the estimated seconds of a stage. `update_tokens` is the number of target tokens of an update."""
     if stage.kind == "choose":
         return 0.0
     if stage.kind == "train":
@@ -83,10 +89,10 @@ def estimate(stage: Stage, measured: Measurement, update_tokens: int) -> float:
 
 
 def updates_in(minutes: float, seconds_of: Callable[[int], float]) -> int:
-    """Return the number of updates of each training, chosen so that the build takes `minutes`.
+    """Return the number of updates of each training run with which the build takes about `minutes`.
 
-    `seconds_of` returns the seconds of the build for a number of updates; it must be a linear function.
-    Raises: BuildError if the budget is too small.
+    `seconds_of(updates)` returns the estimated seconds of the build, and must be a linear function.
+    Raises: BuildError if `minutes` is too short for `LEAST_UPDATES` updates.
     """
     few = seconds_of(LEAST_UPDATES)
     slope = (seconds_of(11 * LEAST_UPDATES) - few) / (10 * LEAST_UPDATES)
@@ -100,7 +106,7 @@ def updates_in(minutes: float, seconds_of: Callable[[int], float]) -> int:
 
 
 def read_measurement(path: Path, settings: str) -> Measurement | None:
-    """Return the content of `plan.json`, or None if the file is missing or was made for other settings."""
+    """Return the measurement in the file `path`, or None if the file is missing, invalid or of other `settings`."""
     try:
         measured = Measurement.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -113,5 +119,5 @@ def _count(file: Path) -> int:
 
 
 def total(stages: Sequence[Stage], measured: Measurement, update_tokens: int) -> float:
-    """Return the estimated seconds of all stages."""
+    """Return the sum of the estimated seconds of all stages."""
     return sum(estimate(stage, measured, update_tokens) for stage in stages)

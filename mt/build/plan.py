@@ -20,12 +20,12 @@ GAINS = {
     "student": "twice as fast, -0.9 to -1.2 BLEU (experiments 090, 101)",
     "shortlist": "1.0 to 1.3 times as fast on a CPU (experiment 100)",
 }
-"""Expected gains. They were measured on Multi30k en-de (docs/experiments)."""
+"""Expected gain of each technique, measured on Multi30k en-de (docs/experiments)."""
 
 
 @dataclass(frozen=True)
 class ModelDirections:
-    """The directions of one model. `label` is a part of the names of the model's stages."""
+    """The directions that one model translates. `label` identifies the model in the names of stages."""
 
     label: str
     directions: tuple[Direction, ...]
@@ -33,9 +33,10 @@ class ModelDirections:
 
 @dataclass(frozen=True)
 class FileToTranslate:
-    """A file to translate. `workload` is its name in `Workload.texts`, `stage` the stage that writes it, if any.
+    """A file to translate.
 
-    `reference` is the path of the reference translations, if there are any.
+    `workload` is the name of the file in `Workload.texts`. `stage` is the stage that writes the file, or "" for a
+    corpus. `reference` is the path of reference translations, or "".
     """
 
     path: str
@@ -46,14 +47,14 @@ class FileToTranslate:
 
 @dataclass(frozen=True)
 class Machine:
-    """Device of every stage and number of processes of every training."""
+    """The device that every stage uses, and the number of processes of every training run."""
 
     device: str = "cpu"
     processes: int = 1
 
 
 def text_stage(recipe: Recipe, build: BuildConfig) -> Stage:
-    """Return the stage that cleans the corpora, splits off the validation set and trains the common tokenizer."""
+    """Return the stage `text`: clean the corpora, split off the validation set, train the tokenizer of all models."""
     corpora = (*recipe.data.train, *recipe.data.valid)
     languages = {language for direction in all_directions(recipe, build) for language in direction_languages(direction)}
     files = dict.fromkeys(path for corpus in corpora for path in corpus_paths(corpus, sorted(languages)))
@@ -68,7 +69,7 @@ def text_stage(recipe: Recipe, build: BuildConfig) -> Stage:
 
 
 def measuring_stage(recipe: Recipe, build: BuildConfig, machine: Machine) -> Stage:
-    """Return the stage that trains for at most a minute, to measure the speed of training."""
+    """Return the stage that measures the speed of training. It trains a teacher for at most one minute."""
     planner = Planner(recipe, build, machine, MEASURED_UPDATES)
     values = teacher_recipe(recipe, build, planner.wanted[0].directions, updates=MEASURED_UPDATES)
     values["training"] |= {"max_minutes": 1.0, "validate_every": 10**6, "validate_sentences": 1}
@@ -77,14 +78,17 @@ def measuring_stage(recipe: Recipe, build: BuildConfig, machine: Machine) -> Sta
 
 
 def make_plan(recipe: Recipe, build: BuildConfig, machine: Machine, updates: int) -> list[Stage]:
-    """Return the stages of a build. Every model, except some students, is trained for `updates` updates."""
+    """Return the stages of a build in execution order.
+
+    Each model is trained for `updates` updates, except students with a `max_updates` of their own.
+    """
     planner = Planner(recipe, build, machine, updates)
     planner.plan()
     return [text_stage(recipe, build), *planner.stages]
 
 
 def corpus_paths(corpus: CorpusConfig, languages: Sequence[str]) -> list[str]:
-    """Return the paths of the files of a corpus in these languages, below the data root."""
+    """Return the paths of the files of a corpus in `languages`. The paths are relative to the data root."""
     return list(dict.fromkeys(corpus.path.replace("{language}", language) for language in languages))
 
 
@@ -93,7 +97,7 @@ def direction_languages(direction: Direction) -> tuple[str, str]:
 
 
 class Planner:
-    """Plans the stages that follow the stage `text`; `plan` appends them to `stages`."""
+    """Creates all stages except the stage `text`. The method `plan` appends them to the attribute `stages`."""
 
     def __init__(self, recipe: Recipe, build: BuildConfig, machine: Machine, updates: int) -> None:
         self.recipe, self.build, self.machine, self.updates = recipe, build, machine, updates
@@ -109,7 +113,7 @@ class Planner:
         return [ModelDirections(str(direction), (direction,)) for direction in directions]
 
     def plan(self) -> None:
-        """Append all stages."""
+        """Append all stages of the build to `stages`, in execution order."""
         rounds = self.build.rounds if self.build.is_synthetic else 0
         models = {group.label: self._teachers("base", group, ()) for group in self.groups}
         candidates = {group.label: list(models[group.label]) for group in self.wanted}
@@ -129,7 +133,10 @@ class Planner:
             self._finish(group, candidates[group.label], back)
 
     def train(self, name: str, values: Values, inputs: Sequence[str], weight: float = 1.0) -> Stage:
-        """Return the stage that trains the recipe `values`; `weight` is the relative time of an update."""
+        """Return the stage that trains a model with the recipe `values`, after the stages `inputs`.
+
+        `weight` is the duration of an update divided by that of an update of a teacher.
+        """
         folder = folder_of(name)
         options = ("--device", self.machine.device, "--processes", str(self.machine.processes))
         return Stage(
@@ -147,7 +154,11 @@ class Planner:
         return stage
 
     def _teachers(self, stem: str, group: ModelDirections, corpora: Sequence[SyntheticCorpus]) -> list[Candidate]:
-        """Append the stages that train a teacher of the group for each seed and score it on the validation set."""
+        """Append the stages that train the teachers of `group` and evaluate them on the validation set.
+
+        One teacher is trained for each seed. Its name begins with `stem`. In addition to the parallel text, it is
+        trained on those of `corpora` that have the languages of the group. Return the teachers.
+        """
         trained = []
         used = [c for c in corpora if {c.direction, c.direction.reversed} & {*group.directions}]
         for number in range(self.build.seeds):
@@ -167,7 +178,10 @@ class Planner:
         return "; ".join(GAINS[name] for name in used)
 
     def _score(self, trained: str, model: str, direction: Direction) -> str:
-        """Append the stage that evaluates a trained model on the validation set. Return its name."""
+        """Append the stage that evaluates a model on the validation set, and return the name of the stage.
+
+        `trained` is the stage that trained the model, and `model` is the path of the model.
+        """
         pair = pair_of(direction, self.directions)
         columns = ",".join(direction_languages(pair))
         test = ("--tsv", f"{TEXT_FOLDER}/valid.{pair}.tsv", "--columns", columns, "--direction", str(direction))
@@ -185,7 +199,10 @@ class Planner:
         return "--device", self.machine.device
 
     def _synthesize(self, number: int, models: dict[str, list[Candidate]]) -> list[SyntheticCorpus]:
-        """Append the stages that translate training text by all models, and monolingual text by one."""
+        """Append the stages of a round that translate text with `models`, and return the translated corpora.
+
+        All models of a direction translate the training text. Only the first one translates the monolingual text.
+        """
         corpora = []
         by_direction = {direction: models[group.label] for group in self.groups for direction in group.directions}
         for direction, translators in by_direction.items():
@@ -202,7 +219,10 @@ class Planner:
     def _parallel(
         self, name: str, direction: Direction, models: Sequence[Candidate], backward: Sequence[Candidate]
     ) -> SyntheticCorpus:
-        """Append the stages that translate training text, with the n-best translation nearest the reference."""
+        """Append the stages that translate the training text of `direction`, and return the translated corpus.
+
+        Each model writes N_BEST translations of each source. The corpus gets the one with the highest sentence BLEU.
+        """
         pair = pair_of(direction, self.directions)
         path = f"{TEXT_FOLDER}/train.{pair}"
         text = FileToTranslate(f"{path}.{direction.source}", str(pair), TEXT, f"{path}.{direction.target}")
@@ -216,7 +236,10 @@ class Planner:
         models: Sequence[Candidate],
         backward: Sequence[Candidate] = (),
     ) -> SyntheticCorpus:
-        """Append the stages that translate a text by each of `models`. Return the corpus of the translations."""
+        """Append the stages that translate `text` with each of `models`, and return the corpus of all translations.
+
+        `backward` has models of the reverse direction; the first one filters the translations if `build.filter` is set.
+        """
         files = (text.path.removeprefix(DATA),) if text.path.startswith(DATA) else ()
         before = (text.stage,) if text.stage else ()
         n_best = ("--n-best", str(N_BEST), "--beam-size", str(max(N_BEST, self.recipe.decoding.beam_size)))
@@ -245,7 +268,10 @@ class Planner:
         return SyntheticCorpus(stage, corpus, direction, monolingual=not text.reference)
 
     def _finish(self, group: ModelDirections, candidates: list[Candidate], back: Sequence[SyntheticCorpus]) -> None:
-        """Choose the best teacher for `group`, train students, and evaluate teacher and students on the test set."""
+        """Append the stages that choose the teacher of `group`, train the students, and evaluate all on the test sets.
+
+        `candidates` are the teachers of all rounds. `back` are the translations of the monolingual text.
+        """
         teacher = self._publish(f"{group.label}-teacher", candidates, ())
         self._finish_model(group, teacher)
         if not self.build.student:
@@ -266,7 +292,10 @@ class Planner:
             before, before_stage = stage.output, name
 
     def _weight(self, encoder_layers: int, decoder_layers: int) -> float:
-        """Return the time of an update relative to a teacher's; a decoder layer takes 1.5 times an encoder layer."""
+        """Return the duration of an update of a student divided by that of an update of a teacher.
+
+        A decoder layer takes 1.5 times as long as an encoder layer.
+        """
         teacher = self.recipe.model
         return (1 + encoder_layers + 1.5 * decoder_layers) / (1 + teacher.encoder_layers + 1.5 * teacher.decoder_layers)
 
@@ -280,7 +309,10 @@ class Planner:
     def _student_text(
         self, group: ModelDirections, teacher: Candidate, back: Sequence[SyntheticCorpus]
     ) -> list[SyntheticCorpus]:
-        """Append the stages in which the teacher translates all texts, including back-translated sources."""
+        """Append the stages that translate text with `teacher`, and return the corpora for the students.
+
+        The teacher translates the training text, the monolingual text, and the sources of the back-translations `back`.
+        """
         corpora = []
         for direction in group.directions:
             corpora.append(self._parallel(f"student-{direction}", direction, [teacher], ()))
@@ -298,7 +330,10 @@ class Planner:
         return corpora
 
     def _publish(self, name: str, candidates: list[Candidate], inputs: tuple[str, ...]) -> Stage:
-        """Append the stage that copies the best candidate to `models/`."""
+        """Append and return the stage that copies the best of `candidates` to `models/name`.
+
+        This stage runs after the stages that train the candidates, and after the stages `inputs`.
+        """
         stages = tuple(stage_of(candidate.model) for candidate in candidates)
         output = f"models/{name}"
         return self._add(
@@ -306,7 +341,11 @@ class Planner:
         )
 
     def _finish_model(self, group: ModelDirections, model: Stage) -> None:
-        """Compute the shortlist of a final model and evaluate it on the test set."""
+        """Append the stages that evaluate a published model and, if `build.shortlist` is true, compute its shortlist.
+
+        `model` is the stage that copies the model. The model is evaluated on each test set with the default precision,
+        with float32 and, if it has a shortlist, with the shortlist.
+        """
         label = model.name.removeprefix("model-")
         inputs: tuple[str, ...] = (model.name,)
         variants: dict[str, tuple[str, ...]] = {"": (), "-float32": ("--dtype", "float32")}
@@ -327,7 +366,10 @@ class Planner:
                         self._evaluate(name, model.output, argv, (TEXT, *inputs), files)
 
     def _tests(self, direction: Direction) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
-        """Return (options, files, number) of each test set of a direction, or else of its validation set."""
+        """Return (options of `mt-service evaluate`, files below the data root, number) of each test set of a direction.
+
+        If the recipe has none, return the validation set, with an empty number.
+        """
         languages = direction_languages(direction)
         tests: list[tuple[tuple[str, ...], tuple[str, ...], str]] = []
         for number, corpus in enumerate(self.recipe.data.test, 1):
@@ -345,6 +387,6 @@ class Planner:
 
 
 def stage_of(model: str) -> str:
-    """Return the name of the stage that writes a model directory."""
+    """Return the name of the stage that writes the model directory `model`."""
     kind, name, *_ = model.split("/")
     return name if kind == "stages" else f"model-{name}"

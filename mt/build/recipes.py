@@ -1,4 +1,4 @@
-"""The recipes of the stages, as dictionaries to write in TOML. Paths are relative to the folder of the build."""
+"""Recipes of the stages, as dictionaries that are written as TOML. Paths are relative to the folder of the build."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,10 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class SyntheticCorpus:
-    """Text translated by a model of `direction`. The stage `stage` writes it to the files `path`.LANGUAGE."""
+    """Source text and its translation by a model of `direction`. The stage `stage` writes the files `path`.LANGUAGE.
+
+    `monolingual` is True if the source text is monolingual, and False if it is training text.
+    """
 
     stage: str
     path: str
@@ -25,7 +28,7 @@ class SyntheticCorpus:
 
 
 def all_directions(recipe: Recipe, build: BuildConfig) -> tuple[Direction, ...]:
-    """Return the directions of the recipe, followed by the reverse directions that synthetic text needs."""
+    """Return the directions of the recipe, followed by the reverse directions that need a model for synthetic text."""
     wanted = tuple(recipe.data.directions)
     languages = {corpus.columns[0] for corpus in build.monolingual}
     every = build.diversify or (build.is_synthetic and build.filter)
@@ -34,12 +37,12 @@ def all_directions(recipe: Recipe, build: BuildConfig) -> tuple[Direction, ...]:
 
 
 def pair_of(direction: Direction, directions: Iterable[Direction]) -> Direction:
-    """Return `direction` or its reverse, whichever comes first in `directions`. It is the name of exported files."""
+    """Return `direction` or its reverse, whichever comes first in `directions`. The names of text files contain it."""
     return next(known for known in directions if known in (direction, direction.reversed))
 
 
 def text_recipe(recipe: Recipe, build: BuildConfig) -> Values:
-    """Return the recipe that cleans the corpora, splits off the validation set and trains the common tokenizer."""
+    """Return the recipe of the stage `text`, which prepares the text and the tokenizer of all models of the build."""
     values = _values(recipe)
     values["data"].pop("test", None)
     values["data"]["directions"] = list(map(str, all_directions(recipe, build)))
@@ -55,7 +58,7 @@ def teacher_recipe(
     corpora: Sequence[SyntheticCorpus] = (),
     updates: int = 1,
 ) -> Values:
-    """Return the recipe of a new model of `directions` on the parallel text and on synthetic corpora."""
+    """Return the recipe that trains a new model of `directions` on the parallel text and the synthetic `corpora`."""
     values = _values(recipe)
     everything = all_directions(recipe, build)
     pairs = dict.fromkeys(pair_of(direction, everything) for direction in directions)
@@ -89,7 +92,10 @@ def teacher_recipe(
 def student_recipe(
     teacher: Mapping[str, Any], student: StudentConfig, first_model: str, corpora: Sequence[SyntheticCorpus]
 ) -> Values:
-    """Return the recipe that trains a student; `first_model` is the model directory that `shrink` wrote."""
+    """Return the recipe that trains a student on `corpora`.
+
+    `teacher` is the recipe of the teacher. `first_model` is the model directory that the stage `shrink` writes.
+    """
     return {
         **teacher,
         "data": {
@@ -104,7 +110,7 @@ def student_recipe(
 
 
 def _values(recipe: Recipe) -> Values:
-    """Return the keys of a recipe without the data root, which may differ between machines."""
+    """Return the values of a recipe except `data.root`, which may differ between machines."""
     values: Values = recipe.model_dump(mode="json", exclude_none=True)
     del values["data"]["root"]
     return values

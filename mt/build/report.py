@@ -1,4 +1,4 @@
-"""The report of a build, in Markdown and HTML: models by quality, speed and size, and stages by time."""
+"""Report of a build, in Markdown and HTML: quality, speed and size of each model, and duration of each stage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,10 @@ def write_report(name: str, stages: Sequence[Stage], seconds: Mapping[str, float
 
 
 def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: Path) -> ReportTable:
-    """Return a table of the final models: the scores on each test set, the speed and the size."""
+    """Return the table of the published models: scores on each test set, speed and size.
+
+    `records` are the records of the stages by name, and `work` is the folder of the build.
+    """
     rows: list[tuple[str, ...]] = []
     signatures: dict[str, None] = {}
     conditions: dict[str, None] = {}
@@ -85,7 +88,10 @@ def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: P
 
 
 def stages_table(stages: Sequence[Stage], records: Mapping[str, Record], seconds: Mapping[str, float]) -> ReportTable:
-    """Return a table of all stages with estimated and actual minutes."""
+    """Return a table of all stages with estimated and actual minutes.
+
+    `records` are the records of the stages, and `seconds` the estimated seconds, by the name of the stage.
+    """
     rows = [
         (
             stage.name,
@@ -114,7 +120,7 @@ def markdown(name: str, tables: Sequence[ReportTable]) -> str:
 
 
 def html(name: str, tables: Sequence[ReportTable]) -> str:
-    """Return a page without external resources."""
+    """Return the tables as one HTML page without external resources."""
     parts = [f"<h1>Build {escape(name)}</h1>"]
     for table in tables:
         head = "".join(f"<th>{escape(cell)}</th>" for cell in table.header)

@@ -1,7 +1,7 @@
-"""Runs stages in order. Each is a program of its own; a finished stage is skipped, an interrupted one is resumed.
+"""Runs the stages of a build in order, each in its own process. Finished stages are skipped, interrupted ones resumed.
 
-The folder of a stage holds `stage.toml` (its recipe, if it has one), `log.txt`, and `stage.json`, the record of its
-digest, state, time and figures. The record says `done` only when all output of the stage is on the disk.
+The folder of a stage holds `stage.toml` (the recipe of the stage, if it has one), `log.txt`, and `stage.json` with the
+digest, state, seconds and figures of the stage. The state is `done` only when all output of the stage is on the disk.
 """
 
 import json
@@ -32,7 +32,10 @@ DATA_PLACEHOLDER = "{data}"
 
 
 class Record(Section):
-    """The record of a stage. `seconds` is the time of all attempts, and `figures` are the scores of a model."""
+    """Content of `stage.json`. `seconds` is the duration of all attempts to run the stage.
+
+    `figures` are the scores of a stage `evaluate` or `choose`, and empty for all other stages.
+    """
 
     digest: str
     state: Literal["started", "done", "skipped"] = "started"
@@ -41,11 +44,11 @@ class Record(Section):
 
 
 OnProgress = Callable[[Stage, float, float], None]
-"""Function that is called with a running stage, its seconds so far, and the share of its work that is done (0 to 1)."""
+"""Callback for progress: called with the running stage, its seconds so far, and the fraction done (0 to 1)."""
 
 
 class Runner:
-    """Runs the stages of one build in the folder `work`; `root` is the folder of the corpora."""
+    """Runs the stages of one build in the folder `work`. `root` is the folder of the corpora."""
 
     def __init__(self, work: Path, root: Path, command: Sequence[str] = (sys.executable, "-m", "mt")) -> None:
         self.work = work.resolve()
@@ -60,19 +63,25 @@ class Runner:
             return None
 
     def is_done(self, stage: Stage, digest: str) -> bool:
-        """Return whether the stage has finished with this digest and its output exists, or the stage was skipped."""
+        """Return whether the stage was skipped, or has finished and its output exists.
+
+        `digest` is the current digest of the stage. Return False if it differs from the digest in `stage.json`.
+        """
         record = self.record(stage.name)
         if record is None or record.digest != digest:
             return False
         return record.state == "skipped" or (record.state == "done" and (self.work / stage.output).exists())
 
     def pending(self, stages: Sequence[Stage]) -> list[Stage]:
-        """Return the stages that have not finished. Raises: BuildError if files are missing."""
+        """Return the stages that have not finished. Raises: BuildError if corpora of the stages are missing."""
         digests = stage_digests(stages, self.root)
         return [stage for stage in stages if not self.is_done(stage, digests[stage.name])]
 
     def run(self, stages: Sequence[Stage], progress: OnProgress = lambda stage, seconds, share: None) -> list[str]:
-        """Run all stages that have not finished, and return their names. Raises: BuildError if a stage fails."""
+        """Run all stages that have not finished, and return their names without the skipped ones.
+
+        Raises: BuildError if a stage fails or corpora of the stages are missing.
+        """
         digests = stage_digests(stages, self.root)
         executed = []
         for stage in stages:
@@ -104,7 +113,10 @@ class Runner:
             file.write_text(record.model_dump_json(indent=2), encoding="utf-8")
 
     def _execute(self, stage: Stage, record: Record, progress: OnProgress) -> float:
-        """Run the program of a stage, and return the seconds of this and earlier attempts."""
+        """Run the command of a stage, and return the total seconds of this attempt and all earlier ones.
+
+        Raises: BuildError with the last lines of the log if the command fails.
+        """
         folder = self.work / stage.folder
         if stage.recipe is not None:
             root = str(self.root) if stage.files else "."
@@ -145,14 +157,14 @@ class Runner:
         return record.seconds + time.monotonic() - began
 
     def _figures(self, stage: Stage) -> dict[str, Any]:
-        """Return the scores and conditions that `mt-service evaluate` printed; empty for other verbs."""
+        """Return the output of a stage `evaluate`: scores and conditions. Return {} for all other stages."""
         if stage.kind != "evaluate":
             return {}
         figures: dict[str, Any] = json.loads((self.work / stage.output).read_text(encoding="utf-8"))
         return figures
 
     def bleu(self, names: Iterable[str]) -> float | None:
-        """Return the mean BLEU of evaluations, or None if one of them was skipped."""
+        """Return the mean BLEU of the stages `names`, or None if one of them is not done or `names` is empty."""
         values = []
         for name in names:
             record = self.record(name)
@@ -166,7 +178,10 @@ class Runner:
         return before is not None and after is not None and after > before
 
     def _choose(self, stage: Stage) -> dict[str, Any]:
-        """Copy the candidate with the best BLEU on the validation set, and return its name and BLEU."""
+        """Copy the model with the highest BLEU to the output of `stage`, and return its path and BLEU.
+
+        Models whose evaluation was skipped are ignored. The BLEU of a model without evaluation is 0.
+        """
         scored: list[tuple[float, Candidate]] = []
         for candidate in stage.candidates:
             if not candidate.scores:
@@ -180,12 +195,12 @@ class Runner:
 
 
 def score(figures: Mapping[str, Any], name: str) -> float:
-    """Return a score of an evaluation by its name, such as BLEU."""
+    """Return the score `name`, such as BLEU, from the output `figures` of an evaluation."""
     return next(float(entry["value"]) for entry in figures["scores"] if entry["name"] == name)
 
 
 def wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
-    """Return the exit status of a process, or None if it still runs after `seconds`."""
+    """Wait at most `seconds` for a process to end. Return its exit status, or None if it is still running."""
     try:
         return process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -193,7 +208,7 @@ def wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
 
 
 def share_done(stage: Stage, work: Path) -> float:
-    """Return the share of a training that is done, from its last record of metrics; 0 for other stages."""
+    """Return the fraction (0 to 1) of a training run that is done, from its last metrics. Return 0 for other stages."""
     if stage.kind != "train" or stage.recipe is None:
         return 0.0
     try:

@@ -1,4 +1,4 @@
-"""A stage of a build: one verb of `mt-service` with its inputs and its output."""
+"""A stage of a build: one command of `mt-service` with its inputs and its output."""
 
 import hashlib
 import json
@@ -16,17 +16,20 @@ TEXT = "text"  # name of the stage that cleans the text and trains the tokenizer
 TEXT_FOLDER = "stages/text/text"  # output folder of the stage `text`
 
 Kind = Literal["prepare", "train", "translate", "distil", "shrink", "choose", "shortlist", "evaluate"]
-"""Verb of `mt-service` that a stage runs. `choose` runs no verb: the stage copies the best of several models."""
+"""Subcommand of `mt-service` that a stage runs; or `choose`, with which the stage copies the best of several models."""
 
 
 def folder_of(name: str) -> str:
-    """Return the folder of the stage `name`, below the folder of the build."""
+    """Return the folder of the stage `name`, relative to the folder of the build."""
     return f"stages/{name}"
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model that a stage `choose` may copy, and the stages that scored it on the validation set."""
+    """A model that a stage `choose` may copy.
+
+    `model` is the path of the model. `scores` are the names of the stages that evaluate it on the validation set.
+    """
 
     model: str
     scores: tuple[str, ...] = ()
@@ -34,7 +37,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Gate:
-    """Condition of a further round: the mean BLEU of the stages `after` is higher than that of the stages `before`."""
+    """Condition for running a stage: the mean BLEU of the stages `after` is higher than that of the stages `before`."""
 
     before: tuple[str, ...]
     after: tuple[str, ...]
@@ -44,9 +47,9 @@ class Gate:
 class Workload:
     """Amount of work of a stage, for estimates of time.
 
-    `updates` is the number of updates times the duration of an update relative to a teacher's. `texts` names the texts
-    that are translated: "en-de" is the training text of this direction, "test" a test set, and any other name the path
-    of a monolingual corpus.
+    `updates` is the duration of all updates of the stage, in units of one update of a teacher. `texts` names the texts
+    that the stage translates: "test" is a test set, the name of a direction such as "en-de" is its training text, and
+    any other name is the path of a monolingual corpus.
     """
 
     updates: float = 0.0
@@ -57,8 +60,9 @@ class Workload:
 class Stage:
     """A stage of a build. Paths are relative to the folder of the build, or begin with `{data}/`.
 
-    `recipe` is written to `stage.toml` in the folder of the stage. `files` are corpora below the data root. `inputs`
-    names stages that must run before; the stages in `gate` and `candidates` must also run before.
+    `kind` and `argv` are the subcommand of `mt-service` and its arguments. `recipe` is written to `stage.toml` in the
+    folder of the stage. `files` are corpora, relative to the data root. The stages `inputs`, and those that `gate` and
+    `candidates` name, must run before this stage.
     """
 
     name: str
@@ -72,7 +76,7 @@ class Stage:
     candidates: tuple[Candidate, ...] = ()
     workload: Workload = field(default_factory=Workload)
     gain: str = ""
-    """Expected gain in quality or speed, with the experiment that measured it."""
+    """Text for the report: expected gain in quality or speed, and the experiment that measured it."""
 
     @property
     def folder(self) -> str:
@@ -87,10 +91,11 @@ class Stage:
 
 
 def stage_digests(stages: Sequence[Stage], root: Path) -> dict[str, str]:
-    """Return a SHA-256 of each stage, over its arguments, recipe and files and the digests of earlier stages.
+    """Return a SHA-256 digest of each stage, by the name of the stage.
 
-    The digests do not depend on the folder of the build and the data root, so that both may be moved. Raises:
-    BuildError that lists all missing files.
+    The digest is computed from the arguments, the recipe and the files of the stage, and from the digests of the
+    stages that must run before it. It does not depend on the folder of the build or the data root `root`, so that both
+    may be moved. Raises: BuildError that lists all missing files.
     """
     files = {file for stage in stages for file in stage.files}
     missing = [str(root / file) for file in sorted(files) if not (root / file).is_file()]

@@ -1,1 +1,1 @@
-"""The command line. Each verb is a module with `main(argv) -> int`."""
+"""The command line `mt-service VERB`. Each verb is a module whose function `main(argv)` returns the exit status."""

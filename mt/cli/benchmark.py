@@ -1,4 +1,4 @@
-"""Compare decoding, training or serving with other toolkits, the layers of Table 1 of the paper, or short trainings.
+"""Run a benchmark: decoding, training and serving beside other toolkits, layers of Table 1 of the paper, and others.
 
     mt-service benchmark decode MODEL --source test.en --reference test.de --output benchmarks/decode
     mt-service benchmark train RECIPE --output benchmarks/train
@@ -8,8 +8,8 @@
     mt-service benchmark gpu --part decoding --output benchmarks/gpu
     mt-service benchmark decode --help
 
-The results are a table, a JSON file and a plot. A toolkit that is not installed has a row that says so. Use a quiet
-machine; the results contain a warning if other programs used it.
+The results are a table, a JSON file and a plot. A toolkit that is not installed has a row with a message instead of
+results. Use a machine without other work; the results contain a warning if other programs used it.
 """
 
 from collections.abc import Sequence

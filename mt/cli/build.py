@@ -4,14 +4,14 @@
     mt-service build scripts/recipes/build-phrasebook.toml
     mt-service build my.toml build.minutes=60 build.seeds=2 --run runs/hour
 
-The section [build] of the recipe names the techniques: synthetic text from models of both directions, monolingual text,
-several seeds and rounds, students, shortlists. --plan prints the stages with estimated minutes, after a training of at
-most a minute that measures the speed.
+The section [build] of the recipe selects the techniques: synthetic text from models of both directions, monolingual
+text, several seeds and rounds, students, shortlists. --plan prints the stages with estimated minutes. For the
+estimates, a model is first trained for at most one minute.
 
 The folder of the build holds `plan.json`, a folder for each stage, the final models in `models/`, and the report as
 `report.md` and `report.html`. The same command resumes a build that was interrupted or killed, and runs only the
-stages whose inputs have changed. A budget in minutes is converted to updates once, when the plan is made. On a CPU, the
-weights of a resumed build therefore equal those of an uninterrupted one.
+stages whose inputs have changed. A budget in minutes is converted to a number of updates only once, at the beginning.
+On a CPU, the weights of a resumed build therefore equal those of an uninterrupted build.
 """
 
 import argparse
@@ -82,7 +82,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def run(recipe: Recipe, build: BuildConfig, runner: Runner, options: argparse.Namespace, console: Console) -> None:
-    """Make or read the plan, then print it (--plan) or run the stages and write the report. Raises: MTError."""
+    """Run the stages of a build that have not finished, and write the report. With --plan, only print the plan.
+
+    Raises: MTError if the build is not possible or a stage fails.
+    """
     measured = measure(recipe, build, runner, options, console)
     stages = make_plan(recipe, build, Machine(measured.device, measured.processes), measured.updates)
     seconds = {stage.name: estimate(stage, measured, recipe.training.update_tokens) for stage in stages}
@@ -102,7 +105,7 @@ def run(recipe: Recipe, build: BuildConfig, runner: Runner, options: argparse.Na
 def measure(
     recipe: Recipe, build: BuildConfig, runner: Runner, options: argparse.Namespace, console: Console
 ) -> Measurement:
-    """Return the content of `plan.json`; if the file is missing or the settings have changed, measure and write it."""
+    """Return the measurement in `plan.json`. If it is missing or of other settings, measure and write it first."""
     path, settings = runner.work / "plan.json", settings_digest(recipe, build)
     if measured := read_measurement(path, settings):
         return measured
@@ -140,7 +143,10 @@ def measure(
 def plan_table(
     stages: Sequence[Stage], seconds: Mapping[str, float], pending: set[str], measured: Measurement
 ) -> Table:
-    """Return the stages with estimated minutes and expected gains."""
+    """Return a table of all stages with estimated minutes and expected gains.
+
+    `seconds` has the estimated seconds of each stage, and `pending` the names of the stages that have not finished.
+    """
     minutes = sum(seconds.values()) / 60
     table = Table(
         "stage",
@@ -160,7 +166,7 @@ def plan_table(
 
 @contextmanager
 def progress_display(stages: Sequence[Stage], seconds: Mapping[str, float], console: Console) -> Iterator[OnProgress]:
-    """Show the running stage, its progress and the time left of all `stages`; yield a function for progress reports."""
+    """Show the progress of the running stage and the time left for all `stages`. Yield the callback for the runner."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"))
     numbers = {stage.name: number for number, stage in enumerate(stages, 1)}
     shown, last_line = "", time.monotonic()

@@ -3,9 +3,10 @@
     mt-service calibrate runs/multi30k-en-de/model --source val.en --reference val.de
     mt-service evaluate runs/multi30k-en-de/model --source test.en --reference test.de --reliability plot.png
 
-Training calibrates a model on its validation set. Calibrate a model yourself if it was imported, or if its input
-differs from its training text. Use about a thousand sentence pairs that are not training data. On a CPU,
-`--dtype auto` then selects int8, unless int8 makes this text less probable.
+`mt-service train` calibrates a model on its validation set. Use this command for imported models, and for models that
+translate text of another kind than their training text. Give about a thousand sentence pairs that are not training
+data. On a CPU, `--dtype auto` then selects int8, unless the probabilities of this text in int8 differ too much from
+those in float32.
 """
 
 import argparse
@@ -44,7 +45,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def calibrate(options: argparse.Namespace, console: Console) -> None:
-    """Write the calibration files into the model directory. Raises: MTError if the model or text cannot be used."""
+    """Write `confidence.json` and `calibration.json` into the model directory.
+
+    Raises: MTError if the model or the text cannot be used.
+    """
     translator = Translator.load(options.model, options.device)
     direction = translator.directions.choose(options.direction)
     pairs = [

@@ -18,14 +18,14 @@ OPTIONAL = {
     "tensorboard": "'mt-service[training]'",
     "torch": "torch",
 }
-"""What `pip install` needs for each optional package. The image for CPUs leaves torch out."""
+"""Argument of `pip install` that installs each optional package. torch is not in the container image for CPUs."""
 
 
 UNLIMITED_WIDTH = 100_000  # columns
 
 
 class Main(Protocol):
-    """Type of the function `main` of a verb."""
+    """Type of the function `main` of a verb, after it was wrapped by `command`."""
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
         """Run the verb with the arguments `argv` (default: sys.argv) and return the exit status."""
@@ -33,7 +33,7 @@ class Main(Protocol):
 
 
 def command(main: Callable[[Sequence[str]], int]) -> Main:
-    """Wrap `main` to print errors on stderr and return status 2 for an MTError or OSError, 130 for Ctrl-C."""
+    """Return `main` with error handling: print an MTError or OSError and return status 2; return 130 for Ctrl-C."""
 
     @wraps(main)
     def run(argv: Sequence[str] | None = None) -> int:
@@ -56,19 +56,19 @@ def command(main: Callable[[Sequence[str]], int]) -> Main:
 
 
 def report_missing(error: ModuleNotFoundError) -> None:
-    """Print how to install an optional package. Raises: the error if the package is not optional."""
+    """Print how to install the missing package, if it is optional. Otherwise, raise `error` again."""
     if error.name not in OPTIONAL:
         raise error
     report_error(f"{error.name} is not installed. Run pip install {OPTIONAL[error.name]}")
 
 
 def report_error(message: str) -> None:
-    """Print an error on stderr."""
+    """Print an error message on stderr."""
     Console(stderr=True).print(f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def program_name(verb: str) -> str:
-    """Return the command that the user typed to start `verb`, for usage lines."""
+    """Return the command with which the user started `verb`, such as "mt-service train", for usage lines."""
     started = Path(sys.argv[0])
     if started.name == "__main__.py" and started.parent.name == "mt":
         return f"python -m mt {verb}"
@@ -78,7 +78,7 @@ def program_name(verb: str) -> str:
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Argument parser of a verb. Its help lists the options `common` before the options `more`."""
+    """Argument parser of a verb. The help lists the options in the group `common` before those in the group `more`."""
 
     def __init__(self, verb: str, description: str | None) -> None:
         super().__init__(
@@ -93,7 +93,7 @@ class CommandParser(argparse.ArgumentParser):
         self.more.add_argument("-h", "--help", action="help", help="show this help")
 
     def add_actions(self) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
-        """Return the collection of action parsers, for a verb with actions. The user must name one action."""
+        """Return an object to which a parser is added for each action of the verb. The user must name one action."""
         return self.add_subparsers(
             dest="action", required=True, title="actions", metavar="ACTION", parser_class=argparse.ArgumentParser
         )
@@ -129,12 +129,12 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def stderr_console() -> Console:
-    """Return a console on stderr. It has unlimited width if stderr is not a terminal."""
+    """Return a console that prints on stderr. If stderr is not a terminal, lines are not wrapped."""
     return Console(stderr=True, width=None if sys.stderr.isatty() else UNLIMITED_WIDTH)
 
 
 def count(text: str) -> int:
-    """Parse the value of an option: an integer of at least 1."""
+    """Return the value of an option as an integer. Raises: ArgumentTypeError if it is less than 1."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text}; accepted: a number of at least 1")

@@ -5,11 +5,12 @@
 
 One translation of each n-best list is used: with --reference the translation with the highest sentence BLEU (Kim and
 Rush 2016, section 3.3), otherwise the first translation (section 3.2). With the files of several teachers, a source is
-paired with each distinct translation (Nguyen et al. 2020). --out PATH writes the corpus to PATH.en and PATH.de; a
-recipe with data.root = "data" names the corpus above "ours/distilled.{language}".
+paired with each distinct translation (Nguyen et al. 2020). In the example, the corpus is written to
+data/ours/distilled.en and data/ours/distilled.de; a recipe with data.root = "data" uses the path
+"ours/distilled.{language}".
 
---backward names a model of the reverse direction. Pairs are dropped if their source, given the translation, has the
-lowest log-probabilities per token. --drop is the share of dropped pairs (round-trip filtering).
+--backward names a model of the reverse direction, which computes the log-probability per token of each source given its
+translation. The fraction --drop of the pairs with the lowest log-probability is dropped (round-trip filtering).
 """
 
 import argparse
@@ -88,7 +89,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 def drop_least_probable(
     pairs: Sequence[tuple[str, str]], direction: Direction, options: argparse.Namespace
 ) -> list[tuple[str, str]]:
-    """Drop the share `options.drop` of the pairs: those whose sources are least probable given their translations."""
+    """Return `pairs` without those with the least probable sources, given their translations.
+
+    The model is `options.backward`, and the fraction of dropped pairs is `options.drop`.
+    """
     scorer = PairScorer.load(options.backward, options.device)
     reverse = Direction(direction.target, direction.source)
     scored = scorer.score([target for _, target in pairs], [source for source, _ in pairs], reverse)
@@ -103,10 +107,10 @@ def check_files(
     references: Sequence[str] | None,
     outputs: Iterable[Path],
 ) -> None:
-    """Check that all inputs have the same sources, and that no output path is an input.
+    """Check that all n-best files have the same sources, that the references match, and that no input is overwritten.
 
     Raises:
-        DataError: listing all problems, if a check fails.
+        DataError: if a check fails.
     """
     files: Sequence[Path] = options.nbest
     sources = [n_best.source for n_best in teachers[0]]
@@ -127,9 +131,10 @@ def check_files(
 def select_pairs(
     teachers: Sequence[Sequence[NBest]], references: Sequence[str] | None, target: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield (source, translation) for each source and each distinct, non-empty translation chosen from a teacher.
+    """Choose one translation from each n-best list, and yield the distinct pairs (source, translation) of each source.
 
-    `target` is the target language. Line breaks within a text become spaces.
+    With `references`, the translation with the highest sentence BLEU is chosen, otherwise the first one. Empty
+    translations are left out. `target` is the target language. Line breaks within a text become spaces.
     """
     for number, lists in enumerate(zip(*teachers, strict=True)):
         known = {""}

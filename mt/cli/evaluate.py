@@ -46,12 +46,15 @@ TRANSLATION_OPTIONS = (
     "show",
     "reliability",
 )
-"""Options that do not apply to a language model."""
+"""Names of the options that cannot be used with a language model."""
 
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """Sources and references of a test set. `groups` has the value of the column --by of each sentence, or is empty."""
+    """Sources and references of a test set.
+
+    `groups` has the value of the column --by for each sentence. It is empty without --by.
+    """
 
     sources: list[str]
     references: list[str]
@@ -124,7 +127,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
-    """Print the tables and return the scores as JSON values. Raises: MTError if model or test set cannot be used."""
+    """Print the tables, and return the scores as JSON values. Raises: MTError if an input cannot be used."""
     translator = None if options.model is None else load(options.model, options, options.ensemble)
     direction = find_direction(options, translator)
     tokenize = evaluation.resolve_tokenizer(options.tokenize, direction.target)
@@ -178,17 +181,17 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def load(model: Path, options: argparse.Namespace, others: Sequence[Path] = ()) -> Translator:
-    """Load a model with the options of the command line. Raises: ModelError if the model cannot be loaded."""
+    """Load `model`, together with the models `others` of an ensemble. Raises: ModelError if this fails."""
     return Translator.load(
         model, options.device, options.dtype, shortlist=options.shortlist, others=others, backend=options.backend
     )
 
 
 def find_direction(options: argparse.Namespace, translator: Translator | None) -> Direction:
-    """Return --direction or, without this option, the only direction of the model or the first two columns of --tsv.
+    """Return --direction; if it is not given, the only direction of the model; otherwise the first columns of --tsv.
 
     Raises:
-        DataError, LanguageError: if none of the three gives a direction.
+        DataError, LanguageError: if the direction remains unknown or is not valid.
     """
     if options.direction is not None:
         return Direction.parse(options.direction)
@@ -200,7 +203,7 @@ def find_direction(options: argparse.Namespace, translator: Translator | None) -
 
 
 def read_test_set(options: argparse.Namespace, direction: Direction) -> EvaluationSet:
-    """Read the test set. Raises: DataError if a file cannot be read or --columns lacks a needed column."""
+    """Read the test set. Raises: DataError if a file cannot be read, or --columns does not name a column in use."""
     if options.tsv is None:
         pairs = list(read_parallel(options.source, options.reference))
         return EvaluationSet([pair.source for pair in pairs], [pair.target for pair in pairs])
@@ -215,7 +218,10 @@ def read_test_set(options: argparse.Namespace, direction: Direction) -> Evaluati
 
 
 def search_options(translator: Translator, options: argparse.Namespace) -> SearchOptions:
-    """Return the model's search options, changed by the command line's. Raises: RequestError if a value is invalid."""
+    """Return the search options of the model, with the changes of the command line.
+
+    Raises: RequestError if a value is invalid.
+    """
     changes = {"beam_size": options.beam_size, "length_penalty": options.length_penalty}
     return replace(translator.options, **{name: value for name, value in changes.items() if value is not None})
 
@@ -231,7 +237,10 @@ def translate(
 def measure_reliability(
     translations: Sequence[Translation], references: Sequence[str], model: Path
 ) -> evaluation.Reliability:
-    """Compare confidence with sentence chrF. Raises: DataError if the model has no confidence.json."""
+    """Compare the confidence of each translation with its chrF. Raises: DataError if the model has no confidence.json.
+
+    `model` is the model directory, for the error message.
+    """
     scores = evaluation.sentence_chrf([translation.text for translation in translations], references)
     points = [
         (translation.confidence, score)
@@ -244,7 +253,7 @@ def measure_reliability(
 
 
 def conditions(model: Path, translator: Translator, direction: Direction, search: SearchOptions) -> dict[str, Any]:
-    """Return the model, direction and options that the scores depend on, as JSON values."""
+    """Return the model, the direction and all options that influence the scores, as JSON values."""
     return {
         "model": str(model),
         "direction": str(direction),
@@ -260,7 +269,7 @@ def conditions(model: Path, translator: Translator, direction: Direction, search
 
 
 def spaced(test: EvaluationSet, hypotheses: Sequence[str], n: int) -> list[tuple[str, str, str]]:
-    """Return (source, hypothesis, reference) of at most n evenly spaced sentences."""
+    """Return (source, hypothesis, reference) for at most `n` evenly spaced sentences of the test set."""
     step = max(1, len(hypotheses) // n)
     return list(zip(test.sources, hypotheses, test.references, strict=True))[::step][:n]
 
@@ -306,7 +315,7 @@ def reliability_table(reliability: evaluation.Reliability) -> Table:
 
 
 def sentence_table(title: str, rows: Iterable[tuple[str, str, str]]) -> Table:
-    """Return a table of source, translation and, if it differs, reference."""
+    """Return a table of source and translation, with the reference below if the translation differs from it."""
     table = Table(
         "source", "translation", "reference, if different", title=title, title_justify="left", show_lines=True
     )

@@ -9,9 +9,10 @@ DIR/index.html is one file that needs no network: tokens, embeddings and positio
 layer and head, one query step by step, sizes of the states, logits and probabilities, the beam search as a tree,
 and word alignment. DIR/light and DIR/dark have each picture as SVG and, with the extra `training`, as PNG.
 
-The sentence is translated by one beam search in float32 on the CPU, without the repairs of `mt-service translate`.
+The sentence is translated by one beam search in float32 on the CPU. The repairs of `mt-service translate` (numbers,
+capitals, repetition) are not applied.
 
---example prints each matrix of self-attention for three small inputs, exact and rounded.
+--example prints each matrix of self-attention for three small inputs, with exact and rounded values.
 """
 
 import argparse
@@ -72,7 +73,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def write_explanation(options: argparse.Namespace, console: Console) -> None:
-    """Write the page and the pictures. Raises: MTError if the model or the sentence cannot be used."""
+    """Write the HTML page and all pictures. Raises: MTError if the model or the sentence cannot be used."""
     query = Query.parse(options.query)
     loaded = load_model(options.model)
     search = Translator(loaded).options
@@ -109,7 +110,7 @@ def write_explanation(options: argparse.Namespace, console: Console) -> None:
 
 
 def write_pictures(drawings: dict[str, Drawing], folder: Path) -> None:
-    """Write each picture for each theme, as SVG and, with matplotlib, as PNG."""
+    """Write each picture for the light and the dark theme, as SVG and, if matplotlib is installed, as PNG."""
     for theme, colors in THEMES.items():
         (folder / theme).mkdir(exist_ok=True)
         for name, drawing in drawings.items():
@@ -119,7 +120,7 @@ def write_pictures(drawings: dict[str, Drawing], folder: Path) -> None:
 
 
 def first_sentence(loaded: LoadedModel, source: str | None, target: str | None) -> str:
-    """Return the first calibration source of a direction. Raises: RequestError if the model has none."""
+    """Return the source of the first calibration pair of a direction. Raises: RequestError if the model has none."""
     direction = Translator(loaded).direction_of(source, target)
     for pair in loaded.calibration:
         if pair.direction.target == direction[1] and direction[0] in ("", pair.direction.source):

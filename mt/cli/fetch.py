@@ -67,7 +67,7 @@ TIMEOUT_SECONDS = 30
 
 @dataclass(frozen=True)
 class Hosts:
-    """Base addresses of the published corpora."""
+    """Addresses of the folders from which the corpora are downloaded."""
 
     multi30k: str = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
     tatoeba: str = "https://www.manythings.org/anki"
@@ -75,7 +75,10 @@ class Hosts:
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """File to download. `sha256` is the digest of the uncompressed content, or None if the content may change."""
+    """A file to download to `path`.
+
+    `sha256` is the digest of the uncompressed content, or None if the published file may change.
+    """
 
     url: str
     path: Path
@@ -88,7 +91,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def run(argv: Sequence[str], hosts: Hosts) -> int:
-    """Run the verb with the given hosts."""
+    """Run the verb, with downloads from `hosts`. Return the exit status."""
     parser = CommandParser("fetch", __doc__)
     parser.add_argument("name", help=f"{', '.join(NAMES)}, tatoeba-en-XX, or the id of an mtdata data set")
     parser.common.add_argument(
@@ -107,7 +110,10 @@ def default_folder(name: str) -> str:
 
 
 def fetch(name: str, folder: Path, hosts: Hosts, console: Console) -> None:
-    """Write the corpus `name` to `folder`. Raises: DataError if the name is unknown or a download fails."""
+    """Download or generate the corpus `name`, and write it to `folder`.
+
+    Raises: DataError if the name is unknown or a download fails.
+    """
     if name == "phrasebook":
         phrasebook.write(folder, train=60_000, valid=1_000, test=2_000, seed=1)
     elif name == "multi30k":
@@ -128,10 +134,10 @@ def fetch(name: str, folder: Path, hosts: Hosts, console: Console) -> None:
 
 
 def download(files: Iterable[RemoteFile], console: Console) -> None:
-    """Download the missing files and check the existing ones.
+    """Download the files that do not exist yet, and compare the checksums of all files.
 
     Raises:
-        DataError: if a checksum is wrong, or a file cannot be downloaded; the message says where to put the file.
+        DataError: if a checksum is wrong, or a file cannot be downloaded. The message says where to save the file.
     """
     wrong, missing, reason = [], [], ""
     columns = (
@@ -167,7 +173,9 @@ def download(files: Iterable[RemoteFile], console: Console) -> None:
 
 
 def _download_one(file: RemoteFile, progress: Progress) -> list[str]:
-    """Download a file under a temporary name, then rename it; return a message if its checksum is wrong.
+    """Download a file under a temporary name, and rename it if the checksum is right.
+
+    Return a list with a message if the checksum is wrong, otherwise [].
 
     Raises:
         OSError, HTTPException: if the download fails.
@@ -195,7 +203,7 @@ def _download_one(file: RemoteFile, progress: Progress) -> list[str]:
 
 
 def content_sha256(path: Path) -> str:
-    """Return the SHA-256 of the uncompressed content of a file, or "none: it is damaged" if gzip cannot read it."""
+    """Return the SHA-256 of the uncompressed content of a file, or "none: it is damaged" for a damaged .gz file."""
     digest = hashlib.sha256()
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
@@ -207,7 +215,10 @@ def content_sha256(path: Path) -> str:
 
 
 def write_source(folder: Path, licence: str, files: Iterable[RemoteFile]) -> None:
-    """Write SOURCE.json into `folder`: the licence, and the address and SHA-256 of each file."""
+    """Write SOURCE.json into `folder`, with the licence and the address and SHA-256 of each file.
+
+    Entries of other files in an existing SOURCE.json are kept. Raises: DataError if this SOURCE.json is damaged.
+    """
     target = folder / "SOURCE.json"
     try:
         known = json.loads(target.read_text(encoding="utf-8"))["files"] if target.exists() else {}
@@ -221,7 +232,7 @@ def write_source(folder: Path, licence: str, files: Iterable[RemoteFile]) -> Non
 
 
 def fetch_tatoeba(languages: Sequence[str], folder: Path, hosts: Hosts, console: Console) -> None:
-    """Download the archive of each language XX whose corpus is missing; write {train,dev,test}.en-XX.tsv.xz.
+    """Write {train,dev,test}.en-XX.tsv.xz for each language XX. Archives are downloaded only for missing corpora.
 
     Raises:
         DataError: if a language is unknown, or an archive cannot be downloaded or read.
@@ -246,7 +257,9 @@ def fetch_tatoeba(languages: Sequence[str], folder: Path, hosts: Hosts, console:
 
 
 def split_tatoeba(archive: Path, member: str, direction: str) -> None:
-    """Split the lines `english TAB target TAB licence` of an archive into train, dev and test files.
+    """Split the file `member` of an archive into train, dev and test files, which are written beside the archive.
+
+    The lines of the file are `english TAB target TAB licence`.
 
     Raises:
         DataError: if the archive is damaged or lacks `member`.
@@ -272,13 +285,13 @@ def split_tatoeba(archive: Path, member: str, direction: str) -> None:
 
 
 def split_of(english: str) -> str:
-    """Return the split of an English sentence: dev or test with probability 1% each, by a hash of the sentence."""
+    """Return "train", "dev" or "test" for an English sentence, by its hash. 1% of sentences are "dev", 1% "test"."""
     number = int.from_bytes(hashlib.blake2b(english.encode(), digest_size=8).digest(), "big") % 100
     return {0: "dev", 1: "test"}.get(number, "train")
 
 
 def fetch_with_mtdata(name: str, folder: Path, console: Console) -> None:
-    """Write `corpus.{language}` for the two languages of an mtdata data set.
+    """Download a data set with mtdata, and write the two files `corpus.LANGUAGE`.
 
     Raises:
         DataError: if mtdata is not installed or cannot download the data set.
@@ -307,7 +320,10 @@ def fetch_with_mtdata(name: str, folder: Path, console: Console) -> None:
 
 
 def mtdata_parts(folder: Path) -> list[Path]:
-    """Return the two files ID.LANGUAGE of the only data set under `folder`, in the order of the languages in ID."""
+    """Return the two files ID.LANGUAGE of the data set in `folder`, in the order of the languages in ID.
+
+    Return [] if `folder` does not contain exactly one data set.
+    """
     parts = {file.name.rpartition(".")[2]: file for file in folder.glob("*") if ".meta." not in file.name}
     ids = {file.name.rpartition(".")[0] for file in parts.values()}
     return [parts[language] for language in ids.pop().split("-")[3:] if language in parts] if len(ids) == 1 else []

@@ -66,7 +66,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def generation_options(arguments: argparse.Namespace) -> GenerationOptions:
-    """Return the options of the command line. Raises: RequestError if values are invalid or cannot be combined."""
+    """Convert the arguments of the command line. Raises: RequestError if values are invalid or cannot be combined."""
     search = SearchOptions(
         sample=arguments.beam_size is None,
         beam_size=arguments.beam_size or 1,

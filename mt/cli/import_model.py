@@ -77,7 +77,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 def default_folder(source: str) -> Path:
-    """Return the model directory of a model of the hub in the folder of installed models. Raises: ModelError."""
+    """Return the model directory, in the folder of installed models, for a model of the hub.
+
+    Raises: ModelError if `source` is a local folder.
+    """
     if is_folder(source):
-        raise ModelError(f"{source}: is a folder; accepted: the model directory to write as a second argument")
+        raise ModelError(f"{source} is a folder; accepted: with a second argument, the model directory to write")
     return installed_folder(hub_name(source), models_folder())

@@ -67,7 +67,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def database_options() -> argparse.ArgumentParser:
-    """Return a parser of the options of each action: the database of the service, and JSON as the output."""
+    """Return a parser of the options that all actions have: --database and --json."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument(
         "--database", type=Path, metavar="FILE", help=f"database of the service (default: {variable('database')})"
@@ -77,7 +77,7 @@ def database_options() -> argparse.ArgumentParser:
 
 
 def count_to(maximum: int) -> Callable[[str], int]:
-    """Return a function that parses an integer from 1 to `maximum`."""
+    """Return a function that parses an integer from 1 to `maximum`, for the `type` of an option."""
 
     def parse_count(text: str) -> int:
         if not 1 <= int(text) <= maximum:
@@ -88,10 +88,12 @@ def count_to(maximum: int) -> Callable[[str], int]:
 
 
 def find_database(options: argparse.Namespace, creates: str) -> Path:
-    """Return the path of the database. Only the action `creates` may create one, so that a misspelt name is reported.
+    """Return the path of the database, from --database or the environment.
+
+    The file must exist, so that a misspelt name is reported, unless the action is `creates`.
 
     Raises:
-        DatabaseError: if no database is named, or the named database does not exist.
+        DatabaseError: if no database is named, or the file does not exist.
     """
     name = options.database or os.environ.get(variable("database"))
     if not name:
@@ -102,7 +104,7 @@ def find_database(options: argparse.Namespace, creates: str) -> Path:
 
 
 def run_action(connection: sqlite3.Connection, options: argparse.Namespace) -> tuple[str, list[dict[str, Any]]]:
-    """Run the action. Return the text of a new key, or "" if none was created, and descriptions of the keys to show.
+    """Run the action. Return (secret text of a new key, or "" for other actions; descriptions of the keys to show).
 
     Raises:
         ApiKeyError: if a key does not exist, or its name is taken or not valid.
@@ -123,7 +125,7 @@ def run_action(connection: sqlite3.Connection, options: argparse.Namespace) -> t
 
 
 def new_key(options: argparse.Namespace) -> NewApiKey:
-    """Return the key to create. Raises: ApiKeyError if the name is too long or not printable."""
+    """Return the key to create. Raises: ApiKeyError if the name is empty, too long or not printable."""
     name = options.name.strip()
     if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise ApiKeyError(f"the name is {options.name!r}; accepted: 1 to {MAX_NAME_LENGTH} printable characters")
@@ -132,14 +134,14 @@ def new_key(options: argparse.Namespace) -> NewApiKey:
 
 
 def describe(key: ApiKey, used: int) -> dict[str, Any]:
-    """Return the fields of a key as JSON values, with its state, this month's usage and ISO 8601 dates."""
+    """Return the fields of a key as JSON values, with its state and `used`, the characters translated this month."""
     state = "revoked" if key.revoked else "valid" if key.valid(time.time()) else "expired"
     dates = {"created": iso_date(key.created), "expires": key.expires and iso_date(key.expires)}
     return asdict(key) | dates | {"state": state, "used": used}
 
 
 def iso_date(seconds: float) -> str:
-    """Return a time of time.time() as a date and time in UTC."""
+    """Return a time in seconds since 1970 as a date and time of ISO 8601 in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 

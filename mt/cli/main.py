@@ -1,4 +1,4 @@
-"""`mt-service VERB`: the registry of verbs. Only the module of the requested verb is imported."""
+"""The program `mt-service VERB` and the list of its verbs. Only the module of the requested verb is imported."""
 
 import sys
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ VERBS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the verb `argv[0]` with the other arguments, or list the verbs if `argv` is empty."""
+    """Run the verb `argv[0]` with all further arguments, or list the verbs. Return the exit status."""
     arguments = sys.argv[1:] if argv is None else list(argv)
     if not arguments or arguments[0] in ("-h", "--help"):
         print(overview())

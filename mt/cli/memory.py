@@ -93,7 +93,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def run_action(database: Database, options: argparse.Namespace) -> list[Memory]:
-    """Run the action and return the memories to show.
+    """Run the action, and return the memories that are listed as its result.
 
     Raises: MTError, ServiceError if a file cannot be read, or a memory cannot be found or stored.
     """
@@ -113,7 +113,7 @@ def run_action(database: Database, options: argparse.Namespace) -> list[Memory]:
 
 
 def import_file(database: Database, options: argparse.Namespace) -> Memory:
-    """Add the units of a file to a memory, and return the memory."""
+    """Add the translation units of a file to a memory, which is created if it does not exist. Return the memory."""
     owner = OPERATOR
     if options.key:
         owner = f"{KEY_PREFIX}{database.run_sync(partial(get_key, id_or_name=options.key)).id}"
@@ -132,13 +132,13 @@ def import_file(database: Database, options: argparse.Namespace) -> Memory:
 
 
 def read_pairs(file: Path, source: str, target: str) -> Iterator[SentencePair]:
-    """Return the units of a file. Raises: DataError."""
+    """Yield the translation units of a .tsv file or of a translation memory. Raises: DataError if it cannot be read."""
     name = file.name.removesuffix(".gz").removesuffix(".xz")
     return iter(read_tsv(file, 0, 1) if name.lower().endswith(".tsv") else read_memory(file, source, target))
 
 
 def export_tmx(database: Database, memory: Memory, file: Path | None) -> None:
-    """Write the units of a memory as TMX to a file, or to standard output."""
+    """Write a memory as TMX to `file`, or to standard output if `file` is None."""
     parts = write_tmx(units_of(database, memory), memory.direction.source, memory.direction.target)
     if file is None:
         sys.stdout.writelines(parts)
@@ -148,13 +148,16 @@ def export_tmx(database: Database, memory: Memory, file: Path | None) -> None:
 
 
 def units_of(database: Database, memory: Memory) -> Iterator[MemoryUnit]:
-    """Yield the units of a memory."""
+    """Yield the translation units of a memory."""
     for first in range(0, memory.count, SLICE):
         yield from database.run_sync(partial(read_units, number=memory.number, first=first))
 
 
 def find_memory(memories: Iterable[Memory], id_or_name: str) -> Memory:
-    """Return the memory with this id, or the only one with this name. Raises: MemoryCommandError."""
+    """Return the memory with this id or, if there is none, with this name.
+
+    Raises: MemoryCommandError if no memory or several memories have the name.
+    """
     memories = list(memories)
     found = [memory for memory in memories if id_or_name == memory.id]
     found = found or [memory for memory in memories if id_or_name == memory.name]
@@ -168,7 +171,10 @@ def find_memory(memories: Iterable[Memory], id_or_name: str) -> Memory:
 
 
 def describe(memory: Memory, keys: dict[str, str]) -> dict[str, Any]:
-    """Return the fields of a memory as JSON values. The owner is the name of a key, the operator, or an address."""
+    """Return the fields of a memory as JSON values. `keys` has the names of API keys by id.
+
+    The owner is the name of an API key, the operator, or a network address.
+    """
     owner = memory.owner.removeprefix(KEY_PREFIX)
     direction: Direction = memory.direction
     return {

@@ -4,9 +4,9 @@ mt-service models              # the whole catalogue
 mt-service models en-uk        # models that translate English to Ukrainian
 mt-service models nllb         # models whose name contains nllb
 
-The catalogue is from the public cards of the models. `mt-service import NAME` installs a model;
-`mt-service serve --model hub:NAME` also serves it. Every other model of the hub in a known format can be named as
-OWNER/MODEL. The licence of a model is that of its card; NC marks licences that forbid commercial use.
+The data of the catalogue are from the public cards of the models. `mt-service import NAME` installs a model;
+`mt-service serve --model hub:NAME` also serves it. For a model of the hub that is not in the catalogue, NAME is
+OWNER/MODEL. The licence of a model is the one on its card; NC marks licences that forbid commercial use.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def matches(entry: Entry, wanted: str) -> bool:
-    """Return whether the name of an entry contains `wanted`, or the entry translates the direction `wanted`."""
+    """Return whether `wanted` is a part of the name of a model, or a direction that the model translates."""
     if wanted.lower() in entry.repository.lower():
         return True
     try:
@@ -58,7 +58,7 @@ def matches(entry: Entry, wanted: str) -> bool:
 
 
 def listing(entries: Sequence[Entry], folder: Path) -> Table:
-    """Return the table of the catalogue."""
+    """Return a table of `entries`. `folder` is the folder of installed models."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("name", "translates", "parameters", "memory", "licence", "installed", "strengths", "source"):
         table.add_column(column, no_wrap=column in ("name", "translates"))
@@ -71,7 +71,7 @@ def listing(entries: Sequence[Entry], folder: Path) -> Table:
 
 
 def other_models(folder: Path, known: set[Path]) -> list[Path]:
-    """Return the model directories in `folder` that are not in `known`, sorted."""
+    """Return the model directories in `folder`, in alphabetical order, without those in `known`."""
     if not folder.is_dir():
         return []
     models = (path for path in folder.iterdir() if not path.name.startswith(".") and is_installed(path))

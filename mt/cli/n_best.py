@@ -10,14 +10,14 @@ from mt.scoring.reranking import NBest
 
 
 class ScoredTranslation(BaseModel):
-    """One of several translations of a line, with its score."""
+    """One of the alternative translations of a line, with its score."""
 
     translation: str
     score: FiniteFloat
 
 
 class TranslatedLine(BaseModel):
-    """A line that `mt-service translate --json` wrote. A line with a `problem` has no translation."""
+    """A line of the output of `mt-service translate --json`. If it has a `problem`, it has no translation."""
 
     source: str = ""
     translation: str = ""
@@ -31,10 +31,10 @@ class TranslatedLine(BaseModel):
 
 
 def read_n_best(path: Path) -> list[NBest]:
-    """Return the n-best list of each line; the list has one translation if the line has no alternatives.
+    """Return the n-best list of each line. The list has a single translation if the line has no alternatives.
 
     Raises:
-        DataError: listing every line that `mt-service translate --json` cannot have written.
+        DataError: if a line is not in the format of `mt-service translate --json`; the message lists all such lines.
     """
     lists, invalid = [], []
     for number, line in enumerate(read_lines(path), 1):

@@ -12,14 +12,14 @@ from mt.scoring.language_model import LanguageModelScorer
 
 
 def measure_perplexity(model: Path, text: Path, device: str) -> dict[str, Any]:
-    """Return the perplexity of a model on the lines of a file and the conditions of the measurement, as JSON values.
+    """Return the perplexity of a model on the lines of a file, and the conditions of the measurement, as JSON values.
 
-    The units are tokens, characters and bytes; the end of each line counts as one unit. For each kind of unit,
-    perplexity = exp(-log-probability / number of units). The perplexities per character and per byte can be compared
-    between models with different vocabularies.
+    The perplexity is exp(-log-probability / number of units), where units are tokens, characters or bytes. The end of
+    each line counts as one unit. The perplexities per character and per byte can be compared between models with
+    different vocabularies.
 
     Raises:
-        ModelError, DataError, RequestError: The model or the text cannot be used.
+        ModelError, DataError, RequestError: if the model or the text cannot be used.
     """
     scorer = LanguageModelScorer.load(model, device)
     lines = list(read_lines(text))

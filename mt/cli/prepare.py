@@ -1,6 +1,6 @@
 """Clean the corpora of a recipe, train its tokenizer and encode the text.
 
-`mt-service train` prepares its data itself. Runs share prepared data if their recipes have equal data settings.
+`mt-service train` does this too, if necessary. Runs share prepared data if their recipes have equal data settings.
 
 --text DIR also writes the tokenizer and, for each pair of languages such as en-de, the text: train.en-de.en and
 train.en-de.de with one sentence per line, valid.en-de.en, valid.en-de.de, and both sides in valid.en-de.tsv.
@@ -44,14 +44,14 @@ def main(argv: Sequence[str]) -> int:
 
 
 def recipe_path(text: str) -> Path:
-    """Return the path `text` if it exists, or else the path of the installed recipe with this file name."""
+    """Return the path of a recipe: `text`, or the recipe of this name in the package if no such file exists."""
     path = Path(text)
     installed = Path(__file__).parents[1] / "recipes" / path.name
     return installed if path.name == text and not path.exists() and installed.is_file() else path
 
 
 def prepare_with_progress(recipe: Recipe, out: Path, console: Console) -> PreparedData:
-    """Prepare the data of a recipe in a folder under `out`, show the progress, and return the prepared data."""
+    """Prepare the data of a recipe in a folder below `out`, and return the data. Print progress and warnings."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -73,7 +73,7 @@ def prepare_with_progress(recipe: Recipe, out: Path, console: Console) -> Prepar
 
 
 def show_summary(data: PreparedData, console: Console) -> None:
-    """Print the number of kept pairs, and the number of dropped pairs for each reason."""
+    """Print the number of training and validation pairs, and the number of dropped pairs by reason."""
     console.print(f"{data.folder}: {len(data.tokenizer):,} pieces", markup=False, highlight=False, soft_wrap=True)
     table = Table(
         "direction",

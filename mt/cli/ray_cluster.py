@@ -1,8 +1,8 @@
-"""Translation of a file on a Ray cluster, by one process for each GPU or for each group of cores.
+"""Translation of a file on a Ray cluster, by several processes: one for each GPU or for each group of cores.
 
 Each process loads the model and translates chunks of lines. The result of each line is written once, in the order of
-the lines. If a process or its machine dies, other processes translate its chunks, and Ray starts a new process where
-resources are free.
+the lines. If a process or its machine dies, other processes translate its chunks, and Ray starts a new process on a
+machine with free resources.
 """
 
 import argparse
@@ -35,39 +35,45 @@ Ref = Any  # ray.ObjectRef: a reference to a future result
 
 
 class ChunkLostError(Exception):
-    """Raised if a worker died before its result was fetched."""
+    """Raised if a worker process died before the result of its chunk was fetched."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive lines of the input; `first` is the number of the first line, counted from 1."""
+    """Consecutive lines of the input. `first` is the number of the first of them, counted from 1."""
 
     first: int
     lines: tuple[str | Fault, ...]
 
 
 class ChunkWorkers(Protocol):
-    """Processes, numbered from 0, that translate chunks. Only `wait` blocks."""
+    """Worker processes that translate chunks. They are numbered from 0. Only the method `wait` blocks."""
 
     @property
     def size(self) -> int:
         """Return the number of workers."""
 
     def start(self, worker: int, chunk: Chunk) -> Ref:
-        """Begin the translation of a chunk and return a reference to its result, a list of output lines."""
+        """Let a worker translate a chunk. Return a reference to the result, a list of output lines."""
 
     def ping(self, worker: int) -> Ref:
-        """Return a reference to an empty result. The result arrives as soon as the worker process runs."""
+        """Ask a worker for an empty result, which arrives as soon as its process runs. Return a reference to it."""
 
     def wait(self, refs: Sequence[Ref]) -> Ref:
-        """Wait until one of the results arrives and return its reference."""
+        """Wait until one of the results `refs` arrives, and return its reference."""
 
     def result(self, ref: Ref) -> list[OutputLine]:
-        """Return a result that has arrived. Raises: ChunkLostError if the worker died before the result was fetched."""
+        """Fetch and return a result that has arrived.
+
+        Raises: ChunkLostError if the worker died before the result was fetched.
+        """
 
 
 def read_chunks(lines: Iterable[str | Fault], first: int, size: int = CHUNK_LINES) -> Iterator[Chunk]:
-    """Yield the lines in chunks. Raises: DataError, after the last readable line, if reading the input fails."""
+    """Yield `lines` in chunks of `size` lines. `first` is the number of the first line.
+
+    Raises: DataError at a fatal Fault, after all lines before it have been yielded.
+    """
     pending: list[str | Fault] = []
     problem = ""
     for line in lines:
@@ -85,7 +91,10 @@ def read_chunks(lines: Iterable[str | Fault], first: int, size: int = CHUNK_LINE
 
 
 class ChunkDispatcher:
-    """Sends chunks to workers that have answered a ping, and yields the results in the order of the chunks."""
+    """Distributes chunks among workers, and yields the results in the order of the chunks.
+
+    A worker gets chunks only after it has answered a ping, that is, when its process runs.
+    """
 
     def __init__(self, chunks: Iterator[Chunk], workers: ChunkWorkers) -> None:
         self._chunks = chunks
@@ -101,10 +110,10 @@ class ChunkDispatcher:
         self._problem: DataError | None = None  # raised after the last readable line
 
     def lines(self) -> Iterator[OutputLine]:
-        """Yield the output of all chunks, in order.
+        """Yield the output lines of all chunks, in order.
 
         Raises:
-            DataError: if reading the input fails, or MAX_DEATHS workers died while they translated the same chunk.
+            DataError: if reading the input fails, or more than MAX_DEATHS workers died on the same chunk.
         """
         while True:
             while self._free and (numbered := self._next_chunk()):
@@ -121,7 +130,10 @@ class ChunkDispatcher:
             raise self._problem
 
     def _next_chunk(self) -> tuple[int, Chunk] | None:
-        """Return number and lines of the next chunk; None at the end, or if too many chunks are open."""
+        """Return (number, chunk) of the next chunk to translate. Return None if there is none.
+
+        A chunk that a dead worker lost comes first. No new chunk is read while too many chunks are unfinished.
+        """
         if self._lost:
             return self._lost.popleft()
         if self._problem or self._read - self._yielded >= MAX_OPEN_CHUNKS * self._workers.size:
@@ -161,14 +173,14 @@ class ChunkDispatcher:
 
 
 class ClusterWorker:
-    """Worker process of the cluster. It loads the model at its first call, and again after Ray restarts it."""
+    """Worker process of the cluster. It loads the model when it is first needed, also after a restart by Ray."""
 
     def __init__(self, options: argparse.Namespace, terms: Terms) -> None:
         self._options = options
         self._terms = terms
 
     def fingerprint(self) -> dict[str, Any] | MTError:
-        """Return the fingerprint of the translation job, or the error if the model cannot be loaded."""
+        """Return `TranslationJob.fingerprint()`, or the error if the model cannot be loaded."""
         try:
             return self._fingerprint
         except MTError as error:
@@ -178,10 +190,10 @@ class ClusterWorker:
         return []
 
     def translate(self, chunk: Chunk, expected: Mapping[str, Any]) -> list[OutputLine]:
-        """Translate a chunk.
+        """Return the output lines of a chunk.
 
         Raises:
-            ModelError: if the fingerprint differs from `expected`, because this machine's copy of the model differs.
+            ModelError: if the fingerprint on this machine differs from `expected`, that of the first machine.
         """
         differences = [
             f"{name} is {self._fingerprint.get(name)}; accepted: {expected.get(name)}, the value on the first machine"
@@ -204,16 +216,19 @@ class ClusterWorker:
 
 
 class RayCluster:
-    """Context manager that runs as many workers as the cluster has resources for."""
+    """Context manager that runs as many worker processes as the resources of the cluster allow."""
 
     def __init__(self, options: argparse.Namespace, terms: Terms) -> None:
-        """Store the options; `options.ray` is the address of the cluster."""
+        """Store the options of the command line. `options.ray` is the address of the cluster."""
         self._options = options
         self._terms = terms
         self._actors: list[Any] = []
 
     def __enter__(self) -> Self:
-        """Connect and start the workers. Raises: RequestError if ray is missing or the cluster cannot be used."""
+        """Connect to the cluster and start the workers.
+
+        Raises: RequestError if ray is not installed, no cluster answers, or the cluster lacks the device of `--device`.
+        """
         if ray is None:
             raise RequestError("ray is not installed. Run pip install 'mt-service[ray]'")
         address = self._options.ray
@@ -235,10 +250,10 @@ class RayCluster:
         return len(self._actors)
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return the fingerprint of the first worker that runs. Every other worker must have the same fingerprint.
+        """Return the fingerprint of the first worker that answers. All other workers must have the same fingerprint.
 
         Raises:
-            MTError: if the worker cannot load the model.
+            MTError: if this worker cannot load the model.
         """
         return self._fingerprint
 
@@ -251,10 +266,10 @@ class RayCluster:
         return fingerprint
 
     def translate(self, lines: Iterator[str | Fault], first: int, interactive: bool) -> Iterator[OutputLine]:
-        """Yield the output of each line, in order. Even interactive input is translated in full chunks.
+        """Yield the output of each line, in order. `interactive` is ignored: all input is translated in chunks.
 
         Raises:
-            DataError: as `ChunkDispatcher.lines`.
+            DataError: as `ChunkDispatcher.lines` does.
         """
         return ChunkDispatcher(read_chunks(lines, first), self).lines()
 
@@ -278,7 +293,9 @@ class RayCluster:
         return lines
 
     def _start_actors(self, resources: Mapping[str, float]) -> list[Any]:
-        """Start a worker for each GPU. In a cluster without GPUs, start a worker for every `--threads` cores.
+        """Start one worker for each GPU or, if there is none, for every `--threads` cores. Return the workers.
+
+        `resources` are the resources of the cluster, such as {"CPU": 16, "GPU": 2}.
 
         Raises:
             RequestError: if the cluster lacks the device of `--device`.

@@ -1,4 +1,4 @@
-"""Reliability diagram of a model's confidence. Needs matplotlib, which the extra `training` installs."""
+"""Reliability diagram of the confidence of a model. It needs matplotlib, which the extra `training` installs."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from mt.evaluation import Reliability
 
 
 def plot_reliability(reliability: Reliability, path: Path) -> None:
-    """Plot mean chrF against confidence and write the diagram to `path`.
+    """Plot mean chrF over confidence, and write the diagram to `path`.
 
     Raises:
         DataError: if the file cannot be written.

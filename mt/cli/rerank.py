@@ -11,8 +11,8 @@ The new score of a translation is
           + language x log p(translation) / translation tokens        --language-model
 
 At least one of the two models is required. --tune FILE selects the weights with the highest BLEU against the references
-in FILE. Tune on a validation set: the scores of a test set would be too high after tuning on it. The weights, and the
-scores before and after reranking, are printed on stderr.
+in FILE. Use a validation set: the scores of a test set are too high if the weights were tuned on it. The weights, and
+the scores before and after reranking, are printed on stderr.
 """
 
 import argparse
@@ -73,7 +73,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def rerank(options: argparse.Namespace, console: Console) -> tuple[str, ...]:
-    """Return the best translation of each list; print weights and scores. Raises: MTError if an input is unusable."""
+    """Return the best translation of each n-best list, and print the weights and scores.
+
+    Raises: MTError if an input cannot be used.
+    """
     lists = read_n_best(options.nbest)
     if all(len(n_best.translations) < 2 for n_best in lists):
         raise DataError(f"{options.nbest}: no line has alternatives; {ACCEPTED}")
@@ -97,7 +100,7 @@ def rerank(options: argparse.Namespace, console: Console) -> tuple[str, ...]:
 
 
 def read_features(options: argparse.Namespace, lists: Sequence[NBest]) -> tuple[str, list[Feature]]:
-    """Return the target language and the features of all translations. Raises: MTError if a model cannot be used."""
+    """Return (target language, features of all translations). Raises: MTError if a model cannot be used."""
     target, features = "", []
     if options.backward is not None:
         backward = PairScorer.load(options.backward, options.device)
@@ -117,10 +120,10 @@ def read_features(options: argparse.Namespace, lists: Sequence[NBest]) -> tuple[
 
 
 def read_weights(assignments: Sequence[str], features: Sequence[Feature]) -> dict[str, float]:
-    """Parse the assignments `name=number`; a feature without an assignment has the weight 0.
+    """Return the weight of each feature. `assignments` are texts `name=number`; features without one have weight 0.
 
     Raises:
-        RequestError: listing every malformed or unknown assignment.
+        RequestError: if assignments are malformed or name no feature; the message lists all of them.
     """
     names, weights, invalid = [feature.name for feature in features], {}, []
     for assignment in assignments:

@@ -49,7 +49,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def select(options: argparse.Namespace, console: Console) -> None:
-    """Write the selected lines. Raises: MTError if a model or file cannot be used."""
+    """Score all lines, and write the selected ones. Raises: MTError if a model or a file cannot be used."""
     in_domain, general = (
         LanguageModelScorer.load(path, options.device) for path in (options.in_domain, options.general)
     )
@@ -83,10 +83,10 @@ def select(options: argparse.Namespace, console: Console) -> None:
 
 
 def check_files(files: Sequence[Path], outputs: Sequence[Path]) -> int:
-    """Return the number of lines, which must be equal in all files.
+    """Return the number of lines of each of `files`.
 
     Raises:
-        DataError: if the files differ in length, or an output would overwrite an input or another output.
+        DataError: if the numbers differ, or one of `outputs` would overwrite an input or another output.
     """
     counts = [sum(1 for _ in read_lines(file)) for file in files]
     errors = []
@@ -116,9 +116,10 @@ def chunks(file: Path) -> Iterator[list[str]]:
 
 
 def differences(in_domain: LanguageModelScorer, general: LanguageModelScorer, texts: Sequence[str]) -> list[float]:
-    """Return (log p_in_domain - log p_general) / tokens of each text; -inf if a text is empty or too long.
+    """Return (log p_in_domain - log p_general) / tokens for each text, or -inf if the text is empty or too long.
 
-    `tokens` is the number of tokens in the vocabulary of the general model. The vocabularies of the models may differ.
+    `tokens` is the number of tokens into which the general model divides the text. The two models may have different
+    vocabularies.
     """
     indices = [i for i, text in enumerate(texts) if text.strip() and in_domain.fits(text) and general.fits(text)]
     scorable = [texts[i] for i in indices]
@@ -129,7 +130,10 @@ def differences(in_domain: LanguageModelScorer, general: LanguageModelScorer, te
 
 
 def select_highest(scores: np.ndarray, keep: int) -> np.ndarray:
-    """Return a boolean mask of the `keep` highest scores, except -inf. Earlier scores precede equal later ones."""
+    """Return a boolean mask that is True for the `keep` highest scores. Scores of -inf are never selected.
+
+    Of equal scores, the earlier ones are selected first.
+    """
     highest = np.argsort(-scores, kind="stable")[:keep]
     selected = np.zeros(len(scores), dtype=bool)
     selected[highest] = True

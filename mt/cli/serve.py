@@ -1,4 +1,4 @@
-"""Serve models over HTTP, like `python -m service`."""
+"""Serve models over HTTP. This command is the same as `python -m service`."""
 
 import sys
 from collections.abc import Sequence

@@ -3,10 +3,10 @@
     mt-service shortlist runs/multi30k-en-de/model scripts/recipes/multi30k-en-de.toml
     mt-service translate runs/multi30k-en-de/model news.en --shortlist
 
-A shortlist makes decoding on a CPU faster: a translation may contain only target tokens that the list allows for its
-source tokens. The list is written to shortlist.safetensors in the model directory. `mt-service translate` uses it only
-with --shortlist. A smaller list is faster but may lower the quality: compare `mt-service evaluate` with and without
---shortlist.
+A shortlist makes decoding on a CPU faster: a translation may contain only the target tokens that the shortlist allows
+for the tokens of the source. The shortlist is written to shortlist.safetensors in the model directory.
+`mt-service translate` uses it only with --shortlist. A smaller shortlist is faster but may lower the quality: compare
+`mt-service evaluate` with and without --shortlist.
 """
 
 import argparse
@@ -58,7 +58,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def compute_shortlist(options: argparse.Namespace, console: Console) -> None:
-    """Write the shortlist into the model directory. Raises: MTError if the model or the recipe cannot be used."""
+    """Compute the shortlist, and write it into the model directory.
+
+    Raises: MTError if the model or the recipe cannot be used.
+    """
     loaded = load_model(options.model)
     pieces, targets = (side.pieces(range(len(side))) for side in (loaded.tokenizer, loaded.tokenizer.target))
     if pieces != targets:
@@ -90,9 +93,9 @@ def compute_shortlist(options: argparse.Namespace, console: Console) -> None:
 
 
 def learn_table(tokenizer: Tokenizer, data: PreparedData, rows: np.ndarray) -> TranslationTable:
-    """Learn a translation table from `rows` of the training data.
+    """Learn a translation table from the training pairs with the indices `rows`.
 
-    If `tokenizer` differs from the tokenizer of `data`, the rows are encoded again.
+    If `tokenizer` differs from the tokenizer of `data`, the pairs are encoded again.
     """
     if tokenizer.digest == data.tokenizer.digest:
         return learn_translation_table(data.train.source, data.train.target, rows, len(tokenizer))
@@ -102,7 +105,10 @@ def learn_table(tokenizer: Tokenizer, data: PreparedData, rows: np.ndarray) -> T
 
 
 def describe(shortlist: Shortlist, tokenizer: Tokenizer, valid: ParallelDataset) -> str:
-    """Return a summary of the shortlist on validation text: its size, and the share of reference tokens in it."""
+    """Return a text with the mean number of tokens that the shortlist allows for a sentence of the validation set.
+
+    The text also states the percentage of the tokens of the references that the shortlist allows.
+    """
     rows = np.arange(len(valid))
     sizes, tokens, covered = [], 0, 0
     for source, target in zip(

@@ -4,7 +4,7 @@
     mt-service train my.toml training.max_updates=1000 --run runs/short
     torchrun --nproc-per-node 2 -m mt train my.toml      # two GPUs
 
-On a CPU, one process per core trains. The run directory holds the recipe, checkpoints, metrics and the model directory.
+On a CPU, one process trains on each core. The run directory holds the recipe, checkpoints, metrics and the model.
 """
 
 import argparse
@@ -123,10 +123,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def share_cores(device: torch.device, processes: int | None, threads: int | None) -> int:
-    """Set the number of threads of this process and return the number of processes, including this one.
+    """Set the number of threads of this process, and return the number of training processes, including this one.
 
-    Several processes with one thread each are faster than one process with several threads: processes synchronise once
-    per update, but threads synchronise at each operation.
+    `processes` and `threads` are the values of the options, None if they are not given. By default, a CPU has one
+    process per core: processes synchronise once per update, but threads at each operation, so that several processes
+    with one thread are faster than one process with several threads.
     """
     started = "RANK" in os.environ  # torchrun or rank 0 has started this process
     if processes is None or started:
@@ -143,7 +144,10 @@ def share_cores(device: torch.device, processes: int | None, threads: int | None
 def train(
     recipe: Recipe, run: Path, prepared: Path, device: torch.device, world: World, resume: bool, console: Console
 ) -> bool:
-    """Prepare the data, train and write the model directory; return False if a signal stopped the training."""
+    """Prepare the data, train, and write the model directory.
+
+    If a signal stopped the training, no model directory is written, and the result is False.
+    """
     recipe_file = run / "recipe.toml"
     check_run(recipe, recipe_file, resume)
     if world.is_main:
@@ -177,9 +181,10 @@ def train(
 
 @contextmanager
 def signals_stop(trainer: Trainer, world: World) -> Iterator[None]:
-    """Stop training after the current update on SIGINT or SIGTERM. In a single process, a second SIGINT stops at once.
+    """Stop the training after the current update if SIGINT or SIGTERM arrives during the context.
 
-    Under torchrun, a repeated SIGINT has no effect: torchrun forwards signals, so a process may receive one twice.
+    With a single process, a second SIGINT stops the training at once. With several, it has no effect: torchrun forwards
+    signals, so that a process may receive the same SIGINT twice.
     """
     received: list[int] = []
 
@@ -199,7 +204,10 @@ def signals_stop(trainer: Trainer, world: World) -> Iterator[None]:
 
 
 def check_restarts(resume: bool) -> None:
-    """Check that `torchrun --max-restarts` can restart this command. Raises: TrainingError if it cannot."""
+    """Check that torchrun can restart this command, if it was started with `torchrun --max-restarts`.
+
+    Raises: TrainingError if it cannot.
+    """
     missing = []
     if not resume:
         missing.append("the run directory would exist at a restart. Give --resume, which also starts a new run")
@@ -211,7 +219,7 @@ def check_restarts(resume: bool) -> None:
 
 @contextmanager
 def lock_run(run: Path, world: World) -> Iterator[None]:
-    """Lock the run directory. Raises: TrainingError if another process holds the lock."""
+    """Lock the run directory during the context, in rank 0. Raises: TrainingError if another process trains in it."""
     if not world.is_main:
         yield
         return
@@ -225,7 +233,10 @@ def lock_run(run: Path, world: World) -> Iterator[None]:
 
 
 def check_run(recipe: Recipe, recipe_file: Path, resume: bool) -> None:
-    """Check that the run directory is new, or may be resumed with this recipe. Raises: TrainingError otherwise."""
+    """Check that `recipe_file` does not exist, or that its run may be resumed with `recipe`.
+
+    Raises: TrainingError if the file exists and `resume` is false, or if the recipes differ too much.
+    """
     if not recipe_file.exists():
         return
     if not resume:
@@ -246,7 +257,7 @@ def check_run(recipe: Recipe, recipe_file: Path, resume: bool) -> None:
 
 
 def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, report: Reporter) -> None:
-    """Select the weights, score them on the test corpora and write the model directory."""
+    """Select the best weights, evaluate them on the test corpora, and write the model directory."""
     weights, origin, figures = trainer.finish(report)
     report.plot()  # a short run ends before its first validation
     published = Published(origin, figures, str(trainer.device))
@@ -283,7 +294,7 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
 
 
 def read_tests(recipe: Recipe, data: PreparedData) -> Tests:
-    """Read the test corpora, before training, so that problems are reported early.
+    """Return the pairs of the test corpora, by direction. They are read before training, to report problems early.
 
     Raises:
         DataError: if a corpus cannot be read, or a sentence is longer than model.max_length.
@@ -311,7 +322,10 @@ def read_tests(recipe: Recipe, data: PreparedData) -> Tests:
 
 
 def score_lines(tests: Tests, data: PreparedData, scorer: LanguageModelScorer) -> list[Perplexity]:
-    """Return the perplexity on the validation lines that are short enough for the model, and on the test corpora."""
+    """Return the perplexities of a language model on the validation set and on the test corpora.
+
+    Validation lines that are too long for the model are left out.
+    """
     valid = data.valid.texts("target", range(len(data.valid)))
     texts = {
         "validation": valid if scorer.block_tokens else [text for text in valid if scorer.fits(text)],
@@ -322,7 +336,7 @@ def score_lines(tests: Tests, data: PreparedData, scorer: LanguageModelScorer) -
 
 
 def score_tests(tests: Tests, translator: Translator) -> dict[str, evaluation.Report]:
-    """Return the report of scores of each direction that has test corpora."""
+    """Translate the test corpora, and return the scores of each direction that has any."""
     reports = {}
     for direction, pairs in tests.items():
         if pairs:

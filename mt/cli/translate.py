@@ -8,26 +8,26 @@
 
 MODEL is a model directory (default: MT_MODEL in the environment; for documents, also the starter model).
 
-With OUT, FILE is a document or a folder, which keeps its structure (docs/glossaries-and-documents.md lists the
-formats). A folder keeps its tree. Files of unknown formats are listed and skipped. A file that cannot be translated is
-reported, and the others are translated; the exit status is then 3.
+With OUT, FILE is a document or a folder. OUT gets the structure of the document (docs/glossaries-and-documents.md lists
+the formats) or the folder tree. Files of unknown formats are listed and skipped. If a file cannot be translated, this
+is reported, all other files are translated, and the exit status is 3.
 
 Without OUT, each line of a text gives one line of output, in order and in constant memory. A line may hold several
 sentences; with --sentences each line is one sentence, as in a test set.
 
 With --output FILE the lines are written to FILE.part, which is renamed when all lines are done. If the command is
-interrupted, run it again to resume. A line that cannot be translated gives an empty line and a message on stderr; the
-exit status is then 3.
+interrupted, run it again to resume. If a line cannot be translated, the output line is empty, a message is printed on
+stderr, and the exit status is 3.
 
 --json writes one JSON object per line, with the fields source, translation, score (log-probability / length penalty)
 and log_probability. If a line has several sentences, the object has the field sentences; with --n-best, the field
 alternatives. For a line that cannot be translated, the object has only the fields problem and, if readable, source.
 
---ensemble averages the probabilities of several models; the time is the sum of the models' times. --mbr N draws N
-samples and selects the sample with the highest mean chrF against the other samples (minimum Bayes risk). With --n-best,
-the samples with the next highest means follow.
+--ensemble averages the probabilities of several models, which takes the sum of their times. --mbr N draws N samples and
+selects the sample with the highest mean chrF against the other samples (minimum Bayes risk). With --n-best, the samples
+with the next highest means are the alternatives.
 
---ray translates chunks of lines on a Ray cluster, by one process for each GPU, or for each group of --threads cores.
+--ray translates chunks of lines on a Ray cluster, with one process for each GPU or for each group of --threads cores.
 The model directory must have the same path on every machine. Each line is written once, even if workers die.
 """
 
@@ -83,7 +83,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Return the options with the resolved inputs `model`, `file` and `out`. Raises: RequestError if one is missing."""
+    """Parse the arguments. The result has the fields `model`, `file` and `out` in place of `inputs`.
+
+    Raises: RequestError if no model is named, or if a document has no OUT.
+    """
     parser = CommandParser("translate", __doc__)
     parser.add_argument(
         "inputs", nargs="*", metavar="[MODEL] [FILE|-] [OUT]", help="text, .gz or .xz; - is stdin; or a document"
@@ -134,10 +137,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def resolve_inputs(arguments: Sequence[str]) -> tuple[Path, str, Path | None]:
-    """Return the model directory, the file and the output of `[MODEL] [FILE|-] [OUT]`.
+    """Return (MODEL, FILE, OUT or None) for the arguments `[MODEL] [FILE|-] [OUT]`, with defaults for missing ones.
 
-    A single argument is MODEL if it is a directory. Of two arguments, the first is FILE if it is a file, or a folder
-    that is not a model and the second is not a file.
+    A single argument is MODEL if it is a directory. Two arguments are FILE and OUT if `is_document` returns True,
+    otherwise MODEL and FILE.
 
     Raises:
         RequestError: if no model is named, or if a document has no OUT.
@@ -159,7 +162,10 @@ def resolve_inputs(arguments: Sequence[str]) -> tuple[Path, str, Path | None]:
 
 
 def is_document(first: Path, second: str) -> bool:
-    """Return whether the first of two arguments is a document or a folder to translate, and not a model."""
+    """Return whether the first of two arguments is a document or folder to translate, instead of a model directory.
+
+    `first` must be a file, or a folder without a model while `second` is neither a file nor "-".
+    """
     if first.is_dir():
         return not (first / "config.json").exists() and second != "-" and not Path(second).is_file()
     return first.is_file()
@@ -175,7 +181,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 class LineTranslator(Protocol):
-    """Interface that TranslationJob and RayCluster share."""
+    """Translator of lines: a TranslationJob in this process, or a RayCluster."""
 
     def fingerprint(self) -> dict[str, Any]: ...
 
@@ -214,10 +220,10 @@ def translate(options: argparse.Namespace, translator: LineTranslator, console: 
 
 
 def read_glossary(path: Path | None) -> Terms:
-    """Read a glossary file; each line holds a term, a tab and its translation. Empty lines are ignored.
+    """Read a glossary file. Each line has a term, a tab and the translation of the term. Empty lines are ignored.
 
     Raises:
-        DataError: listing every malformed line and every term with two translations.
+        DataError: if lines are malformed, or terms have two translations; the message lists all of them.
     """
     if path is None:
         return Terms()
@@ -246,7 +252,7 @@ def read_glossary(path: Path | None) -> Terms:
 
 
 class StreamOutput:
-    """Output to stdout, a device or a pipe, which cannot be resumed. For a regular file, use ResumableFile."""
+    """Output to stdout, a device or a pipe, with the methods of ResumableFile. It cannot be resumed."""
 
     def __init__(self, file: IO[str]) -> None:
         self.lines = self.problems = 0
@@ -273,7 +279,10 @@ class StreamOutput:
 
 
 def open_output(options: argparse.Namespace, translator: LineTranslator) -> StreamOutput | ResumableFile:
-    """Open the output as UTF-8 with `\\n` line ends on every system. Raises: DataError if a file cannot be written."""
+    """Open the output of the command, a file or stdout, in UTF-8 with `\\n` as line end on every system.
+
+    Raises: DataError if the file cannot be written, or contains the output of another job.
+    """
     path: Path | None = options.output
     if path is None:
         return StreamOutput(open(sys.stdout.fileno(), "w", encoding="utf-8", newline="\n", closefd=False))
@@ -287,12 +296,15 @@ def open_output(options: argparse.Namespace, translator: LineTranslator) -> Stre
 
 
 def text_size(path: Path | None) -> int | None:
-    """Return the size of the text in a file in bytes, or None if it is unknown before the text is read."""
+    """Return the size of a file in bytes, or None for a compressed file or stdin, whose text has an unknown size."""
     return None if path is None or path.suffix in COMPRESSED else path.stat().st_size
 
 
 def progress_bar(path: Path | None, console: Console, shown: bool) -> Progress:
-    """Return a progress display of lines and lines/s, with the remaining time if the size of the input is known."""
+    """Return a display of lines and lines/s and, if the size of the input is known, of the remaining time.
+
+    Nothing is displayed if `shown` is false or `console` is not a terminal.
+    """
     size_known = text_size(path) is not None
     return Progress(
         TextColumn("{task.description}"),
@@ -306,7 +318,7 @@ def progress_bar(path: Path | None, console: Console, shown: bool) -> Progress:
 
 
 class LineRateColumn(ProgressColumn):
-    """Column of a progress display such as `4,000 lines, 512.3 lines/s`."""
+    """Column of a progress display, with a text such as "4,000 lines, 512.3 lines/s"."""
 
     def render(self, task: Task) -> str:
         lines, resumed = task.fields["lines"], task.fields["resumed"]

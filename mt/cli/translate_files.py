@@ -15,12 +15,12 @@ from mt.text.documents import SUFFIXES, DocumentOptions, translated_name
 LIMITS = DocumentOptions(
     max_bytes=1_000_000_000, max_unpacked_bytes=4_000_000_000, max_segments=5_000_000, max_characters=500_000_000
 )
-"""Limits of the user's own files, which are less likely to be hostile than those of a service."""
+"""Limits for files that are translated on the command line. They are wider than those of the service."""
 
 
 @dataclass
 class _Counts:
-    """Numbers of files, and of segments that stay untranslated."""
+    """Numbers of files that were translated, skipped and failed, and of texts that remain untranslated (unchanged)."""
 
     translated: int = 0
     skipped: int = 0
@@ -29,11 +29,11 @@ class _Counts:
 
 
 def translate_files(job: TranslationJob, out: Path, console: Console) -> bool:
-    """Translate the document or folder `job.options.file` into `out`. Return whether everything was translated.
+    """Translate the document or folder `job.options.file`, and write `out`. Return whether all texts were translated.
 
     Raises:
-        DataError: If the document or folder does not exist, or `out` cannot be its translation.
-        LanguageError, RequestError: If the model does not support the direction or the options.
+        DataError: if the document or folder does not exist or has an unknown format, or `out` cannot be used.
+        LanguageError, RequestError: if the model does not support the direction or the options.
     """
     options, path = job.options, Path(job.options.file)
     job.translator.direction_of(options.source, options.target)  # one error, not one for each file
@@ -69,7 +69,11 @@ def _summary(counts: _Counts) -> str:
 
 
 def _files(path: Path, out: Path) -> Iterator[tuple[Path, Path | None]]:
-    """Yield each file with the path of its translation, or None if its format is unknown. Raises: DataError."""
+    """Yield (file, path of the translation) for the document `path`, or for each file in the folder `path`.
+
+    In a folder, the path of the translation is None if the format of the file is unknown. Raises: DataError if `path`
+    does not exist or has an unknown format, or if `out` cannot be used.
+    """
     if path.is_dir():
         if out.exists() and not out.is_dir():
             raise DataError(f"{out} is a file, but {path} is a folder; accepted: a folder")

@@ -27,7 +27,10 @@ translations selected among samples at temperature 0.5 had higher BLEU and chrF2
 
 @dataclass(frozen=True)
 class OutputLine:
-    """A line of output, its problem if it could not be translated, and the size of the input line in bytes."""
+    """A line of output. `size` is the size of the input line in bytes.
+
+    If the line could not be translated, `problem` is the reason, otherwise "".
+    """
 
     text: str
     problem: str
@@ -36,7 +39,7 @@ class OutputLine:
 
 @dataclass(frozen=True)
 class TranslationJob:
-    """Translator of the lines of a file: a loaded model with the options of the command line."""
+    """A loaded model with the options of the command line, which translates the lines of a file."""
 
     translator: Translator
     options: argparse.Namespace
@@ -58,7 +61,7 @@ class TranslationJob:
         return cls(translator, options, search_options(translator, options), terms)
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return the model and options on which the output depends, as JSON values."""
+        """Return the digests of the model files and all options that influence the output, as JSON values."""
         options = self.options
         source, target = self.translator.direction_of(options.source, options.target)
         return {
@@ -101,7 +104,7 @@ class TranslationJob:
     def _results(
         self, lines: Iterator[str | Fault], interactive: bool
     ) -> Iterator[tuple[str | Fault, Translation | Failure]]:
-        """Yield each line with its result. A line that cannot be decoded is translated as an empty line."""
+        """Yield each line with its result. A Fault is translated like an empty line."""
         pending: deque[str | Fault] = deque()
 
         def texts(group: Iterable[str | Fault]) -> Iterator[str]:
@@ -124,7 +127,7 @@ class TranslationJob:
 
 
 def input_name(options: argparse.Namespace) -> str:
-    """Return the name of the input for messages."""
+    """Return the name of the input file, or of standard input, for messages."""
     return "standard input" if options.file == "-" else str(options.file)
 
 
@@ -157,7 +160,10 @@ def file_digest(path: Path) -> str:
 
 
 def search_options(translator: Translator, options: argparse.Namespace) -> SearchOptions:
-    """Return the model's search options, changed by the command line's. Raises: RequestError if a value is invalid."""
+    """Return the search options of the model, with the changes of the command line.
+
+    Raises: RequestError if a value is invalid.
+    """
     names = ("beam_size", "n_best", "length_penalty", "sample", "temperature", "top_k", "top_p", "seed")
     changes: dict[str, Any] = {name: value for name in names if (value := getattr(options, name)) is not None}
     if options.mbr is not None:
@@ -168,5 +174,5 @@ def search_options(translator: Translator, options: argparse.Namespace) -> Searc
 
 
 def line_size(line: str | Fault) -> int:
-    """Return the size of a line in bytes, or 0 if it is unknown."""
+    """Return the size of a line in bytes, or 0 for a Fault, whose size is unknown."""
     return 0 if isinstance(line, Fault) else len(line.encode()) + 1

@@ -1,7 +1,8 @@
-"""Training batches of a limited number of tokens, in an order that depends on a seed, grouped into updates.
+"""Training batches of a limited number of tokens, grouped into updates. The order of the pairs depends on a seed.
 
 An update is the input of one optimizer step: batches of pairs of similar lengths, with about `update_tokens` target
-tokens in total. The updates are the same for any number of processes; the processes divide the batches of each update.
+tokens in total. The updates do not depend on the number of processes, which divide the batches of each update among
+them. Shapes: B pairs, S source length, T target length.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,7 @@ from mt.tokenizer import BOS, EOS, PAD, Tokenizer
 
 @dataclass(frozen=True)
 class Position:
-    """Position of the next update in a run: index of the epoch, and index of the update in the epoch, from 0."""
+    """Position in the data of the next update: index of the epoch, and index of the update in this epoch, from 0."""
 
     epoch: int = 0
     update: int = 0
@@ -30,7 +31,7 @@ class Position:
 
 @dataclass(frozen=True)
 class TrainingBatch:
-    """B padded sentence pairs. `target` begins with BOS; `labels` is `target` without BOS, with EOS at the end."""
+    """Padded sentence pairs. Each row of `target` is BOS and the target, each row of `labels` the target and EOS."""
 
     source: Tensor  # [B, S]
     source_mask: Tensor  # [B, S], True on tokens
@@ -41,7 +42,7 @@ class TrainingBatch:
 
     @classmethod
     def of(cls, source: Tensor, target: Tensor, labels: Tensor, indices: tuple[int, ...]) -> "TrainingBatch":
-        """Return a batch of source [B, S], target [B, T] and labels [B, T]."""
+        """Return a batch of `source` [B, S], `target` [B, T] and `labels` [B, T], and compute the other fields."""
         places = (labels != PAD).flatten().nonzero()[:, 0]
         return cls(source, source != PAD, target, labels, places, indices)
 
@@ -49,7 +50,7 @@ class TrainingBatch:
         return self.with_tensors(lambda tensor: tensor.to(device, non_blocking=True))
 
     def with_tensors(self, function: Callable[[Tensor], Tensor]) -> "TrainingBatch":
-        """Return a batch with the results of a function for each tensor."""
+        """Return a copy of this batch in which each tensor is replaced by `function(tensor)`."""
         source, source_mask, target = function(self.source), function(self.source_mask), function(self.target)
         return TrainingBatch(source, source_mask, target, function(self.labels), function(self.places), self.indices)
 
@@ -64,9 +65,9 @@ class TrainingBatch:
 
 @dataclass(frozen=True)
 class Update:
-    """Batches of one update for one process, and the position of the next update.
+    """The batches of one update that one process trains on, and the position of the next update.
 
-    If the model is sharded, all processes get the same number of batches.
+    If the model is sharded, all processes have the same number of batches.
     """
 
     batches: list[TrainingBatch]
@@ -74,7 +75,7 @@ class Update:
 
 
 def pad(sequences: Sequence[Sequence[int]]) -> Tensor:
-    """Return the sequences as one tensor [B, length of the longest], padded with PAD."""
+    """Return `sequences` as the rows of one tensor. Shorter sequences are padded at the end with PAD."""
     padded = np.full((len(sequences), max(map(len, sequences))), PAD, np.int64)
     for row, sequence in zip(padded, sequences, strict=True):
         row[: len(sequence)] = sequence
@@ -82,7 +83,10 @@ def pad(sequences: Sequence[Sequence[int]]) -> Tensor:
 
 
 def make_batch(sources: Sequence[list[int]], targets: Sequence[list[int]], indices: np.ndarray) -> TrainingBatch:
-    """Return the batch of `sources`, which must end with EOS, and `targets`, which must have neither BOS nor EOS."""
+    """Return a batch of token ids. Each of `sources` must end with EOS; `targets` must have neither BOS nor EOS.
+
+    `indices` are the indices of the pairs in the dataset.
+    """
     return TrainingBatch.of(
         pad(sources),
         pad([[BOS, *target] for target in targets]),
@@ -94,13 +98,15 @@ def make_batch(sources: Sequence[list[int]], targets: Sequence[list[int]], indic
 def plan_batches(
     source_lengths: np.ndarray, target_lengths: np.ndarray, batch_tokens: int, order: np.ndarray
 ) -> list[np.ndarray]:
-    """Divide the pairs `order` into batches of similar lengths. Each batch is an array of pair indices.
+    """Divide pairs into batches of similar lengths. Each batch is an array of pair indices.
 
-    Sources and targets of a batch have at most `batch_tokens` tokens each, including padding and EOS. A pair with more
-    tokens is a batch by itself. Pairs are sorted by the length of their longer text, and pairs with equal lengths by
-    the difference of the two lengths. The differences ascend for one length and descend for the next, so that a batch
-    with two lengths has similar pairs. On Multi30k, this halves the padding, compared with sorting by target and source
-    length. Pairs with equal lengths keep their order.
+    `order` has the indices of the pairs. The sources of a batch have at most `batch_tokens` tokens, including padding
+    and EOS, and so do the targets. A pair with more tokens is a batch by itself.
+
+    The pairs are sorted by the length of their longer text, then by the difference of source and target length. The
+    difference ascends if the length is even and descends if it is odd, so that neighbours of different lengths are
+    similar. On Multi30k, there is half as much padding as after sorting by target and source length. Pairs of equal
+    lengths keep their order in `order`.
     """
     longer = np.maximum(source_lengths, target_lengths)
     difference = np.where(longer % 2, source_lengths - target_lengths, target_lengths - source_lengths)
@@ -140,9 +146,10 @@ def group_into_updates(
 def split_among_ranks(
     batches: Sequence[np.ndarray], target_lengths: np.ndarray, processes: int
 ) -> list[list[np.ndarray]]:
-    """Return the batches of an update for each process, with about the same number of target tokens per process.
+    """Divide the batches of an update among processes. Return the list of batches of each process.
 
-    If there are fewer batches than processes, every batch is first split into one part per process.
+    All processes get about the same number of target tokens. If there are fewer batches than processes, each batch is
+    first split into as many parts as there are processes.
     """
     if processes == 1:
         return [list(batches)]
@@ -160,10 +167,10 @@ def split_among_ranks(
 
 
 class UpdateStream:
-    """The endless sequence of updates of a run, for one process."""
+    """The endless sequence of updates that one process of a run trains on."""
 
     def __init__(self, dataset: ParallelDataset, tokenizer: Tokenizer, recipe: Recipe, world: World) -> None:
-        """Select the pairs that are short enough, and compute their weights.
+        """Select the pairs that are short enough for the model, and compute how often each occurs in an epoch.
 
         Raises: DataError if all pairs are too long, TokenizerError if the tokenizer lacks a source tag of the recipe.
         """
@@ -186,13 +193,16 @@ class UpdateStream:
 
     @property
     def summary(self) -> str:
-        """A sentence that tells how many pairs are short enough and, if different, the size of an epoch."""
+        """Text with the number of pairs that are short enough and, if it differs, the number of pairs in an epoch."""
         usable, epoch = len(self.usable), round(float(self.weights.sum()))
         text = f"{usable:,} of {len(self.dataset):,} pairs are short enough"
         return text + (f", an epoch has about {epoch:,}" if epoch != usable else "")
 
     def _fitting(self) -> np.ndarray:
-        """Return bool [N], True for pairs that are short enough. Raises: DataError if all pairs are too long."""
+        """Return a boolean array, True for each pair of the dataset that is short enough for the model.
+
+        Raises: DataError if all pairs are too long.
+        """
         limit = min(self.recipe.data.max_tokens, self.recipe.model.max_length)
         fits: np.ndarray = (self.source_lengths <= limit) & (self.target_lengths <= limit)
         if not fits.any():
@@ -203,7 +213,10 @@ class UpdateStream:
         return fits
 
     def plan(self, epoch: int) -> list[list[np.ndarray]]:
-        """Return the updates of an epoch, each a list of batches of pair indices. All ranks get the same result."""
+        """Return the updates of an epoch: for each update a list of batches, for each batch the indices of its pairs.
+
+        The result is the same in all processes.
+        """
         random = np.random.default_rng((self.recipe.seed, epoch))
         training = self.recipe.training
         budget = min(training.batch_tokens, training.update_tokens)
@@ -213,7 +226,7 @@ class UpdateStream:
         return group_into_updates(shuffled, self.target_lengths, training.update_tokens)
 
     def updates(self, position: Position) -> Iterator[Update]:
-        """Yield updates from `position` on, without end."""
+        """Yield the updates from `position` on, epoch after epoch, without end."""
         epoch, first = position.epoch, position.update
         while True:
             planned = self.plan(epoch)
@@ -227,14 +240,17 @@ class UpdateStream:
             epoch, first = epoch + 1, 0
 
     def empty_batch(self) -> TrainingBatch:
-        """Return a batch without labels, for ranks with fewer batches: all ranks must run a sharded model together."""
+        """Return a batch without labels, for processes with too few batches.
+
+        All processes must run a sharded model equally often.
+        """
         return load_batch(self.dataset, self.tags, self.usable[:1]).without_labels()
 
     def load(self, indices: np.ndarray, epoch: int) -> TrainingBatch:
-        """Return the batch of the pairs `indices`.
+        """Return the batch of the pairs with these indices.
 
-        With BPE-dropout, the texts are encoded again, with a seed that depends on the run's seed, the epoch and the
-        first index.
+        With BPE-dropout, the texts are encoded again. The seed depends on the seed of the recipe, `epoch` and the first
+        index.
         """
         dropout = self.recipe.tokenizer.dropout
         if not dropout:
@@ -252,7 +268,7 @@ class UpdateStream:
 def load_batch(
     dataset: ParallelDataset, tags: Sequence[list[int]], indices: np.ndarray, source_tags: Sequence[list[int]] = ()
 ) -> TrainingBatch:
-    """Return the batch of the pairs `indices`. `tags` has prefix ids by direction, `source_tags` by corpus."""
+    """Return the batch of the pairs with these indices. The parameters are those of `source_prefixes`."""
     prefixes = source_prefixes(dataset, tags, indices, source_tags)
     texts = (dataset.source[index].tolist() for index in indices)
     sources = [[*prefix, *ids, EOS] for prefix, ids in zip(prefixes, texts, strict=True)]
@@ -262,7 +278,10 @@ def load_batch(
 def source_prefixes(
     dataset: ParallelDataset, tags: Sequence[list[int]], indices: np.ndarray, source_tags: Sequence[list[int]]
 ) -> list[list[int]]:
-    """Return the ids that precede each source: the tag of its direction, then the source tag of its corpus."""
+    """Return the ids that precede the source of each of the pairs `indices`.
+
+    `tags` has the ids for each direction. `source_tags` has further ids for each corpus, and may be empty.
+    """
     prefixes = [tags[direction] for direction in dataset.direction[indices]]
     if not source_tags:
         return prefixes
@@ -270,6 +289,9 @@ def source_prefixes(
 
 
 def direction_prefixes(tokenizer: Tokenizer, recipe: Recipe) -> list[list[int]]:
-    """Return the ids that precede the sources of each direction: its target language's tag if the model has tags."""
+    """Return the ids that precede each source of a direction, for each direction of the recipe.
+
+    A source is preceded by the tag of the target language, if the tokenizer has such tags, otherwise by nothing.
+    """
     pairs = language_pairs(recipe)
     return [tokenizer.source_prefix(source or "", target, recipe.directions) for source, target in pairs]

@@ -1,7 +1,8 @@
 """Blocks of consecutive tokens of a text, for language models.
 
-The text is one sequence of predictions. A line of n tokens has n + 1 predictions: their inputs are BOS and the tokens,
-their labels are the tokens and EOS. A block is a section of this sequence, so that its tokens attend to earlier lines.
+The text is one sequence of predictions, each with an input and a label. A line of n tokens has n + 1 predictions: the
+inputs are BOS and the tokens, the labels are the tokens and EOS. A block is a section of this sequence, which may
+contain several lines: the tokens of a line attend to the earlier lines of the block. For the lines "The" and "A":
 
     input   BOS  T  h  e  BOS  A
     label   T    h  e  EOS  A   ...
@@ -20,7 +21,7 @@ from mt.tokenizer import BOS, EOS, PAD, Tokenizer
 
 
 class TokenBlocks:
-    """Blocks of `size` predictions of a text. The ids of line i are data[offsets[i] : offsets[i + 1]]."""
+    """Blocks of `size` predictions of a text. The token ids of line i are data[offsets[i] : offsets[i + 1]]."""
 
     def __init__(self, data: np.ndarray, offsets: np.ndarray, size: int) -> None:
         self.size = size
@@ -29,12 +30,12 @@ class TokenBlocks:
 
     @classmethod
     def over(cls, lines: Ragged, size: int) -> "TokenBlocks":
-        """Return the blocks of the lines of a dataset, without copying their ids."""
+        """Return the blocks of the text `lines`. The token ids are not copied."""
         return cls(lines.data, lines.offsets, size)
 
     @classmethod
     def of(cls, lines: Sequence[Sequence[int]], size: int) -> "TokenBlocks":
-        """Return the blocks of lines that are lists of ids."""
+        """Return the blocks of the text `lines`, in which each line is a sequence of token ids."""
         offsets = np.cumsum([0, *map(len, lines)])
         return cls(np.array([id for line in lines for id in line], np.int64), offsets, size)
 
@@ -44,13 +45,14 @@ class TokenBlocks:
 
     @property
     def consecutive(self) -> np.ndarray:
-        """Start positions of consecutive blocks, which together cover the text once."""
+        """Positions at which consecutive blocks begin. Together, these blocks contain each prediction once."""
         return np.arange(0, len(self), self.size)
 
     def batch(self, begins: np.ndarray) -> TrainingBatch:
-        """Return the batch of the blocks that begin at the positions `begins` [B]. Labels after the text are PAD.
+        """Return the batch of the blocks that begin at the positions `begins`.
 
-        `indices` of the batch are the lines in which the blocks begin. Each source is a single EOS.
+        If a block extends beyond the end of the text, the remaining labels are PAD. The field `indices` of the batch
+        has the index of the line in which each block begins. Each source is a single EOS.
         """
         places = begins[:, None] + np.arange(self.size)
         inside = np.minimum(places, len(self) - 1)
@@ -67,10 +69,10 @@ class TokenBlocks:
 
 
 class BlockStream(UpdateStream):
-    """The updates of a language model that is trained on blocks at random offsets.
+    """The updates for a language model that is trained on blocks at random positions of a text.
 
-    An epoch has as many blocks as are needed to cover the text once. Each epoch draws new offsets, so that a token may
-    be in several blocks of an epoch or in none. All updates have the same number of tokens.
+    An epoch has about as many tokens as the text. The positions are drawn anew in each epoch, so that a token may be in
+    several blocks of an epoch or in none. All updates have the same number of tokens.
     """
 
     def __init__(self, dataset: ParallelDataset, tokenizer: Tokenizer, recipe: Recipe, world: World) -> None:
@@ -83,7 +85,10 @@ class BlockStream(UpdateStream):
         return f"an epoch has {len(self.blocks):,} tokens in blocks of {self.blocks.size:,}"
 
     def plan(self, epoch: int) -> list[list[np.ndarray]]:
-        """Return the updates of an epoch, each a list of batches of offsets. All ranks get the same result."""
+        """Return the updates of an epoch: for each update a list of batches, for each batch where its blocks begin.
+
+        The result is the same in all processes.
+        """
         random = np.random.default_rng((self.recipe.seed, epoch))
         size, training = self.blocks.size, self.recipe.training
         an_update = max(1, round(training.update_tokens / size))
@@ -93,7 +98,7 @@ class BlockStream(UpdateStream):
         return [np.array_split(update, batches) for update in offsets]
 
     def load(self, indices: np.ndarray, epoch: int) -> TrainingBatch:
-        """Return the batch of the blocks that begin at the offsets `indices`."""
+        """Return the batch of the blocks that begin at the positions `indices`."""
         return self.blocks.batch(indices)
 
     def _fitting(self) -> np.ndarray:
@@ -102,6 +107,6 @@ class BlockStream(UpdateStream):
 
 
 def update_stream(dataset: ParallelDataset, tokenizer: Tokenizer, recipe: Recipe, world: World) -> UpdateStream:
-    """Return the updates of a recipe: updates of blocks if `data.block_tokens` is set, otherwise of sentence pairs."""
+    """Return the updates of a recipe. They consist of blocks if `data.block_tokens` is set, otherwise of pairs."""
     stream = BlockStream if recipe.data.block_tokens else UpdateStream
     return stream(dataset, tokenizer, recipe, world)

@@ -1,4 +1,4 @@
-"""Sentences on which int8 is compared with float32 for a model that has no calibration text."""
+"""Sentences with which int8 is compared with float32 if a model has no calibration text."""
 
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -63,16 +63,16 @@ SENTENCES: Mapping[str, Sequence[str]] = {
         "Un hombre con camisa azul está subido a una escalera limpiando una ventana.",
     ),
 }
-"""Sentences by primary language subtag."""
+"""Sentences by the primary subtag of their language, such as "en" for "en-GB"."""
 
 SAMPLES, SAMPLE_PIECES = 12, 12  # number of random sequences for other languages, and of pieces of each
 MARK = "\u2581"  # SentencePiece's character for a space
 
 
 def check_sentences(language: str, pieces: Sequence[str]) -> Sequence[str]:
-    """Return sentences of a source language or, if SENTENCES lacks the language, sequences of random pieces.
+    """Return sentences in `language`. If SENTENCES has none, return texts of random pieces of the vocabulary.
 
-    `pieces` are the pieces of the source vocabulary. The random sequences are the same in each call.
+    `pieces` is the source vocabulary. The random texts are the same in each call.
     """
     if (sentences := SENTENCES.get(language.split("-")[0])) is not None:
         return sentences

@@ -1,7 +1,7 @@
-"""Filters that drop faulty training pairs and count the dropped pairs by reason.
+"""Filters that drop faulty training pairs, with counts of the dropped pairs by reason.
 
-A filter keeps or drops a pair, and never changes it. Of 10,000 pairs that people translated, the default thresholds
-drop a few. A word is a run of characters between spaces, or a single Han or Kana character.
+A filter keeps or drops a pair, and never changes it. With the default thresholds, the filters drop only a few of 10,000
+pairs that people translated. A word is a sequence of characters without spaces, or a single Han or Kana character.
 """
 
 import re
@@ -15,7 +15,7 @@ from mt.data_config import CleaningConfig
 from mt.languages import language_name, likely_script, three_letter_code
 
 UNSPACED = "\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-"""Ranges of Kana and Han characters, written for a character class of a regular expression."""
+"""Ranges of Kana and Han characters, for use between the brackets of a regular expression."""
 
 WORD = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
 WIDE = re.compile(f"[{UNSPACED}\u3000-\u303f\uac00-\ud7af\uff01-\uff60]")
@@ -49,7 +49,7 @@ SCRIPTS = {
     "Kana": "\u3041-\u30ff\u31f0-\u31ff",
     "Hang": "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af",
 }
-"""Ranges of the letters of each script (ISO 15924), written for a character class of a regular expression."""
+"""Ranges of the letters of each script (ISO 15924), for use between the brackets of a regular expression."""
 
 MIXED_SCRIPTS = {
     "Hans": ("Hani",),
@@ -64,19 +64,22 @@ MIXED_SCRIPTS = {
     "sr": ("Latn", "Cyrl"),
     "uz": ("Latn", "Cyrl"),
 }
-"""Scripts of ISO 15924 codes that stand for several scripts, and of languages that are written in several scripts."""
+"""Keys of SCRIPTS for each code of ISO 15924 that combines scripts, and for each language with several scripts."""
 
 HEADER_WORDS = (frozenset({"source", "src"}), frozenset({"target", "tgt", "trg"}))
 OTHER_HEADER_WORDS = frozenset({"text", "sentence", "segment", "language", "lang", "translation"})
 
 EXAMPLES = 3
 FEW_WORDS = 3
-"""Maximum number of words of a name, such as `Azure Cosmos DB`, that may be the same in source and target."""
+"""Number of words up to which a text may be a name, such as "Azure Cosmos DB", that remains untranslated."""
 
 
 @dataclass(frozen=True)
 class DropCount:
-    """Number of pairs dropped for one reason. `examples` are the first of them, as `file:line: source ||| target`."""
+    """Number of pairs that were dropped for one reason.
+
+    `examples` has the first of these pairs, in the form "file:line: source ||| target".
+    """
 
     reason: str
     count: int
@@ -103,27 +106,28 @@ def has_more_characters(source: str, target: str, most: int) -> bool:
 def is_lopsided(source: str, target: str, ratio: float) -> bool:
     """Return whether the longer text has more than ratio * (length of the shorter text) + 10 characters.
 
-    The constant allows for short pairs, such as "Thanks." and "Vielen herzlichen Dank!". A Han character counts as
-    three because it corresponds to about three Latin letters (3.2 in tatoeba en-zh, 3.6 in docs en-zh).
+    The 10 characters allow for short pairs, such as "Thanks." and "Vielen herzlichen Dank!". A Han, Kana or Hangul
+    character counts as three, because a Han character corresponds to about three Latin letters (3.2 in tatoeba en-zh,
+    3.6 in docs en-zh).
     """
     shorter, longer = sorted(len(text) + 2 * len(WIDE.findall(text)) for text in (source, target))
     return longer > ratio * shorter + 10
 
 
 def is_identical(source: str, target: str) -> bool:
-    """Return whether source and target have more than FEW_WORDS words and are equal, ignoring spaces and case.
+    """Return whether source and target are equal, except for spaces and letter case, and longer than FEW_WORDS words.
 
-    Untranslated training pairs teach a model to copy its input (Ott et al. 2018).
+    Untranslated training pairs teach a model to copy the source (Ott et al. 2018).
     """
     words = source.casefold().split()
     return words == target.casefold().split() and len(WORD.findall(source)) > FEW_WORDS
 
 
 def differs_in_digits(source: str, target: str) -> bool:
-    """Return whether source and target each have a number of four or more digits that the other text lacks.
+    """Return whether the source has a long number that the target lacks, and the target one that the source lacks.
 
-    If only one text has such a number, the other text may spell it out. Shorter numbers may differ: 7:30 pm is 19.30
-    Uhr, 90 miles are 140 kilometres, the 1990s are the 90s, 10,000 is 1万.
+    A long number has at least four digits. If only one text has a long number, the other text may spell it out.
+    Translations often have other short numbers: 7:30 pm is 19.30 Uhr, the 1990s are the 90s, 10,000 is 1万.
     """
     if not re.search(r"\d{4}|\d\D\d{3}", source) or not re.search(r"\d{4}|\d\D\d{3}", target):
         return False
@@ -137,19 +141,19 @@ def _has_unmatched_number(text: str, other: str) -> bool:
 
 
 def _digits(text: str) -> str:
-    """Return the digits of a text as 0 to 9. Digits of other scripts, such as ٢ and ２, are converted."""
+    """Return all digits of `text`, without other characters. Digits such as ٢ and ２ are converted to 0 to 9."""
     return "".join(str(int(digit)) for digit in re.findall(r"\d", text))
 
 
 def is_repetitive(source: str, target: str, most: int) -> bool:
-    """Return whether source or target has a phrase of one to four words more than `most` times in a row."""
+    """Return whether source or target repeats a phrase of one to four words more than `most` times in a row."""
     return any(_repetition(WORD.findall(text), most) > most for text in (source, target))
 
 
 def _repetition(words: list[str], enough: int) -> int:
-    """Return the largest number of consecutive occurrences of a phrase.
+    """Return how often in a row the most repeated phrase of one to four words occurs.
 
-    If fewer than `enough` words occur before in the text, return 1.
+    Return 1 without a search if fewer than `enough` words are repetitions of earlier words.
     """
     if len(words) - len(set(words)) < enough:
         return 1
@@ -163,7 +167,7 @@ def _repetition(words: list[str], enough: int) -> int:
 
 
 def script_letters(language: str) -> re.Pattern[str] | None:
-    """Return a pattern that matches one letter of a language's scripts, or None if its scripts are unknown."""
+    """Return a pattern for one letter of the scripts in which `language` is written, or None if they are unknown."""
     script = likely_script(language)
     names = MIXED_SCRIPTS.get(language) or MIXED_SCRIPTS.get(script) or (script,)
     blocks = "".join(SCRIPTS.get(name, "") for name in names)
@@ -171,9 +175,9 @@ def script_letters(language: str) -> re.Pattern[str] | None:
 
 
 def is_in_another_script(text: str, letters: re.Pattern[str], least: float) -> bool:
-    """Return whether the share of words with a letter of a script is less than `least`. `letters` matches the letters.
+    """Return whether less than a fraction `least` of the words has a letter that `letters` matches.
 
-    Words without any letter are ignored, and texts of up to FEW_WORDS words are accepted. Words are counted instead of
+    Words without any letter are ignored. Return False for texts of up to FEW_WORDS words. Words are counted instead of
     letters because Chinese documentation has many long Latin product names.
     """
     words = WORD.findall(text)
@@ -185,9 +189,9 @@ def is_in_another_script(text: str, letters: re.Pattern[str], least: float) -> b
 
 
 def is_header(pair: SentencePair, languages: Sequence[str | None]) -> bool:
-    """Return whether a pair is a header: the first line of a file, with column names such as `en` and `de`.
+    """Return whether a pair is the first line of its file and consists of column names, such as `en` and `de`.
 
-    `languages` are the source and the target language. A file with text of one language has no header.
+    `languages` are the source and the target language. Return False if one of them is None (text of one language).
     """
     if pair.line != 1 or None in languages:
         return False
@@ -202,10 +206,10 @@ def is_header(pair: SentencePair, languages: Sequence[str | None]) -> bool:
 
 
 class Cleaner:
-    """The filters of one direction, with counts and examples of the pairs that they have dropped in all corpora."""
+    """The filters for one direction, with counts and examples of all pairs that they have dropped so far."""
 
     def __init__(self, options: CleaningConfig, languages: Sequence[str | None]) -> None:
-        """Create the filters for a source and a target language. The source is None for text of a language model."""
+        """Create filters for `languages`: source and target language, or None and a language for a language model."""
         self.options = options
         self.languages = languages
         self.paired = None not in languages
@@ -215,9 +219,9 @@ class Cleaner:
         self._seen: set[bytes] = set()
 
     def check(self, pair: SentencePair) -> str | None:
-        """Return the reason to drop the pair, and count it; return None to keep the pair.
+        """Return the reason to drop `pair`, or None if it is to be kept. Dropped pairs are counted by reason.
 
-        A pair equal to one that was kept is dropped as a duplicate.
+        A pair is dropped as a duplicate if an equal pair was kept before.
         """
         reason = "header row" if is_header(pair, self.languages) else self.reason(pair.source, pair.target)
         if reason is not None:
@@ -228,7 +232,7 @@ class Cleaner:
         return reason
 
     def reason(self, source: str, target: str) -> str | None:
-        """Return the name of the first filter that drops the pair, or None."""
+        """Return the reason of the first filter that drops the pair, or None if no filter does."""
         options = self.options
         if not self.paired:
             source = target  # filters that compare source and target must not drop the text
@@ -258,14 +262,14 @@ class Cleaner:
         return None
 
     def report(self) -> list[DropCount]:
-        """Return the counts and examples of all reasons so far, the most frequent reason first."""
+        """Return the counts and examples of all pairs dropped so far, by reason, the most frequent reason first."""
         reasons = sorted(self.counts, key=lambda reason: -self.counts[reason])
         return [DropCount(reason, self.counts[reason], tuple(self._examples[reason])) for reason in reasons]
 
     def _seen_before(self, source: str, target: str) -> bool:
-        """Return whether an earlier pair had the same 64-bit hash, and record the hash.
+        """Return whether an earlier pair had the same 64-bit hash. Also record the hash.
 
-        With ten million pairs, the probability that a hash collision drops a pair is 1 / 370,000.
+        With ten million pairs, the probability that any two different pairs have the same hash is 1 / 370,000.
         """
         key = blake2b(f"{source.strip()}\n{target.strip()}".encode(), digest_size=8).digest()
         if key in self._seen:

@@ -1,9 +1,9 @@
 """Streaming readers of parallel text: line-aligned or tab-separated files, plain or compressed as .gz or .xz.
 
-A line ends at `\\n` only, so that a U+2028 or a lone `\\r` in a sentence does not shift the alignment of later lines.
-For the same reason, an invalid line is never skipped. A reader yields the lines before the first fault, then searches
-the remaining lines for further faults, and raises a DataError with the first ten. The caller must then discard all
-lines of the file.
+A line ends only at `\\n`: a U+2028 or a lone `\\r` in a sentence does not shift the alignment of later lines. For the
+same reason, an invalid line is never skipped. A reader yields the lines before the first fault, then searches the
+remaining lines for further faults, and raises a DataError with the first ten. The caller must then discard all lines
+of the file.
 """
 
 import gzip
@@ -28,9 +28,9 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
-    """A sentence and its translation. `line` is a line number, from 1, and `file` the name of the file in messages.
+    """A sentence and its translation. In text for a language model, the source is empty.
 
-    In text for a language model, the source is empty.
+    `file` and `line` are the name of the file and the number of the line, from 1, for messages.
     """
 
     source: str
@@ -41,14 +41,14 @@ class SentencePair:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A problem of a line, described by `text`. After a `fatal` fault, no later line can be read."""
+    """A problem in a file, described by `text`. If it is `fatal`, the rest of the file cannot be read."""
 
     text: str
     fatal: bool = False
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a file without line ends (`\\n` or `\\r\\n`) and without a byte order mark.
+    """Yield the lines of a file, without line ends (`\\n` or `\\r\\n`) and without a byte order mark.
 
     Raises: DataError if the file is missing, empty, cut short, corrupt or not UTF-8.
     """
@@ -57,13 +57,16 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def read_lines_and_faults(path: Path) -> Iterator[str | Fault]:
-    """Yield each line, or a Fault if the line cannot be used. Raises: DataError if the file is missing."""
+    """Yield each line of a file, or a Fault in its place if it cannot be used.
+
+    Raises: DataError if the file is missing.
+    """
     _must_exist(path)
     return _lines(path)
 
 
 def read_stream_lines(stream: IO[bytes], name: str) -> Iterator[str | Fault]:
-    """Yield each line of an open stream, or a Fault if the line cannot be used. `name` stands for it in messages."""
+    """Yield each line of an open stream, or a Fault in its place if it cannot be used. Messages contain `name`."""
     number = 0
     while raw := stream.readline(MAX_LINE_BYTES + 1):
         number += 1
@@ -76,7 +79,7 @@ def read_stream_lines(stream: IO[bytes], name: str) -> Iterator[str | Fault]:
 
 
 def read_parallel(source: Path, target: Path) -> Iterator[SentencePair]:
-    """Yield pairs of line n of `source` and line n of `target`.
+    """Yield the pairs of two files: line n of `source` with line n of `target`.
 
     Raises: DataError as `read_lines` does, or if the files have different numbers of lines.
     """
@@ -85,16 +88,18 @@ def read_parallel(source: Path, target: Path) -> Iterator[SentencePair]:
 
 
 def read_monolingual(path: Path) -> Iterator[SentencePair]:
-    """Yield each line as the target of a pair with an empty source. Raises: DataError as `read_lines` does."""
+    """Yield a pair for each line of a file, with the line as target and an empty source.
+
+    Raises: DataError as `read_lines` does.
+    """
     return (SentencePair("", line, number, str(path)) for number, line in enumerate(read_lines(path), start=1))
 
 
 def read_tsv(path: Path, source_column: int | None, target_column: int) -> Iterator[SentencePair]:
-    """Yield pairs from two columns, counted from 0, of a tab-separated file.
+    """Yield the pairs of two columns of a tab-separated file. Columns are counted from 0.
 
-    If `source_column` is None, all sources are empty.
-
-    Raises: DataError as `read_lines` does, or if a line has too few columns.
+    If `source_column` is None, all sources are empty. Raises: DataError as `read_lines` does, or if a line has too few
+    columns.
     """
     assert target_column >= 0 and (source_column is None or 0 <= source_column != target_column)
     _must_exist(path)
@@ -102,7 +107,7 @@ def read_tsv(path: Path, source_column: int | None, target_column: int) -> Itera
 
 
 def read_tsv_stream(stream: IO[bytes], name: str, source_column: int, target_column: int) -> Iterator[SentencePair]:
-    """Yield pairs from two columns of an open tab-separated file, like `read_tsv`."""
+    """Yield the pairs of two columns of an open stream, as `read_tsv` does. Messages contain `name`."""
     return _without_faults(_columns(read_stream_lines(stream, name), name, source_column, target_column), name)
 
 
@@ -121,7 +126,10 @@ def _missing_file(path: Path) -> str:
 
 
 def _without_faults(items: Iterable[Item | Fault], name: str) -> Iterator[Item]:
-    """Yield the items before the first fault, then raise DataError with up to MAX_PROBLEMS faults."""
+    """Yield the items before the first Fault. Raises: DataError if there is a Fault or no item at all.
+
+    The DataError lists up to MAX_PROBLEMS faults, for which all later items are searched.
+    """
     faults: list[str] = []
     empty = True
     for item in items:
@@ -136,7 +144,7 @@ def _without_faults(items: Iterable[Item | Fault], name: str) -> Iterator[Item]:
     if faults:
         raise DataError(problems(f"{name} cannot be used", faults))
     if empty:
-        raise DataError(f"{name}: empty; a corpus has at least one line")
+        raise DataError(f"{name} is empty; a corpus must have at least one line")
 
 
 def _lines(path: Path) -> Iterator[str | Fault]:
@@ -155,7 +163,7 @@ def _lines(path: Path) -> Iterator[str | Fault]:
 
 
 def open_corpus(path: Path) -> IO[bytes]:
-    """Open a file for reading, and decompress it if its name ends with .gz or .xz."""
+    """Open a file for reading bytes. If its name ends with .gz or .xz, it is decompressed while it is read."""
     if path.suffix == ".gz":
         return cast(IO[bytes], gzip.open(path, "rb"))
     if path.suffix == ".xz":

@@ -32,17 +32,17 @@ class Ragged:
         return item
 
     def text(self, index: int) -> str:
-        """Return item `index`, whose elements must be UTF-8 bytes, as text."""
+        """Return item `index` as text. Its elements must be UTF-8 bytes."""
         return self[index].tobytes().decode()
 
     @property
     def lengths(self) -> np.ndarray:
-        """Length of each item, [N]."""
+        """Number of elements of each item."""
         return np.diff(self.offsets)
 
 
 class RaggedWriter:
-    """Writer of sequences. `close` writes the two files that `Ragged` memory-maps."""
+    """Writes sequences to the two files that `Ragged` reads. The files exist after `close`."""
 
     def __init__(self, path: Path, dtype: type[np.generic]) -> None:
         self.path = path
@@ -72,10 +72,10 @@ class RaggedWriter:
 
 @dataclass(frozen=True)
 class ParallelDataset:
-    """N sentence pairs as ids and as text. In the data of a language model, all sources are empty.
+    """Sentence pairs as token ids and as text. In the data of a language model, all sources are empty.
 
-    `direction[i]` is the index of the direction of pair i in the recipe. `corpus[i]` is the index of its corpus among
-    the training or validation corpora of the recipe.
+    `direction[i]` is the index of the direction of pair i among the directions of the recipe. `corpus[i]` is the index
+    of the corpus of pair i among the training or validation corpora of the recipe.
     """
 
     source: Ragged
@@ -100,27 +100,27 @@ class ParallelDataset:
         return len(self.direction)
 
     def texts(self, side: str, indices: Iterable[int]) -> list[str]:
-        """Return the text of the pairs `indices`; `side` is `source` or `target`."""
+        """Return the sources or targets of the pairs with these indices. `side` is "source" or "target"."""
         ragged = self.source_text if side == "source" else self.target_text
         return [ragged.text(int(index)) for index in indices]
 
 
 @dataclass(frozen=True)
 class PreparedData:
-    """The content of a prepared folder."""
+    """The content of a folder that `mt.data.preparation.prepare` wrote."""
 
     folder: Path
     tokenizer: Tokenizer
     train: ParallelDataset
     valid: ParallelDataset
     meta: dict[str, Any]
-    """Content of `meta.json`: counts, warnings, and a digest of the pairs, their order and the tokenizer."""
+    """Content of `meta.json`: counts, warnings, and a digest of the pairs (in their order) and the tokenizer."""
     monitor: dict[str, ParallelDataset] = field(default_factory=dict)
-    """Monitored corpora by their paths in the recipe."""
+    """Monitored corpora, by the path that the recipe gives."""
 
 
 def load_prepared(folder: Path) -> PreparedData:
-    """Load a folder that `prepare` wrote."""
+    """Return the content of a folder that `mt.data.preparation.prepare` wrote."""
     meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
     return PreparedData(
         folder,

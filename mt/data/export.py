@@ -1,4 +1,4 @@
-"""Prepared text as plain files: one sentence per line, and tab-separated validation pairs."""
+"""Export of prepared text as plain files with one sentence or one tab-separated pair per line."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,10 +11,10 @@ from mt.languages import Direction
 
 
 def export_text(data: PreparedData, folder: Path) -> None:
-    """Write the tokenizer and the text of a prepared folder to `folder`, which is replaced.
+    """Write the tokenizer and the text of prepared data to `folder`. If `folder` exists, it is replaced.
 
-    If the data has a direction and its reverse, such as en-de and de-en, only the first is written, because both have
-    the same pairs.
+    If the data has a direction and its reverse, such as en-de and de-en, only the pairs of the first of them are
+    written, because both have the same pairs.
     """
     directions = [Direction.parse(text) for text in data.meta["directions"]]
     with atomic_folder(folder) as temporary:
@@ -27,7 +27,7 @@ def export_text(data: PreparedData, folder: Path) -> None:
 
 
 def _write_pairs(dataset: ParallelDataset, index: int, direction: Direction, path: Path) -> None:
-    """Write the pairs of the direction with this index to `path`.LANGUAGE, one file per language, and `path`.tsv."""
+    """Write the pairs of `direction`, whose index is `index`, to two files `path`.LANGUAGE and to `path`.tsv."""
     rows = np.flatnonzero(dataset.direction == index)
     sides = [[" ".join(text.split()) for text in dataset.texts(side, rows)] for side in ("source", "target")]
     _write_lines(path.with_name(f"{path.name}.{direction.source}"), sides[0])

@@ -1,4 +1,4 @@
-"""Warnings about corpora with text in another language than the recipe states, such as with swapped columns."""
+"""Warnings about corpora whose text is in another language than the recipe states, for example in swapped columns."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -15,7 +15,10 @@ COMMON = ("ar", "cs", "de", "en", "es", "fr", "hi", "it", "ja", "ko", "nl", "pl"
 
 
 class LanguageSample:
-    """Evenly spaced pairs of a stream of unknown length: all pairs, or SAMPLE / 2 to SAMPLE pairs of a long stream."""
+    """Evenly spaced sample of a stream of pairs of unknown length. `add` must be called with each pair.
+
+    `pairs` has all pairs of a short stream, and between SAMPLE / 2 and SAMPLE pairs of a long stream.
+    """
 
     def __init__(self) -> None:
         self.pairs: list[tuple[str, str]] = []
@@ -32,10 +35,10 @@ class LanguageSample:
 
 
 def check_languages(corpus: CorpusConfig, sample: LanguageSample, languages: Sequence[str | None]) -> list[str]:
-    """Return a warning if the sources or the targets of a sample are almost surely in another language than expected.
+    """Return a warning for the sources and one for the targets, if they are almost surely in an unexpected language.
 
     `languages` are the expected languages of sources and targets. The first is None if the sources are empty, as for a
-    language model. Tags of one primary language, such as `zh` and `zh-Hant`, are not distinguished.
+    language model. Only primary languages are compared: `zh` and `zh-Hant` are equal. Return [] for small samples.
     """
     if len(sample.pairs) < LEAST_PAIRS:
         return []

@@ -1,7 +1,7 @@
 """Preparation of parallel text: read, clean, split off validation pairs, train the tokenizer, encode.
 
-The name of a prepared folder ends with a fingerprint of the recipe, the corpora and the model that is fine-tuned. If
-one of these changes, the data is prepared again.
+The result is a folder whose name ends with a digest of the recipe, the corpora and the tokenizer of a model that is
+fine-tuned. If one of these changes, the data is prepared again.
 """
 
 import hashlib
@@ -43,17 +43,17 @@ OnStageProgress = Callable[[str, int], None]
 
 
 def language_pairs(recipe: Recipe) -> list[Languages]:
-    """Return the languages of each direction of the training data."""
+    """Return the languages of each direction of the recipe."""
     if recipe.data.language:
         return [(None, recipe.data.language)]
     return [(direction.source, direction.target) for direction in map(Direction.parse, recipe.data.directions)]
 
 
 def read_corpus(corpus: CorpusConfig, root: Path, languages: Languages) -> Iterator[SentencePair]:
-    """Yield the pairs of a corpus between two languages, or pairs without sources for a language model.
+    """Yield the pairs of a corpus in two languages, or pairs with empty sources for a language model.
 
-    Nothing is yielded if the corpus is restricted to other directions, or if its columns lack a language. Raises:
-    DataError if a file cannot be used.
+    `root` is the folder to which the path of the corpus is relative. Nothing is yielded if the corpus is restricted to
+    other directions, or if no column has one of the languages. Raises: DataError if a file cannot be used.
     """
     source, target = languages
     if source and corpus.directions and Direction(source, target) not in map(Direction.parse, corpus.directions):
@@ -71,9 +71,9 @@ def read_corpus(corpus: CorpusConfig, root: Path, languages: Languages) -> Itera
 
 
 def corpus_files(recipe: Recipe) -> list[Path]:
-    """Return all files that training and validation read.
+    """Return all files of the training, validation and monitored corpora.
 
-    Raises: DataError with a list of all missing files, including the files of test sets.
+    Raises: DataError that lists all missing files, including those of test sets.
     """
 
     def files_of(*parts: tuple[CorpusConfig, ...]) -> list[Path]:
@@ -91,7 +91,7 @@ def corpus_files(recipe: Recipe) -> list[Path]:
 
 
 def _languages(corpus: CorpusConfig, recipe: Recipe) -> set[str]:
-    """Return the languages of a corpus that the recipe uses."""
+    """Return the languages of a corpus: those of its directions or, if it has none, those of the recipe."""
     if corpus.directions:
         directions = map(Direction.parse, corpus.directions)
         return {language for direction in directions for language in (direction.source, direction.target)}
@@ -99,7 +99,7 @@ def _languages(corpus: CorpusConfig, recipe: Recipe) -> set[str]:
 
 
 def prepared_folder(recipe: Recipe, parent: Path) -> Path:
-    """Return the path of the prepared data of a recipe, whether or not the folder exists.
+    """Return the path of the folder with the prepared data of a recipe, below `parent`. The folder need not exist.
 
     Raises: DataError if files are missing, TokenizerError if the tokenizer of the model to fine-tune cannot be loaded.
     """
@@ -122,10 +122,10 @@ def prepared_folder(recipe: Recipe, parent: Path) -> Path:
 def prepare(
     recipe: Recipe, parent: Path, threads: int = 1, progress: OnStageProgress = lambda stage, pairs: None
 ) -> Path:
-    """Return the prepared folder of a recipe below `parent`. If the folder does not exist, it is written first.
+    """Prepare the data of a recipe, unless this was done before, and return the path of the folder below `parent`.
 
-    The folder gets its name only when all its content is on the disk. `progress` is called with the name of a stage and
-    the number of pairs processed in this stage. Raises: DataError if a corpus cannot be used.
+    The folder gets its final name only when all content is on the disk. `progress` is called with the name of a step
+    and the number of pairs that this step has processed so far. Raises: DataError if a corpus cannot be used.
     """
     folder = prepared_folder(recipe, parent)
     if folder.is_dir():
@@ -149,7 +149,7 @@ def _monitored(recipe: Recipe) -> tuple[CorpusConfig, ...]:
 
 
 class _Preparation:
-    """The state of one call of `prepare`, which writes to `folder`."""
+    """One call of `prepare`. The data is written to `folder`."""
 
     def __init__(self, recipe: Recipe, folder: Path, threads: int, progress: OnStageProgress) -> None:
         self.recipe = recipe
@@ -191,10 +191,10 @@ class _Preparation:
         (folder / "meta.json").write_text(json.dumps(meta, indent=2, ensure_ascii=False), encoding="utf-8")
 
     def _write_text(self, part: str, corpora: Sequence[CorpusConfig], dropped: TextIO | None = None) -> None:
-        """Write the text of the pairs of all corpora and directions to the folder `part`.
+        """Write the text of `corpora` in all directions to a new folder with the name `part`, such as "train".
 
-        If `dropped` is given, pairs are cleaned, and dropped pairs are written to `dropped`. Raises: DataError if no
-        pairs are left for a direction.
+        If `dropped` is given, the corpora are cleaned, and dropped pairs are written to this file. Raises: DataError if
+        no pair is left, or none for a direction of the training or validation set.
         """
         folder = self.folder / part
         folder.mkdir()
@@ -231,9 +231,10 @@ class _Preparation:
     def _read(
         self, corpus: CorpusConfig, languages: Languages, cleaner: Cleaner | None, dropped: TextIO | None
     ) -> Iterator[SentencePair]:
-        """Yield the pairs of a corpus that `cleaner` keeps, or all pairs if it is None, with the corpus's variants.
+        """Yield the pairs of a corpus that `cleaner` keeps, or all pairs if it is None, and variants of these pairs.
 
-        Dropped pairs are written to `dropped`. Warnings about the languages are added to `self.warnings`.
+        Dropped pairs are written to `dropped`. If the text is in an unexpected language, a warning is added to
+        `self.warnings`. Raises: DataError if `cleaner` is None and the corpus has a header row.
         """
         sample = LanguageSample()
         for pair in read_corpus(corpus, self.recipe.data.root, languages):
@@ -241,7 +242,7 @@ class _Preparation:
             if cleaner is None:
                 if is_header(pair, languages):
                     raise DataError(
-                        f"{pair.file}:{pair.line}: the header row {pair.source!r}, {pair.target!r}; accepted: "
+                        f"{pair.file}:{pair.line}: this is a header row: {pair.source!r}, {pair.target!r}; accepted: "
                         "validation and monitored corpora without a header row"
                     )
             elif reason := cleaner.check(pair):
@@ -256,7 +257,7 @@ class _Preparation:
                 self.warnings.append(warning)
 
     def _train_tokenizer(self) -> Tokenizer:
-        """Return a tokenizer that is trained on the training text."""
+        """Train a tokenizer on the training text, and return it."""
         data, tokenizer = self.recipe.data, self.recipe.tokenizer
         return Tokenizer(
             train_tokenizer(
@@ -276,7 +277,10 @@ def _direction(languages: Languages) -> str:
 
 
 def _digest(folder: Path) -> str:
-    """Return a digest of names and contents of all files, except the list of dropped pairs, which contains paths."""
+    """Return a digest of the names and contents of all files in `folder`.
+
+    The list of dropped pairs is excluded, because it contains paths, which may differ between machines.
+    """
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != DROPPED):
         with path.open("rb") as file:
@@ -286,7 +290,10 @@ def _digest(folder: Path) -> str:
 
 
 def _tokenizer_sentences(folder: Path, limit: int) -> Iterator[str]:
-    """Yield up to `limit` sentences, evenly spaced over all sources and targets that have text."""
+    """Yield at most `limit` evenly spaced sentences: one half from the sources, one half from the targets.
+
+    For a language model, which has no sources, all sentences are targets.
+    """
     sides = [side for side in (Ragged(folder / "source_text"), Ragged(folder / "target_text")) if len(side.data)]
     for ragged in sides:
         stride = max(1, math.ceil(len(sides) * len(ragged) / limit))
@@ -295,7 +302,10 @@ def _tokenizer_sentences(folder: Path, limit: int) -> Iterator[str]:
 
 
 def _write_ids(folder: Path, tokenizer: Tokenizer, threads: int, progress: Callable[[int], None]) -> None:
-    """Encode the text in `folder`, which belongs to one part of the data, and write the ids beside the text."""
+    """Encode the sources and targets in `folder`, and write the token ids to the same folder.
+
+    `progress` is called with the number of sentences of a side that have been encoded so far.
+    """
     for side, side_tokenizer in (("source", tokenizer), ("target", tokenizer.target)):
         dtype = np.uint16 if len(side_tokenizer) <= 1 << 16 else np.int32
         texts = Ragged(folder / f"{side}_text")

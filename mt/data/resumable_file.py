@@ -1,8 +1,8 @@
-"""An output file with one line for each input line, which a job can resume after it was killed.
+"""Output file with one line for each input line. A job that was killed can continue the file later.
 
 FILE.part contains the lines that were written so far; the last line may be incomplete. FILE.part.jsonl contains the
-description of the job and the numbers of problem lines: lines whose input could not be processed. The last step renames
-FILE.part to FILE, or compresses FILE.part if FILE ends with .gz or .xz.
+description of the job and the numbers of the lines for which the input could not be processed, called problem lines. At
+the end, FILE.part is renamed to FILE or, if FILE ends with .gz or .xz, compressed to FILE.
 """
 
 import gzip
@@ -23,17 +23,18 @@ BLOCK = 1 << 20  # number of bytes that are read or copied at a time
 
 
 class ResumableFile:
-    """An output file that a later process can resume.
+    """Output file that a later process can continue.
 
-    `lines` is the number of lines that this and earlier processes have written, `problems` the number of problem lines.
+    `lines` is the number of lines that this and earlier processes have written. `problems` is the number of problem
+    lines among them.
     """
 
     def __init__(self, path: Path, job: Mapping[str, Any]) -> None:
-        """Open the file. If the same job began it, writing continues after the last complete line.
+        """Open the file. If it was begun with the same `job`, writing continues after the last complete line.
 
-        `job` describes the job as JSON values: all inputs and options on which the lines depend. A job with an empty
-        description always begins a new file. Raises: DataError if another job began the file, if another process has
-        the file open, or if the file cannot be written.
+        `job` describes all inputs and options on which the lines depend, as JSON values. If `job` is empty, always
+        begin a new file. Raises: DataError if the file was begun with another `job`, if another process is writing it,
+        or if it cannot be written.
         """
         self.path = path
         self._part = path.with_name(path.name + ".part")
@@ -67,7 +68,7 @@ class ResumableFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the files. They are kept for the next process if they contain a line, otherwise deleted."""
+        """Close the files. If they contain no line, delete them; otherwise a later process can continue them."""
         with self._lock:
             self._file.close()
             self._records.close()
@@ -76,7 +77,7 @@ class ResumableFile:
                 self._record.unlink(missing_ok=True)
 
     def write(self, line: str, problem: bool) -> None:
-        """Append a line, given without a line end. `problem` tells whether it is a problem line."""
+        """Append `line`, which must not contain a line end. `problem` tells whether it is a problem line."""
         assert "\n" not in line
         self.lines += 1
         if problem:  # the number is written before the line, so that it is not lost if the process is killed
@@ -89,7 +90,7 @@ class ResumableFile:
         self._file.flush()
 
     def finish(self) -> None:
-        """Move the complete output to `path`, compressed if its suffix is .gz or .xz."""
+        """Rename the complete file to `path`. If `path` ends with .gz or .xz, compress the file."""
         self._file.flush()
         os.fsync(self._file.fileno())
         if self.path.suffix in (".gz", ".xz"):
@@ -106,12 +107,12 @@ class ResumableFile:
         self._record.unlink()
 
     def _check(self, job: Mapping[str, Any]) -> list[int]:
-        """Return the numbers of the problem lines. Raises: DataError if another job wrote the file."""
+        """Return the numbers of the problem lines. Raises: DataError if the file was begun with another `job`."""
         repair = f"repeat the command of that job, or remove {self._part} to start again"
         try:
             begun, *faulty = map(json.loads, self._record.read_text(encoding="utf-8").splitlines())
         except (OSError, ValueError) as error:
-            raise DataError(f"{self._part}: written by an unknown job ({self._record}: {error}); {repair}") from error
+            raise DataError(f"{self._part}: was begun by an unknown job ({self._record}: {error}); {repair}") from error
         now = json.loads(json.dumps(job))
         differing = [
             f"{name}: was {begun.get(name)!r}, now {now.get(name)!r}"
@@ -124,7 +125,7 @@ class ResumableFile:
 
 
 def _cut_to_lines(path: Path) -> int:
-    """Truncate a file after its last complete line, and return the number of lines; 0 if the file is missing."""
+    """Truncate a file after its last complete line. Return the number of lines, which is 0 if the file is missing."""
     if not path.exists():
         return 0
     lines = end = read = 0

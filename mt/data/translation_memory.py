@@ -1,9 +1,8 @@
-"""Streaming readers and a writer of translation memories: .tmx, .xliff (.xlf) and .po files.
+"""Readers of translation memories (.tmx, .xliff, .xlf and .po files), and a writer of .tmx files.
 
-Files that are read may be compressed as .gz or .xz.
-
-The text of a unit becomes one line: inline codes are dropped, and white space becomes single spaces. Units without a
-translation, and units that their translator marked as unfinished, are skipped.
+The files may be compressed as .gz or .xz. A translation unit is a text with its translations. Each text becomes one
+line: inline codes, which represent formatting, are removed, and white space is replaced by single spaces. Units without
+a translation, and units that are marked as unfinished, are skipped.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,27 +19,27 @@ from mt.errors import DataError, LanguageError
 from mt.languages import likely_script, primary_language, standard_tag
 
 Unit = Mapping[str, str]
-"""The texts of a unit by the language codes of the file."""
+"""The texts of a translation unit, by language code as it is written in the file."""
 
 CODES = {"bpt", "ept", "ph", "it", "sub", "ut", "x"}
-"""Inline elements of TMX 1.4 and XLIFF 1.2 whose content is markup of the original file, not text."""
+"""Names of XML elements in TMX 1.4 and XLIFF 1.2 that contain markup of the original document instead of text."""
 
 UNFINISHED = {"new", "initial", "needs-translation", "needs-adaptation", "needs-l10n", "needs-review-translation"}
-"""States of an XLIFF translation that nobody has approved."""
+"""Values of the XLIFF attribute `state` for translations that are not approved."""
 
 LANGUAGES = {"source-language", "target-language", "srcLang", "trgLang"}
-"""Attributes of XLIFF with the languages of the units inside."""
+"""XLIFF attributes that give the languages of all units in an element."""
 
 XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 LISTED = 10  # maximum number of languages in an error message
 
 
 def read_memory(path: Path, source: str | None, target: str) -> Iterator[SentencePair]:
-    """Yield the units of a file that have both languages. `line` of a pair is the number of its unit, from 1.
+    """Yield a pair for each unit of a file that has text in both languages. `line` is the number of the unit, from 1.
 
-    The codes of the file may have other regions: `EN-US` is read as `en`. If `source` is None, all sources are empty.
-
-    Raises: DataError if the file is missing or damaged, or if no unit has both languages.
+    Languages also match if their regions differ: for `en`, a text in `EN-US` is used. If `source` is None, only the
+    target language is needed, and all sources are empty. Raises: DataError if the file is missing or damaged, or if no
+    unit has both languages.
     """
     try:
         with open_corpus(path) as stream:
@@ -52,7 +51,7 @@ def read_memory(path: Path, source: str | None, target: str) -> Iterator[Sentenc
 
 
 def read_memory_stream(stream: IO[bytes], name: str, source: str | None, target: str) -> Iterator[SentencePair]:
-    """Yield the units of a stream, like `read_memory`. `name` ends with the suffix of the format.
+    """Yield the pairs of a stream, as `read_memory` does. The suffix of the file name `name` determines the format.
 
     Raises: DataError if the format is unknown, the content is damaged, or no unit has both languages.
     """
@@ -78,7 +77,10 @@ def read_memory_stream(stream: IO[bytes], name: str, source: str | None, target:
 
 
 def _text_in(language: str, unit: Unit) -> str:
-    """Return the text of a unit with the same language tag, or else with the same language and script."""
+    """Return the text of a unit in `language` or, if there is none, in a tag of the same language and script.
+
+    Return "" if the unit has neither.
+    """
     tags = {tag: text for code, text in unit.items() if (tag := _tag(code))}
     if language in tags:
         return tags[language]
@@ -87,7 +89,7 @@ def _text_in(language: str, unit: Unit) -> str:
 
 
 def _tag(code: str) -> str:
-    """Return the language tag of a code; "" if the code is not a tag."""
+    """Return the standard form of a language tag, or "" if `code` is not a valid tag."""
     try:
         return standard_tag(code)
     except LanguageError:
@@ -118,7 +120,10 @@ def _xliff_units(stream: IO[bytes], name: str) -> Iterator[Unit]:
 
 
 def _po_units(stream: IO[bytes], name: str) -> Iterator[Unit]:
-    """Yield the entries of a .po file. Its sources are English unless the header has X-Source-Language."""
+    """Yield the units of a .po file. The source language is X-Source-Language of the header or, without it, English.
+
+    Raises: DataError if the header has no target language, or the file is not a .po file in UTF-8.
+    """
     try:
         file = polib.pofile(stream.read().decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -137,7 +142,7 @@ _READERS = {".tmx": _tmx_units, ".xliff": _xliff_units, ".xlf": _xliff_units, ".
 
 
 def write_tmx(units: Iterable[tuple[str, str]], source: str, target: str) -> Iterator[str]:
-    """Yield the parts of a TMX 1.4 file with pairs of texts in the languages `source` and `target`.
+    """Yield the text of a TMX 1.4 file, in parts. Each of `units` is a pair of texts, in `source` and in `target`.
 
     The texts must not contain control characters.
     """
@@ -157,9 +162,9 @@ def write_tmx(units: Iterable[tuple[str, str]], source: str, target: str) -> Ite
 
 
 def _elements(stream: IO[bytes], *names: str) -> Iterator[tuple[ElementTree.Element, Mapping[str, str]]]:
-    """Yield each element with one of `names`, and the LANGUAGES attributes of the elements around it.
+    """Yield each XML element whose name is in `names`, with the attributes LANGUAGES of the elements that contain it.
 
-    An element is emptied after it was yielded, so that the memory does not grow with the file.
+    When the next element is requested, the last one is emptied, so that memory does not grow with the file.
     """
     enclosing: list[tuple[ElementTree.Element | None, Mapping[str, str]]] = [(None, {})]
     for event, element in ElementTree.iterparse(stream, events=("start", "end")):
@@ -186,7 +191,7 @@ def _text(element: ElementTree.Element) -> str:
 
 
 def _pieces(element: ElementTree.Element) -> Iterator[str]:
-    """Yield the texts of an element in order, without the content of inline codes."""
+    """Yield the text of an element, in pieces and in order, without the content of inline codes."""
     yield element.text or ""
     for child in element:
         if _name(child) not in CODES:

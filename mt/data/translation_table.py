@@ -3,6 +3,9 @@
 Brown et al. 1993, "The Mathematics of Statistical Machine Translation", section 4: each target token is aligned to one
 source token or to the empty word, and all alignments have the same prior probability. The translation probabilities are
 learned by expectation maximisation (equations 14 and 15).
+
+V is the size of the vocabulary, which source and target have in common. The key of a source token s and a target token
+t is s * V + t.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,20 +18,20 @@ from numpy.typing import NDArray
 from mt.tokenizer import PAD
 
 CELLS_PER_BLOCK = 4_000_000
-"""Number of pairs of a source and a target token that are processed together. They take about 300 MB of memory."""
+"""Maximum number of pairs of a source and a target token that are processed at once, in about 300 MB of memory."""
 
 MAX_ENTRIES = 40_000_000
-"""Maximum number of entries of a table. An entry takes 16 bytes, and several times as much while tables are merged."""
+"""Maximum number of entries of a table. An entry takes 16 bytes, and several times as much during learning."""
 
 EMPTY = PAD
-"""Id that stands for the empty word; no text contains this id."""
+"""Token id that represents the empty word. No text contains this id."""
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float64]
 
 
 class Sequences(Protocol):
-    """Sentences as ids: sentence i is data[offsets[i] : offsets[i + 1]]."""
+    """Sentences of token ids: sentence i is data[offsets[i] : offsets[i + 1]]."""
 
     @property
     def offsets(self) -> np.ndarray: ...
@@ -38,7 +41,7 @@ class Sequences(Protocol):
 
 @dataclass(frozen=True)
 class FlatSequences:
-    """Sentences as ids, in memory. Sentence i is data[offsets[i] : offsets[i + 1]]."""
+    """Sentences of token ids, in memory: sentence i is data[offsets[i] : offsets[i + 1]]."""
 
     data: np.ndarray
     offsets: np.ndarray
@@ -51,7 +54,7 @@ class FlatSequences:
 
     @classmethod
     def select(cls, sequences: Sequences, indices: np.ndarray) -> "FlatSequences":
-        """Return the sentences with the given indices, in the order of `indices`."""
+        """Return a copy of the sentences with these indices, in the order of `indices`."""
         starts = np.asarray(sequences.offsets[indices], np.int64)
         lengths = np.asarray(sequences.offsets[indices + 1], np.int64) - starts
         offsets = np.concatenate(([0], np.cumsum(lengths)))
@@ -60,9 +63,10 @@ class FlatSequences:
 
 @dataclass(frozen=True)
 class TranslationTable:
-    """Probabilities p(target | source) of tokens that occur together in a sentence pair, and frequencies of targets.
+    """Table of E probabilities p(target token | source token), and the frequencies of target tokens.
 
-    Entry i is p(keys[i] % V | keys[i] // V). The keys are in ascending order. The source `EMPTY` is the empty word.
+    `probabilities[i]` is the probability for `keys[i]`. The keys are in ascending order. Pairs of tokens without a key
+    have probability 0. The source token `EMPTY` is the empty word. `frequencies` is indexed by target token.
     """
 
     vocabulary_size: int
@@ -76,10 +80,10 @@ class TranslationTable:
         return float(self.probabilities[place]) if place < len(self.keys) and self.keys[place] == key else 0.0
 
     def best(self, count: int, besides: Sequence[int] = ()) -> tuple[Int, Int]:
-        """Return up to `count` most probable targets of each source, except targets in `besides`.
+        """Return the `count` most probable target tokens of each source token, without those in `besides`.
 
-        The result is two arrays: sources [M], in ascending order, and targets [M]. The targets of one source are in
-        descending order of probability.
+        The result is two arrays of equal length, with one element for each pair: source tokens and target tokens. The
+        pairs are in ascending order of the source token, then in descending order of probability.
         """
         sources, targets = np.divmod(self.keys, self.vocabulary_size)
         kept = (sources != EMPTY) & ~np.isin(targets, np.asarray(besides, np.int64))
@@ -90,7 +94,7 @@ class TranslationTable:
         return sources[rank < count], targets[rank < count]
 
     def frequent(self, count: int) -> Int:
-        """Return up to `count` of the most frequent targets, the most frequent first."""
+        """Return the `count` most frequent target tokens, the most frequent first. Unused tokens are left out."""
         order = np.argsort(-self.frequencies, kind="stable")[:count]
         return order[self.frequencies[order] > 0]
 
@@ -103,10 +107,10 @@ def learn_translation_table(
     iterations: int = 5,
     progress: Callable[[int], None] = lambda pairs: None,
 ) -> TranslationTable:
-    """Learn a table from the sentence pairs with these indices. Each iteration reads all of them.
+    """Learn a table from the sentence pairs with these indices. Each iteration reads all pairs.
 
-    `progress` is called with the number of pairs of each block that was read. If the table would have more than
-    MAX_ENTRIES entries, the entries with the lowest expected counts are dropped.
+    `progress` is called after each block of pairs with the number of pairs in the block. If the table would have more
+    than MAX_ENTRIES entries, the entries with the lowest expected counts are dropped.
     """
     keys, counts = np.empty(0, np.int64), np.empty(0)
     frequencies = np.zeros(vocabulary_size, np.int64)
@@ -133,9 +137,9 @@ def learn_translation_table(
 
 @dataclass(frozen=True)
 class _Block:
-    """Sentence pairs as cells.
+    """Sentence pairs that are processed at once, as cells.
 
-    A cell is a target token with one possible alignment: a source token or the empty word.
+    A cell is a target token of a sentence with one possible alignment: a source token of the pair, or the empty word.
     """
 
     keys: Int  # different keys (source * V + target) of the cells, in ascending order
@@ -159,7 +163,7 @@ class _Block:
         return cls(keys, places, starts, widths, targets)
 
     def expected(self, probabilities: Float) -> Float:
-        """Return the expected count of each of `keys`, given the probability of each of `keys`."""
+        """Return the expected count of each of `keys`. `probabilities` has the probability of each of `keys`."""
         cells = probabilities[self.places]
         totals = np.add.reduceat(cells, self.starts)
         cells /= np.repeat(np.where(totals > 0, totals, 1.0), self.widths)
@@ -167,7 +171,7 @@ class _Block:
 
 
 def _blocks(source: Sequences, target: Sequences, indices: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the indices of sentence pairs in blocks with about CELLS_PER_BLOCK pairs of a source and a target token."""
+    """Divide `indices` into blocks of sentence pairs. A block has one pair, or at most CELLS_PER_BLOCK cells."""
     lengths = [np.asarray(side.offsets[indices + 1], np.int64) - side.offsets[indices] for side in (source, target)]
     cells = np.cumsum((lengths[0] + 1) * lengths[1])
     at = 0

@@ -15,10 +15,10 @@ SIDES = ("source_text", "target_text")
 def split_validation(train: Path, valid: Path, count: int, seed: int, eligible: Sequence[bool]) -> None:
     """Move `count` pairs of each direction from the folder `train` to the new folder `valid`.
 
-    Pairs of corpus i are eligible if `eligible[i]` is true. The different sources of the eligible pairs are sorted by a
-    hash that depends on `seed`. One pair is moved for each of the first `count` sources. Training pairs whose source or
-    target equals a moved source are dropped, so that training uses no validation sentence in either direction. For a
-    language model, targets take the role of sources. Raises: DataError if a direction has too few different sources.
+    Only pairs of corpora i with a true `eligible[i]` are moved. They are selected by a hash of their source that
+    depends on `seed`, and have different sources. Training pairs whose source or target equals a source in `valid` are
+    deleted, so that training uses no validation sentence in either direction. For a language model, targets take the
+    role of sources. Raises: DataError if a direction has too few different sources, or no training pairs are left.
     """
     texts = [Ragged(train / side) for side in SIDES]
     direction, corpus = np.load(train / "direction.npy"), np.load(train / "corpus.npy")
@@ -55,7 +55,7 @@ def split_validation(train: Path, valid: Path, count: int, seed: int, eligible: 
 
 
 def _hashes(texts: Ragged, seed: int) -> np.ndarray:
-    """Return a 64-bit hash of each text, ignoring leading and trailing white space."""
+    """Return a 64-bit hash of each text. Leading and trailing white space is ignored."""
     key = str(seed).encode()
     digests = (blake2b(texts.text(n).strip().encode(), digest_size=8, key=key).digest() for n in range(len(texts)))
     return np.frombuffer(b"".join(digests), np.uint64)

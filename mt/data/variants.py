@@ -1,6 +1,6 @@
-"""Variants of training pairs: other letter case, and no final punctuation, as people often type.
+"""Variants of training pairs, with other letter case or without final punctuation, as people often type.
 
-A model that is trained on edited text only translates "hello" worse than "Hello.". OpusTrainer calls such changes
+A model that was trained only on edited text translates "hello" worse than "Hello.". OpusTrainer calls such changes
 modifiers (Bogoychev et al. 2023, arXiv 2311.14838).
 """
 
@@ -13,11 +13,11 @@ from mt.data.corpus import SentencePair
 
 
 def with_variants(pair: SentencePair, share: float) -> Iterator[SentencePair]:
-    """Yield a pair and, for this share of all pairs, a variant. A hash of the texts selects pairs and variants.
+    """Yield `pair` and, for a fraction `share` of all pairs, a variant of it. A hash of the texts selects the variant.
 
-    Half of the variants have the source in lower case and no final punctuation, a quarter only the latter, and a
-    quarter both texts in capitals. The target of a source in lower case keeps its case. A variant that equals the pair
-    is left out.
+    Half of the variants have a source in lower case, and neither source nor target has final punctuation. A quarter
+    only lacks the final punctuation. In a quarter, source and target are in capitals. A variant with an unchanged
+    source, or with an empty text, is left out.
     """
     yield pair
     number = crc32(f"{pair.source}\t{pair.target}".encode())
@@ -34,7 +34,7 @@ def with_variants(pair: SentencePair, share: float) -> Iterator[SentencePair]:
 
 
 def _without_final_punctuation(text: str) -> str:
-    """Return a text without the punctuation at its end, and the space before it."""
+    """Return `text` without the punctuation and white space at its end."""
     while text and (text[-1].isspace() or unicodedata.category(text[-1]) == "Po"):
         text = text[:-1]
     return text

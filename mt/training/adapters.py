@@ -1,8 +1,8 @@
 """Low-rank adapters (LoRA): W x + b becomes W x + b + s B A x, and only A and B are trained (Hu et al. 2022).
 
-Every query and value projection has an adapter. At a fixed number of parameters, the paper finds these two projections
-together best, better than one of them with twice the rank (section 7.1, table 5). B begins at zero: at first the
-adapted model equals the original one (section 4.1). When the model is published, s B A is added to W.
+Every query and value projection has an adapter. In the paper, adapters for both projections give better results than
+adapters of twice the rank for one of them (section 7.1, table 5). B is initialised to zero, so that the adapted model
+equals the original one before training (section 4.1). When the model is published, s B A is added to W.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,10 @@ DOWN, UP = ".down", ".up"  # suffixes of the names of A and B
 
 
 class AdaptedLinear(nn.Module):
-    """A frozen linear layer [..., I] -> [..., O] with an adapter of rank r: A is `down` [r, I], B is `up` [O, r]."""
+    """A frozen linear layer with an adapter of rank r.
+
+    The layer maps I input features to O output features. A is `down` [r, I], B is `up` [O, r], and s is `scale`.
+    """
 
     def __init__(self, layer: nn.Linear, rank: int, scale: float) -> None:
         super().__init__()
@@ -29,12 +32,15 @@ class AdaptedLinear(nn.Module):
         nn.init.normal_(self.down, std=layer.in_features**-0.5)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Apply the layer and its adapter: [..., I] -> [..., O]."""
+        """Return W x + b + s B A x: [..., I] -> [..., O]."""
         return linear(x, self.weight, self.bias) + self.scale * linear(linear(x, self.down), self.up)
 
 
 def adapt(model: nn.Module, rank: int, scale: float) -> None:
-    """Freeze a model in place, and add adapters whose output is 0 until they are trained."""
+    """Freeze all parameters of `model` in place, and add an adapter to each query and value projection.
+
+    The output of a new adapter is 0.
+    """
     model.requires_grad_(False)
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
@@ -43,7 +49,7 @@ def adapt(model: nn.Module, rank: int, scale: float) -> None:
 
 
 def merge_adapters(weights: Mapping[str, Tensor], scale: float) -> dict[str, Tensor]:
-    """Return the weights by name with each adapter merged into its layer: W + scale * B A."""
+    """Return `weights` without adapters: the weight of each adapted layer becomes W + scale * B A."""
     merged = dict(weights)
     for name in weights:
         if name.endswith(DOWN):

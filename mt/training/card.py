@@ -1,4 +1,4 @@
-"""The model card, `README.md` of a model directory: scores of the model, and how it was trained."""
+"""The model card: the file `README.md` of a model directory, with scores and a description of the training."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from mt.training.state import Progress
 
 @dataclass(frozen=True)
 class Published:
-    """Origin and validation metrics of the published weights."""
+    """Origin of the published weights, and their metrics on the validation set."""
 
     origin: str  # such as "mean of the last 5 checkpoints"
     figures: Mapping[str, float]  # validation metrics by name
@@ -26,7 +26,10 @@ class Published:
 def write_card(
     recipe: Recipe, data: PreparedData, progress: Progress, published: Published, scores: Mapping[str, Report]
 ) -> str:
-    """Return the `README.md` of a translation model, in Markdown."""
+    """Return the `README.md` of a translation model, in Markdown.
+
+    `scores` are the scores on the test set, by direction.
+    """
     decoding = recipe.decoding
     lines = [
         f"# {recipe.run_name}",
@@ -95,7 +98,10 @@ def write_language_model_card(
 
 
 def _trained(recipe: Recipe, data: PreparedData, progress: Progress, published: Published, layers: str) -> list[str]:
-    """Return the lines of the section on training; `layers` is a text such as "Transformer: 6+6"."""
+    """Return the lines of the section "How it was trained".
+
+    `layers` describes the model and its number of layers, such as "Transformer: 6+6".
+    """
     model = recipe.model
     corpora = ", ".join(_describe(corpus) for corpus in recipe.data.train)
     begin = f", beginning with `{recipe.tuning.model}`" if recipe.tuning else ""
@@ -117,7 +123,7 @@ def _trained(recipe: Recipe, data: PreparedData, progress: Progress, published: 
 
 
 def _describe(corpus: CorpusConfig) -> str:
-    """Return the path of a corpus with its weight, if that is not 1, and with its source tag, if it has one."""
+    """Return the path of a corpus, its weight (unless it is 1) and its source tag (if it has one)."""
     options = [f"weight {corpus.weight:g}"] if corpus.weight != 1 else []
     options += [f"source tag {corpus.source_tag}"] if corpus.source_tag else []
     return f"{corpus.path} ({', '.join(options)})" if options else corpus.path
@@ -133,7 +139,7 @@ def _vocabulary(recipe: Recipe, data: PreparedData) -> str:
 
 
 def _tuned(recipe: Recipe, progress: Progress, published: Published) -> list[str]:
-    """Return the lines of the section on tuning, with metrics before and after it; empty without [tuning]."""
+    """Return the lines of the section on tuning, with the metrics before and after. Return [] without [tuning]."""
     tuning = recipe.tuning
     if tuning is None:
         return []

@@ -1,4 +1,4 @@
-"""Compilation of functions by torch, which calls a C compiler."""
+"""Compilation of functions with torch.compile, which needs a C compiler."""
 
 import os
 import shutil
@@ -15,14 +15,14 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def compiled(function: F) -> F:
-    """Return the function compiled by torch, for tensors of any shape.
+    """Return `function`, compiled by torch for tensors of any shape.
 
-    Raises: TrainingError if the machine has no C compiler. torch would otherwise fail at the first update.
+    Raises: TrainingError if the machine has no C compiler. Without this check, the first update would fail.
     """
     named = [os.environ[name] for name in ("CC", "CXX") if os.environ.get(name)]
     if not any(map(shutil.which, [*named, *COMPILERS])):
         raise TrainingError(
-            "training.compile is true, but torch finds no C compiler on this machine, such as an image of the service; "
-            f"accepted: false, or one of {', '.join(COMPILERS)} in PATH"
+            "training.compile is true, but this machine has no C compiler (the container image of the service has "
+            f"none); accepted: false, or one of {', '.join(COMPILERS)} in PATH"
         )
     return cast(F, torch.compile(function, dynamic=True))

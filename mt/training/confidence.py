@@ -15,8 +15,8 @@ CONFIDENCE_PAIRS = 1000
 def fit_confidence(translator: Translator, pairs: Sequence[CalibrationPair]) -> Confidence:
     """Translate the sources of `pairs`, and fit the confidence of the model to the quality of the translations.
 
-    The model must not have been trained on the pairs. Raises: DataError if no source has text to translate, or the
-    model writes no word for any source.
+    The quality is the chrF of each translation against the target of the pair. The model must not have been trained on
+    `pairs`. Raises: DataError if all sources or all translations are empty.
     """
     observations, quality, novelty, searches = [], [], [], 0
     for direction, group in groupby(sorted(pairs, key=lambda pair: pair.direction), key=lambda pair: pair.direction):

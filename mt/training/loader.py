@@ -1,4 +1,4 @@
-"""Prefetching of updates in a thread: the GPU does not wait while batches are made."""
+"""Prefetching of updates in a thread, so that the GPU does not wait while batches are made."""
 
 import queue
 import threading
@@ -14,10 +14,10 @@ PREFETCHED = 8  # maximum number of updates that are prepared in advance
 
 
 def prefetch(updates: Iterator[Update]) -> Iterator[Update]:
-    """Yield the updates in page-locked memory: copies from page-locked memory to a GPU are asynchronous.
+    """Yield the items of `updates`, which a thread reads in advance and copies to page-locked memory.
 
-    If `updates` raises an exception, this generator yields all earlier updates, then raises the exception. The thread
-    ends when the generator is closed.
+    From page-locked memory, tensors can be copied to a GPU asynchronously. If `updates` raises an exception, this
+    generator yields all earlier updates, then raises the exception. The thread ends when the generator is closed.
     """
     ready: queue.Queue[Update | BaseException | None] = queue.Queue(PREFETCHED)
     closed = threading.Event()
@@ -50,5 +50,5 @@ def prefetch(updates: Iterator[Update]) -> Iterator[Update]:
 
 
 def pinned(update: Update) -> Update:
-    """Return an update in page-locked memory."""
+    """Return a copy of `update` in page-locked memory."""
     return replace(update, batches=[batch.with_tensors(Tensor.pin_memory) for batch in update.batches])

@@ -1,6 +1,6 @@
-"""Cross-entropy with label smoothing, whose gradient is computed with few passes over the logits.
+"""Cross-entropy with label smoothing. Loss and gradient are computed together, with few passes over the logits.
 
-Shapes: N target tokens, D d_model, V vocabulary.
+Shapes: N target tokens, D d_model, V vocabulary; a chunk has n of the N tokens. e is the parameter `smoothing`.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ IN_CACHE = 1 << 17  # maximum number of logits of R-Drop at a time on a CPU, whi
 
 
 def smoothed_cross_entropy(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
-    """Return the summed cross-entropy with the target distribution (1 - e) * one-hot + e / V, where e is `smoothing`.
+    """Return the sum over all tokens of the cross-entropy with the target distribution (1 - e) * one-hot + e / V.
 
     logits [N, V], labels [N] -> a scalar, computed in float32. See Szegedy et al. 2016, section 7.
     """
@@ -29,16 +29,16 @@ def smoothed_cross_entropy(logits: Tensor, labels: Tensor, smoothing: float) -> 
 
 
 def projected_cross_entropy(states: Tensor, weight: Tensor, labels: Tensor, smoothing: float) -> Tensor:
-    """Return the `smoothed_cross_entropy` of the logits `states` `weight`^T.
+    """Return the `smoothed_cross_entropy` of the logits `states @ weight.T`.
 
-    states [N, D], weight [V, D], labels [N] -> a scalar. The forward pass computes the gradient along with the loss,
-    chunk by chunk, as in Wijmans et al. 2024.
+    states [N, D], weight [V, D], labels [N] -> a scalar. The forward pass also computes the gradients. It computes
+    only the logits of one chunk of tokens at a time, as in Wijmans et al. 2024.
     """
     return _ProjectedCrossEntropy.apply(states, weight, labels, smoothing)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _LossWithGradients(torch.autograd.Function):
-    """A loss of states and weight whose forward pass computes the gradients and saves them."""
+    """Base class of losses. `forward` saves the gradients of states and weight, and `backward` only scales them."""
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
@@ -50,12 +50,12 @@ class _LossWithGradients(torch.autograd.Function):
 
 
 class _ProjectedCrossEntropy(_LossWithGradients):
-    """Smoothed cross-entropy of logits W x, computed in chunks.
+    """Autograd function of `projected_cross_entropy`.
 
-    z = W x, p = softmax(z), label y:  loss = log sum exp z - (1 - e) z_y - e / V sum z. The gradient with respect to z
-    is p - (1 - e) one-hot(y) - e / V. The last term is the same for all z, so it needs no pass over [N, V]: its
-    gradient with respect to x is a multiple of the sum of all rows of W, and its gradient with respect to W is a
-    multiple of the sum of all x.
+    For a state x and its label y, with the weight W, the logits are z = W x, and p = softmax(z). The loss is
+    log sum exp z - (1 - e) z_y - e / V sum z. The gradient with respect to z is p - (1 - e) one-hot(y) - e / V. The
+    term e / V is the same for all tokens and pieces. What it adds to the gradients is computed without logits: for x, a
+    multiple of the sum of all rows of W, and for W, a multiple of the sum of all x.
     """
 
     @staticmethod
@@ -86,20 +86,21 @@ class _ProjectedCrossEntropy(_LossWithGradients):
 
 
 def agreeing_cross_entropy(states: Tensor, weight: Tensor, labels: Tensor, smoothing: float, r_drop: float) -> Tensor:
-    """Return half of R-Drop's loss (Wu et al. 2021, equation 4) for two passes with different dropout.
+    """Return half of the loss of R-Drop (Wu et al. 2021, equation 4) for two passes with different dropout.
 
-    states [2, N, D] (first dimension: the passes), weight [V, D], labels [N] -> a scalar: the mean of the two
-    `projected_cross_entropy`, plus r_drop / 4 * (KL(p || q) + KL(q || p)) summed over N, where p and q are the
-    distributions of the passes.
+    states [2, N, D] (first dimension: the two passes), weight [V, D], labels [N] -> a scalar. The loss is the mean of
+    the `projected_cross_entropy` of both passes, plus r_drop / 4 * (KL(p || q) + KL(q || p)) summed over all tokens.
+    p and q are the distributions that the two passes predict.
     """
     return _AgreeingCrossEntropy.apply(states, weight, labels, smoothing, r_drop)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _AgreeingCrossEntropy(_LossWithGradients):
-    """Half of R-Drop's loss of logits W x, computed in chunks.
+    """Autograd function of `agreeing_cross_entropy`.
 
-    For one of the two passes, z = W x and p = softmax(z). q is the softmax of the other pass, d = log p - log q. The
-    gradient with respect to z is 1/2 (p - (1 - e) one-hot(y) - e / V) + r_drop / 4 (p (d - KL(p || q)) + p - q).
+    For a state x of one pass and its label y, with the weight W, the logits are z = W x, and p = softmax(z). q is the
+    softmax of the same token in the second pass, and d = log p - log q. The gradient with respect to z is
+    1/2 (p - (1 - e) one-hot(y) - e / V) + r_drop / 4 (p (d - KL(p || q)) + p - q).
     """
 
     @staticmethod
@@ -120,7 +121,7 @@ class _AgreeingCrossEntropy(_LossWithGradients):
 
 
 def _overwrite_with_gradient(logits: Tensor, labels: Tensor, smoothing: float, r_drop: float) -> Tensor:
-    """Return the loss of `logits` [2, n, V], and overwrite `logits` with the gradient of the loss."""
+    """Return the loss of `agreeing_cross_entropy` for `logits` [2, n, V], and overwrite `logits` with its gradient."""
     even = smoothing / logits.shape[-1]
     index = labels.expand(2, -1).unsqueeze(-1)  # [2, n, 1]
     log = torch.log_softmax(logits.float(), -1)
@@ -139,7 +140,10 @@ def _overwrite_with_gradient(logits: Tensor, labels: Tensor, smoothing: float, r
 
 
 def target_states(model: AnyModel, batch: TrainingBatch) -> Tensor:
-    """Return the states [B, T, D] of the decoder, or of a language model, which reads only the targets."""
+    """Return the output states of the decoder for `batch.target`: [B, T, D] for B pairs of target length T.
+
+    A language model ignores the sources.
+    """
     if isinstance(model, LanguageModel):
         return model.decode(batch.target)
     mask = attention_mask(batch.source_mask, model.embedding.projection.dtype)
@@ -147,10 +151,10 @@ def target_states(model: AnyModel, batch: TrainingBatch) -> Tensor:
 
 
 def batch_loss(model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: float = 0.0) -> Tensor:
-    """Return the summed loss of a batch. No logits are computed for padding.
+    """Return the sum of the losses of all target tokens of a batch, without padding.
 
-    If `r_drop` is above 0 and gradients are enabled, the model runs twice on each pair and the loss is that of
-    `agreeing_cross_entropy`.
+    If `r_drop` is above 0 and gradients are enabled, the model runs twice on each pair, and the loss is
+    `agreeing_cross_entropy`. Otherwise it is `smoothed_cross_entropy`.
     """
     if r_drop and torch.is_grad_enabled():
         batch = batch.repeat()

@@ -8,10 +8,10 @@ TOP_PAD = 64 << 20  # bytes
 
 
 def keep_freed_memory() -> bool:
-    """Let the allocator keep freed memory for the next training step. Return whether the C library supports this.
+    """Let the C library keep freed memory for the next training step. Return False if it has no such setting.
 
-    By default, freed memory goes back to the kernel, which clears the memory again for every step. Only glibc has this
-    setting. It does not raise the peak memory of the process.
+    Only glibc has this setting. By default, it returns freed memory to the kernel, which must clear the memory before
+    it can be used in the next step. The setting does not raise the peak memory of the process.
     """
     if not sys.platform.startswith("linux"):
         return False

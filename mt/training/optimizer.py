@@ -17,10 +17,10 @@ ADAM_RMS = 0.2  # root mean square of the elements of a step of Adam at learning
 
 
 def orthogonal(matrices: Tensor, dtype: torch.dtype) -> Tensor:
-    """Replace the singular values of each matrix by values between 0.7 and 1.2: [k, m, n] -> [k, m, n].
+    """Return an approximation of U V^T for each matrix U S V^T: [k, m, n] -> [k, m, n] for k matrices m x n.
 
-    For a matrix U S V^T, the result approximates U V^T. This is the Newton-Schulz iteration with the quintic polynomial
-    of Jordan et al. 2024 ("Muon"); bfloat16 is exact enough for the iteration.
+    The singular values of the result are between 0.7 and 1.2. This is the Newton-Schulz iteration with the quintic
+    polynomial of Jordan et al. 2024 ("Muon"), computed in `dtype`; bfloat16 is exact enough.
     """
     tall = matrices.shape[-2] > matrices.shape[-1]
     x: Tensor = (matrices.mT if tall else matrices).to(dtype)
@@ -34,23 +34,23 @@ def orthogonal(matrices: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Optimizer that steps along the orthogonalised momentum of each matrix (Jordan et al. 2024).
+    """Optimizer that changes each matrix in the direction of its orthogonalised momentum (Jordan et al. 2024).
 
-    A step is as large as Adam's at the same learning rate (Liu et al. 2025, "Muon is scalable", equation 4).
+    A step is as large as that of Adam at the same learning rate (Liu et al. 2025, "Muon is scalable", equation 4).
     """
 
     grad_scale: Tensor  # divisor of each gradient, an attribute that torch's fused optimizers have too
     _step_supports_amp_scaling = True
 
     def __init__(self, matrices: Iterable[nn.Parameter], weight_decay: float, dtype: torch.dtype, world: World) -> None:
-        """Orthogonalise in `dtype`; each process of `world` orthogonalises a part of the matrices."""
+        """Create an optimizer that orthogonalises in `dtype` and divides this work among the processes of `world`."""
         super().__init__(matrices, {"lr": 0.0, "weight_decay": weight_decay})
         self.dtype = dtype
         self.world = world
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
-        """Update each matrix that has a gradient. Matrices of equal shape are orthogonalised together."""
+        """Update all matrices that have a gradient. Matrices of equal shape are orthogonalised together."""
         for group in self.param_groups:
             shapes: dict[torch.Size, list[Tensor]] = defaultdict(list)
             for matrix in group["params"]:
@@ -64,7 +64,10 @@ class Muon(torch.optim.Optimizer):
                 torch._foreach_add_(matrices, list(steps), alpha=-size)
 
     def _orthogonal_momenta(self, matrices: list[Tensor]) -> Tensor:
-        """Update the momenta of k matrices [m, n]; return their Nesterov momenta, orthogonalised: [k, m, n]."""
+        """Update the momenta of `matrices`, and return their orthogonalised Nesterov momenta: [k, m, n].
+
+        k is the number of matrices. All of them have the shape [m, n].
+        """
         for matrix in matrices:
             if not self.state[matrix]:
                 self.state[matrix]["momentum"] = torch.zeros_like(matrix)
@@ -81,19 +84,22 @@ class Muon(torch.optim.Optimizer):
 
 
 def layer_matrices(model: nn.Module) -> list[nn.Parameter]:
-    """Return the weight matrices of the layers, except frozen ones; embeddings and the output layer are excluded."""
+    """Return all matrices of the encoder and decoder layers that are not frozen. Embeddings are not among them."""
     return [p for layer in layers_of(model) for p in layer.parameters() if p.ndim == 2 and p.requires_grad]
 
 
 def state_keys(optimizer: torch.optim.Optimizer) -> tuple[str, ...]:
-    """Return the keys of the state that the optimizer keeps for each parameter."""
+    """Return the keys of `optimizer.state[parameter]`. They are the same for each parameter."""
     return ("momentum",) if isinstance(optimizer, Muon) else ("step", "exp_avg", "exp_avg_sq")
 
 
 def optimizers(
     model: nn.Module, config: TrainingConfig, dtype: torch.dtype, world: World
 ) -> list[torch.optim.Optimizer]:
-    """Return the optimizers that together update every trained parameter. Muon gets `dtype` and `world`."""
+    """Return the optimizers that together update all parameters that are not frozen.
+
+    `dtype` and `world` are used only by Muon.
+    """
     matrices = layer_matrices(model) if config.optimizer == "muon" else []
     of_muon = set(matrices)
     rest = [p for p in model.parameters() if p.requires_grad and p not in of_muon]
@@ -115,9 +121,9 @@ def optimizers(
 
 
 def scaled_step(optimizer: torch.optim.Optimizer, rate: float, divisor: Tensor) -> None:
-    """Update the parameters at learning rate `rate`; the optimizer divides the gradients by `divisor`.
+    """Update the parameters of `optimizer` with the learning rate `rate` and the gradients divided by `divisor`.
 
-    Raises: TypeError if the optimizer does not support a divisor.
+    Raises: TypeError if the optimizer cannot divide gradients.
     """
     if not getattr(optimizer, "_step_supports_amp_scaling", False):
         raise TypeError(f"{type(optimizer).__name__} ignores grad_scale; accepted: a fused optimizer of torch, or Muon")

@@ -15,9 +15,9 @@ INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")  # instruction sets with bflo
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
-    """Return whether torch can use bfloat16 instructions of the device.
+    """Return whether the device has bfloat16 instructions that torch can use.
 
-    A CPU with AVX2 alone is about fifteen times slower in bfloat16 than in float32.
+    A CPU without them, for example with AVX2 only, is about fifteen times slower in bfloat16 than in float32.
     """
     if device.type == "cuda":
         return has_bfloat16(device)
@@ -27,7 +27,11 @@ def has_fast_bfloat16(device: torch.device) -> bool:
 
 
 def choose_precision(precision: str, device: torch.device, world: World) -> str:
-    """Return `float32` or `bfloat16`. `auto` becomes bfloat16 if the devices of all processes have fast bfloat16."""
+    """Return `precision`, or for `auto` the name of the faster precision, `float32` or `bfloat16`.
+
+    For `auto`, all processes of `world` must call this function. They choose bfloat16 only if the devices of all
+    processes have fast bfloat16.
+    """
     if precision != "auto":
         return precision
     supported = torch.tensor(float(has_fast_bfloat16(device)), device=device)
@@ -35,11 +39,11 @@ def choose_precision(precision: str, device: torch.device, world: World) -> str:
 
 
 class WorkingCopy:
-    """The model for forward and backward passes: the float32 `master` itself, or its bfloat16 copy.
+    """The model for forward and backward passes, `model`: either a bfloat16 copy of `master`, or `master` itself.
 
-    Each update refreshes the copy. Optimizers, checkpoints and the published model use only `master`. In the copy, all
-    activations are in bfloat16, without the casts that autocast adds at each operation; softmax, LayerNorm and the loss
-    compute in float32.
+    `master` is in float32. Optimizers, checkpoints and the published model use only `master`. The copy is refreshed
+    before each update. All activations of the copy are in bfloat16; softmax, LayerNorm and the loss are computed in
+    float32. Unlike autocast, the copy needs no cast at each operation.
     """
 
     def __init__(self, master: AnyModel, precision: str) -> None:
@@ -50,7 +54,10 @@ class WorkingCopy:
 
     @torch.no_grad()
     def refresh(self) -> None:
-        """Copy the master's weights to the copy, and delete the gradients of a pass that ran out of memory."""
+        """Set the weights of the copy to those of `master`, and delete the gradients of the copy.
+
+        The copy only has gradients if a backward pass ran out of memory.
+        """
         if self.model is not self.master:
             masters, copies = zip(*self._pairs, strict=True)
             torch._foreach_copy_(copies, masters)
@@ -59,7 +66,7 @@ class WorkingCopy:
 
     @torch.no_grad()
     def collect(self) -> None:
-        """Add the gradients of one backward pass to the gradients of `master`, in float32."""
+        """Move the gradients of the copy to `master`: add them in float32 to the gradients of `master`."""
         if self.model is self.master:
             return
         first: tuple[list[Tensor], list[Tensor]] = [], []  # sums and gradients of parameters without a sum

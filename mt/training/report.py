@@ -1,4 +1,4 @@
-"""The report of a run: a progress bar or log lines, `metrics.jsonl`, TensorBoard events and `curves.png`."""
+"""Report of a training run: progress bar or log lines, `metrics.jsonl`, TensorBoard events and `curves.png`."""
 
 import json
 import time
@@ -27,10 +27,14 @@ LOG_INTERVAL = 30  # seconds between progress lines if the output is not a termi
 
 
 class Reporter:
-    """A context manager that shows the progress of a run and records its metrics. If `quiet`, it does neither."""
+    """Context manager that shows the progress of a run and records the metrics. If `quiet`, it does nothing."""
 
     def __init__(self, folder: Path, title: str, config: TrainingConfig, done: int, quiet: bool = False) -> None:
-        """Write to `folder`. `title` names the run; `done` is the number of updates before this start or resume."""
+        """Prepare the files in `folder`.
+
+        `title` is the label of the progress bar. `done` is the number of updates that an earlier process has done, if
+        the run is resumed. Metrics of later updates are deleted.
+        """
         self.folder = folder
         self.quiet = quiet
         self.console = Console(stderr=True, quiet=quiet)
@@ -74,7 +78,8 @@ class Reporter:
     def show_progress(self, update: int, seconds: float, figures: str) -> None:
         """Move the progress bar; if the output is not a terminal, print a line every `LOG_INTERVAL` seconds.
 
-        `seconds` is the time of training, including the time before a resume.
+        `seconds` is the duration of the run so far, including earlier processes if the run was resumed. `figures` is a
+        text with the current metrics.
         """
         now, config = time.monotonic(), self.config
         share = update / config.max_updates
@@ -90,11 +95,11 @@ class Reporter:
             self.print(status)
 
     def print(self, message: str) -> None:
-        """Print a line above the progress bar."""
+        """Print `message` above the progress bar."""
         self.console.print(message, markup=False, highlight=False, soft_wrap=True)
 
     def record(self, update: int, values: dict[str, float]) -> None:
-        """Write the metrics of an update to `metrics.jsonl` and TensorBoard."""
+        """Write the metrics `values` of an update to `metrics.jsonl` and TensorBoard."""
         if self.quiet:
             return
         with self._metrics.open("a", encoding="utf-8") as file:
@@ -104,7 +109,7 @@ class Reporter:
                 self._events.add_scalar(name.replace("_", "/", 1), value, update)
 
     def plot(self) -> None:
-        """Write `curves.png`: the losses and the metric that selects the best model, plotted over updates."""
+        """Write `curves.png`, which plots the losses and the BLEU or perplexity over the number of updates."""
         if self.quiet or MISSING_PACKAGE or not self._metrics.exists():
             return
         records = [json.loads(line) for line in self._metrics.read_text(encoding="utf-8").splitlines()]
@@ -130,13 +135,13 @@ def _duration(seconds: float) -> str:
 
 
 def _curve(records: list[dict[str, float]], name: str) -> tuple[list[float], list[float]]:
-    """Return the updates at which the metric `name` was recorded, and its values."""
+    """Return (updates, values) of the metric `name`, from the records that contain it."""
     points = [record for record in records if name in record]
     return [point["update"] for point in points], [point[name] for point in points]
 
 
 def _truncate_metrics(path: Path, update: int) -> None:
-    """Drop the records of updates after `update`, at which the run resumes; drop all records if `update` is 0."""
+    """Delete the records of all updates after `update` from the file `path`. Delete all records if `update` is 0."""
     if not path.exists():
         return
     kept = []

@@ -15,14 +15,15 @@ def noam(update: int, d_model: int, warmup: int, factor: float = 1.0) -> float:
 
 
 def inverse_sqrt(update: int, peak: float, warmup: int) -> float:
-    """Return a rate that rises linearly to `peak` at update `warmup`, then falls as 1 / sqrt(update)."""
+    """Return the learning rate: linear up to `peak` at update `warmup`, then proportional to 1 / sqrt(update)."""
     return peak * min(update / warmup, math.sqrt(warmup / update))
 
 
 def default_learning_rate(config: TrainingConfig, d_model: int) -> float:
-    """Return the learning rate for a recipe without `training.learning_rate`.
+    """Return the learning rate of recipes that do not set `training.learning_rate`.
 
-    For Muon the rate is 3e-3 at d_model 128, and proportional to 1 / sqrt(d_model), as in the paper's schedule.
+    With the schedule `noam`, it is a factor, 1. Otherwise it is the peak: 1e-3 for Adam, and 0.034 / sqrt(d_model) for
+    Muon, which is 3e-3 at d_model 128.
     """
     if config.schedule == "noam":
         return 1.0
@@ -30,16 +31,16 @@ def default_learning_rate(config: TrainingConfig, d_model: int) -> float:
 
 
 def warmup_updates(config: TrainingConfig, planned_updates: int) -> int:
-    """Return the number of warm-up updates in the recipe or, by default, a share of the planned updates.
+    """Return `config.warmup_updates` or, if it is not set, a fraction of `planned_updates`.
 
-    If `planned_updates` is 0, the plan is unknown, and the number is a share of `max_updates`.
+    `planned_updates` is the expected number of updates of the run. If it is 0, `config.max_updates` is used instead.
     """
     planned = planned_updates or config.max_updates
     return config.warmup_updates or max(1, min(LONGEST_WARMUP, round(WARMUP_SHARE * planned)))
 
 
 def warmup_warning(config: TrainingConfig, updates: int, planned_updates: int) -> str:
-    """Return a warning if a run ended after `updates` updates, during its warm-up; otherwise an empty string."""
+    """Return a warning if a run that ended after `updates` updates has not finished its warm-up, otherwise ""."""
     warmup = warmup_updates(config, planned_updates)
     if updates >= warmup:
         return ""
@@ -50,11 +51,11 @@ def warmup_warning(config: TrainingConfig, updates: int, planned_updates: int) -
 
 
 def cooldown(update: int, seconds: float, config: TrainingConfig) -> float:
-    """Return the factor of the learning rate that falls linearly from 1 to 0 at the end of a run.
+    """Return a factor for the learning rate: 1 until the cool-down at the end of the run, then falling linearly to 0.
 
-    `seconds` is the time that the run has trained. A linear cool-down at the end of any schedule brings most of the
-    gain of a long decay (Hägele et al. 2024, section 3). The length of the cool-down is `config.cooldown_updates` or,
-    by default, a share of the updates or of the minutes of the recipe.
+    `seconds` is the duration of the run so far. The cool-down takes `config.cooldown_updates` updates; if this is not
+    set, it takes a fraction of the updates or minutes of the recipe. A linear cool-down after any schedule brings most
+    of the gain of a long decay (Hägele et al. 2024, section 3).
     """
     left = config.max_updates + 1 - update
     if config.cooldown_updates is not None:
@@ -66,7 +67,10 @@ def cooldown(update: int, seconds: float, config: TrainingConfig) -> float:
 
 
 def learning_rate(update: int, config: TrainingConfig, d_model: int, warmup: int) -> float:
-    """Return the learning rate of an update for a warm-up of `warmup` updates, without the factor of `cooldown`."""
+    """Return the learning rate of an update, before it is multiplied with the factor that `cooldown` returns.
+
+    `warmup` is the number of warm-up updates.
+    """
     peak = config.learning_rate or default_learning_rate(config, d_model)
     if config.schedule == "noam":
         return noam(update, d_model, warmup, peak)

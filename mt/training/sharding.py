@@ -1,8 +1,9 @@
-"""Sharded training: each process holds a part of the parameters, gradients and Adam moments.
+"""Sharded training: each process stores a part of the parameters, gradients and Adam moments.
 
 This is fully sharded data parallelism (Rajbhandari et al. 2020; Zhao et al. 2023), for models that do not fit on one
-GPU. The parameters of a layer are gathered for its forward and its backward pass; its gradients are summed over all
-processes and split again. Checkpoints are the same as without sharding.
+GPU. For the forward and the backward pass of a layer, each process gathers all parameters of the layer. Afterwards, the
+gradients of the layer are summed over all processes, and each process keeps its part. Checkpoints are the same as
+without sharding.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,11 +23,11 @@ Loss = Callable[[AnyModel, TrainingBatch, float, float], Tensor]
 
 
 class ShardedLoss(nn.Module):
-    """The loss of a model whose parameters are sharded among the processes of `world`.
+    """Module that computes the loss of a model whose parameters are sharded among the processes of `world`.
 
-    Construction shards the model in place and moves it to `device`. All processes must compute the same number of
-    losses. With precision bfloat16, parameters and sums of gradients stay in float32. Model and loss are one module
-    because parameters outside the layers, such as the embeddings, are needed until the loss has been computed.
+    The constructor shards `model` in place and moves it to `device`. All processes must call `forward` equally often.
+    With precision bfloat16, parameters and sums of gradients stay in float32. This module contains the model because
+    the embeddings, which belong to no layer, must stay gathered until the loss has been computed.
     """
 
     def __init__(self, loss: Loss, model: AnyModel, precision: str, device: torch.device, world: World) -> None:
@@ -41,17 +42,20 @@ class ShardedLoss(nn.Module):
             sharded.set_force_sum_reduction_for_comms(True)  # gloo supports no other reduction
 
     def forward(self, model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: float) -> Tensor:
-        """Return the loss of a batch; `model` is the sharded model."""
+        """Return the loss of a batch. `model` must be the model that the constructor has sharded."""
         return self.loss(model, batch, smoothing, r_drop)
 
 
 def unshard(tensor: Tensor) -> Tensor:
-    """Return the complete tensor. If `tensor` is sharded, all processes must call this function."""
+    """Return the complete tensor of which `tensor` is a shard, or `tensor` itself if it is not sharded.
+
+    All processes must call this function.
+    """
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def gather(tensors: Mapping[str, Tensor], world: World) -> dict[str, Tensor]:
-    """Return complete tensors on the CPU in rank 0, {} in other ranks. All processes must call this function."""
+    """Return the complete tensors, on the CPU, in rank 0, and {} in all other ranks. All processes must call this."""
     result = {}
     for name, tensor in tensors.items():
         complete = unshard(tensor)
@@ -61,7 +65,7 @@ def gather(tensors: Mapping[str, Tensor], world: World) -> dict[str, Tensor]:
 
 
 def distribute_like(tensor: Tensor, like: Tensor) -> Tensor:
-    """Return a copy of a complete tensor on the device of `like`, sharded in the same way as `like`."""
+    """Copy `tensor` to the device of `like`, and shard the copy in the same way as `like`, if `like` is sharded."""
     if isinstance(like, DTensor):
         return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements, src_data_rank=None)
     return tensor.to(like.device, copy=True)

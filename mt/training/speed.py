@@ -1,4 +1,4 @@
-"""Floating-point operations of a training step, and the peak rates of GPUs."""
+"""Number of floating-point operations of a training step, and the peak operations per second of GPUs."""
 
 from mt.data.batching import TrainingBatch
 from mt.model.transformer import AnyModel, Transformer
@@ -18,15 +18,15 @@ PEAKS = {
 
 
 def peak_operations(device_name: str) -> float | None:
-    """Return the peak number of operations a second of a GPU, or None for an unknown GPU."""
+    """Return the peak number of bfloat16 operations per second of a GPU, or None if the GPU is unknown."""
     return next((peak for name, peak in PEAKS.items() if name in device_name), None)
 
 
 def batch_operations(model: AnyModel, batch: TrainingBatch) -> float:
-    """Return the number of operations of a forward and a backward pass over a batch, without padding.
+    """Return the number of floating-point operations of a forward and a backward pass over a batch, without padding.
 
-    A token takes 6 operations for each weight that it is multiplied with (Kaplan et al. 2020). Products of queries,
-    keys and values are not counted: they are few at the lengths of sentences.
+    Each token takes 6 operations for each weight that it is multiplied with (Kaplan et al. 2020). The products of
+    queries, keys and values are not counted, because they are a small part at the lengths of sentences.
     """
     config, targets = model.config, len(batch.places)
     square = config.d_model**2

@@ -1,14 +1,14 @@
 """Checkpoints. A run that resumes from a checkpoint trains the same model as a run without interruption.
 
-The checkpoint of update 1,500 is the directory `checkpoints/00001500`, which is written atomically:
+The checkpoint of update 1,500 is the directory `checkpoints/00001500`. It is written atomically and contains:
 
 1. `model.safetensors`: all parameters by name.
 2. `optimizer.safetensors`: for each trained parameter, Adam's two moments and step count, or Muon's momentum, and the
    exponential average if the run has one.
-3. `state.json`: counters, the position in the data, the digest of the data, and the best validation.
+3. `state.json`: the fields of `Progress`, such as the position in the data, and the digest of the data.
 
-Schedule and random generators are not saved. The learning rate depends only on the counters; the order of the data
-depends on seed and epoch; BPE-dropout and dropout depend on seed, epoch and batch. A run can therefore resume with
+The states of random generators are not saved: the order of the data depends only on seed and epoch, BPE-dropout and
+dropout on seed, epoch and batch. The learning rate depends only on the counters. A run can therefore resume with
 another number of processes.
 """
 
@@ -33,7 +33,7 @@ from mt.weights import load_weights, save_weights
 
 @dataclass
 class Progress:
-    """Counters of a run."""
+    """Progress of a run: counters, position in the data, and scores."""
 
     updates: int = 0
     position: Position = field(default_factory=Position)
@@ -47,7 +47,7 @@ class Progress:
 
 
 def trained(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the parameters of a model that are not frozen, by name."""
+    """Return all parameters of `model` that are not frozen, by name."""
     return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
@@ -55,8 +55,8 @@ def trained(model: nn.Module) -> dict[str, nn.Parameter]:
 class RunState:
     """The objects of a run that a checkpoint saves and restores.
 
-    `average` is the exponential average of the trained parameters, empty without `ema_decay`. `data` is the digest of
-    the prepared data.
+    `average` is the exponential average of the trained parameters by name; it is empty if the recipe has no
+    `ema_decay`. `data` is the digest of the prepared data.
     """
 
     model: nn.Module
@@ -68,7 +68,7 @@ class RunState:
 
 
 def stepped(state: RunState) -> Iterator[tuple[str, nn.Parameter, torch.optim.Optimizer]]:
-    """Yield the name, the parameter and the optimizer of each trained parameter."""
+    """Yield (name, parameter, optimizer) for each parameter that an optimizer updates."""
     names = {parameter: name for name, parameter in trained(state.model).items()}
     for optimizer in state.optimizers:
         for group in optimizer.param_groups:
@@ -77,7 +77,10 @@ def stepped(state: RunState) -> Iterator[tuple[str, nn.Parameter, torch.optim.Op
 
 
 def save_checkpoint(folder: Path, state: RunState) -> Path:
-    """Write the checkpoint `folder/<update>` in rank 0 and return its path. All processes must call this function."""
+    """Write the checkpoint of the current update in rank 0, and return its path, which is below `folder`.
+
+    All processes must call this function.
+    """
     path = folder / f"{state.progress.updates:08d}"
     tensors = {f"average.{name}": tensor for name, tensor in state.average.items()}
     for name, parameter, optimizer in stepped(state):
@@ -94,21 +97,23 @@ def save_checkpoint(folder: Path, state: RunState) -> Path:
 
 
 def restore_checkpoint(path: Path, state: RunState) -> None:
-    """Load a checkpoint into `state`. If it has no exponential average, the average begins with the loaded weights.
+    """Load a checkpoint into `state`.
+
+    If the checkpoint has no exponential average, the average in `state` is set to the loaded weights.
 
     Raises: ModelError or TrainingError if a file is missing, truncated or of another model; TrainingError if the
-    checkpoint was trained on other data, because its position in the data and its vocabulary are then not valid.
+    prepared data have changed since the checkpoint was written, because the position in the data is then not valid.
     """
     try:
         values = json.loads((path / "state.json").read_text(encoding="utf-8"))
         data = values.pop("data", state.data)  # older releases did not write it
         restored = Progress(**{**values, "position": Position(**values["position"])})
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise TrainingError(f"{path / 'state.json'}: not the state of a run ({error})") from error
+        raise TrainingError(f"{path / 'state.json'} is not a valid state of a training run ({error})") from error
     if data != state.data:
         raise TrainingError(
             f"{path} was trained on other text: a corpus of the recipe has changed since. Restore the former files, "
-            "or start another --run; its [tuning] can begin with the model of this run"
+            "or start a new run with another --run; with [tuning], it can begin with the model of this run"
         )
     expected = state.model.state_dict()
     arrays = load_arrays(path / "model.safetensors")
@@ -130,19 +135,19 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
 
 
 def load_average(path: Path) -> dict[str, Tensor]:
-    """Return the exponential average in a checkpoint, by parameter name; empty if the checkpoint has none."""
+    """Return the exponential average that the checkpoint `path` contains, by parameter name, or {} if it has none."""
     tensors = load_weights(path / "optimizer.safetensors")
     prefix = "average."
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """Return all checkpoints of a run, the oldest first."""
+    """Return the paths of all checkpoints in `folder`, the oldest first."""
     return sorted(path for path in folder.glob("[0-9]*") if path.name.isdigit())
 
 
 def prune_checkpoints(folder: Path, keep: int, best_update: int) -> None:
-    """Remove all checkpoints except the last `keep` and the one of `best_update`; also remove incomplete ones."""
+    """Remove incomplete checkpoints, and all others except the newest `keep` and the checkpoint of `best_update`."""
     for part in folder.glob(".*.part"):
         shutil.rmtree(part)
     for path in checkpoints(folder)[:-keep]:

@@ -1,7 +1,7 @@
-"""Student models: copy parts of a trained teacher into a smaller model, then tune it (Shleifer and Rush 2020, 3.2).
+"""Initialisation of a student model with a part of the layers of a trained teacher (Shleifer and Rush 2020, 3.2).
 
-With pre-norm, each layer adds its output to the output of the layers before it. A model with some layers removed, or
-with added layers whose output is zero, is therefore a good starting point.
+The student is then trained. With pre-norm, each layer adds its output to the output of the layers before it. A model
+without some of its layers, or with additional layers whose output is zero, is therefore a good starting point.
 """
 
 import math
@@ -21,11 +21,11 @@ OUTPUT_WEIGHTS = (".output.", ".outer.")  # in names of projections whose output
 def shrink(
     teacher: LoadedModel, encoder_layers: int, decoder_layers: int, vocabulary_size: int
 ) -> tuple[dict[str, Tensor], Tokenizer, Description]:
-    """Return weights, tokenizer and description of a student, which must be trained before it is used.
+    """Return (weights, tokenizer, description) of a student with the given sizes, which must then be trained.
 
-    The student keeps evenly spaced layers of the teacher, including the last layer. If the student's encoder is deeper
-    than the teacher's, the added layers output zero. The student's vocabulary keeps the first BPE merges of the
-    teacher's. Raises: ModelError that lists all requested sizes that the teacher does not allow.
+    The student gets evenly spaced layers of the teacher, including the last layer. If the student has more encoder
+    layers than the teacher, the output of the additional layers is zero. The vocabulary of the student is built from
+    the first BPE merges of the teacher. Raises: ModelError that lists all sizes that are not possible for the teacher.
     """
     config, tokenizer = teacher.description.model, teacher.tokenizer
     faults = [
@@ -62,9 +62,10 @@ def shrink(
 
 
 def evenly_spaced(layers: int, count: int) -> list[int]:
-    """Return `count` evenly spaced indices below `layers`, with the last index and, if `count` > 1, the first.
+    """Return `count` evenly spaced layer numbers from 0 to `layers - 1`.
 
-    If `count` is at least `layers`, return all indices.
+    They include the last layer and, if `count` is at least 2, the first layer. If `count` is at least `layers`, return
+    the numbers of all layers.
     """
     if count >= layers:
         return list(range(layers))

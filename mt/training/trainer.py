@@ -49,7 +49,7 @@ NAMED_PAIRS = 20  # maximum number of pairs of a batch that a message lists
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over the batches of one update in all processes."""
+    """Sums over all batches of one update, and over all processes."""
 
     loss: float
     tokens: float
@@ -60,7 +60,7 @@ class Totals:
 
 @dataclass
 class Interval:
-    """Sums over the updates since metrics were last recorded. Time excludes validation and checkpoints."""
+    """Sums over the updates since metrics were last recorded. `seconds` excludes validation and checkpoints."""
 
     loss: float = 0.0
     tokens: float = 0.0
@@ -82,26 +82,26 @@ class Interval:
 
     @property
     def speed(self) -> float:
-        """Target tokens a second."""
+        """Number of target tokens per second."""
         return self.tokens / self.seconds
 
     def share_of(self, peak: float | None) -> dict[str, float]:
-        """Return the model FLOPs utilisation: operations per second divided by `peak`; empty if `peak` is None."""
+        """Return the metric `train_mfu`: operations per second divided by `peak`. Return {} if `peak` is None."""
         return {} if peak is None else {"train_mfu": self.operations / self.seconds / peak}
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Return whether an error means that memory ran out. For CPUs, torch has a message but no exception class."""
+    """Return whether torch raised `error` because memory ran out. For CPUs, torch has no class of this error."""
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 class Trainer:
-    """One run of a recipe, in one process of `world`, the group of all training processes."""
+    """One process of a training run. `world` is the group of all processes of the run."""
 
     def __init__(self, recipe: Recipe, data: PreparedData, run: Path, device: torch.device, world: World) -> None:
-        """Begin a run in the folder `run`.
+        """Prepare the model, the optimizers and the data. `run` is the folder of the run.
 
-        Raises: DataError if all training pairs are too long, TrainingError if all validation pairs are too long.
+        Raises: DataError if all training pairs are too long; TrainingError if all pairs of a validation set are.
         """
         self.recipe = recipe
         self.config = recipe.training
@@ -142,7 +142,7 @@ class Trainer:
         return self.run / "checkpoints"
 
     def resume(self) -> bool:
-        """Restore the newest checkpoint; return False if the run has no checkpoint."""
+        """Restore the newest checkpoint of the run. Return False if the run has no checkpoint."""
         saved = [path.name for path in checkpoints(self.checkpoints)]
         # Rank 0 decides which checkpoint is the newest: on a shared disk, other processes may see it later.
         newest = gather_objects(self.world, saved[-1] if saved else "")[0]
@@ -152,13 +152,13 @@ class Trainer:
         return bool(newest)
 
     def stop(self) -> None:
-        """End `train` with a checkpoint after the update in progress. Signal handlers may call this method."""
+        """Let `train` finish the current update, save a checkpoint and return. Signal handlers may call this method."""
         self._stop_requested = True
 
     def train(self, report: Reporter) -> bool:
-        """Train until a limit of the recipe is reached: updates, minutes or patience. Return False if `stop` ended it.
+        """Train until a limit (updates, minutes or patience) or `stop` ends it. Return whether a limit was reached.
 
-        Raises: TrainingError after more than `max_skipped_updates` skipped updates in a row.
+        Raises: TrainingError if more than `max_skipped_updates` updates in a row are skipped.
         """
         progress, config = self.progress, self.config
         began = time.monotonic() - progress.seconds
@@ -207,7 +207,7 @@ class Trainer:
         return over
 
     def learn(self, update: Update, rate: float) -> Totals:
-        """Train on the batches of one update. Return the totals; if they have a `problem`, no weight has changed."""
+        """Train on one update, and return the totals. If their `problem` is not empty, no weight has changed."""
         totals = self._accumulate(update)
         if totals.problem:
             return totals
@@ -215,11 +215,11 @@ class Trainer:
         return replace(totals, norm=norm, problem=self._gradient_problem(norm, update))
 
     def finish(self, report: Reporter) -> tuple[dict[str, Tensor], str, dict[str, float]]:
-        """Return the weights to publish, a description of their origin, and their validation metrics.
+        """Return (weights to publish, description of their origin, their validation metrics by name).
 
-        Candidates are the best and the last checkpoint, the mean of the last checkpoints and the exponential average;
-        the candidate with the best validation score is returned. The last checkpoint is a candidate because it was
-        often not validated, and with a cool-down it is usually better than the earlier ones.
+        The best and the last checkpoint, the mean of the last checkpoints and the exponential average are evaluated on
+        the validation set, and the best of them is returned. The last checkpoint is evaluated because it often was not
+        during training, and is usually the best after a cool-down. Raises: TrainingError if there is no checkpoint.
         """
         saved = checkpoints(self.checkpoints)
         if not saved:
@@ -245,13 +245,13 @@ class Trainer:
         return plain_weights(candidates[name], self.recipe), name, figures
 
     def model_of(self, weights: Mapping[str, Tensor]) -> AnyModel:
-        """Return a separate, unsharded model with these weights, on the device, in evaluation mode."""
+        """Return a new model with `weights`, without adapters and not sharded, on the device, in evaluation mode."""
         model = new_model(self.recipe, self.data.tokenizer)
         model.load_state_dict(plain_weights(weights, self.recipe))
         return model.to(self.device).eval()
 
     def describe(self) -> Description | LanguageModelDescription:
-        """Return the content of `config.json`."""
+        """Return the description of the model, which is the content of `config.json`."""
         name, language, size = self.recipe.run_name, self.recipe.data.language, self.model.vocabulary_size
         if language:
             blocks = self.recipe.data.block_tokens
@@ -269,7 +269,7 @@ class Trainer:
         )
 
     def _learning_rate(self) -> float:
-        """Return the learning rate of the next update; first estimate how many updates fit into `max_minutes`."""
+        """Return the learning rate of the next update. Also set `progress.planned_updates` as soon as it is known."""
         config, progress, update = self.config, self.progress, self.progress.updates + 1
         minutes = config.max_minutes
         if minutes is None:
@@ -285,7 +285,7 @@ class Trainer:
         return rate * cooldown(update, progress.seconds, config)
 
     def _is_over(self) -> tuple[bool, bool]:
-        """Return (a limit of the recipe is reached, `stop` was called); both values are equal in all processes."""
+        """Return (is a limit of the recipe reached, was `stop` called in a process); equal in all processes."""
         config, progress = self.config, self.progress
         stopped = self._stop_requested
         if self.world.size > 1:  # clocks and signals differ between processes
@@ -296,10 +296,10 @@ class Trainer:
         return late or progress.updates >= config.max_updates or progress.stale_validations >= config.patience, stopped
 
     def _accumulate(self, update: Update) -> Totals:
-        """Compute the gradients of the summed loss of an update, and return the totals over all processes.
+        """Compute the gradients of the loss, summed over all batches of an update and all processes. Return the totals.
 
-        If a batch does not fit in memory or its loss is not finite, `Totals.problem` describes the batch, and all
-        processes skip the update: their weights stay equal.
+        If a batch does not fit in memory or its loss is not finite, `Totals.problem` describes the batch in all
+        processes. They must then skip the update, so that their weights stay equal.
         """
         self.working.refresh()
         self.working.model.train()
@@ -328,9 +328,10 @@ class Trainer:
         return Totals(total_loss, total_tokens, operations, problem)
 
     def _add_gradients(self, batch: TrainingBatch) -> Tensor | None:
-        """Add the gradients of a batch; return its summed loss, or None if it does not fit in memory.
+        """Add the gradients of a batch to those of the model. Return the loss, or None if memory ran out.
 
-        Dropout is seeded by the batch: its masks are the same after a resume and for any number of processes.
+        The loss is the sum over the target tokens. The seed of dropout depends only on recipe, epoch and batch, so that
+        it is the same after a resume. Raises: TrainingError if memory runs out in a sharded run.
         """
         seed = np.random.SeedSequence((self.recipe.seed, self.progress.position.epoch, batch.indices[0]))
         torch.manual_seed(int(seed.generate_state(1)[0]))
@@ -354,12 +355,12 @@ class Trainer:
         return None
 
     def _sent(self, *numbers: float, dtype: torch.dtype = torch.float64) -> Tensor:
-        """Return a tensor of numbers on the device. Numbers for a GPU are copied asynchronously."""
+        """Return a tensor of `numbers` on the device. They are copied to a GPU asynchronously."""
         tensor = torch.tensor(numbers, dtype=dtype)
         return tensor if self.device.type == "cpu" else tensor.pin_memory().to(self.device, non_blocking=True)
 
     def _describe(self, batch: TrainingBatch) -> str:
-        """Return a description of a batch that helps a user to find its pairs."""
+        """Return a description of a batch: its sizes, the numbers of its pairs, and the text of the first pair."""
         source, target = (self.data.train.texts(side, batch.indices[:1])[0] for side in ("source", "target"))
         named = ", ".join(map(str, batch.indices[:NAMED_PAIRS])) + (", ..." if len(batch.indices) > NAMED_PAIRS else "")
         return (
@@ -369,9 +370,9 @@ class Trainer:
         )
 
     def _step(self, rate: float, tokens: float) -> float:
-        """Update the weights by the mean gradient over `tokens` target tokens; return its norm before clipping.
+        """Update the weights and the exponential average, and return the norm of the gradient before clipping.
 
-        If the norm is not finite, the weights do not change.
+        The gradient is the mean over `tokens` target tokens. If the norm is not finite, nothing is updated.
         """
         scale = self.config.update_tokens / tokens
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
@@ -399,13 +400,13 @@ class Trainer:
         report.print(f"update {self.progress.updates + 1:,} skipped: {problem}")
         if self.progress.skipped > self.config.max_skipped_updates:
             raise TrainingError(
-                f"{self.progress.skipped} updates in a row were skipped, the last for {problem}; "
+                f"{self.progress.skipped} updates in a row were skipped, the last because of {problem}; "
                 f"the last checkpoint is that of update {self._saved:,}. Reduce training.learning_rate or "
                 "training.batch_tokens, or set training.precision to float32, and resume with --resume"
             )
 
     def _validate(self, report: Reporter) -> None:
-        """Validate in rank 0, and record the metrics and the best score in all processes."""
+        """Compute and report the validation metrics, and update the best score in `progress`."""
         progress = self.progress
         figures = self._figures()
         score = self.validation.score(figures)
@@ -421,7 +422,7 @@ class Trainer:
         report.plot()
 
     def _figures(self) -> dict[str, float]:
-        """Compute the metrics in rank 0, and return them in all processes."""
+        """Compute the validation metrics in rank 0, and return them in all processes."""
         names = self.validation.names
         figures = torch.zeros(len(names), dtype=torch.float64, device=self.device)
         working = self._unsharded()
@@ -433,7 +434,7 @@ class Trainer:
         return dict(zip(names, all_reduce(self.world, figures).tolist(), strict=True))
 
     def _unsharded(self) -> WorkingCopy:
-        """Return the model without sharding, with merged adapters; the result is valid only in rank 0."""
+        """Return the model without sharding and with merged adapters. Ranks other than 0 must not use the result."""
         if not self.sharded and not (self.recipe.tuning and self.recipe.tuning.adapter_rank):
             return self.working
         weights = gather(self.model.state_dict(), self.world)

@@ -1,4 +1,4 @@
-"""The model that a run begins with: random weights or, with `[tuning]`, a trained model."""
+"""The model at the beginning of a run: with random weights or, if the recipe has `[tuning]`, a trained model."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -22,10 +22,10 @@ DROPOUT_RATES = ("dropout", "attention_dropout", "activation_dropout")
 
 
 def read_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
-    """Read a recipe as `load_recipe` does; if it has [tuning], values that it lacks are those of the model to tune.
+    """Read a recipe. If it has [tuning], values that [model] and [decoding] lack are taken from the model to tune.
 
-    Raises: RecipeError that lists all problems of the recipe and the overrides, and all values that the model to tune
-    does not support.
+    `overrides` replace values of the file. Raises: RecipeError that lists all problems of the recipe and of
+    `overrides`, and all values that the model to tune does not support.
     """
     values, known_problems = read_values(path, overrides)
     tuning = values.get("tuning")
@@ -48,7 +48,7 @@ def read_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
 
 
 def new_model(recipe: Recipe, tokenizer: Tokenizer) -> AnyModel:
-    """Return the translation or language model of a recipe with random weights, without adapters."""
+    """Return a new translation or language model with random weights, as the recipe describes it, without adapters."""
     if recipe.data.language:
         return LanguageModel(recipe.model, len(tokenizer))
     source = source_vocabulary_size(recipe, tokenizer)
@@ -56,14 +56,15 @@ def new_model(recipe: Recipe, tokenizer: Tokenizer) -> AnyModel:
 
 
 def source_vocabulary_size(recipe: Recipe, tokenizer: Tokenizer) -> int | None:
-    """Return the size of the source vocabulary, or None if source and target share an embedding matrix."""
+    """Return the size of the source vocabulary, or None if source and target have a common embedding matrix."""
     return None if recipe.model.tie_source else len(tokenizer)
 
 
 def first_model(recipe: Recipe, tokenizer: Tokenizer) -> AnyModel:
-    """Return the model that a run begins with, on the CPU; frozen parameters require no gradient.
+    """Return the model at the beginning of a run, on the CPU: a new model or, with [tuning], the model to tune.
 
-    Raises: ModelError or TokenizerError if the model to tune cannot be loaded.
+    Adapters are added and parameters are frozen as [tuning] describes. Raises: ModelError or TokenizerError if the
+    model to tune cannot be loaded.
     """
     model = new_model(recipe, tokenizer)
     if recipe.tuning:
@@ -73,12 +74,12 @@ def first_model(recipe: Recipe, tokenizer: Tokenizer) -> AnyModel:
 
 
 def plain_weights(weights: Mapping[str, Tensor], recipe: Recipe) -> dict[str, Tensor]:
-    """Merge the adapters, if the recipe has any, into the layers. Return the weights without adapters."""
+    """Return the weights with all adapters merged into their layers, or a copy of `weights` if it has no adapters."""
     return merge_adapters(weights, recipe.tuning.adapter_scale) if recipe.tuning else dict(weights)
 
 
 def _freeze(model: AnyModel, recipe: Recipe) -> None:
-    """Add the adapters and freeze the parameters that the recipe's [tuning] names."""
+    """Add adapters to `model` and freeze parameters, as [tuning] of the recipe describes."""
     assert recipe.tuning is not None
     if recipe.tuning.adapter_rank:
         adapt(model, recipe.tuning.adapter_rank, recipe.tuning.adapter_scale)
@@ -88,12 +89,15 @@ def _freeze(model: AnyModel, recipe: Recipe) -> None:
 
 
 def _complete(section: Any, defaults: Mapping[str, Any]) -> Any:
-    """Return a section with missing values set to `defaults`; a section of a wrong type is returned unchanged."""
+    """Return a section of a recipe with missing values from `defaults`. Return `section` if it is not a mapping."""
     return {**defaults, **section} if isinstance(section, Mapping) else section
 
 
 def _changes_of_the_model(values: Mapping[str, Any], description: Description) -> Iterator[str]:
-    """Yield a problem for each key that would change the architecture, tokenizer or directions of the model."""
+    """Yield a message for each value of a recipe that would change the model to tune, described by `description`.
+
+    Architecture, tokenizer and known directions of the model cannot be changed, except its dropout rates.
+    """
     section, actual = values.get("model", {}), description.model.model_dump()
     for key, value in section.items() if isinstance(section, Mapping) else ():
         if key == "size" or (key in actual and key not in DROPOUT_RATES and value != actual[key]):
@@ -110,7 +114,10 @@ def _changes_of_the_model(values: Mapping[str, Any], description: Description) -
 
 
 def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
-    """Yield a problem for each value of the recipe that the model to tune does not support."""
+    """Yield a message for each value of `recipe` that the model to tune does not support.
+
+    `tokenizer` is the tokenizer of the model to tune.
+    """
     tuning = recipe.tuning
     assert tuning is not None
     wrong = [
@@ -152,7 +159,7 @@ def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
 
 
 def _patterns(names: Iterable[str]) -> list[str]:
-    """Return the names of parameters, and a pattern for each module that has parameters, such as encoder.layers.*."""
+    """Return the names of all parameters, and a pattern such as "encoder.layers.*" for each module that has some."""
     patterns = dict.fromkeys(names)
     for name in names:
         *modules, _ = name.split(".")

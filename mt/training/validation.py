@@ -1,4 +1,4 @@
-"""Validation: the loss, the BLEU of translations, and the loss on monitored corpora."""
+"""Validation of a model during training: loss, BLEU or perplexity, and the loss on monitored corpora."""
 
 from collections.abc import Iterator, Mapping
 
@@ -21,13 +21,16 @@ BATCH_TOKENS = 4096  # maximum number of tokens of a batch, with padding, when t
 
 
 class Validation:
-    """Validation of a language model by perplexity. Pairs that are too long for the model are left out."""
+    """Validation of a language model by perplexity. Pairs that are longer than `model.max_length` are left out."""
 
     criterion = "valid_perplexity"
     """Name of the metric that selects the best model."""
 
     def __init__(self, recipe: Recipe, data: PreparedData) -> None:
-        """Select the pairs that fit the model. Raises: TrainingError if all pairs of a corpus are too long for it."""
+        """Select the pairs that are short enough for the model.
+
+        Raises: TrainingError if all pairs of the validation set or of a monitored corpus are too long.
+        """
         self.recipe = recipe
         self.data = data
         limit = recipe.model.max_length
@@ -43,25 +46,28 @@ class Validation:
 
     @property
     def names(self) -> list[str]:
-        """Names of all metrics: `valid_loss`, the value of `criterion`, and a loss for each monitored corpus."""
+        """Names of all metrics: "valid_loss", the name in `criterion`, and one loss for each monitored corpus."""
         first, *monitored = self.sets
         return [first, self.criterion, *monitored]
 
     def figures(self, model: AnyModel, exact: AnyModel) -> dict[str, float]:
-        """Return all metrics by name; `exact` is the model in the precision in which it will be published."""
+        """Return all metrics by name. The loss is computed with `model`, and translations are made with `exact`.
+
+        `model` may be in bfloat16. `exact` is the same model in float32, the precision of the published weights.
+        """
         losses = self.losses(model)
         return {**losses, self.criterion: float(torch.tensor(losses["valid_loss"]).exp())}  # inf on overflow
 
     def score(self, figures: Mapping[str, float]) -> float:
-        """Return a score that is higher for a better model: 1 / perplexity, the geometric mean token probability."""
+        """Return a score that is higher for a better model: 1 / perplexity."""
         return 1 / figures[self.criterion]
 
     def result(self, figures: Mapping[str, float]) -> str:
-        """Return the value of the criterion with its name, as text."""
+        """Return the metric that selects the best model, as text such as "perplexity 12.34"."""
         return f"perplexity {figures[self.criterion]:.2f}"
 
     def describe(self, figures: Mapping[str, float]) -> str:
-        """Return all metrics as one line of text."""
+        """Return the metrics `figures` as one line of text."""
         monitored = [
             f"{name.removeprefix(MONITORED)} {loss:.3f}" for name, loss in figures.items() if name.startswith(MONITORED)
         ]
@@ -69,12 +75,15 @@ class Validation:
         return line + (f" | monitored loss: {', '.join(monitored)}" if monitored else "")
 
     def losses(self, model: AnyModel) -> dict[str, float]:
-        """Return the loss on the validation set and on each monitored corpus, by metric name."""
+        """Return the loss on the validation set and on each monitored corpus, by the name of the metric."""
         return {name: self._loss(model, *selected) for name, selected in self.sets.items()}
 
     @torch.inference_mode()
     def _loss(self, model: AnyModel, dataset: ParallelDataset, readable: np.ndarray) -> float:
-        """Return the cross-entropy on the pairs `readable`, without smoothing, in nats per target token."""
+        """Return the cross-entropy on some pairs of `dataset`, without label smoothing, in nats per target token.
+
+        `readable` has the indices of the pairs.
+        """
         model.eval()
         device = next(model.parameters()).device
         loss, tokens = 0.0, 0
@@ -84,7 +93,10 @@ class Validation:
         return loss / tokens
 
     def _batches(self, dataset: ParallelDataset, readable: np.ndarray) -> Iterator[TrainingBatch]:
-        """Yield batches of the pairs `readable`, or of consecutive blocks if the model is trained on blocks."""
+        """Yield batches of the pairs with the indices `readable`.
+
+        If the model is trained on blocks, yield batches of consecutive blocks of the whole text instead.
+        """
         if size := self.recipe.data.block_tokens:
             blocks = TokenBlocks.over(dataset.target, size)
             begins = blocks.consecutive
@@ -97,7 +109,7 @@ class Validation:
 
 
 class TranslationValidation(Validation):
-    """Validation of a translation model by BLEU, with the search options in `description`."""
+    """Validation of a translation model by BLEU. The translations are made with `description.decoding`."""
 
     criterion = "valid_bleu"
 
@@ -111,14 +123,14 @@ class TranslationValidation(Validation):
         return {**self.losses(model), self.criterion: self.bleu(exact)}
 
     def score(self, figures: Mapping[str, float]) -> float:
-        """Return the validation BLEU; the model with the highest BLEU is selected."""
+        """Return the BLEU among the metrics `figures`. The model with the highest BLEU is selected."""
         return figures[self.criterion]
 
     def result(self, figures: Mapping[str, float]) -> str:
         return f"{figures[self.criterion]:.2f} BLEU"
 
     def bleu(self, model: Transformer) -> float:
-        """Return the mean over the directions of sacreBLEU on evenly spaced pairs of the validation set."""
+        """Translate evenly spaced sources of the validation set, and return the mean of the BLEU of all directions."""
         model.eval()
         valid = self.data.valid
         chosen = self._evenly_spaced(self.recipe.training.validate_sentences)
@@ -149,10 +161,13 @@ class TranslationValidation(Validation):
 
 
 def _lengths(dataset: ParallelDataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lengths in tokens of all sources, with a tag and EOS, and of all targets, with EOS."""
+    """Return the numbers of tokens of all sources and of all targets.
+
+    Each source has an additional tag and EOS, and each target an additional EOS.
+    """
     return dataset.source.lengths + 2, dataset.target.lengths + 1
 
 
 def _readable(dataset: ParallelDataset, limit: int) -> np.ndarray:
-    """Return the indices of the pairs whose source and target each have at most `limit` tokens."""
+    """Return the indices of the pairs in which neither source nor target has more than `limit` tokens."""
     return np.flatnonzero(np.maximum(*_lengths(dataset)) <= limit)

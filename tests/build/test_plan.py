@@ -157,7 +157,7 @@ def test_the_measurement_is_short(tmp_path: Path) -> None:
             (),
             "build.monolingual: a.fr; accepted: text in de, en",
         ),
-        ('monolingual = [{ path = "a.{language}" }]', (), "a.{language}; accepted: a path and columns with one"),
+        ('monolingual = [{ path = "a.{language}" }]', (), "a.{language}; accepted: only `path`, and `columns`"),
         ("student = [{ training = { max_updates = 0 } }]", (), "build.student[0].training"),
     ],
 )

@@ -291,7 +291,7 @@ def test_what_another_job_began_is_left_alone(
     arguments = [str(small_model), str(lines), "--output", str(out)]
     (tmp_path / "out.part").write_text("a line\n")
     assert main(arguments) == 2
-    assert "out.part: written by an unknown job" in capfd.readouterr().err
+    assert "out.part: was begun by an unknown job" in capfd.readouterr().err
     job: dict[str, object] = {}
     (tmp_path / "out.part.jsonl").write_text(json.dumps(job) + "\n")
     assert main([*arguments, "--beam-size", "2"]) == 2

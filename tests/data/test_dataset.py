@@ -123,7 +123,7 @@ def test_a_header_of_a_validation_set_is_refused_with_its_place(
     tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
 ) -> None:
     (tiny_corpus / "valid.tsv").write_text("target\tsource\nzwei\ttwo\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"valid\.tsv:1: the header row 'source', 'target'"):
+    with pytest.raises(DataError, match=r"valid\.tsv:1: this is a header row: 'source', 'target'"):
         prepare(tiny_recipe(), tmp_path / "prepared")
 
 

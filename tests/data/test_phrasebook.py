@@ -181,7 +181,7 @@ def test_the_files_are_disjoint_and_hold_what_they_say(tmp_path: Path) -> None:
 def test_asking_for_more_than_there_is_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     directions = by_name()["directions"]
     monkeypatch.setattr("mt.data.phrasebook.split.constructions", lambda: (directions,))
-    with pytest.raises(DataError, match="50000 pairs of the phrasebook"):
+    with pytest.raises(DataError, match="the phrasebook cannot generate 50000 pairs"):
         list(generate(50_000, seed=0, held_out=False))
 
 

@@ -429,6 +429,6 @@ def test_a_compiled_loss_is_the_loss_and_has_its_gradient(make_trainer: MakeTrai
 def test_compilation_without_a_compiler_is_refused(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setenv("CC", "nowhere/cc")
-    with pytest.raises(TrainingError, match=r"training\.compile is true, but torch finds no C compiler"):
+    with pytest.raises(TrainingError, match=r"training\.compile is true, but this machine has no C compiler"):
         make_trainer("run", "training.compile=true")
     make_trainer("run")

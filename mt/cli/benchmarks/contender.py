@@ -1,4 +1,4 @@
-"""Contender processes: each runs one of the compared libraries, and the benchmark sends jobs to it."""
+"""Contenders: processes that each run one of the compared libraries. The benchmark sends jobs to them."""
 
 import json
 import os
@@ -18,14 +18,14 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class ContenderError(MTError):
-    """Raised if a contender cannot start or fails at a job."""
+    """Raised if a contender cannot start or a job fails."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """Start of a contender: the module whose `main` runs, the setup, and the environment variables.
+    """How to start a contender: the module whose `main` it runs, its setup, and additional environment variables.
 
-    `without` names packages that the process cannot import. For example, a library that uses torch only if it is
+    `without` names packages that the process cannot import. For example, a library that uses torch only if torch is
     installed is measured without torch.
     """
 
@@ -44,7 +44,10 @@ class Contender:
     """A running contender process. Between jobs, the process waits on its standard input."""
 
     def __init__(self, name: str, launch: Launch, log: Path) -> None:
-        """Start the process and wait until it has translated one sentence. Raises: ContenderError if it fails."""
+        """Start the process, and wait until it has translated one sentence. Raises: ContenderError if this fails.
+
+        `log` is the file for the stderr of the process.
+        """
         self.name = name
         self._log = log
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -75,12 +78,15 @@ class Contender:
         self.close()
 
     def run(self, job: PeerJob) -> PeerResult:
-        """Run a job. Raises: ContenderError if the job fails; the process can run more jobs unless it has ended."""
+        """Run a job and return the result. Raises: ContenderError if the job fails.
+
+        After a failed job, the process can run further jobs, unless it has ended.
+        """
         values = self._ask(asdict(job))
         return PeerResult(**{**values, "latencies": tuple(values["latencies"]), "lines": tuple(values["lines"])})
 
     def close(self) -> None:
-        """End the process by closing its stdin."""
+        """Close the stdin of the process, which ends it. Kill it if it still runs after ten seconds."""
         _pipe(self._process.stdin).close()
         try:
             self._process.wait(timeout=10)

@@ -4,7 +4,7 @@
     mt-service benchmark decode --random base --source test.en --beam-size 4 --sentences 200 --output DIR
     mt-service benchmark decode STUDENT --beside TEACHER --only ours beside --source test.en --output DIR
 
-All contenders, which are the compared libraries and models, run the same search: equal beam size, scores divided by
+The compared libraries and models are called contenders. All run the same search: equal beam size, scores divided by
 length, at most 2 x source + 10 tokens. All use the same weights, except the model of --beside. Each contender is a
 process that is idle while another one is measured. First, short runs find the fastest settings of each contender.
 """
@@ -45,7 +45,10 @@ COLUMNS = (
 
 @dataclass
 class DecodeRow:
-    """Results of one contender for one metric. Each list has an entry per round, unless there is a `problem`."""
+    """Results of one contender for one metric. Each list has one entry per round, or none if there is a `problem`.
+
+    `ids` and `text` are the results of jobs that translate token ids and text. `lines` are the translations.
+    """
 
     metric: Metric
     name: str
@@ -64,7 +67,7 @@ class DecodeRow:
 
     @property
     def costs(self) -> list[float]:
-        """Return the seconds of each round: the total in bulk, the median per sentence for single sentences."""
+        """Seconds of each round: in bulk for all sentences; for single sentences, the median of a sentence."""
         return [percentile(a.latencies, 50) if self.metric.single else a.seconds for a in self.ids]
 
     @property
@@ -72,7 +75,7 @@ class DecodeRow:
         return max(answer.peak_bytes for answer in (*self.ids, *self.text))
 
     def to_json(self) -> dict[str, Any]:
-        """Return all fields without the translations."""
+        """Return all fields as JSON values, without the translations."""
         return {
             **asdict(self),
             "metric": self.metric.label,
@@ -121,7 +124,10 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run the benchmark; a contender that fails becomes a row that names the error. Raises: MTError."""
+    """Run the benchmark, and write the results. If a contender fails, the table has a row with the error.
+
+    Raises: MTError if the options or input files cannot be used.
+    """
     console = Console(stderr=True)
     output: Path = options.output
     lines, references = _texts(options)
@@ -150,7 +156,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _texts(options: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Return the sentences without empty lines, and their references if there are any."""
+    """Return (sentences, references); without --reference, `references` is empty.
+
+    Raises: MTError if a sentence is empty, or the numbers of sentences and references differ.
+    """
     if (options.model is None) == (options.random is None):
         raise MTError("decode needs a MODEL directory or --random SIZE, and not both")
     lines = [" ".join(line.split()) for line in islice(read_lines(options.source), options.sentences)]
@@ -166,7 +175,7 @@ def _texts(options: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def _models(options: argparse.Namespace, lines: Sequence[str], source: Path) -> tuple[PeerModels, str]:
-    """Return the models of all contenders and the target language."""
+    """Return (models of all contenders, target language). Raises: MTError if a model cannot be used."""
     folder = options.output / "models"
     folder.mkdir(parents=True, exist_ok=True)
     if options.random:
@@ -183,14 +192,14 @@ def _models(options: argparse.Namespace, lines: Sequence[str], source: Path) -> 
 
 
 def _settings_of(path: Path | None) -> dict[tuple[str, str], str]:
-    """Return the settings that an earlier run chose, by metric and contender."""
+    """Return the settings that an earlier run chose, by metric and contender. `path` is its decode.json, or None."""
     if path is None:
         return {}
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
         return {(row["metric"], row["name"]): row["settings"] for row in rows}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise MTError(f"{path}: not a decode.json of an earlier run ({error})") from error
+        raise MTError(f"{path} is not a decode.json of an earlier run ({error})") from error
 
 
 def _wanted(entry: PeerEntry, only: Sequence[str] | None) -> bool:
@@ -200,7 +209,10 @@ def _wanted(entry: PeerEntry, only: Sequence[str] | None) -> bool:
 def _compare(
     metric: Metric, taking_part: Sequence[PeerEntry], options: argparse.Namespace, console: Console
 ) -> tuple[list[DecodeRow], list[Trial]]:
-    """Choose the settings of each contender, start all, and measure them in turn."""
+    """Choose the settings of each contender, start all contenders, and measure them in turn.
+
+    Return a row for each contender, and the short runs that were made to choose settings.
+    """
     log = options.output / "contenders.log"
     settings = _settings_of(options.settings_of)
     count = options.single_sentences if metric.single else options.sentences
@@ -250,7 +262,11 @@ def _measure(
 
 
 def _add_quality(rows: Sequence[DecodeRow], references: Sequence[str], language: str) -> None:
-    """Set BLEU, equal lines and the speed ratio of each row; the ratio is to the best row of CTranslate2, if any."""
+    """Set `bleu`, `same` and `ratio` of each row.
+
+    `same` is the fraction of translations that equal those of our first row. `ratio` compares the speed with that of
+    the fastest row of CTranslate2 or, if there is none, of another library.
+    """
     measured = [row for row in rows if row.ids]
     first = next((row for row in measured if row.name.startswith("ours")), None)
     for row in measured:
@@ -287,7 +303,7 @@ def _write(output: Path, rows: Sequence[DecodeRow], trials: Sequence[Trial], abo
 
 
 def cells(row: DecodeRow) -> list[str]:
-    """Return the cells of a row of the table as text."""
+    """Return the texts of a row of the table."""
     start = [row.metric.label, row.name]
     if row.problem:
         return [*start, row.problem]

@@ -1,10 +1,10 @@
-"""First measurements on a GPU, with untrained models and random ids: nothing is downloaded.
+"""Measurements on a GPU that need no download: models are untrained, and sentences are random token ids.
 
     bash scripts/gpu.sh results
     mt-service benchmark gpu --part replay --size big --output results
 
-`scripts/gpu.sh` runs every part in a process of its own, the most important first. A part writes PART-SIZE.json and
-PART-SIZE.md after each row, so that an interrupted part leaves the rows before.
+`scripts/gpu.sh` runs each part in a separate process, the most important part first. A part writes PART-SIZE.json and
+PART-SIZE.md after each row, so that the rows of an interrupted part are kept.
 """
 
 import argparse
@@ -56,7 +56,7 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class TimedDevice:
-    """A device, with the functions that run work on it, wait for it and read its free memory."""
+    """A device, with the functions that execute work on it, wait until it is idle, and return its free memory."""
 
     device: torch.device
     executor: Callable[[], Executor]
@@ -67,7 +67,7 @@ class TimedDevice:
 
     @classmethod
     def of(cls, device: torch.device) -> "TimedDevice":
-        """Return a GPU."""
+        """Return the `TimedDevice` of a GPU."""
         return cls(
             device,
             partial(CudaGraphs, device),
@@ -78,7 +78,7 @@ class TimedDevice:
         )
 
     def seconds(self, work: Callable[[], object]) -> float:
-        """Return the time of work, from an idle device to an idle device."""
+        """Call `work`, and return the seconds until the device is idle again. The device is idle at the start."""
         self.synchronize()
         began = time.perf_counter()
         work()
@@ -88,7 +88,7 @@ class TimedDevice:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of the measurements."""
+    """Sizes of the model and of the measurements."""
 
     model: ModelConfig
     vocabulary: int = 32_000
@@ -106,13 +106,16 @@ class Sizes:
 
 
 def build(sizes: Sizes, machine: TimedDevice, dtype: torch.dtype) -> Transformer:
-    """Return an untrained model, equal for equal sizes."""
+    """Return an untrained model. Its weights are the same in each call with the same sizes."""
     torch.manual_seed(0)
     return Transformer(sizes.model, sizes.vocabulary).eval().to(dtype).to(machine.device)
 
 
 def sentences(sizes: Sizes, count: int, tokens: int, forced: bool = True) -> list[Request]:
-    """Return random sentences; forced translations have as many tokens as their sources."""
+    """Return requests to translate `count` random sentences of `tokens` tokens. The sentences are always the same.
+
+    If `forced` is true, each translation must have as many tokens as its source.
+    """
     random, requests = Random(1), []
     for number in range(count):
         source = (*(random.randrange(4, sizes.vocabulary) for _ in range(tokens - 1)), EOS)
@@ -135,7 +138,7 @@ def decoded(engine: Engine, requests: Sequence[Request]) -> list[Result]:
 
 
 def correctness(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
-    """Compare translations of the device with those of the CPU in float32."""
+    """Compare translations by the device with translations by the CPU in float32."""
     requests = sentences(sizes, sizes.checked, sizes.tokens, forced=False)
     scorer: ModelScorer[Any] = ModelScorer(build(sizes, replace(machine, device=CPU), torch.float32))
     expected = decoded(Engine(SearchDecoder(scorer)), requests)
@@ -156,7 +159,7 @@ def correctness(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
 
 
 def training(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
-    """Measure updates in bfloat16: batches of sentences with equal lengths."""
+    """Measure training updates in bfloat16, with batches of sentences of equal lengths."""
     for tokens in sizes.update_tokens:
         master = build(sizes, machine, torch.float32).train()
         working = WorkingCopy(master, "bfloat16")
@@ -184,7 +187,7 @@ def training(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
 
 
 def decoding(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
-    """Measure translations of sentences of equal lengths; the second run has its graphs."""
+    """Measure the translation of sentences of equal lengths. The second run reuses the CUDA graphs of the first."""
     made = decoder(build(sizes, machine, torch.bfloat16), machine)
     made.prepare(SearchOptions(beam_size=BEAMS))
     for count in sizes.sentences:
@@ -197,7 +200,7 @@ def decoding(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
 
 
 def lengths(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
-    """Measure translations of sentences whose lengths vary as in text, with a log-normal distribution."""
+    """Measure the translation of sentences whose lengths have a log-normal distribution, as in natural text."""
     made, random, requests = decoder(build(sizes, machine, torch.bfloat16), machine), Random(2), []
     for number in range(sizes.natural):
         tokens = min(max(int(random.lognormvariate(log(sizes.tokens), 0.6)), 2), sizes.model.max_length // 2)
@@ -211,7 +214,7 @@ def lengths(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
 
 
 def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
-    """Measure a step with its graph, and the capture of the graph."""
+    """Measure the capture of the CUDA graph of a decoding step, and steps that replay the graph."""
     model = build(sizes, machine, torch.bfloat16)
     for slots, fused in product(sizes.slots, (False, True)):
         batch = decoder(model, machine, fused).begin(sentences(sizes, slots, sizes.tokens))
@@ -224,7 +227,7 @@ def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
 
 
 def profile(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
-    """List the kernels that take most of the time of a step."""
+    """List the GPU kernels that take most of the time of a decoding step."""
     batch = decoder(build(sizes, machine, torch.bfloat16), machine).begin(sentences(sizes, 64, sizes.tokens))
     _repeat(batch.advance, 3)
     with torch.profiler.profile(activities=[machine.profiled]) as profiler:
@@ -236,7 +239,7 @@ def profile(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
 
 
 def attention(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
-    """Measure attention at shapes that are new, with and without cuDNN."""
+    """Measure the first and the second attention with each new shape, with and without cuDNN."""
     for cudnn in (False, True):
         torch.backends.cuda.enable_cudnn_sdp(cudnn)
         for step in range(sizes.shapes):
@@ -260,7 +263,7 @@ def _attend(q: torch.Tensor, mask: torch.Tensor) -> None:
 
 
 def memory(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
-    """Translate many long sentences within the limit of memory, and count failures."""
+    """Translate many long sentences with a limit on memory, and count the failures."""
     count, tokens = sizes.long
     model = build(sizes, machine, torch.bfloat16)
     limits = replace(Limits.of("cuda"), cells=memory_cells([model], machine.free_bytes()))
@@ -282,7 +285,7 @@ PARTS: Mapping[str, BenchmarkPart] = {
     "attention": attention,
     "memory": memory,
 }
-"""Parts of the measurements, the most important first."""
+"""Parts of this benchmark by name, the most important first."""
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -302,7 +305,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def measure(name: str, machine: TimedDevice, sizes: Sizes, output: Any, about: ResultRow) -> list[ResultRow]:
-    """Run a part and write its rows so far after each row."""
+    """Run the part `name`, and return its rows. After each row, all rows so far are written to the folder `output`."""
     part, rows = PARTS[name], []
     output.mkdir(parents=True, exist_ok=True)
     for row in part(machine, sizes):
@@ -316,7 +319,7 @@ def measure(name: str, machine: TimedDevice, sizes: Sizes, output: Any, about: R
 
 
 def markdown(name: str, title: str, rows: Sequence[ResultRow]) -> str:
-    """Return a heading, the description of a part and a table."""
+    """Return the results of the part `name` in Markdown: a heading, the description of the part, and a table."""
     lines = [list(rows[0]), ["---"] * len(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f"# {title}\n\n{PARTS[name].__doc__}\n\n{table}\n"

@@ -1,4 +1,4 @@
-"""Selection of the fastest setting of each contender by short runs before the comparison."""
+"""Selection of the fastest setting of each contender, by short runs before the comparison."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -12,7 +12,7 @@ from .peers import Metric, PeerEntry
 
 @dataclass(frozen=True)
 class Variant:
-    """A setting of a contender: how to start the process, and how to form batches."""
+    """A setting of a contender: how to start its process, and how it forms batches."""
 
     launch: Launch
     batching: Batching
@@ -27,7 +27,11 @@ class Variant:
 
 @dataclass(frozen=True)
 class Trial:
-    """Result of a short run of a variant: its seconds (for single sentences the median latency), or a problem."""
+    """Result of a short run with one setting. The fields are texts for the report.
+
+    `seconds` is the duration in bulk, or the median latency of single sentences. If the run failed, it is None, and
+    `problem` is the error.
+    """
 
     entry: str
     metric: str
@@ -37,17 +41,16 @@ class Trial:
 
 
 def known_variant(entry: PeerEntry, label: str | None) -> Variant | None:
-    """Return the variant of a contender whose label is `label`, or None if there is no such variant."""
+    """Return the setting of a contender that has this label, or None if there is no such setting."""
     variants = (Variant(launch, batching) for launch, batching in product(entry.launches, entry.batchings))
     return next((variant for variant in variants if variant.label == label), None)
 
 
 def best_variant(entry: PeerEntry, metric: Metric, sentences: int, log: Path) -> tuple[Variant, list[Trial]]:
-    """Return the fastest variant in short runs, and the results of all runs.
+    """Try the settings of a contender in short runs. Return the fastest setting, and the results of all runs.
 
-    The first launch is tried with all batchings, every other launch with the two batchings that are fastest so far.
-
-    Raises: ContenderError if no variant runs.
+    The first of `entry.launches` is tried with all of `entry.batchings`, all others with the two batchings that are the
+    fastest so far. If there is only one setting, it is returned without a run. Raises: ContenderError if all runs fail.
     """
     if len(entry.launches) * len(entry.batchings) == 1:
         return Variant(entry.launches[0], entry.batchings[0]), []
@@ -70,7 +73,7 @@ def best_variant(entry: PeerEntry, metric: Metric, sentences: int, log: Path) ->
 
 
 def _short_pass(contender: Contender, metric: Metric, batching: Batching, sentences: int) -> float:
-    """Return the seconds of the faster of two runs after a warm-up (for single sentences, the median latency)."""
+    """Return the seconds of the faster of two runs after a warm-up. For single sentences, return the median latency."""
     count = min(sentences, 40) if metric.single else sentences
     contender.run(PeerJob(metric.beam_size, min(count, 32), metric.single, batching=batching))
     costs = []

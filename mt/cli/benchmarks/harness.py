@@ -1,8 +1,8 @@
-"""The process of a contender: it loads one translator and runs timed jobs, one JSON line each.
+"""Main loop of a contender process: it loads one translator, reads jobs as JSON lines, and writes timed results.
 
-This module imports only the standard library, and modules of `mt` that need nothing else. Memory and start-up time are
-therefore the memory and start-up time of the contender's library. Between jobs, the process waits on stdin. Output of
-libraries goes to stderr, which is the log.
+A peer is the library of a contender with a loaded model. This module imports only the standard library, and modules of
+`mt` that need nothing else, so that the measured memory and start-up time are those of the library. Between jobs, the
+process waits on stdin. What the library prints goes to stderr, which is the log.
 """
 
 import json
@@ -19,10 +19,10 @@ from typing import Any, Protocol, TextIO
 
 @dataclass(frozen=True)
 class PeerSetup:
-    """Model and settings that a contender loads.
+    """Model that a contender loads, and settings of the library.
 
-    `lengths` holds the exact number of target tokens of each line, or is empty. `workers` batches are translated at a
-    time, with `threads` threads each.
+    `lengths` has the exact number of target tokens for each line of `source`; if it is empty, the lengths are free.
+    `workers` batches are translated at the same time, with `threads` threads each.
     """
 
     model: str
@@ -36,7 +36,7 @@ class PeerSetup:
 
 @dataclass(frozen=True)
 class Batching:
-    """Maximum size of the batches of a peer. Size 0: the peer chooses, or it translates single sentences."""
+    """Maximum size of the batches of a peer. With size 0, the peer chooses the size, or gets single sentences."""
 
     size: int = 0
     unit: str = "examples"  # unit of CTranslate2's batch size: examples or tokens
@@ -44,7 +44,11 @@ class Batching:
 
 @dataclass(frozen=True)
 class PeerJob:
-    """Job that translates the first `sentences` lines: one at a time if `single`; as text if `text`, else as ids."""
+    """Job for a contender: translate the first `sentences` lines of the source file.
+
+    If `single` is true, lines are translated one at a time. If `text` is true, the time includes the conversion from
+    text and to text, otherwise only the translation of tokens. If `keep_lines` is true, translations are returned.
+    """
 
     beam_size: int
     sentences: int
@@ -56,7 +60,11 @@ class PeerJob:
 
 @dataclass(frozen=True)
 class PeerResult:
-    """Result of a job. `tokens` is the number of target tokens with EOS; `latencies` has seconds per sentence."""
+    """Result of a job.
+
+    `tokens` is the number of target tokens with EOS, or 0 if the job is to translate text. `latencies` has the seconds
+    of each sentence if the job is `single`. `lines` are the translations if the job is to keep them.
+    """
 
     seconds: float
     cpu_seconds: float
@@ -68,9 +76,9 @@ class PeerResult:
 
 @dataclass(frozen=True)
 class PeerSearch:
-    """The search of every contender: n-best 1, scores divided by length, at most 2 x source + 10 tokens.
+    """Search options for all contenders: one translation, scores divided by length, at most 2 x source + 10 tokens.
 
-    `forced` is the required length of each translation, or empty.
+    `forced` has the required number of target tokens of each translation; if it is empty, the lengths are free.
     """
 
     beam_size: int
@@ -81,23 +89,26 @@ class PeerSearch:
         return 2 * source_tokens + 10
 
     def groups(self, count: int) -> Iterator[tuple[int, list[int]]]:
-        """Yield (forced length, indices of its sentences), the longest first. Length 0 means that none is forced."""
+        """Group `count` sentences by required length. Yield (length, indices of the sentences), the longest first.
+
+        If lengths are free, yield a single group with length 0.
+        """
         lengths = self.forced or (0,) * count
         for length in sorted(set(lengths), reverse=True):
             yield length, [place for place in range(count) if lengths[place] == length]
 
 
 class Peer(Protocol):
-    """A library with a loaded model."""
+    """A translation library with a loaded model."""
 
     def encode(self, line: str) -> list[Any]:
-        """Return the source tokens of a line, in the library's format."""
+        """Return the source tokens of a line, in the format of the library."""
 
     def translate(self, sources: Sequence[list[Any]], search: PeerSearch) -> list[list[Any]]:
         """Return the target tokens of each source, without EOS, in the order of the sources."""
 
     def translate_text(self, lines: Sequence[str], search: PeerSearch) -> list[str]:
-        """Return the translations of `lines`, with the library's usual steps from text to text."""
+        """Return the translations of `lines`, with the steps that the library usually takes from text to text."""
 
     def decode(self, tokens: list[Any]) -> str:
         """Return the text of target tokens."""
@@ -105,7 +116,7 @@ class Peer(Protocol):
 
 @dataclass
 class PeerRunner:
-    """Runner of timed jobs with a peer."""
+    """Runs timed jobs with a peer. `lines` are all lines of the source file, and `sources` their tokens."""
 
     peer: Peer
     setup: PeerSetup
@@ -113,7 +124,7 @@ class PeerRunner:
     sources: list[list[Any]] = field(default_factory=list)
 
     def run(self, job: PeerJob) -> PeerResult:
-        """Run a job. The measured time begins before the first source and ends after the last translation."""
+        """Run a job, and return the result. Its time is from before the first source to after the last translation."""
         lines, sources = self.lines[: job.sentences], self.sources[: job.sentences]
         search = PeerSearch(job.beam_size, job.batching, self.setup.lengths[: job.sentences])
         cpu, begun = cpu_seconds(), time.perf_counter()
@@ -153,12 +164,15 @@ class PeerRunner:
 
 
 def one(search: PeerSearch, place: int) -> PeerSearch:
-    """Return the search for the sentence with index `place` alone."""
+    """Return the search options for the single sentence with index `place`."""
     return PeerSearch(search.beam_size, search.batching, search.forced[place : place + 1])
 
 
 def sorted_batches(sources: Sequence[list[Any]], places: Sequence[int], batching: Batching) -> Iterator[list[int]]:
-    """Yield batches of indices, longest sentences first; `batching` limits the sentences or the padded tokens."""
+    """Divide the sentences with the indices `places` into batches of indices, the longest sentences first.
+
+    `batching` is the maximum number of sentences, or of source tokens with padding, in a batch.
+    """
     batch: list[int] = []
     for place in sorted(places, key=lambda place: -len(sources[place])):
         grown = len(batch) + 1
@@ -171,15 +185,15 @@ def sorted_batches(sources: Sequence[list[Any]], places: Sequence[int], batching
 
 
 def cpu_seconds() -> float:
-    """Return the processor time of this process in seconds, all threads."""
+    """Return the processor time in seconds of all threads of this process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
 def peak_bytes() -> int:
-    """Return the peak memory of this process.
+    """Return the peak memory of this process in bytes.
 
-    On Linux it is VmHWM, because ru_maxrss starts from the peak of the parent process.
+    On Linux, VmHWM is used, because ru_maxrss begins with the peak of the parent process.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -198,7 +212,7 @@ def to_setup(values: dict[str, Any]) -> PeerSetup:
 
 
 def attend(load: Callable[[PeerSetup], Peer]) -> None:
-    """Read the setup and then jobs from stdin until it ends; print results and errors as JSON."""
+    """Run a contender: read the setup and then jobs from stdin until its end. Print results and errors as JSON."""
     answers = _take_stdout()
     try:
         setup = to_setup(json.loads(sys.stdin.readline()))
@@ -215,7 +229,7 @@ def attend(load: Callable[[PeerSetup], Peer]) -> None:
 
 
 def _prepared(load: Callable[[PeerSetup], Peer], setup: PeerSetup) -> PeerRunner:
-    """Load the peer and translate one sentence; both count as start-up time."""
+    """Load the peer, let it translate one sentence, and return its runner. All this counts as start-up time."""
     lines = Path(setup.source).read_text(encoding="utf-8").splitlines()
     peer = load(setup)
     bench = PeerRunner(peer, setup, lines)
@@ -225,7 +239,7 @@ def _prepared(load: Callable[[PeerSetup], Peer], setup: PeerSetup) -> PeerRunner
 
 
 def _take_stdout() -> TextIO:
-    """Return the pipe to the parent and redirect stdout to stderr."""
+    """Return a file that writes to the current stdout, and redirect the stdout of this process to stderr."""
     sys.stdout.flush()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

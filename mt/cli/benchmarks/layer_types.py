@@ -1,7 +1,7 @@
 """The layers that Table 1 of "Attention Is All You Need" compares, and the measurements of one layer.
 
-A layer maps n positions of d_model values, [1, n, d], to as many. Attention is equation 1 alone, with queries, keys and
-values equal to the input, because the table does not count the projections.
+The input and the output of a layer are [1, n, d]: n positions with d values each. Self-attention is only equation 1 of
+the paper, with the input as queries, keys and values, because the table does not count projections.
 """
 
 import math
@@ -21,7 +21,7 @@ ROUND_SECONDS = 0.02  # shortest round: a layer that is faster runs several time
 
 
 class SelfAttention(nn.Module):
-    """Attention over all positions with a number of heads."""
+    """Self-attention over all positions, without projections, with `heads` heads."""
 
     def __init__(self, heads: int = 1) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class SelfAttention(nn.Module):
 
 
 class ProjectedAttention(nn.Module):
-    """Multi-head attention with its four projections."""
+    """Multi-head self-attention with the projections of queries, keys, values and output."""
 
     def __init__(self, d_model: int) -> None:
         super().__init__()
@@ -45,14 +45,14 @@ class ProjectedAttention(nn.Module):
 
 
 class RestrictedAttention(nn.Module):
-    """Attention over the r = 2h + 1 positions around each query."""
+    """Self-attention of each position to the r = 2 * `reach` + 1 positions around it, without projections."""
 
     def __init__(self, reach: int) -> None:
         super().__init__()
         self.reach = reach
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the attention of each position of x to its neighbourhood: [1, n, d] -> [1, n, d]."""
+        """Return the self-attention of x, in which each position attends to its neighbours: [1, n, d] -> [1, n, d]."""
         width = 2 * self.reach + 1
         windows = nn.functional.pad(x, (0, 0, self.reach, self.reach)).unfold(1, width, 1)[0]  # [n, d, r]
         scores = (x[0].unsqueeze(1) @ windows).squeeze(1) / math.sqrt(x.shape[2])  # [n, r]
@@ -74,10 +74,12 @@ class Recurrent(nn.Module):
 
 
 class Convolution(nn.Module):
-    """A convolution of odd width k, centred on each position; or a causal one, with taps `dilation` positions apart.
+    """A convolution of odd width k over the positions.
 
-    A stack of causal convolutions with dilations 1, k, k^2 ... connects every position with all earlier positions. With
-    centred convolutions, paths between the first and the last position would lead through positions outside the text.
+    If `dilation` is 0, its window is centred on each position. Otherwise it is causal: it ends at the position, and
+    its k inputs are `dilation` positions apart. A stack of causal convolutions with dilations 1, k, k^2 ... connects
+    each position with all earlier ones. With centred convolutions, paths between the first and the last position would
+    lead through positions outside the text.
     """
 
     def __init__(self, d_model: int, width: int, dilation: int = 0) -> None:
@@ -93,10 +95,11 @@ class Convolution(nn.Module):
 
 @dataclass(frozen=True)
 class LayerType:
-    """A row of Table 1: the paper's values, the layer, and the exact maximum path length over n positions.
+    """A row of Table 1: a type of layer, with the values in the paper.
 
-    `build(index, d_model)` returns the layer with this index in a stack. `depth(n)` is the number of layers that
-    the row counts as one layer: more than 1 for dilated convolutions.
+    `complexity`, `sequential` and `path` are the cells of the table. `build(index, d)` returns the layer with this
+    index in a stack of layers of width d. `path_length(n)` is the exact maximum path length for n positions.
+    `depth(n)` is the number of stacked layers that count as one: more than 1 for dilated convolutions.
     """
 
     name: str
@@ -109,12 +112,15 @@ class LayerType:
     depth: Callable[[int], int] = lambda n: 1
 
     def layer(self, n: int, d: int) -> nn.Module:
-        """Return the layer of this row for n positions and width d: `depth(n)` stacked layers."""
+        """Return the layer of this row for n positions and width d. It consists of `depth(n)` stacked layers."""
         return nn.Sequential(*(self.build(index, d) for index in range(self.depth(n))))
 
 
 def dilated_depth(length: int, width: int) -> int:
-    """Return the number of causal convolutions with dilations 1, k, k^2 ... that connect n positions: k^L >= n."""
+    """Return the smallest L with width^L >= length.
+
+    This is the number of causal convolutions with dilations 1, k, k^2 ... that connect `length` positions.
+    """
     depth = 1
     while width**depth < length:
         depth += 1
@@ -122,9 +128,10 @@ def dilated_depth(length: int, width: int) -> int:
 
 
 def layer_types(r: int, k: int) -> list[LayerType]:
-    """Return the rows of Table 1 with neighbourhood r and width k, both odd.
+    """Return the rows of Table 1. r is the neighbourhood of restricted attention, k the width of convolutions.
 
-    Two rows are not in the paper: multi-head attention with its projections, and a stack of dilated convolutions.
+    Both must be odd. Two rows are not in the paper: self-attention with projections, and a stack of dilated
+    convolutions.
     """
 
     def depth(n: int) -> int:
@@ -164,7 +171,7 @@ def layer_types(r: int, k: int) -> list[LayerType]:
 
 
 def seconds(layer: nn.Module, x: Tensor, rounds: int) -> float:
-    """Return the seconds of a forward pass in the fastest of `rounds` rounds, each of at least ROUND_SECONDS."""
+    """Return the seconds of a forward pass in the fastest of `rounds` rounds. A round takes at least ROUND_SECONDS."""
     with torch.inference_mode():
         layer(x)
         best, repeats = math.inf, 1
@@ -182,14 +189,17 @@ def seconds(layer: nn.Module, x: Tensor, rounds: int) -> float:
 
 
 def operations(layer: nn.Module, x: Tensor) -> int:
-    """Return the floating-point operations of the matrix products of a forward pass; a multiply-add counts as two."""
+    """Return the number of floating-point operations in the matrix products of a forward pass.
+
+    A multiply-add counts as two operations.
+    """
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         layer(x)
     return int(counter.get_total_flops())
 
 
 def saved_bytes(layer: nn.Module, x: Tensor) -> int:
-    """Return the bytes of the tensors that a forward pass keeps for the backward pass, without the weights."""
+    """Return the number of bytes that a forward pass keeps for the backward pass, without the weights."""
     weights = {parameter.untyped_storage().data_ptr() for parameter in layer.parameters()}
     kept: dict[int, Tensor] = {}  # tensors by address; they stay alive, so no address is used twice
 
@@ -203,7 +213,10 @@ def saved_bytes(layer: nn.Module, x: Tensor) -> int:
 
 
 def chain_length(output: Tensor) -> int:
-    """Return the number of operations in the longest chain of dependent operations that computed a tensor."""
+    """Return the length of the longest chain of operations of autograd that computed `output` from the input.
+
+    Each operation in a chain needs the result of the one before.
+    """
     assert output.grad_fn is not None
     longest: dict[Node, int] = {}
     pending = [output.grad_fn]
@@ -220,10 +233,10 @@ def chain_length(output: Tensor) -> int:
 
 
 def measured_path(kind: LayerType, length: int, d_model: int = HEADS) -> int:
-    """Return after how many layers, or steps of a recurrent layer, output n - 1 depends on input 0.
+    """Return how many layers, or steps of a recurrent layer, connect the first input with the last output.
 
-    Output n - 1 depends on input 0 if its gradient with respect to input 0 is not 0. All values are float64, so that
-    products of many small weights stay above 0.
+    They are connected if the gradient of this output with respect to this input is not 0. All values are float64, so
+    that products of many small weights do not become 0.
     """
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(1, length, d_model, generator=generator, dtype=torch.float64, requires_grad=True)
@@ -238,7 +251,7 @@ def measured_path(kind: LayerType, length: int, d_model: int = HEADS) -> int:
 def _outputs(kind: LayerType, x: Tensor) -> Iterator[Tensor]:
     """Yield the output at the last position after 1, 2, ... layers.
 
-    For a recurrent layer, yield the output after its last 1, 2, ... steps; no gradient flows to earlier steps.
+    For a recurrent layer, all outputs have the same value, but gradients flow only through the last 1, 2, ... steps.
     """
     length, d_model = x.shape[1:]
     out, layer = x, kind.build(0, d_model).double()

@@ -1,10 +1,11 @@
-"""Table 1 of "Attention Is All You Need", measured: self-attention, recurrent and convolutional layers.
+"""Measure Table 1 of "Attention Is All You Need": self-attention, recurrent and convolutional layers.
 
     mt-service benchmark layers --output benchmarks/layers
 
-Time, operations and memory of a forward pass are measured for several lengths n and widths d, on one CPU thread, and
-fitted by n^a and d^b. Path lengths are counted by gradients. Two further tables compare one head with several, and
-scores with and without the division by sqrt(d_k). --rounds is the number of rounds; the fastest round is used.
+Time, operations and memory of a forward pass are measured on one CPU thread for several lengths n and widths d. The
+exponents a and b of n^a and d^b are fitted to them. Path lengths are determined from gradients. Two further tables
+compare one head with several, and scores with and without the division by sqrt(d_k). Of --rounds rounds, the fastest is
+used.
 """
 
 import argparse
@@ -38,7 +39,7 @@ from .measure import watching
 from .report import conditions, table, write_json, write_table
 
 STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-"""Quantiles of 97.5% of Student's t, for 1 to 10 degrees of freedom."""
+"""97.5% quantiles of Student's t-distribution, for 1 to 10 degrees of freedom."""
 
 KEYS, QUERIES = 64, 500  # numbers of keys and queries for the table on the division of scores
 METRICS = ("operations", "seconds", "bytes")
@@ -46,7 +47,7 @@ METRICS = ("operations", "seconds", "bytes")
 
 @dataclass(frozen=True)
 class Point:
-    """Costs of a forward pass at length n and width d. The bytes are kept for the backward pass."""
+    """Costs of a forward pass at length n and width d. `bytes` is the memory that is kept for the backward pass."""
 
     n: int
     d: int
@@ -57,9 +58,9 @@ class Point:
 
 @dataclass(frozen=True)
 class PathCount:
-    """Counts for a layer at length n: the longest chain of dependent operations, and the maximum path length.
+    """Maximum path length of a layer with n positions, and length of its longest chain of dependent operations.
 
-    `measured` is the path length that gradients show, `exact` the path length of the formula.
+    `measured` is the path length that was determined from gradients, `exact` the one that a formula gives.
     """
 
     n: int
@@ -82,7 +83,10 @@ class Exponent:
 
 @dataclass(frozen=True)
 class Softmax:
-    """Scores and softmax of random queries and keys of width d_k, before or after the division by sqrt(d_k)."""
+    """Statistics of scores and softmax for random queries and keys of width d_k.
+
+    `scaled` tells whether the scores were divided by sqrt(d_k).
+    """
 
     d_k: int
     scaled: bool
@@ -92,7 +96,7 @@ class Softmax:
 
 
 def fit(sizes: Sequence[float], costs: Sequence[float]) -> Exponent:
-    """Fit log(cost) = a + b log(size) by least squares and return b, with the interval of Student's t."""
+    """Fit log(cost) = a + b log(size) by least squares. Return b with its 95% confidence interval (Student's t)."""
     x, y = np.log(sizes), np.log(costs)
     (slope, offset), spread = np.polyfit(x, y, 1), ((x - x.mean()) ** 2).sum()
     freedom = len(sizes) - 2
@@ -121,7 +125,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def odd(text: str) -> int:
-    """Parse an odd number of at least 3."""
+    """Return the value of an option as an integer. Raises: ArgumentTypeError if it is not odd or less than 3."""
     value = int(text)
     if value < 3 or value % 2 == 0:
         raise argparse.ArgumentTypeError(f"{text}; accepted: an odd number of at least 3")
@@ -129,7 +133,10 @@ def odd(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Measure, print the tables, and write `table.txt`, `layers.json` and `layers.png`."""
+    """Run the benchmark, print the tables, and write `table.txt`, `layers.json` and `layers.png`.
+
+    Raises: MTError if --lengths or --widths cannot be used.
+    """
     if wrong := [d for d in options.widths if d % 16]:
         raise MTError(f"--widths has {wrong}; accepted: multiples of 16, the maximum number of heads")
     if min(len({*options.lengths}), len({*options.widths})) < 3:
@@ -175,7 +182,7 @@ def run(options: argparse.Namespace) -> None:
 def exponent_tables(
     kinds: Sequence[LayerType], exponents: Mapping[str, Mapping[str, Exponent]], options: argparse.Namespace
 ) -> list[Table]:
-    """Return a table of the exponents of n and one of the exponents of d, both with the complexity in the paper."""
+    """Return a table of the exponents of n and a table of the exponents of d, with the complexities in the paper."""
     fixed = (f"n, with d = {min(options.widths)}", f"d, with n = {min(options.lengths)}")
     return [
         table(
@@ -194,7 +201,7 @@ def exponent_tables(
 
 
 def path_table(kinds: Sequence[LayerType], paths: Mapping[str, Sequence[PathCount]], lengths: Sequence[int]) -> Table:
-    """Return a table of sequential operations and maximum path lengths: measured values and values of the paper."""
+    """Return a table of sequential operations and maximum path lengths, as measured and as in the paper."""
     rows = []
     for kind in kinds:
         columns = zip(*((path.chain, path.measured, path.exact) for path in paths[kind.name]), strict=True)
@@ -205,7 +212,7 @@ def path_table(kinds: Sequence[LayerType], paths: Mapping[str, Sequence[PathCoun
 
 
 def heads_table(heads: Mapping[int, Point]) -> Table:
-    """Return a table of the costs by number of heads."""
+    """Return a table of the costs of self-attention by number of heads."""
     rows = [
         [str(h), f"{p.operations:,.0f}", f"{1e3 * p.seconds:.2f}", f"{p.bytes / 2**20:.1f}"] for h, p in heads.items()
     ]
@@ -214,7 +221,7 @@ def heads_table(heads: Mapping[int, Point]) -> Table:
 
 
 def softmax_table(rows: Sequence[Softmax]) -> Table:
-    """Return a table of the effect of the division by sqrt(d_k)."""
+    """Return a table that compares scores and softmax with and without the division by sqrt(d_k)."""
     cells = [
         [
             *(str(row.d_k), "q k / sqrt(d_k)" if row.scaled else "q k"),
@@ -227,7 +234,7 @@ def softmax_table(rows: Sequence[Softmax]) -> Table:
 
 
 def measure(kind: LayerType, options: argparse.Namespace) -> list[Point]:
-    """Return the costs at all lengths with the smallest width, and at all widths with the smallest length."""
+    """Return the costs of a layer for all lengths with the smallest width, and all widths with the smallest length."""
     sizes = [(n, min(options.widths)) for n in options.lengths] + [(min(options.lengths), d) for d in options.widths]
     return [measure_point(kind.layer(n, d), n, d, options.rounds) for n, d in dict.fromkeys(sizes)]
 
@@ -243,7 +250,7 @@ def count_path(kind: LayerType, n: int) -> PathCount:
 
 
 def fits(points: Sequence[Point], options: argparse.Namespace) -> dict[str, Exponent]:
-    """Return the exponents of all metrics, keyed by metric and size."""
+    """Return the exponents of n and d for each of METRICS. The keys are texts such as "seconds n"."""
     by_n = [point for point in points if point.d == min(options.widths)]
     by_d = [point for point in points if point.n == min(options.lengths)]
     return {
@@ -256,9 +263,10 @@ def fits(points: Sequence[Point], options: argparse.Namespace) -> dict[str, Expo
 
 
 def softmax_of(d_k: int, scaled: bool) -> Softmax:
-    """Measure the scores and the softmax of random queries and keys (section 3.2.1, footnote 4).
+    """Measure the scores and the softmax of random queries and keys (section 3.2.1 of the paper, footnote 4).
 
-    The Jacobian of softmax is diag(p) - p p^T, whose squared norm is sum p^2 - 2 sum p^3 + (sum p^2)^2.
+    The Jacobian of softmax with the result p is diag(p) - p p^T. Its squared norm is
+    sum p^2 - 2 sum p^3 + (sum p^2)^2.
     """
     generator = torch.Generator().manual_seed(d_k)
     queries = torch.randn(QUERIES, 1, d_k, generator=generator, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Alternating rounds, medians, ratios with their spread, and the load of the machine during a measurement."""
+"""Alternating measurements, medians, ratios with their spread, and the load of the machine by other processes."""
 
 import os
 import time
@@ -20,7 +20,7 @@ QUIET_SPREAD = 0.15  # (largest - smallest) / median over the rounds of one cont
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ratio of two medians, with the lowest and highest ratio of single rounds."""
+    """Ratio of two medians, with the lowest and the highest ratio in a single round."""
 
     value: float
     low: float
@@ -28,7 +28,7 @@ class Ratio:
 
 
 def ratio(values: Sequence[float], baseline: Sequence[float]) -> Ratio:
-    """Return the ratio values / baseline. Entry n of each sequence is the measurement of round n."""
+    """Return the ratio of `values` to `baseline`. Element n of both sequences was measured in round n."""
     ratios = [value / other for value, other in zip(values, baseline, strict=True)]
     return Ratio(median(values) / median(baseline), min(ratios), max(ratios))
 
@@ -39,7 +39,7 @@ def spread(values: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Return the smallest measured value that `percent` of all values do not exceed."""
+    """Return the smallest of `values` such that at least `percent` percent of all values are not above it."""
     ordered = sorted(values)
     return ordered[max(0, -int(-len(ordered) * percent // 100) - 1)]
 
@@ -47,7 +47,10 @@ def percentile(values: Sequence[float], percent: float) -> float:
 def alternate(
     contenders: Sequence[S], rounds: int, measure: Callable[[S], M], pause: float = PAUSE
 ) -> Iterator[tuple[int, int, M]]:
-    """Measure the contenders alternately (A B C A B C ...); yield (round, index of the contender, measurement)."""
+    """Measure the contenders in turn (A B C A B C ...), with a pause of `pause` seconds before each measurement.
+
+    Yield (number of the round, index of the contender, measurement).
+    """
     for number in range(rounds):
         for place, contender in enumerate(contenders):
             time.sleep(pause)
@@ -56,16 +59,16 @@ def alternate(
 
 @dataclass
 class Neighbours:
-    """Load by other processes while a contender is measured. `cores` is None on systems other than Linux."""
+    """Mean number of cores that other processes used during a measurement. It is None on systems other than Linux."""
 
     cores: float | None = None
 
 
 @contextmanager
 def watching(cpu_seconds: Callable[[], float]) -> Iterator[Neighbours]:
-    """Measure how many cores other processes use during the block.
+    """Measure how many cores other processes use during the context. `cores` is set at the end of the context.
 
-    `cpu_seconds` is called at the end of the block. It returns the processor time that the contender used in it.
+    At the end, `cpu_seconds` is called. It must return the processor time that the contender used during the context.
     """
     neighbours = Neighbours()
     busy, begun = busy_seconds(), time.perf_counter()
@@ -76,7 +79,10 @@ def watching(cpu_seconds: Callable[[], float]) -> Iterator[Neighbours]:
 
 
 def busy_seconds(stat: Path = Path("/proc/stat")) -> float | None:
-    """Return the seconds that all cores were busy since the machine started, stolen time included."""
+    """Return the busy seconds since the machine started, summed over all cores. Return None if `stat` does not exist.
+
+    Stolen time, in which other virtual machines used the cores, is included.
+    """
     if not stat.exists():
         return None
     user, nice, system, _idle, _waiting, *more = map(int, stat.read_text().split("\n", 1)[0].split()[1:])
@@ -85,7 +91,11 @@ def busy_seconds(stat: Path = Path("/proc/stat")) -> float | None:
 
 
 def noise(load: float, neighbours: Sequence[float], spreads: dict[str, float]) -> list[str]:
-    """Return warnings if the machine was not quiet."""
+    """Return warnings if other programs used the machine, or if measurements varied widely.
+
+    `load` is the load average before the benchmark, `neighbours` the numbers of cores that other processes used, and
+    `spreads` the result of `spread` for each contender.
+    """
     warnings = []
     if load > QUIET_LOAD:
         warnings.append(f"the load average was {load:.2f} before the start; quiet is at most {QUIET_LOAD}")

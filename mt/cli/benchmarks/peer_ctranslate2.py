@@ -1,6 +1,7 @@
-"""Contender: CTranslate2, with weights exported by mt/interop/ctranslate2.py and our tokenizer's file.
+"""Contender: CTranslate2, with weights that mt/interop/ctranslate2.py exported and the file of our tokenizer.
 
-It uses sentencepiece directly, as users of CTranslate2 do: `mt` would import torch, which CTranslate2 does not need.
+The module uses sentencepiece directly, as users of CTranslate2 do. Our tokenizer would import torch, which CTranslate2
+does not need.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,10 @@ from .harness import PeerSearch, PeerSetup, attend
 
 
 class CTranslate2:
-    """CTranslate2's Translator, which sorts and forms batches; inter_threads=workers, intra_threads=threads."""
+    """Peer with the Translator of CTranslate2, which sorts the sentences and forms the batches by itself.
+
+    `workers` of the setup is inter_threads, and `threads` is intra_threads.
+    """
 
     def __init__(self, setup: PeerSetup) -> None:
         model = Path(setup.model)
@@ -30,7 +34,10 @@ class CTranslate2:
         return list(self._pieces.encode(line, out_type=str))
 
     def translate(self, sources: Sequence[list[str]], search: PeerSearch) -> list[list[str]]:
-        """Translate with one asynchronous call per forced length, because a call of CTranslate2 takes one length."""
+        """Return the target tokens of each source. A call of CTranslate2 can force only one length for all sentences.
+
+        Therefore, one asynchronous call is made for each forced length.
+        """
         calls = []
         for length, places in search.groups(len(sources)):
             longest = 1 + max(len(sources[place]) for place in places)  # CTranslate2 adds EOS itself

@@ -1,4 +1,4 @@
-"""Contender: our engine, as Translator loads it."""
+"""Contender: our Translator with its engine."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,10 +12,10 @@ from .harness import PeerSearch, PeerSetup, attend
 
 
 class OurPeer:
-    """Our Translator with `workers` engine threads of one core each.
+    """Peer with our Translator. The engine has `workers` threads, which use one core each.
 
-    Ids are decoded by the engine. Text is translated by Translator.translate; with forced lengths, it is tokenised,
-    decoded by the engine and detokenised.
+    Tokens are translated by the engine. Text is translated by `Translator.translate`. If lengths are forced, text is
+    tokenised, translated by the engine, and detokenised.
     """
 
     def __init__(self, setup: PeerSetup) -> None:

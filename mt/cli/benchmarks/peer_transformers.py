@@ -1,4 +1,4 @@
-"""Contender: MarianMT of Hugging Face transformers, from a transformers model directory."""
+"""Contender: MarianMTModel of Hugging Face transformers, loaded from a model directory of transformers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from .harness import PeerSearch, PeerSetup, attend, sorted_batches
 
 
 class TextCodec(Protocol):
-    """Conversion of text to source ids with EOS, and of target ids to text."""
+    """Converts text to source ids with EOS, and target ids to text."""
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]: ...
 
@@ -21,7 +21,7 @@ class TextCodec(Protocol):
 
 
 class MarianCodec:
-    """Tokenizer of a transformers model directory."""
+    """Codec with the tokenizer of a model directory of transformers."""
 
     def __init__(self, folder: Path) -> None:
         self._tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -34,7 +34,7 @@ class MarianCodec:
 
 
 class TokenizerCodec:
-    """Our tokenizer, for an untrained model without a transformers tokenizer."""
+    """Codec with our tokenizer, for untrained models, which have no tokenizer of transformers."""
 
     def __init__(self, file: Path) -> None:
         self._tokenizer = Tokenizer.load(file)
@@ -47,7 +47,10 @@ class TokenizerCodec:
 
 
 class MarianPeer:
-    """MarianMTModel.generate over batches sorted by length. The weights are random if the directory has none."""
+    """Peer with MarianMTModel.generate, for batches of sentences that are sorted by length.
+
+    If the model directory has the file of our tokenizer, the model is untrained, and its weights are random.
+    """
 
     def __init__(self, setup: PeerSetup) -> None:
         torch.set_num_threads(setup.workers * setup.threads)

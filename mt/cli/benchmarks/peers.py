@@ -1,4 +1,4 @@
-"""Contenders of the benchmark `decode`, with settings. The fastest setting of each contender is selected."""
+"""Contenders of the benchmark `decode`, each with the settings from which the fastest is selected."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ DEVICES = tuple(OUR_DTYPES)
 
 @dataclass(frozen=True)
 class Metric:
-    """Mode (bulk, or one sentence at a time) and beam size."""
+    """What is measured: translation with a beam size, of all sentences in bulk or of single sentences."""
 
     single: bool
     beam_size: int
@@ -40,7 +40,10 @@ class Metric:
 
 @dataclass(frozen=True)
 class PeerEntry:
-    """A contender: the launches and batchings to choose from, or the problem if it cannot be measured."""
+    """A contender with its settings: all combinations of `launches` (ways to start it) and `batchings`.
+
+    If it cannot be measured, `problem` is the reason. `size_bytes` is the size of its model on the disk.
+    """
 
     name: str
     launches: tuple[Launch, ...] = ()
@@ -51,7 +54,12 @@ class PeerEntry:
 
 @dataclass(frozen=True)
 class PeerModels:
-    """Models to measure: ours, CTranslate2's by dtype and, optionally, transformers' model and our model `beside`."""
+    """Models to measure, and common settings.
+
+    `ours` is our model, `ctranslate2` has the models for CTranslate2 by dtype, `transformers` is the model for
+    transformers, and `beside` another model of ours. `source` is the file with the sentences, and `lengths` are the
+    forced lengths of the translations, if any.
+    """
 
     source: Path
     ours: Path
@@ -71,7 +79,10 @@ def installed(package: str) -> bool:
 
 
 def export(model: Path, folder: Path, device: str) -> dict[str, Path]:
-    """Export our model for CTranslate2 in each dtype of the device, if CTranslate2 is installed. Raises: ModelError."""
+    """Export our model for CTranslate2 in each dtype of the device. Return the folders by dtype.
+
+    If CTranslate2 is not installed, return {}. Raises: ModelError if the model cannot be exported.
+    """
     if not installed("ctranslate2"):
         return {}
     exporter = import_module("mt.interop.ctranslate2").export_ctranslate2  # imports ctranslate2
@@ -82,7 +93,7 @@ def export(model: Path, folder: Path, device: str) -> dict[str, Path]:
 
 
 def entries(models: PeerModels, metric: Metric, dtypes: Sequence[str]) -> list[PeerEntry]:
-    """Return the rows of all contenders for a metric, ours first."""
+    """Return all contenders for a metric, ours first. `dtypes` are the dtypes of our model."""
     return [*_ours(models, metric, dtypes), *_ctranslate2(models, metric), _transformers(models, metric)]
 
 
@@ -96,7 +107,10 @@ def _ours(models: PeerModels, metric: Metric, dtypes: Sequence[str]) -> Iterator
 
 
 def _ctranslate2(models: PeerModels, metric: Metric) -> Iterator[PeerEntry]:
-    """Return a row for each dtype. Int8 with several intra_threads is left out, because it is ten times slower."""
+    """Yield one contender for each dtype.
+
+    Settings with int8 and several intra_threads are left out, because they are ten times slower.
+    """
     for dtype in CT2_DTYPES[models.device]:
         name = f"ctranslate2 {dtype}"
         if dtype not in models.ctranslate2:
@@ -122,7 +136,7 @@ def _ctranslate2(models: PeerModels, metric: Metric) -> Iterator[PeerEntry]:
 
 
 def _transformers(models: PeerModels, metric: Metric) -> PeerEntry:
-    """Return one row: fp32 or bf16, whichever is faster."""
+    """Return one contender, with settings in float32 and in bfloat16."""
     if not installed("transformers"):
         return PeerEntry("transformers", problem="not installed")
     if models.transformers is None:
@@ -141,10 +155,10 @@ def _transformers(models: PeerModels, metric: Metric) -> PeerEntry:
 
 
 def one_direction(model: Path) -> str:
-    """Return the only direction of a model directory. Raises: MTError if it has several, since peers get no tags."""
+    """Return the only direction of a model. Raises: MTError if it has several, which would need language tags."""
     directions = json.loads((model / "config.json").read_text(encoding="utf-8"))["directions"]
     if len(directions) != 1:
-        raise MTError(f"{model}: translates {', '.join(directions)}; accepted: a model of one direction")
+        raise MTError(f"{model} translates {', '.join(directions)}; accepted: a model of one direction")
     return str(directions[0])
 
 

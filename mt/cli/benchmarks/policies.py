@@ -1,4 +1,7 @@
-"""Two batching policies for requests that arrive at random times. Both use the same decoder and one thread per core."""
+"""Two policies that form batches from requests that arrive at random times: continuous and static batching.
+
+Both use the same decoder and one thread per core. `place` is the index of a request.
+"""
 
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
@@ -15,7 +18,7 @@ STATIC_LIMITS = Limits()  # limits of a static batch; smaller batches are not fa
 
 
 class Continuous:
-    """Continuous batching, as in our service: a sentence joins the running batch and leaves it when it is finished."""
+    """Continuous batching, as in our service: a request joins the running batch, and leaves it when it is finished."""
 
     def __init__(self, decoder: BatchDecoder, limits: Limits, threads: int) -> None:
         self._engine: AnyEngine = Engine(decoder, limits) if threads == 1 else ThreadedEngine(decoder, limits, threads)
@@ -32,12 +35,12 @@ class Continuous:
 
 
 class StaticBatches:
-    """Static batching: waiting requests are sorted by length and cut into batches that no request joins later.
+    """Static batching: all waiting requests are sorted by length and divided into batches, which do not change later.
 
-    Each free thread takes the next batch. When no batch is left, the thread collects the waiting requests. A batch has
-    at most as many rows as the engine allows, and at most an equal share of the collected requests, so that no thread
-    is idle while another one has a large batch. With `early`, a sentence is answered when it is finished, otherwise
-    when the whole batch is finished.
+    Each idle thread takes the next batch. When no batch is left, the waiting requests are divided again. A batch has no
+    more rows than the engine allows, and no more requests than an equal division among the threads gives, so that no
+    thread is idle while another one has a large batch. If `early` is true, a request is answered when it is finished,
+    otherwise when its whole batch is finished.
     """
 
     def __init__(self, decoder: BatchDecoder, threads: int, early: bool) -> None:
@@ -72,7 +75,7 @@ class StaticBatches:
         return answer
 
     def close(self) -> None:
-        """End the threads after their last batch."""
+        """Let the threads end when no batch is left."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -94,7 +97,7 @@ class StaticBatches:
             self._answers.put(error)
 
     def _next(self) -> list[Request]:
-        """Wait for the next batch and return it; return an empty list after `close`."""
+        """Wait for the next batch, and return it. Return [] if no request is left after `close`."""
         with self._changed:
             while not self._batches and not self._waiting:
                 if self._closed:
@@ -109,7 +112,10 @@ class StaticBatches:
 
 
 def cut(waiting: Sequence[Request], sentences: int, source_tokens: int) -> list[list[Request]]:
-    """Return batches of at most `sentences` sentences and `source_tokens` padded source tokens, longest first."""
+    """Divide requests into batches, the longest requests first.
+
+    A batch has at most `sentences` requests, and at most `source_tokens` source tokens, including padding.
+    """
     batches: list[list[Request]] = []
     for request in sorted(waiting, key=lambda request: -len(request.source)):
         batch = batches[-1] if batches else []
@@ -122,7 +128,7 @@ def cut(waiting: Sequence[Request], sentences: int, source_tokens: int) -> list[
 
 
 def checked(place: int, problem: str) -> int:
-    """Return the index. Raises: RuntimeError if the sentence failed."""
+    """Return `place`, the index of a sentence. Raises: RuntimeError if `problem` is not empty."""
     if problem:
         raise RuntimeError(f"the engine failed on sentence {place}: {problem}")
     return place
@@ -132,7 +138,7 @@ Policy = Continuous | StaticBatches
 
 
 def policies(decoder: BatchDecoder, limits: Limits, threads: int) -> dict[str, Callable[[], Policy]]:
-    """Return constructors of the policies by name, the baseline first. `limits` are those of the service."""
+    """Return functions that create each policy, by name, the baseline first. `limits` are those of the service."""
     return {
         "static batches": lambda: StaticBatches(decoder, threads, early=False),
         "static batches, early answers": lambda: StaticBatches(decoder, threads, early=True),

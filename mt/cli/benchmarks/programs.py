@@ -1,4 +1,4 @@
-"""Start of server programs that log their port as JSON."""
+"""Start of server programs for benchmarks. The programs must log their port as JSON."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ START = 300.0  # seconds for a program to load its model
 
 @dataclass(frozen=True)
 class ServerProgram:
-    """A server program: `python -m module options`."""
+    """A server program, which is started as `python -m MODULE OPTIONS`."""
 
     module: str
     options: tuple[str, ...]
@@ -30,7 +30,10 @@ class ServerProgram:
 
 @contextmanager
 def started(name: str, program: ServerProgram, folder: Path) -> Iterator[int]:
-    """Start a program, yield its port and end it with the block. Raises: MTError if it does not start."""
+    """Run a program during the context, and yield its port. Its log is written to `folder`.
+
+    Raises: MTError if the program does not start.
+    """
     log = folder / f"{name.replace(' ', '-')}.log"
     with log.open("w", encoding="utf-8") as file:
         process = subprocess.Popen(program.command, cwd=ROOT, stdout=file, stderr=file)

@@ -1,4 +1,4 @@
-"""Load tests with Poisson arrivals: latencies, and bisection for the highest rate that is served in time."""
+"""Load tests with Poisson arrivals: latencies at a rate, and bisection for the highest rate with low latencies."""
 
 import math
 import time
@@ -17,7 +17,10 @@ PATIENCE = 4.0  # multiple of the bound: if a request waits longer, the rate is 
 
 @dataclass(frozen=True)
 class Probe:
-    """Latencies in seconds at one rate in requests per second. They are infinite if a request was not served."""
+    """Percentiles of the latency in seconds, at `rate` requests per second.
+
+    The latency of a request without an answer is infinite.
+    """
 
     rate: float
     requests: int
@@ -32,11 +35,12 @@ class Probe:
 
 @dataclass
 class Bisection:
-    """Search for the highest rate that passes.
+    """Search for the highest rate that passes a test.
 
-    From a first guess, the rate changes by a factor of 1.5 until one rate has passed and one has failed. Then each next
-    rate is the geometric mean of the two. The search ends when the lowest rate that failed is at most `precision` times
-    the highest rate that passed.
+    The caller tests `rate` and calls `report` with the result, until `done`. The first rate is `guess`. The rate is
+    changed by a factor of 1.5 until one rate has passed and one has failed. From then on, the next rate is the
+    geometric mean of the highest rate that passed and the lowest rate that failed. The search ends when they differ by
+    at most the factor `precision`.
     """
 
     guess: float
@@ -50,14 +54,14 @@ class Bisection:
 
     @property
     def rate(self) -> float:
-        """Return the rate to try next."""
+        """The rate to test next."""
         if self.passed == 0:
             return self.guess if self.failed == math.inf else self.failed / 1.5
         return self.passed * 1.5 if self.failed == math.inf else math.sqrt(self.passed * self.failed)
 
     @property
     def unreachable(self) -> bool:
-        """True if a fiftieth of the first guess fails as well."""
+        """True if no rate has passed, and a rate of less than a fiftieth of `guess` has failed."""
         return self.passed == 0 and self.failed < self.guess / 50
 
     def report(self, rate: float, passed: bool) -> None:
@@ -68,9 +72,10 @@ class Bisection:
 
 
 def poisson_arrivals(rate: float, seconds: float, at_least: int, seed: int) -> list[float]:
-    """Return arrival times in seconds with exponentially distributed gaps.
+    """Return arrival times in seconds, for at least `at_least` requests and at least `seconds` seconds.
 
-    With equal seeds, the gaps at two rates differ only by a factor (common random numbers).
+    The times between arrivals are exponentially distributed. For equal seeds and different rates, they differ only by a
+    constant factor (common random numbers).
     """
     random = Random(seed)
     times: list[float] = []
@@ -82,22 +87,22 @@ def poisson_arrivals(rate: float, seconds: float, at_least: int, seed: int) -> l
 
 
 class LoadTarget(Protocol[Item]):
-    """A server to test: it accepts requests at any time and answers each request once."""
+    """Server under test. It accepts requests at any time, and answers each request once."""
 
     @property
     def busy(self) -> bool:
-        """True if a request has no answer yet."""
+        """True if any request has no answer yet."""
 
     def submit(self, place: int, item: Item) -> None:
-        """Queue a request; `place` identifies its answer."""
+        """Queue a request. `place` is its index, which `step` returns when it is answered."""
 
     def step(self) -> list[int]:
-        """Decode for a step, or wait briefly if no request runs. Return the indices of the requests that finished."""
+        """Work for a short time, or wait briefly. Return the indices of the requests that were answered."""
 
 
 @dataclass
 class Drive(Generic[ItemType]):
-    """Open-loop load: each request is sent at its time, whether or not earlier ones are finished."""
+    """Open-loop load: each request is sent at its arrival time, even if earlier requests are not yet answered."""
 
     clock: Callable[[], float] = time.perf_counter
     sleep: Callable[[float], None] = time.sleep
@@ -105,7 +110,11 @@ class Drive(Generic[ItemType]):
     def run(
         self, server: LoadTarget[ItemType], items: Sequence[ItemType], arrivals: Sequence[float], bound: float
     ) -> list[float]:
-        """Return the seconds from the arrival of each item to its result; infinite if there is no result."""
+        """Send a request at each time of `arrivals`, and return the latency of each request in seconds.
+
+        The latency of a request without an answer is infinite. The run ends early if a request waits longer than
+        PATIENCE * `bound` seconds. If there are more arrivals than `items`, the items are sent again.
+        """
         latencies = [math.inf] * len(arrivals)
         begun = self.clock()
         sent = first_open = 0

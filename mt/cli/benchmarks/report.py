@@ -1,4 +1,4 @@
-"""Output files of a benchmark: a text table, a JSON file with every round, and a plot."""
+"""Output files of a benchmark: a table as text, a JSON file with the results of all rounds, and a plot."""
 
 import json
 import os
@@ -26,7 +26,7 @@ PACKAGES = ("torch", "ctranslate2", "transformers", "sentencepiece", "numpy")
 
 @dataclass(frozen=True)
 class Bar:
-    """One contender in one panel of the plot: its median and the range of its rounds."""
+    """Bar of a contender in a plot. `value` is the median of all rounds, `low` and `high` the extremes."""
 
     name: str
     value: float
@@ -36,7 +36,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Panel:
-    """One diagram of the plot: bars on the same scale."""
+    """One of the bar charts in a plot. `unit` is the label of its axis."""
 
     title: str
     unit: str
@@ -44,7 +44,7 @@ class Panel:
 
 
 def conditions() -> dict[str, Any]:
-    """Return the machine, its load, the commit and the versions of packages."""
+    """Return the conditions of a measurement as JSON values: machine, load, commit and versions of packages."""
     return {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "processor": _processor(),
@@ -57,7 +57,7 @@ def conditions() -> dict[str, Any]:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", left: int = 2) -> Table:
-    """Return a table whose first `left` columns are text and the others figures; short rows are padded."""
+    """Return a table. The first `left` columns are aligned to the left, all others to the right."""
     result = Table(title=escape(title), caption=escape(caption) or None, caption_justify="left")
     for place, column in enumerate(columns):
         result.add_column(escape(column), justify="left" if place < left else "right")
@@ -67,7 +67,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], cap
 
 
 def write_table(path: Path, parts: Sequence[Table | str]) -> None:
-    """Write tables and lines as plain text, 220 columns wide."""
+    """Write tables and lines to a text file that is 220 columns wide."""
     with path.open("w", encoding="utf-8") as file:
         console = Console(file=file, width=220)
         for part in parts:
@@ -79,7 +79,7 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def plot_bars(path: Path, title: str, panels: Sequence[Panel]) -> None:
-    """Plot a panel for each metric with a bar for each contender and a line over the range of its rounds."""
+    """Plot bar charts to the file `path`. A line on each bar shows the range of the rounds."""
     matplotlib.use("Agg")
     heights = [len(panel.bars) + 1 for panel in panels]
     figure = Figure(figsize=(9, 1.2 + 0.34 * sum(heights)), layout="constrained")
@@ -109,7 +109,7 @@ def _processor() -> str:
 
 
 def _commit() -> str:
-    """Return the id of the measured commit, followed by + if files differ from the commit; empty without a checkout."""
+    """Return the id of the commit of this checkout, followed by "+" if files were changed. Return "" without git."""
     command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
     completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return completed.stdout.strip()

@@ -1,14 +1,14 @@
-"""Serving rate of single sentences with Poisson arrivals at a bound of the 95th percentile of latency.
+"""Find the highest rate of single sentences at which the 95th percentile of latency is within a bound.
 
     mt-service benchmark serve MODEL --source tatoeba/dev.en-de.tsv.xz --reference-lengths --output DIR
     mt-service benchmark serve --random big --source tatoeba/dev.en-de.tsv.xz docs/dev.en-de.tsv.xz --output DIR
     mt-service benchmark serve MODEL --source dev.en --output DIR --http        # python -m service, started here
     mt-service benchmark serve MODEL --source dev.en --output DIR --url http://host:8000
 
-Bisection finds the highest rate at which the 95th percentile of latency is within --bound. Without --http and --url,
-the benchmark compares continuous batching in the engine with length-sorted static batches, in alternating probes. Over
-HTTP, one client uses as many connections as needed. A probe lasts at least --seconds; each round has its own arrival
-times.
+The sentences arrive at random times (Poisson process). The rate is found by bisection; the bound is --bound. A test at
+one rate is called a probe, and takes at least --seconds. Each round has other arrival times. Without --http and --url,
+continuous batching in the engine is compared with static batches that are sorted by length, in alternating probes. Over
+HTTP, one client uses as many connections as needed.
 """
 
 import argparse
@@ -47,12 +47,15 @@ CAPACITY_SENTENCES = 400
 COLUMNS = ("what", "sentences/s in time", "p50 ms", "p95 ms", "p99 ms", "ratio (rounds)")
 
 Probing = Callable[[float, int], Sequence[float]]
-"""Function of a rate and a seed for the arrivals; returns latencies."""
+"""Function that makes a probe: its parameters are a rate and a seed for the arrival times. It returns latencies."""
 
 
 @dataclass
 class ServeRow:
-    """Results of one policy: all probes of each round, and the best probe of each round that met the bound."""
+    """Results of one policy. `rounds` has all probes of each round.
+
+    `best` has the probe of each round with the highest rate among those within the bound of latency.
+    """
 
     name: str
     rounds: list[list[Probe]] = field(default_factory=list)
@@ -67,7 +70,7 @@ class ServeRow:
 
 @dataclass(frozen=True)
 class ServeSetting:
-    """A policy to measure: its name, its probe function and a first guess of its rate."""
+    """A policy to measure: its name, the function that makes a probe, and the first rate of the bisection."""
 
     name: str
     probe: Probing
@@ -111,7 +114,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run the benchmark. Raises: MTError."""
+    """Run the benchmark, and write the results. Raises: MTError if the options cannot be used or the service fails."""
     over_http = options.http or options.url
     if (options.model is None) == (options.random is None):
         raise MTError("serve needs a MODEL directory or --random SIZE, and not both")
@@ -140,7 +143,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def search(ways: Sequence[ServeSetting], options: argparse.Namespace, console: Console) -> list[ServeRow]:
-    """Run a bisection for each setting and round, with alternating probes."""
+    """Run a bisection for each policy in each round, with probes of all policies in turn. Return a row for each policy.
+
+    Raises: MTError if even a very low rate exceeds the bound of latency.
+    """
     rows = [ServeRow(way.name) for way in ways]
     for number in range(options.rounds):
         bisections = [
@@ -161,7 +167,8 @@ def search(ways: Sequence[ServeSetting], options: argparse.Namespace, console: C
                 row.rounds[-1].append(probe)
                 if bisection.unreachable:
                     raise MTError(
-                        f"{way.name}: not even {rate:.2g} sentences a second meet the bound; accepted: a longer --bound"
+                        f"{way.name}: the latency exceeds --bound even at {rate:.2g} sentences a second; accepted: a "
+                        "longer --bound"
                     )
                 progress = f"{way.name}: {rate:.1f}/s, p95 {1000 * probe.p95:.0f} ms, others {others or 0:.2f} cores"
                 console.print(f"round {number + 1}: {progress}", highlight=False)
@@ -171,7 +178,7 @@ def search(ways: Sequence[ServeSetting], options: argparse.Namespace, console: C
 
 
 def _run_probe(way: ServeSetting, rate: float, seed: int, bound: float) -> tuple[Probe, float | None]:
-    """Return a probe and the cores that other processes used; a probe that misses the bound is repeated once."""
+    """Make a probe, and repeat it once if it exceeds the bound. Return (probe, cores that other processes used)."""
     for _ in range(2):
         used = cpu_seconds()
         with watching(partial(_used_since, used)) as neighbours:
@@ -186,7 +193,10 @@ def _used_since(before: float) -> float:
 
 
 def sample(paths: Sequence[Path], count: int) -> list[tuple[str, str]]:
-    """Return a deterministic shuffled sample of pairs (sentence, reference or ""), with equal shares of all files."""
+    """Return about `count` random pairs (sentence, reference or ""), with as many from each file, in random order.
+
+    The result is the same in each call.
+    """
     random = Random(0)
     shares = []
     for path in paths:
@@ -202,7 +212,10 @@ def sample(paths: Sequence[Path], count: int) -> list[tuple[str, str]]:
 
 
 def _engine_ways(options: argparse.Namespace) -> list[ServeSetting]:
-    """Return a setting for each policy. The first guess is 2/3 of the rate for requests that all arrive at once."""
+    """Return the setting of each policy in the engine.
+
+    The first rate of the bisection is 2/3 of the rate at which the policy serves requests that all arrive at once.
+    """
     pairs = sample(options.source, options.sample)
     model: Path = options.model
     reference_lengths = options.reference_lengths or bool(options.random)
@@ -236,7 +249,10 @@ def _engine_ways(options: argparse.Namespace) -> list[ServeSetting]:
 def requests_of(
     translator: Translator, pairs: Sequence[tuple[str, str]], beam_size: int, reference_lengths: bool
 ) -> list[Request]:
-    """Return the encoded sentences that fit the model."""
+    """Return requests for the sentences of `pairs`, without empty sentences and those that are too long for the model.
+
+    If `reference_lengths` is true, each translation must have as many tokens as the reference.
+    """
     search = replace(translator.options, beam_size=beam_size, n_best=1)
     requests = []
     for source, target in pairs:
@@ -284,14 +300,14 @@ def _write(output: Path, rows: Sequence[ServeRow], about: dict[str, Any]) -> Non
 
 
 def cells(row: ServeRow) -> list[str]:
-    """Return the cells of a row of the table as text."""
+    """Return the texts of a row of the table."""
     latencies = [median(getattr(probe, name) for probe in row.best) for name in ("p50", "p95", "p99")]
     compared = f"{row.ratio.value:.2f} ({row.ratio.low:.2f}-{row.ratio.high:.2f})" if row.ratio else ""
     return [row.name, f"{median(row.rates):.1f}", *(f"{1000 * latency:.0f}" for latency in latencies), compared]
 
 
 def plot_curves(path: Path, rows: Sequence[ServeRow], bound: float) -> None:
-    """Plot latency against rate, one panel for each percentile, for all probes that served all requests."""
+    """Plot latency over rate, in one diagram for each percentile. Probes with unanswered requests are left out."""
     figure = Figure(figsize=(12, 4), layout="constrained")
     for place, name in enumerate(("p50", "p95", "p99")):
         axis = figure.add_subplot(1, 3, place + 1)

@@ -1,4 +1,4 @@
-"""HTTP client of `serve`: starts a service or uses a running one, and sends sentences at scheduled times."""
+"""HTTP client of the benchmark `serve`. It sends sentences at given times to a running service, or to one it starts."""
 
 import asyncio
 import math
@@ -16,19 +16,23 @@ from .programs import ServerProgram, started
 from .queueing import PATIENCE
 
 FIRST_ANSWER = 60.0
-"""Seconds to wait for the first answer of a service, which may share a busy machine."""
+"""Maximum number of seconds to wait for the first answer of a service, whose machine may be busy."""
 
 
 @dataclass(frozen=True)
 class Client:
-    """HTTP client of a service for one direction; each probe opens new connections."""
+    """HTTP client of a service, for the direction from `source` to `target`. Each probe opens new connections."""
 
     url: str
     source: str
     target: str
 
     def run(self, lines: Sequence[str], arrivals: Sequence[float], bound: float) -> list[float]:
-        """Return the latency of each line in seconds from its scheduled time; infinite if it was refused or late."""
+        """Send a line at each time of `arrivals`, and return the latency of each request in seconds.
+
+        The latency is infinite if a request fails or takes longer than PATIENCE * `bound` seconds. If there are more
+        arrivals than `lines`, the lines are sent again.
+        """
         return asyncio.run(self._run(lines, arrivals, bound))
 
     async def _run(self, lines: Sequence[str], arrivals: Sequence[float], bound: float) -> list[float]:
@@ -53,9 +57,9 @@ class Client:
 
 @contextmanager
 def service(url: str | None, model: Path, dtype: str, threads: int, output: Path) -> Iterator[Client]:
-    """Yield a client of the service at `url` or, if that is None, of a service that runs during the block.
+    """Yield a client of the service at `url`. If `url` is None, start a service that runs during the context.
 
-    Raises: MTError if the service does not answer.
+    Raises: MTError if the service does not start or does not answer.
     """
     if url is not None:
         yield _client(url)
@@ -67,12 +71,12 @@ def service(url: str | None, model: Path, dtype: str, threads: int, output: Path
 
 
 def _client(url: str) -> Client:
-    """Return a client for the first direction of the service."""
+    """Return a client for the first direction of the service at `url`. Raises: MTError if no service answers."""
     try:
         languages = httpx.get(f"{url}/languages", timeout=FIRST_ANSWER).raise_for_status().json()
     except (httpx.HTTPError, ValueError) as error:
         raise MTError(
-            f"{url}: no service answers there ({error}); accepted: the address of python -m service"
+            f"no service answers at {url} ({error}); accepted: the address of a running python -m service"
         ) from error
     directions = ((language["code"], target) for language in languages for target in language["targets"])
     source, target = next(pair for pair in directions if pair[0] != pair[1])

@@ -4,9 +4,9 @@
         tokenizer.vocabulary_size=8000 training.batch_tokens=4096 training.update_tokens=4096 --output benchmarks/train
 
 Each contender is a process that trains a few updates on request and otherwise waits. Our trainer runs with the settings
-and the number of processes that `mt-service train` chooses on this machine. A peer is another library; the fastest of
-its settings is used. --device cuda measures one GPU. A peer may run in another environment: --python
-transformers=/elsewhere/bin/python.
+and the number of processes that `mt-service train` chooses on this machine. Other libraries are measured with several
+settings, and compared with their fastest setting. --device cuda measures one GPU. Another library may run with another
+Python interpreter: --python transformers=/elsewhere/bin/python.
 """
 
 import argparse
@@ -56,7 +56,7 @@ KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), 
 
 @dataclass(frozen=True)
 class TrainEntry:
-    """A contender with one of its settings. With `kept`, the process starts with KEPT_MEMORY."""
+    """A contender with one setting. If `kept` is true, its process gets the environment variables KEPT_MEMORY."""
 
     name: str
     module: str
@@ -73,7 +73,10 @@ class TrainEntry:
 
 @dataclass
 class TrainRow:
-    """Results of one entry: one for each round, or the problem that excluded it."""
+    """Results of one contender with one setting.
+
+    `lessons` has the results of the warm-up and of each round. If the contender failed, `problem` is the error.
+    """
 
     entry: TrainEntry
     problem: str = ""
@@ -87,7 +90,7 @@ class TrainRow:
 
     @property
     def curve(self) -> list[float]:
-        """Return the loss of each update in nats a target token."""
+        """Loss of each update, in nats per target token."""
         pairs = (
             (loss, tokens) for lesson in self.lessons for loss, tokens in zip(lesson.losses, lesson.tokens, strict=True)
         )
@@ -95,10 +98,13 @@ class TrainRow:
 
 
 class TrainContender:
-    """A running training contender: a process that trains a number of updates on request."""
+    """A running process of a contender, which trains a number of updates on request."""
 
     def __init__(self, entry: TrainEntry, course: TrainTask, python: str, log: Path) -> None:
-        """Start the process. Raises: ContenderError if its library is missing or its model cannot be built."""
+        """Start the process with the interpreter `python`, and wait until the model is built.
+
+        Raises: ContenderError if the library is missing or the model cannot be built.
+        """
         self.name, self._log = entry.name, log
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": str(entry.way.threads)}
@@ -163,7 +169,10 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run the benchmark; a peer that fails becomes a row that names the error. Raises: MTError."""
+    """Run the benchmark, and write the results. If a contender fails, the table has a row with the error.
+
+    Raises: MTError if the recipe cannot be used.
+    """
     console = Console(stderr=True)
     options.output.mkdir(parents=True, exist_ok=True)
     recipe = load_recipe(options.recipe, options.overrides)
@@ -177,9 +186,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def list_entries(device: str) -> list[TrainEntry]:
-    """Return our trainer, with its defaults and in one process, and each peer with the settings that may be fastest.
+    """Return all contenders, each with the settings to measure. On a GPU, each trains in one process.
 
-    On a GPU, each trains in one process.
+    On a CPU, our trainer is measured with one process per core and, if there are several cores, with one process.
     """
     count = available_cores()
     precision = choose_precision("auto", torch.device(select_device(device)), World())
@@ -202,7 +211,10 @@ def _wanted(entry: TrainEntry, only: Sequence[str] | None) -> bool:
 
 
 def _course(recipe: Recipe, options: argparse.Namespace, folder: Path) -> TrainTask:
-    """Encode the corpus and write all batches of the run for the contenders."""
+    """Prepare the data of the recipe, and write all batches of the benchmark to `folder`. Return the training task.
+
+    Raises: DataError if encoder and decoder have different numbers of layers.
+    """
     model = recipe.model
     if model.encoder_layers != model.decoder_layers:
         raise DataError(
@@ -270,7 +282,7 @@ def _compare(
 
 
 def _write(output: Path, rows: Sequence[TrainRow], about: dict[str, Any], console: Console) -> None:
-    """Write the table, all figures and the plot. The first round is a warm-up, which only the curves contain."""
+    """Write the table, the JSON file and the plots. The warm-up before the first round is only in the loss curves."""
     ran = [row for row in rows if not row.problem]
     ours = [row for row in ran if row.entry.name == "ours"]
     if ours:
@@ -315,7 +327,7 @@ def _plot_losses(path: Path, rows: Sequence[TrainRow]) -> None:
 
 
 def cells(row: TrainRow) -> list[str]:
-    """Return the cells of a row of the table as text."""
+    """Return the texts of a row of the table."""
     entry = row.entry
     if row.problem:
         return [entry.name, entry.settings, row.problem[:80]]

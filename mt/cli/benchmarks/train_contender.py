@@ -1,8 +1,9 @@
-"""The process of a training contender: it builds one model and trains a number of updates on request.
+"""Main loop of a process of the benchmark `train`: it builds one model, and trains a number of updates on request.
 
 The process reads the setup as JSON from stdin, then lines with a number of updates. It answers each line with JSON.
 
-Like `harness`, this module imports neither `mt` nor torch: each `Learner` imports its library.
+Like `harness`, this module imports neither torch nor modules of `mt` that need it. The module of each contender
+imports its library.
 """
 
 import json
@@ -19,10 +20,10 @@ from .harness import peak_bytes
 
 @dataclass(frozen=True)
 class TrainTask:
-    """Training that all contenders run: model size, batches and learning rates.
+    """Training task of all contenders: model size, batches and learning rates.
 
     `batches` is an .npz file. Batch n of update u has the arrays source_u_n [B, S], target_u_n [B, T] and
-    labels_u_n [B, T], padded with 0.
+    labels_u_n [B, T], padded with 0, for B pairs, source length S and target length T.
     """
 
     recipe: str
@@ -40,13 +41,13 @@ class TrainTask:
     clip: float
 
     def rate_of(self, update: int) -> float:
-        """Return the learning rate of an update, counted from 1: linear warm-up to `rate`, then constant."""
+        """Return the learning rate of an update, counted from 1. It rises linearly to `rate`, then remains constant."""
         return self.rate * min(1.0, update / self.warmup)
 
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """One setting of a contender."""
+    """Setting of a contender."""
 
     precision: str
     processes: int = 1
@@ -57,7 +58,11 @@ class TrainSettings:
 
 @dataclass(frozen=True)
 class TrainResult:
-    """Costs of the requested updates. `losses` are the label-smoothed losses of the updates, summed over tokens."""
+    """Costs of the requested updates.
+
+    `losses` has the loss with label smoothing of each update, summed over its target tokens. `tokens` has the number of
+    these tokens.
+    """
 
     seconds: float
     cpu_seconds: float
@@ -67,17 +72,20 @@ class TrainResult:
 
 
 class Learner(Protocol):
-    """Trainer of one library with one model."""
+    """Trainer of a contender, with a model."""
 
     def learn(self) -> tuple[float, int]:
-        """Train one update; return its summed loss and its number of target tokens."""
+        """Train one update. Return (loss summed over the target tokens, number of target tokens)."""
 
     def cpu_seconds(self) -> float:
         """Return the processor time of all processes of this trainer so far, in seconds."""
 
 
 def attend(load: Callable[[TrainTask, TrainSettings], Learner]) -> None:
-    """Run a training contender; print results and errors as JSON."""
+    """Run a contender: read the setup and then numbers of updates from stdin. Print results and errors as JSON.
+
+    `load` returns the trainer for a task and a setting.
+    """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 

@@ -1,4 +1,4 @@
-"""Training contender: the trainer of `mt-service train`, in one or several processes on a CPU."""
+"""Training contender: the trainer of `mt-service train`, on a GPU or in one or several processes on a CPU."""
 
 import sys
 import tempfile
@@ -24,7 +24,7 @@ from .train_contender import TrainSettings, TrainTask, attend
 
 
 class PaddedTokenizer(Tokenizer):
-    """A tokenizer that reports a larger vocabulary than it has, for corpora too small for the vocabulary size."""
+    """Tokenizer whose length is `rows`, for models with more embeddings than the tokenizer has pieces."""
 
     def __init__(self, like: Tokenizer, rows: int) -> None:
         self.__dict__.update(like.__dict__)
@@ -35,7 +35,7 @@ class PaddedTokenizer(Tokenizer):
 
 
 class OurTrainer:
-    """One process of our trainer. Processes of rank 1 or higher wait until rank 0 begins an update."""
+    """One process of our trainer. In `learn`, the processes of rank 1 or higher wait until rank 0 begins an update."""
 
     def __init__(self, course: TrainTask, way: TrainSettings, world: World, folder: Path) -> None:
         torch.set_num_threads(way.threads)
@@ -61,12 +61,15 @@ class OurTrainer:
         return totals.loss, int(totals.tokens)
 
     def cpu_seconds(self) -> float:
-        """Return the processor time of all processes in seconds; other ranks are counted up to the last update."""
+        """Return the processor time of all processes in seconds.
+
+        The times of ranks other than 0 are those at the beginning of the last update.
+        """
         return cpu_seconds() + sum(self.used[1:])
 
 
 def follow(course: TrainTask, way: TrainSettings) -> None:
-    """Run a process of rank 1 or higher until its connection to rank 0 ends."""
+    """Train in a process of rank 1 or higher, until the connection to rank 0 ends."""
     with join_process_group("cpu") as world, tempfile.TemporaryDirectory() as folder:
         ours = OurTrainer(course, way, world, Path(folder))
         try:

@@ -1,4 +1,4 @@
-"""Training contender: MarianMTModel of transformers, with the same steps as transformers' Trainer."""
+"""Training contender: MarianMTModel of transformers, trained in the same steps as by the Trainer of transformers."""
 
 import numpy as np
 import torch
@@ -9,7 +9,7 @@ from .train_contender import TrainSettings, TrainTask, attend
 
 
 class MarianTrainer:
-    """Training with fused AdamW, label-smoothed cross-entropy over the logits, and bf16 by autocast."""
+    """Trainer with fused AdamW, label-smoothed cross-entropy of complete logits, and autocast for bfloat16."""
 
     def __init__(self, course: TrainTask, way: TrainSettings) -> None:
         torch.set_num_threads(way.threads)

@@ -1,10 +1,10 @@
-"""Compare short trainings: pre-norm and post-norm, with and without warm-up, label smoothing, tied embeddings.
+"""Compare short training runs: pre-norm and post-norm, with and without warm-up, label smoothing, tied embeddings.
 
     mt-service fetch phrasebook
     mt-service benchmark trainings --rounds 3 --output benchmarks/trainings
 
-Each round has another seed. A run takes about a minute on one core. A finished run in --runs is not repeated, so that
-the command continues after an interruption. The results are a table, `trainings.json`, and the pictures
+Each round has another seed. A training run takes about a minute on one core. Runs that are finished in --runs are not
+repeated: after an interruption, the same command continues. The results are a table, `trainings.json`, and the pictures
 `trainings.svg` (validation loss) and `rates.svg` (learning rate).
 """
 
@@ -37,7 +37,7 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "no-label-smoothing": ("training.label_smoothing=0",),
     "untied": ("model.tie_output=false", "model.tie_source=false"),
 }
-"""Variants by name: the recipe keys that differ from the first."""
+"""Variants by name, with the recipe values that differ from those of the first variant."""
 
 MODEL = (
     *("model.encoder_layers=4", "model.decoder_layers=4", "model.d_model=64", "model.d_ff=256"),
@@ -49,7 +49,11 @@ MODEL = (
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """Metrics of one run: curves as (update, value), the last loss in nats a token, BLEU, and minutes of wall time."""
+    """Metrics of one training run.
+
+    `losses` and `rates` are the curves of the validation loss and the learning rate, as (update, value). `loss`, in
+    nats per token, and `bleu` are from the last validation. `minutes` is the wall time.
+    """
 
     variant: str
     seed: int
@@ -69,7 +73,10 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Train every variant with every seed, print the table, and write the results."""
+    """Train each variant with each seed, print the table, and write the results.
+
+    Raises: MTError if --updates is too small or a training run fails.
+    """
     if options.updates < 40:
         raise MTError(f"--updates is {options.updates}; accepted: at least 40")
     before = conditions()
@@ -95,7 +102,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def trained(variant: str, seed: int, options: argparse.Namespace) -> TrainingResult:
-    """Return the result of a run; train the run if it has not finished. Raises: MTError if the training fails."""
+    """Return the result of a training run. If the run has not finished, train first.
+
+    Raises: MTError if the training fails.
+    """
     folder = options.runs / f"{variant}-{seed}"
     records = finished_metrics(folder, options.updates)
     if not records:
@@ -127,7 +137,7 @@ def trained(variant: str, seed: int, options: argparse.Namespace) -> TrainingRes
 
 
 def finished_metrics(folder: Path, updates: int) -> list[dict[str, float]]:
-    """Return the records of a run; none if the run has not finished with the validation after update `updates`."""
+    """Return the records in `metrics.jsonl` of a run. Return [] unless the last one is the validation at `updates`."""
     path = folder / "metrics.jsonl"
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
     is_finished = bool(records) and records[-1]["update"] == updates and "valid_loss" in records[-1]
@@ -135,7 +145,7 @@ def finished_metrics(folder: Path, updates: int) -> list[dict[str, float]]:
 
 
 def results_table(by_variant: Mapping[str, Sequence[TrainingResult]]) -> Table:
-    """Return a table with a row for each variant: losses by seed, their mean, BLEU and minutes."""
+    """Return a table with the losses by seed, the mean loss, BLEU and minutes of each variant."""
     rows = []
     for name, results in by_variant.items():
         losses, scores = [result.loss for result in results], [result.bleu for result in results]
@@ -146,20 +156,20 @@ def results_table(by_variant: Mapping[str, Sequence[TrainingResult]]) -> Table:
 
 
 def spread(values: Sequence[float], digits: int) -> str:
-    """Return mean and standard deviation."""
+    """Return the mean and, for several values, the standard deviation as text, such as "2.13 ± 0.02"."""
     mean = f"{statistics.fmean(values):.{digits}f}"
     return f"{mean} ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else mean
 
 
 def loss_series(name: str, results: Sequence[TrainingResult]) -> Series:
-    """Return the curve of the validation loss: the mean over the seeds, and the curve of each seed."""
+    """Return the curve of the validation loss of a variant: the mean of all seeds, and the curve of each seed."""
     curves = [result.losses for result in results]
     mean = [(points[0][0], statistics.fmean(loss for _, loss in points)) for points in zip(*curves, strict=True)]
     return Series(name, mean, curves if len(curves) > 1 else ())
 
 
 def rate_series(by_variant: Mapping[str, Sequence[TrainingResult]]) -> list[Series]:
-    """Return the curves of the learning rate; variants with equal learning rates share one curve."""
+    """Return the curves of the learning rate. Variants with equal learning rates have one curve together."""
     names: dict[tuple[tuple[int, float], ...], list[str]] = {}
     for name, results in by_variant.items():
         names.setdefault(tuple(results[0].rates), []).append(name)

@@ -1,7 +1,7 @@
-"""Untrained models in the format of each contender, to compare a size without training it.
+"""Untrained models in the format of each contender, for measurements of a model size without training.
 
-A model with random weights does not end a sentence at a realistic length, so all contenders are forced to the same
-target lengths.
+A model with random weights does not end its translations at a realistic length. Therefore, all contenders must write
+translations of the same given lengths.
 """
 
 import json
@@ -26,7 +26,10 @@ SYLLABLES = [first + second for first in "bdfghjklmnprstvwz" for second in ("a",
 
 
 def untrained_models(size: str, lines: Sequence[str], source: Path, folder: Path, device: str) -> PeerModels:
-    """Write an untrained model for each contender into `folder`, with a target length for each line."""
+    """Write an untrained model for each contender into `folder`, and return the models.
+
+    The result includes the required number of target tokens for each of `lines`.
+    """
     ours, tokenizer = untrained_model(size, lines, folder)
     theirs = None
     if installed("transformers"):
@@ -39,7 +42,10 @@ def untrained_models(size: str, lines: Sequence[str], source: Path, folder: Path
 
 
 def untrained_model(size: str, lines: Sequence[str], folder: Path) -> tuple[Path, Tokenizer]:
-    """Write our untrained model into `folder`. Its vocabulary comes from `lines` and from invented words."""
+    """Write an untrained model of ours into `folder`. Return (model directory, tokenizer).
+
+    The tokenizer is trained on `lines` and on invented words.
+    """
     torch.manual_seed(0)
     tokenizer = Tokenizer(train_tokenizer(_text(lines), vocabulary_size=VOCABULARY))
     name, config = f"untrained-{size}", size_of(size)
@@ -51,17 +57,20 @@ def untrained_model(size: str, lines: Sequence[str], folder: Path) -> tuple[Path
 
 
 def size_of(size: str) -> ModelConfig:
-    """Return the model configuration of a size of recipes."""
+    """Return the model configuration for a size that recipes can name, such as "base"."""
     return ModelConfig.model_validate({"size": size})
 
 
 def forced_length(source_tokens: int) -> int:
-    """Return the number of target tokens with EOS: about `source_tokens`, in multiples of 4 to fill batches."""
+    """Return the number of target tokens, with EOS, for a source of `source_tokens` tokens.
+
+    It is about the same number, rounded to a multiple of 4, so that batches have several sentences of equal lengths.
+    """
     return 4 * max(1, round((source_tokens + 1) / 4))
 
 
 def marian(config: ModelConfig, vocabulary: int) -> dict[str, str | int | float | bool]:
-    """Return the configuration of a MarianMT model of the same size for transformers."""
+    """Return the configuration of a MarianMT model of transformers that has the same size as `config`."""
     return {
         "model_type": "marian",
         "vocab_size": vocabulary,
@@ -85,7 +94,7 @@ def marian(config: ModelConfig, vocabulary: int) -> dict[str, str | int | float 
 
 
 def _text(lines: Sequence[str]) -> Iterator[str]:
-    """Yield text to train the tokenizer: the lines 20 times, then invented words, the source of most pieces."""
+    """Yield text to train the tokenizer: `lines` 20 times, then invented words, which give most of the pieces."""
     for _ in range(20):
         yield from lines
     random = Random(0)

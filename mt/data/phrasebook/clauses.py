@@ -1,4 +1,4 @@
-"""Constructions for kinds of clauses: main clauses, questions, subordinate clauses."""
+"""Constructions by type of clause: main clauses, questions, and sentences with subordinate clauses."""
 
 from mt.data.phrasebook import grammar as g
 from mt.data.phrasebook import slots as s
@@ -132,10 +132,10 @@ def _question_words() -> Slot[Phrase]:
 
 
 def _opened() -> Slot[tuple[Phrase, Tense]]:
-    """Return pairs of an opening and a tense for yes-no questions.
+    """Return (opening, tense) for yes-no questions. Openings are phrases such as "excuse me,", and may be empty.
 
-    Questions in the present need an opening: without one, they would begin with a capitalised verb ("Öffnet"), a form
-    that no other construction has.
+    In the present tense, they are never empty: the German question would begin with a capitalised verb ("Öffnet"), a
+    form that no other construction has.
     """
     openings = (Phrase("excuse me,", "Entschuldigung,"), Phrase("and", "und"), Phrase("tell me,", "sagen Sie,"))
     present = together(any_of(*openings), _tenses(False, one_of([s.nothing(), s.present_times()])))
@@ -144,7 +144,7 @@ def _opened() -> Slot[tuple[Phrase, Tense]]:
 
 
 def _allowed() -> Slot[tuple[Auxiliary, Subject]]:
-    """Return pairs of a modal verb and a subject for questions, except questions such as "Do I want to"."""
+    """Return (modal verb, subject) for questions, without combinations such as "Do I want to"."""
     others = one_of([any_of(*group) for group in s.PRONOUNS[1:]])
     questions = one_of([together(any_of(*g.MODALS[:3]), s.subjects()), together(any_of(*g.MODALS[3:]), others)], [3, 2])
     return questions.map(lambda parts: (parts[0], parts[1]))

@@ -1,6 +1,6 @@
-"""Fixed everyday phrases that the grammar does not generate. They are training data; no test contains them.
+"""Fixed everyday phrases, which are training data only.
 
-No phrase may be a sentence of the grammar, because training must not contain a test sentence.
+No phrase may be a sentence that the grammar generates, because such a sentence may be in a test set.
 """
 
 NAMES = ("Anna", "Thomas", "Maria", "Peter", "Laura", "Paul", "Julia", "Felix", "Emma", "Lukas")
@@ -63,7 +63,7 @@ What is this?|Was ist das?
 
 
 def everyday() -> list[tuple[str, str]]:
-    """Return all phrases as (English, German). A phrase with `{name}` is returned once for each of NAMES."""
+    """Return all phrases as (English, German). A phrase that contains `{name}` is returned with each of NAMES."""
     rows = [line.split("|") for line in PHRASES.split("\n") if line]
     return [
         (english.format(name=name), german.format(name=name))

@@ -1,4 +1,4 @@
-"""Glossary of the phrasebook: each noun with its articles, which show the gender. The entries are in no test set."""
+"""Glossary: each noun of the phrasebook with its articles, which show the gender. It is training data only."""
 
 from mt.data.phrasebook.grammar import Case, NounPhrase
 from mt.data.phrasebook.lexicon import lexicon

@@ -1,8 +1,8 @@
 """Parallel English and German grammar: agreement of noun phrases, verb groups, and German word order.
 
-Of the German word orders that native speakers accept, this grammar always uses one: time before object; "nicht" and
-"schon" after an object without a preposition, but before an object with one; the finite verb in second position, or
-last after a conjunction.
+Native speakers accept several German word orders. This grammar always uses the same one: the time precedes the object;
+"nicht" and "schon" follow an object without a preposition, but precede an object with a preposition; the finite verb
+is in second position, but last after a conjunction.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from mt.data.phrasebook.lexicon import Adjective, Noun, Verb
 
 
 class Person(Enum):
-    """Person and number of a verb. PLURAL stands for all plural persons and for the polite "Sie"."""
+    """Person and number of a subject, with which the verb agrees. PLURAL includes the polite German "Sie"."""
 
     FIRST = "I"
     THIRD = "he"
@@ -29,7 +29,7 @@ class Case(Enum):
 
 @dataclass(frozen=True)
 class Phrase:
-    """An English part of a sentence and its German translation. `lemmas` are the lemmas of its content words."""
+    """A part of an English sentence and its German translation. `lemmas` are the lemmas of the content words."""
 
     english: str
     german: str
@@ -62,12 +62,12 @@ CONTRACTIONS = {"zu dem": "zum", "zu der": "zur", "von dem": "vom", "an dem": "a
 
 
 def column(noun: Noun, plural: bool) -> int:
-    """Return the column of `noun` in the tables of endings: masculine 0, feminine 1, neuter 2, plural 3."""
+    """Return the column for `noun` in tables of endings such as WEAK: masculine 0, feminine 1, neuter 2, plural 3."""
     return 3 if plural else "mfn".index(noun.gender)
 
 
 def noun_form(noun: Noun, case: Case, plural: bool) -> str:
-    """Return the declined German noun, such as "Jungen" in "den Jungen" or "Häusern" in "den Häusern"."""
+    """Return the declined German noun without article, such as "Jungen" (accusative) or "Häusern" (dative plural)."""
     if not plural:
         return noun.german if case is Case.NOMINATIVE else noun.oblique
     if case is Case.DATIVE and not noun.german_plural.endswith(("n", "s")):
@@ -76,7 +76,10 @@ def noun_form(noun: Noun, case: Case, plural: bool) -> str:
 
 
 def adjective_ending(determiner: str, noun: Noun, case: Case, plural: bool) -> str:
-    """Return the ending of a German adjective before `noun`. `determiner` is English, "" for none or a number."""
+    """Return the ending of a German adjective before `noun`.
+
+    `determiner` is the English determiner, or "" if there is none or a number in its place.
+    """
     if not determiner:
         return STRONG_PLURAL[case.value]
     table = WEAK if determiner in ("the", "this") else MIXED
@@ -85,10 +88,10 @@ def adjective_ending(determiner: str, noun: Noun, case: Case, plural: bool) -> s
 
 @dataclass(frozen=True)
 class NounPhrase:
-    """A noun with a determiner or number, and perhaps an adjective.
+    """A noun with a determiner or number and, optionally, an adjective.
 
-    The determiner is "the", "this", a key of EIN_WORDS, or "" before a `number`. With the key "no", "not a" is
-    translated by "kein". `number` is (English, German).
+    `determiner` is "the", "this", a key of EIN_WORDS, or "" if there is a `number`. "no" is for negated sentences:
+    English "not" with "a", German "kein". `number` is (English, German).
     """
 
     determiner: str
@@ -123,7 +126,7 @@ class NounPhrase:
         return words(article, self.number[1], adjective, noun_form(self.noun, case, self.plural))
 
     def after(self, preposition: str, case: Case = Case.DATIVE) -> str:
-        """Return `preposition` and the German phrase, with article and preposition contracted as in "zum"."""
+        """Return `preposition` and the German noun phrase. Preposition and article are contracted, as in "zum"."""
         first, second, *rest = f"{preposition} {self.german(case)}".split()
         return words(CONTRACTIONS.get(f"{first} {second}", f"{first} {second}"), *rest)
 
@@ -133,7 +136,7 @@ class NounPhrase:
 
 
 class Place(Enum):
-    """Position of a German object relative to "nicht": before it, or after it if the object has a preposition."""
+    """Position of a German object: before "nicht" or, if the object has a preposition, after "nicht"."""
 
     BEFORE = 0
     AFTER = 1
@@ -141,7 +144,7 @@ class Place(Enum):
 
 @dataclass(frozen=True)
 class Action:
-    """A verb with its English and German object, which is empty for an intransitive verb."""
+    """A verb with its object. `english` and `german` are the object, and empty for an intransitive verb."""
 
     verb: Verb
     english: str = ""
@@ -150,18 +153,18 @@ class Action:
     lemmas: tuple[str, ...] = ()
 
     def field(self, time: str = "", particle: str = "") -> str:
-        """Return the German middle field, the words between the finite verb and the end of the clause."""
+        """Return the German middle field: `time`, `particle` (such as "nicht") and the object, in the right order."""
         if self.place is Place.AFTER:
             return words(time, particle, self.german)
         return words(time, self.german, particle)
 
     def with_form(self, form: str, time: str = "") -> str:
-        """Return the English verb form `form`, then the particle of the verb, the object and the time."""
+        """Return the English verb with its object. `form` is a form of the verb; its particle, if any, is added."""
         return words(form + self.verb.particle, self.english, time)
 
 
 def act(verb: Verb, phrase: NounPhrase | None) -> Action:
-    """Return the action with the object `phrase`, in the case or with the preposition that `verb` requires."""
+    """Return the action with the object `phrase`, which gets the case or preposition that `verb` requires."""
     if phrase is None:
         return Action(verb, lemmas=(verb.lemma,))
     case = Case.DATIVE if verb.dative else Case.ACCUSATIVE
@@ -173,15 +176,16 @@ def act(verb: Verb, phrase: NounPhrase | None) -> Action:
 
 
 def travel(verb: Verb, city: Phrase) -> Action:
-    """Return the action of travelling to a city: "to Vienna", "nach Wien"."""
+    """Return the action `verb` to a city, such as "travel to Vienna", "nach Wien reisen"."""
     return Action(verb, f"to {city.english}", f"nach {city.german}", Place.AFTER, (verb.lemma,))
 
 
 @dataclass(frozen=True)
 class Group:
-    """A German verb group, for both word orders.
+    """The German verbs of a clause, for main and subordinate clauses.
 
-    A main clause has `finite` in second position and `tail` at the end. A subordinate clause has `final` at the end.
+    A main clause has `finite` in second position and `tail` at the end, such as "hat" and "gekauft". A subordinate
+    clause has `final` at the end, such as "gekauft hat".
     """
 
     finite: str
@@ -191,7 +195,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Auxiliary:
-    """An auxiliary verb with a form for each Person. English questions use `helper` and `base`, not `english`."""
+    """An auxiliary verb, with one form for each Person.
+
+    English statements use `english`. English questions use `helper` before the subject and `base` after it.
+    """
 
     english: tuple[str, str, str]
     helper: tuple[str, str, str]
@@ -256,12 +263,15 @@ def english_finite(verb: Verb, subject: Subject, past: bool) -> str:
 
 
 def second(front: str, group: Group, subject: str, field: str) -> str:
-    """Return a German clause with the finite verb after `front`, which is empty in a yes-no question."""
+    """Return a German main clause: `front`, the finite verb, `subject`, `field`, the other verbs.
+
+    `front` is empty in a yes-no question.
+    """
     return words(front, group.finite, subject, field, group.tail)
 
 
 def last(conjunction: str, group: Group, subject: str, field: str) -> str:
-    """Return a German subordinate clause, which ends with the verb group."""
+    """Return a German subordinate clause: `conjunction`, `subject`, `field`, all verbs."""
     return words(conjunction, subject, field, group.final)
 
 

@@ -1,4 +1,4 @@
-"""The words of the phrasebook as records, with regular English forms filled in."""
+"""The words of the phrasebook. Irregular English forms are read from `words.toml`, and regular forms are added."""
 
 import tomllib
 from dataclasses import dataclass
@@ -8,7 +8,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun. `oblique` is the German accusative and dative singular. `german_plural` is empty if it is not used."""
+    """A noun. `kind` is its category, such as "clothing", which determines the verbs and adjectives that it can have.
+
+    `oblique` is the German accusative and dative singular. `german_plural` is "" if the plural is not used.
+    """
 
     lemma: str
     kind: str
@@ -21,9 +24,11 @@ class Noun:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb. `particle` is English, with a space (" up"); `prefix` is the separable German prefix.
+    """A verb. `particle` is an English particle after a space (" up"), `prefix` the separable German prefix.
 
-    `preposition` and `dative` determine the form of the German object.
+    `kinds` are the categories of nouns that can be the object. `preposition` and `dative` determine the form of the
+    German object. `sein` tells whether the perfect is formed with "sein". Verbs that are `stative` have no progressive
+    and no requests. Verbs with `company` can be followed by a phrase such as "with my brother".
     """
 
     lemma: str
@@ -47,7 +52,10 @@ class Verb:
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective. German endings are added to `stem`. Comparatives are empty if they are not used."""
+    """An adjective. German endings are added to `stem`. The comparatives are "" if they are not used.
+
+    `kinds` are the categories of nouns that the adjective can describe.
+    """
 
     lemma: str
     comparative: str
@@ -59,7 +67,7 @@ class Adjective:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """All words. `nouns` is keyed by kind. Cities, days, months and numbers are (English, German)."""
+    """All words of the phrasebook. `nouns` has the nouns by category. Pairs of strings are (English, German)."""
 
     nouns: dict[str, tuple[Noun, ...]]
     verbs: tuple[Verb, ...]
@@ -79,7 +87,7 @@ class Lexicon:
 
 @cache
 def lexicon() -> Lexicon:
-    """Return the tables of words.toml as records. The result is cached."""
+    """Return all words of `words.toml`. The result is cached."""
     tables = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
     return Lexicon(
         nouns={

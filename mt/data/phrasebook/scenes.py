@@ -1,4 +1,4 @@
-"""Constructions for situations: requests, things and people, places, trains, dates."""
+"""Constructions by topic: requests, things and people, places, trains, dates."""
 
 from collections.abc import Iterable
 
@@ -67,7 +67,7 @@ def _joined(parts: tuple[Phrase, ...]) -> Phrase:
 
 
 def _bookings() -> Slot[Booking]:
-    """Return reservations: of a table for people and a time, or of a room for nights and a first day."""
+    """Return reservations of a table for a number of people at a time, and of a room for a number of nights."""
     verbs = {verb.lemma: s.verbs_of([verb], "infinitive base") for verb in lexicon().verbs}
     numbers = any_of(*lexicon().numbers)
     people, nights, weeks = Phrase("people", "Personen"), Phrase("nights", "Nächte"), Phrase("weeks", "Wochen")
@@ -154,7 +154,7 @@ def _introduction(is_question: bool, thing: NounPhrase) -> Sides:
 
 
 def _introduced() -> Slot[NounPhrase]:
-    """Return noun phrases to introduce ("This is ..."): things, places and events with an adjective, and relatives."""
+    """Return noun phrases for "This is ...": things, places and events, each with an adjective, and relatives."""
     owned = ("a", "my", "your", "his", "her", "our", "their")
     kinds = ("thing", "clothing", "device", "vehicle", "document", "venue", "landmark", "event", "food")
     of_a_kind = {kind: ("a",) if kind in ("venue", "landmark", "food") else owned for kind in kinds}
@@ -167,7 +167,7 @@ PLAIN = (Phrase("not", "nicht"), Phrase("", ""))
 
 
 def _described(kind: str) -> Slot[tuple[NounPhrase, Adjective, Phrase]]:
-    """Return descriptions of nouns of a kind: noun phrase, adjective, and a degree such as "very", "not" or nothing."""
+    """Return (noun phrase, adjective, degree) for the nouns of a category. A degree is "very", "not", "" and so on."""
     if kind in ("kin", "spouse"):
         nouns, adjectives = noun_phrases(kind, s.DETERMINERS[kind], Case.NOMINATIVE), lexicon().adjectives_for("people")
     else:
@@ -184,7 +184,10 @@ def _described(kind: str) -> Slot[tuple[NounPhrase, Adjective, Phrase]]:
 
 
 def _comparable(kind: str) -> list[Adjective]:
-    """Return the adjectives that can compare two nouns of a kind. Adjectives of states, such as hungry, cannot."""
+    """Return the adjectives with which two nouns of the category `kind` can be compared.
+
+    Adjectives for temporary states, such as "hungry", are excluded.
+    """
     adjectives = lexicon().adjectives_for("people" if kind == "kin" else kind)
     return [adjective for adjective in adjectives if adjective.comparative and "state" not in adjective.kinds]
 
@@ -256,7 +259,7 @@ def _schedule(which: Phrase, journey: tuple[NounPhrase, Verb, Phrase], time: Phr
 
 
 def _journeys() -> Slot[tuple[NounPhrase, Verb, Phrase]]:
-    """Return departures to and arrivals from places, as (train, ferry or bus; verb; place)."""
+    """Return departures to and arrivals from places, as (noun phrase of a train, ferry or bus; verb; place)."""
     depart, arrive = lexicon().departing
     cities = lexicon().cities
     ports = [city for city in cities if city[0] in PORTS]

@@ -1,7 +1,8 @@
 """Slots: finite sets of words and phrases that can occur at one position in a construction of the phrasebook.
 
-An element of a slot is called a filling. A `Slot` can draw a random filling, and knows the number of fillings and all
-forms of lemmas in them. The split needs the forms to keep each form of a held-out lemma in other constructions.
+An element of a slot is called a filling. A `Slot` can draw a random filling, and contains the number of fillings and
+all word forms that occur in them. `split` uses the word forms: if a lemma is excluded from a construction in training,
+each of its forms must occur in other constructions.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +25,7 @@ Sides = tuple[str, str]  # English, German
 
 @dataclass(frozen=True)
 class Slot(Generic[T]):
-    """A set of `size` fillings. `forms` contains (lemma, form) for each form that occurs in a filling."""
+    """A set of `size` fillings. `draw` returns a random filling. `forms` has (lemma, form) of all words in fillings."""
 
     draw: Callable[[Random], T]
     size: int
@@ -36,7 +37,7 @@ class Slot(Generic[T]):
 
 @dataclass(frozen=True)
 class Construction:
-    """A kind of sentence. `filling` draws the parts of a sentence, and `render` returns them as (English, German).
+    """A type of sentence. `filling` draws the parts of a sentence, and `render` joins them to (English, German).
 
     A construction of weight w yields w sentences for each sentence of a construction of weight 1. Constructions that
     are harder to learn have a higher weight.
@@ -49,7 +50,7 @@ class Construction:
 
 
 def lemmas_of(part: object) -> tuple[str, ...]:
-    """Return the lemmas of the content words in a filling, or in a part of a filling."""
+    """Return the lemmas of all content words in `part`, a filling or a part of a filling."""
     if isinstance(part, Action | NounPhrase | Phrase | Subject):
         return part.lemmas
     if isinstance(part, Verb | Adjective):
@@ -64,7 +65,10 @@ def any_of(*items: T) -> Slot[T]:
 
 
 def one_of(slots: Sequence[Slot[T]], weights: Iterable[int] = ()) -> Slot[T]:
-    """Return the union of disjoint slots. A slot is drawn with probability proportional to its weight, 1 by default."""
+    """Return the union of disjoint slots. To draw from the union, one slot is drawn with probability by `weights`.
+
+    Without `weights`, all slots are equally probable.
+    """
     steps = list(accumulate(weights or [1] * len(slots)))
     forms = frozenset[tuple[str, str]]().union(*(slot.forms for slot in slots))
     size = sum(slot.size for slot in slots)
@@ -130,9 +134,9 @@ def noun_phrases(
     plural: bool = True,
     adjectives: tuple[int, int] = NEVER,
 ) -> Slot[NounPhrase]:
-    """Return the noun phrases of one kind of nouns in `case`. If `plural` is true, they include plural forms.
+    """Return the noun phrases of the nouns of the category `kind`. If `plural` is true, they include plural phrases.
 
-    `adjectives` are the odds of (no adjective, an adjective).
+    `case` is the case in which the phrases are used. `adjectives` are the odds of (no adjective, an adjective).
     """
     nouns = lexicon().nouns[kind]
     plurals = plural and kind in PLURAL_KINDS
@@ -161,7 +165,7 @@ def noun_phrases(
 
 
 def nouns_of(kinds: Sequence[str], slot: Callable[[str], Slot[T]]) -> Slot[T]:
-    """Return the union of `slot(kind)` over all kinds. The weight of a kind is its number of nouns, but at least 6."""
+    """Return the union of `slot(kind)` for all of `kinds`. The weight of a kind is its number of nouns, at least 6."""
     return one_of([slot(kind) for kind in kinds], [max(6, len(lexicon().nouns[kind])) for kind in kinds])
 
 
@@ -171,10 +175,10 @@ def cities() -> Slot[Phrase]:
 
 
 def verb_forms(verb: Verb, forms: Iterable[str]) -> Forms:
-    """Return (lemma, form) for each of `forms` of a verb.
+    """Return (lemma, form) for each of `forms`, which are names of verb forms.
 
-    If the German verb has no separable prefix, the forms "final", "zu" and "infinitive" count as "second", because they
-    contain the same word.
+    If the German verb has no separable prefix, the names "final", "zu" and "infinitive" are replaced by "second",
+    because these forms contain the same word.
     """
     alike = {} if verb.prefix else {"final": "second", "zu": "second", "infinitive": "second"}
     return frozenset((verb.lemma, alike.get(form, form)) for form in forms)
@@ -186,7 +190,10 @@ def actions(
     adjectives: tuple[int, int] = NEVER,
     determiners: Callable[[str], tuple[str, ...]] = DETERMINERS.__getitem__,
 ) -> Slot[Action]:
-    """Return the actions of verbs, which are equally likely, with their objects. `forms` has names of verb forms."""
+    """Return the actions of `verbs` with all possible objects. All verbs are equally probable.
+
+    `forms` has the names of the verb forms in which the construction uses the verbs, separated by spaces.
+    """
 
     def of(verb: Verb) -> Slot[Action]:
         used = verb_forms(verb, forms.split())
@@ -215,7 +222,7 @@ def relatives(case: Case) -> Slot[NounPhrase]:
 
 
 def short_subjects() -> Slot[Subject]:
-    """Return pronouns and names, for sentences that are long without a long subject."""
+    """Return pronouns and names as subjects of sentences that are already long."""
     return one_of([pronouns(), names()], [3, 1])
 
 
@@ -294,7 +301,7 @@ def past_times() -> Slot[Phrase]:
 
 
 def starts() -> Slot[Phrase]:
-    """Return dates at which a stay begins, such as "from May 3"."""
+    """Return the first days of a stay, such as "from May 3"."""
     return dates().map(lambda date: Phrase(f"from{date.english[2:]}", f"ab dem{date.german[2:]}"))
 
 
@@ -315,7 +322,7 @@ def verbs_of(verbs: Iterable[Verb], forms: str) -> Slot[Verb]:
 
 
 def active() -> tuple[Verb, ...]:
-    """Return the verbs of actions that can be requested or in progress."""
+    """Return the verbs that can be used in requests and in the progressive."""
     return tuple(verb for verb in lexicon().verbs if not verb.stative)
 
 
@@ -324,6 +331,6 @@ def accusative() -> tuple[Verb, ...]:
 
 
 def direct() -> tuple[Verb, ...]:
-    """Return the verbs with countable accusative objects, whose negation is "kein"."""
+    """Return the verbs whose objects are in the accusative and are negated with "kein"."""
     kinds = {*GOODS, "document", "lodging", "seat"}
     return tuple(verb for verb in accusative() if kinds.issuperset(verb.kinds))

@@ -1,11 +1,11 @@
-"""Sampling and split of the embedded corpus, the sentences of a traveller in English and German.
+"""Generation of the training, validation and test sets of the embedded corpus.
 
-The English sentence determines the German one, so that exact match is a fair metric. The split holds out combinations:
-a hash selects (lemma, construction) pairs that never occur in training, and every test sentence contains one. For each
-held-out pair, the training set has every form of the lemma in at least three other constructions. It also has at least
-seven of eight words of the same kind in this construction: a model can know that coffee is ordered only if it has seen
-other ordered drinks. The pairs do not depend on the seed of a sample, so that samples of different seeds can be
-combined.
+Each English sentence has exactly one German translation, so that exact match is a fair metric. A hash selects
+combinations of a lemma and a construction that never occur in training; they are called held out. Each test sentence
+contains a held-out combination. For each of them, the training set has every form of the lemma in at least three other
+constructions, and the construction with at least seven of eight lemmas of the same category: a model can learn that
+coffee is ordered only from other drinks that are ordered. The held-out combinations do not depend on the seed, so that
+sentences that were generated with different seeds can be combined.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ PATIENCE = 1000  # consecutive draws without a new sentence after which a constr
 
 @dataclass(frozen=True)
 class PhrasePair:
-    """An English sentence, its German translation, and the construction and lemmas of both."""
+    """An English sentence, its German translation, the name of its construction, and its lemmas."""
 
     english: str
     german: str
@@ -46,16 +46,16 @@ class PhrasePair:
 
 @cache
 def constructions() -> tuple[Construction, ...]:
-    """Return all constructions, in the order of the tables that report on them."""
+    """Return all constructions, in the order in which reports list them."""
     grammar = (*clauses.main_clauses(), *clauses.questions(), *clauses.subordinate_clauses())
     return (*grammar, *scenes.requests(), *scenes.things(), *scenes.travel())
 
 
 def generate(count: int, *, seed: int, held_out: bool) -> Iterator[PhrasePair]:
-    """Yield `count` different pairs, alternating between constructions. Equal arguments give equal pairs.
+    """Yield `count` different pairs, of each construction in turn. Equal arguments give equal pairs.
 
     If `held_out` is true, each pair contains a held-out combination, otherwise none does. Raises: DataError if the
-    grammar has fewer pairs.
+    grammar cannot generate so many pairs.
     """
     random = Random(f"{seed} {held_out}")
     open_constructions = list(constructions())
@@ -73,16 +73,16 @@ def generate(count: int, *, seed: int, held_out: bool) -> Iterator[PhrasePair]:
                 seen.add(pair.english)
                 yield pair
     raise DataError(
-        f"{count} pairs of the phrasebook with held_out={held_out} are required; accepted: at most {len(seen)}"
+        f"the phrasebook cannot generate {count} pairs with held_out={held_out}; accepted: at most {len(seen)}"
     )
 
 
 def write(folder: Path, *, train: int, valid: int, test: int, seed: int) -> None:
-    """Write train.tsv, valid.tsv and test.tsv: tab-separated English, German and construction, in UTF-8.
+    """Write train.tsv, valid.tsv and test.tsv, with the tab-separated columns English, German and construction.
 
-    Half of the validation pairs contain a held-out combination; the other half are new sentences without one. No
-    sentence is in two files. In addition to `train` pairs, train.tsv has several copies of the everyday phrases and of
-    the glossary.
+    `train`, `valid` and `test` are the numbers of pairs. Half of the validation pairs contain a held-out combination.
+    No sentence is in two files. In addition to `train` pairs, train.tsv has several copies of the everyday phrases and
+    of the glossary.
     """
     known = generate(train + valid // 2, seed=seed, held_out=False)
     unknown = generate(test + valid - valid // 2, seed=seed, held_out=True)
@@ -99,10 +99,11 @@ def write(folder: Path, *, train: int, valid: int, test: int, seed: int) -> None
 
 @cache
 def held_out_pairs() -> frozenset[tuple[str, str]]:
-    """Return the held-out (lemma, construction) pairs: a share HELD_OUT_SHARE of the lemmas of each construction.
+    """Return the held-out combinations as (lemma, name of the construction).
 
-    Lemmas are selected in the order of a hash. A lemma is skipped if one of its forms would remain in fewer than
-    REMAINING_USES constructions, or if more than one of WORDS_PER_HELD_OUT lemmas of its kind would be held out.
+    For each construction, a fraction HELD_OUT_SHARE of the lemmas is selected, in the order of a hash. A lemma is
+    skipped if training would have one of its forms in fewer than REMAINING_USES constructions, or if more than one of
+    WORDS_PER_HELD_OUT lemmas of its category would be held out.
     """
     kinds = _kinds()
     held: set[tuple[str, str]] = set()
@@ -127,7 +128,7 @@ def held_out_pairs() -> frozenset[tuple[str, str]]:
 
 
 def _kinds() -> dict[str, str]:
-    """Return a dict from the lemmas of nouns and adjectives to their kinds. All other lemmas are verbs."""
+    """Return the category of each noun and adjective, by lemma. Lemmas that are not in the result are verbs."""
     nouns = {noun.lemma: kind for kind, nouns in lexicon().nouns.items() for noun in nouns}
     return {**dict.fromkeys((adjective.lemma for adjective in lexicon().adjectives), "adjective"), **nouns}
 
@@ -137,9 +138,9 @@ def _hash(text: str) -> bytes:
 
 
 def _draw(construction: Construction, random: Random, held_out: bool, seen: set[str]) -> PhrasePair | None:
-    """Return a random pair whose English is not in `seen`, or None if PATIENCE draws give none.
+    """Return a random pair whose English sentence is not in `seen`, or None if PATIENCE attempts fail.
 
-    If `held_out` is true, the pair contains a held-out combination, otherwise none.
+    If `held_out` is true, the pair contains a held-out combination, otherwise it contains none.
     """
     held = held_out_pairs()
     for _ in range(PATIENCE):

@@ -60,7 +60,10 @@ async def before(deadline: float | None) -> AsyncIterator[None]:
 
 
 async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run coroutines concurrently and return their results in order. If one fails, cancel the rest and raise its error."""
+    """Run coroutines concurrently and return their results in order.
+
+    If one of them fails, cancel the others and raise its error.
+    """
     if len(work) == 1:
         return [await work[0]]
 
@@ -73,7 +76,10 @@ async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def raising_one(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of `work`. If it raises an exception group, raise one of its errors, if possible a ServiceError."""
+    """Return the result of `work`. If it raises an exception group, raise one error of the group instead.
+
+    A ServiceError is preferred.
+    """
     try:
         return await work
     except BaseExceptionGroup as errors:

@@ -91,7 +91,7 @@ async def read_form(request: Request) -> FormItems:
 
 
 async def read_file(request: Request) -> UploadFile | None:
-    """Return the uploaded file of the field `file`; None if there is not exactly one."""
+    """Return the uploaded file of the field `file`; None unless the form has exactly one such field, with a file."""
     files = [value for name, value in await read_form(request) if name == "file"]
     return files[0] if len(files) == 1 and isinstance(files[0], UploadFile) else None
 
@@ -217,7 +217,10 @@ async def _chunks(body: bytes, request: Request) -> AsyncGenerator[bytes, None]:
 
 
 def _pairs(query: bytes) -> list[tuple[str, str]]:
-    """Parse a query or a URL-encoded form. Return (name, value) of each field. Raises: InvalidRequest if too many."""
+    """Parse a query or a URL-encoded form, and return (name, value) of each field.
+
+    Raises: InvalidRequest if there are more than MAX_FIELDS fields.
+    """
     try:
         return parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:

@@ -44,7 +44,7 @@ def install_models(settings: Settings) -> Settings:
 
 
 def _import(name: str, directory: Path) -> None:
-    """Run `mt-service import`. Raises: SettingsError if it fails; it has printed the reason in this case."""
+    """Install a model by `mt-service import`. Raises: SettingsError if this program fails; it prints the reason."""
     structlog.get_logger().info("installing a model", model=name, directory=str(directory))
     with subprocess.Popen([sys.executable, "-m", "mt", "import", name, str(directory)]) as program:
 

@@ -58,7 +58,7 @@ _ACCEPTED_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 
 def path_of(scope: Scope) -> str:
-    """Return the path of a request without `root_path`, the prefix of the path that belongs to a proxy."""
+    """Return the path of a request without `root_path`, the prefix under which a proxy serves the application."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", ""))
 
@@ -173,7 +173,10 @@ class RequestLogMiddleware:
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Limits of a request. `buffered_bytes` limits all bodies in memory, except bodies of up to `small_bytes` each."""
+    """Limits of a request. `buffered_bytes` limits the sum of all bodies in memory.
+
+    A body of up to `small_bytes` is accepted even if it exceeds `buffered_bytes`.
+    """
 
     head_bytes: int
     body_bytes: int
@@ -285,9 +288,9 @@ class RequestLimitMiddleware:
     def _has_room(self, address: str, body: int, more: int) -> bool:
         """Return whether a body from `address` that has `body` bytes may grow by `more` bytes.
 
-        A body of up to `small_bytes` always may. If it is the only body from `address`, it may use all free bytes.
-        Otherwise, all bodies from `address` together may have at most as many bytes as remain free: one address can use
-        half of `buffered_bytes`, and two addresses can use two thirds.
+        A body of up to `small_bytes` always may. A larger body may use all free bytes if it is the only body from
+        `address`. Otherwise, all bodies from `address` together may have at most as many bytes as remain free: one
+        address can use half of `buffered_bytes`, and two addresses can use two thirds.
         """
         if body + more <= self.limits.small_bytes:
             return True

@@ -34,7 +34,7 @@ class Places:
         self._assign()
 
     def _assign(self) -> None:
-        """Give each free place to the next caller in turn that may hold another one, for this caller's oldest call."""
+        """Give the free places to waiting callers in turn. A caller's calls get places in the order of the calls."""
         for caller in list(self._waiting):
             turns = self._waiting[caller]
             while turns and turns[0].done():  # cancelled

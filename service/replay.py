@@ -82,7 +82,7 @@ class RecordedRequest:
 
 
 class Attempt:
-    """ASGI `send` function of one attempt. It sends the client the response, unless Ray Serve itself refuses."""
+    """ASGI `send` function of one attempt. It sends the client the response, unless it is Ray Serve's own refusal."""
 
     def __init__(self, send: Send) -> None:
         self.started = self.refused = False

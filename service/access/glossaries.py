@@ -35,7 +35,7 @@ _UPDATE_BYTES = """UPDATE glossaries SET bytes = 1024 + (
 
 
 def glossary_direction(source: str, target: str) -> Direction:
-    """Return the direction of a dictionary: languages without regions, because it serves all regional variants."""
+    """Return the direction of the dictionary for two languages, without regions: it serves all regional variants."""
     return Direction(*("nb" if language == "no" else language for language in map(primary_language, (source, target))))
 
 
@@ -109,7 +109,7 @@ class GlossaryStore:
         return await self._database.write(write, owner)
 
     async def update(self, owner: str, id: str, name: str | None, dictionaries: Sequence[Dictionary]) -> Glossary:
-        """Rename a glossary unless `name` is None, and add entries. They replace the entries with the same terms."""
+        """Rename a glossary unless `name` is None, and add entries. New entries replace those with the same terms."""
         if name is not None:
             _check_name(name)
 

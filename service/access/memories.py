@@ -1,7 +1,8 @@
 """Stored translation memories. A memory belongs to one caller and translates from one language into another.
 
-As with glossaries, everybody who knows the id of a memory of a caller without a key can use it, and it expires. The
-memories of the operator can be used by every caller who knows their id; only the operator can read or delete them.
+If a caller without a key stores a memory, everybody who knows its id can use it, as with glossaries. Such a memory
+expires. The operator's memories can be used by every caller who knows their ids, but only the operator can read or
+delete them.
 """
 
 import re
@@ -119,7 +120,7 @@ class MemoryStore:
         await self._purge(owner)
 
     async def units(self, owner: str, id: str) -> AsyncIterator[Sequence[MemoryUnit]]:
-        """Yield lists of up to SLICE units, until all units of a memory have been yielded, the oldest first."""
+        """Yield all units of a memory in lists of up to SLICE units, the oldest first."""
         memory = await self.get(owner, id)
         for first in range(0, memory.count, SLICE):
             yield await self.page(owner, memory, first)

@@ -84,9 +84,9 @@ def _largest(bounds: npt.NDArray[np.float64], least: float) -> list[tuple[int, f
 
 
 def _rarest(connection: sqlite3.Connection, memory: int, keys: Sequence[int]) -> list[int]:
-    """Return the rarest of the words `keys`. Together they have at most MAX_ENTRIES entries in the index.
+    """Return the `keys` of the rarest words. Together, these words have at most MAX_ENTRIES entries in the index.
 
-    At least one word is returned, even if it alone has more entries.
+    At least one key is returned, even if its word alone has more entries.
     """
     query = (
         f"SELECT word, sum(length(units)) / 2 FROM memory_words WHERE memory = ? AND word IN ({_marks(keys)}) "

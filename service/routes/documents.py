@@ -148,7 +148,7 @@ async def file(
     response_class=Response,
 )
 async def tmx(id: str, caller: CallerDependency, documents: EditableDocumentsDependency) -> Response:
-    """Return the sentences and their translations, with all edits so far, as TMX. Empty and long texts are left out."""
+    """Return the sentences and their edited translations as TMX. Empty or very long sentences are left out."""
     document = await documents.get(caller.id, id)
     units = _units(documents.pages(caller.id, id))
     name = f"{PurePath(document.name).stem}_{document.target}.tmx"

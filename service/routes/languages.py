@@ -23,7 +23,7 @@ async def languages(translations: TranslationsDependency) -> Response:
 
 @lru_cache(1)
 def encoded_languages(routes: TranslationRoutes) -> bytes:
-    """Return the answer as JSON. It is cached until the models change."""
+    """Return the answer of GET /languages as JSON. The answer is cached until the models change."""
     return _LIST.dump_json(
         [
             LanguageInfo(

@@ -1,4 +1,4 @@
-"""PUT, GET and DELETE /memories: translation memories. A translation uses the memory in its field `memory`."""
+"""PUT, GET and DELETE /memories: translation memories. Requests for translations name one in their field `memory`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

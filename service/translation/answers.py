@@ -77,7 +77,7 @@ def _overlaps(ranges: Sequence[Range], new: Range) -> bool:
 
 
 def reports_of(answer: Answer) -> list[SentenceReport]:
-    """Return a report for each sentence of a finished answer, equal to the reports that a worker sends meanwhile."""
+    """Return a report for each sentence of a finished answer, as a worker sends it during the translation."""
     reports = []
     reached = 0
     for number, sentence in enumerate(answer.sentences, start=1):

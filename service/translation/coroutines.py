@@ -24,7 +24,7 @@ class Threads:
         self._places = Places(THREADS)
 
     async def run(self, caller: str, characters: int, work: Callable[[], T]) -> T:
-        """Return the result of `work`. It runs in a thread if it processes THREAD_CHARACTERS `characters` or more."""
+        """Run `work` and return its result. If `characters` is THREAD_CHARACTERS or more, run it in a thread."""
         if characters < THREAD_CHARACTERS:
             return work()
         await self._places.acquire(caller)
@@ -39,7 +39,7 @@ class Threads:
 
 
 async def when_admitted(ask: Callable[[], Awaitable[T]], may_refuse: bool) -> T:
-    """Return the result of `ask`. Call `ask` again while it raises Overloaded, unless `may_refuse` is true."""
+    """Call `ask` and return its result. Unless `may_refuse` is true, call `ask` again while it raises Overloaded."""
     while True:
         try:
             return await ask()

@@ -99,7 +99,7 @@ class DocumentCallbacks:
 
 @dataclass(frozen=True)
 class _Task:
-    """Document of which one attempt of translation has begun."""
+    """A stored document, for one attempt to translate it."""
 
     name: str
     content: bytes
@@ -339,9 +339,9 @@ def _unfinished(connection: sqlite3.Connection) -> list[tuple[str, str, int, int
 def _begin_attempt(connection: sqlite3.Connection, id: str, alone: bool) -> _Task | None:
     """Record an attempt and return the document; None if it is deleted, or if another process has translated it.
 
-    A document is recorded as a suspect before it is translated beside others: if the process ends meanwhile, the next
-    process translates the suspects one at a time (`alone`). These attempts are counted, because a document during whose
-    attempts the process ends again is the likely cause.
+    If `alone` is false, the document is recorded as a suspect: if the process ends meanwhile, one of the documents that
+    it translates may be the cause, and the next process translates each of them alone. If `alone` is true, the attempt
+    is counted: if the process ends again, this document is the likely cause.
     """
     change = "attempts = attempts + 1" if alone else "suspect = 1"
     connection.execute(f"UPDATE documents SET {change} WHERE id = ? AND {_UNFINISHED}", (id,))
@@ -351,7 +351,7 @@ def _begin_attempt(connection: sqlite3.Connection, id: str, alone: bool) -> _Tas
 
 
 def _undo_attempts(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
-    """Undo what `_begin_attempt` recorded for unfinished documents, because the service itself interrupts them."""
+    """Undo `_begin_attempt` for the documents `ids`, because an orderly end of the service interrupts them."""
     undone = "attempts = max(attempts - 1, 0), suspect = attempts > 0"
     update = f"UPDATE documents SET {undone} WHERE id = ? AND {_UNFINISHED}"
     connection.executemany(update, [(id,) for id in ids])

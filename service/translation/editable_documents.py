@@ -62,8 +62,8 @@ class SentencePage:
 class EditableDocuments:
     """The editable documents of all callers.
 
-    Everybody who knows the id of a document of a caller without a key can use it. Methods raise NotFound if a document
-    does not exist or belongs to another caller.
+    If a caller without a key stores a document, everybody who knows its id can use it. Methods raise NotFound if a
+    document does not exist or belongs to another caller.
     """
 
     def __init__(self, database: Database, limits: EditableDocumentLimits, options: DocumentOptions) -> None:
@@ -247,7 +247,7 @@ def _pages(sentences: Sequence[DocumentSentence]) -> Iterator[tuple[int, bytes]]
 
 
 def _content(sentences: Sequence[DocumentSentence]) -> bytes:
-    """Return sentences as JSON in bytes, because SQLite knows the length of bytes, but not of text, without reading."""
+    """Return sentences as JSON, to be stored as bytes: SQLite knows the length of bytes without reading them."""
     text = json.dumps(list(map(_values, sentences)), ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass")
 

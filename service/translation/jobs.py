@@ -111,6 +111,6 @@ class StreamedSentence:
 
 @dataclass(frozen=True)
 class StreamEnd:
-    """The last item of a stream, with the same answers as TranslationService.translate."""
+    """The last item of a stream, with the answers that TranslationService.translate would return."""
 
     answers: tuple[Answer, ...]

@@ -79,12 +79,10 @@ class TextPreparer:
         return [DetectedSource(*guess) for guess in self.detector.detect(text[:DETECTION_CHARACTERS])]
 
     def detect_source(self, text: str, target: str) -> DetectedSource:
-        """Return the detected language of a text: the target itself, or a language that can be translated into it.
+        """Return the likeliest language of a text among `target` and the languages that can be translated into it.
 
-        If the likeliest language is neither, its confidence decides: below SURE, return the likeliest language that is.
-
-        Raises: UnsupportedLanguage if the likeliest language is neither, and its confidence is SURE or more or no other
-            language can be translated into the target.
+        Raises: UnsupportedLanguage if another language is the likeliest of all with a confidence of SURE or more, or if
+            the detector knows none of these languages.
         """
         guesses = self.detect(text)
         supported = {target, *self.routes.sources_of(target)}

@@ -288,7 +288,7 @@ class TranslationService:
     async def _leg(
         self, texts: Sequence[SourceText], options: TranslateOptions, job: Job, on_sentence: OnSentence | None = None
     ) -> list[Answer]:
-        """Translate texts with one model, or take the answers from the cache. Texts without letters and digits stay."""
+        """Translate texts with one model, or take answers from the cache. Texts without letters and digits are kept."""
         source = options.direction.source
         await self.threads.run(job.caller, TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
         context = self._models.model_for(options.direction, options.model).version.encode() + options.digest

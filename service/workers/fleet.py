@@ -269,7 +269,7 @@ class Fleet:
                 self._start_task(self._close_when_idle(old))
 
     def stats(self) -> FleetStats:
-        """Return statistics. The workers' counters are those of the last heartbeat, up to about a second ago."""
+        """Return statistics of the fleet. The workers' counters may be about a second old."""
         pools = [*self.pools, *self._retiring]
         return FleetStats(
             requests=self._admission.held.requests,
@@ -344,7 +344,7 @@ class Fleet:
         return new, successors
 
     def _serve(self, pools: list[WorkerPool]) -> None:
-        """Send new requests to these pools. Raises: ModelError as `in_order_of_preference` does."""
+        """Use these pools for new requests. Raises: the ModelError of `in_order_of_preference`."""
         self.pools = in_order_of_preference(pools, self._config.preferred)
         self.models = tuple(map(ServedModel.of, self.pools))
 

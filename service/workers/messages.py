@@ -78,7 +78,10 @@ class TranslateOptions:
         return blake2b(repr(self).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
     def search(self, defaults: SearchOptions) -> SearchOptions:
-        """Return `defaults`, a model's search options, changed by these options. Raises: RequestError if invalid."""
+        """Return `defaults`, a model's search options, with the options that are set here instead of the model's.
+
+        Raises: RequestError if the result is not valid.
+        """
         n_best = defaults.n_best if self.n_best is None else self.n_best
         beam_size = max(defaults.beam_size, n_best) if self.beam_size is None else self.beam_size
         return replace(defaults, n_best=n_best, beam_size=beam_size)
@@ -162,7 +165,10 @@ class TextDone:
 
 @dataclass(frozen=True)
 class TextFailed:
-    """Sent for a text that could not be translated. `message` is for the client, unless the error is internal."""
+    """Sent for a text that could not be translated. `code` is the code of a ServiceError.
+
+    `message` is for the client. For an internal error, it is the line of code instead.
+    """
 
     id: int
     code: str

@@ -278,10 +278,9 @@ class WorkerPool:
         worker.give(message)
 
     def _isolated_worker(self, workers: Iterable[Worker]) -> Worker | None:
-        """Return the isolated worker, which translates suspected texts and nothing else.
+        """Return the isolated worker, or else the worker to isolate if suspected texts wait, or else None.
 
-        If there is none although suspected texts wait, return the least loaded worker, which is to be isolated next. If
-        no suspected texts wait, return None.
+        The isolated worker translates suspected texts and nothing else. The least loaded worker is isolated next.
         """
         for worker in workers:
             worker.isolated = worker.isolated and bool(worker.in_flight)

@@ -27,7 +27,10 @@ class Transport(Protocol):
     """Connection to one worker. In each direction, messages arrive complete and in order."""
 
     def start(self, deliver: Deliver) -> None:
-        """Start the worker. Then call `deliver` in the running event loop with its messages, WorkerStopped last."""
+        """Start the worker. Then call `deliver` with the worker's messages in the running event loop.
+
+        The last message is WorkerStopped.
+        """
 
     def send(self, messages: Sequence[ToWorker]) -> None:
         """Send messages without blocking. Messages to a worker that has ended are dropped."""
@@ -46,7 +49,7 @@ class StartMessage:
 
 
 class OptionsMemory:
-    """Translation options that have been sent over a connection, at one of its two ends.
+    """Translation options that one end of a connection has sent or received.
 
     Later messages refer to these options by their digest: a glossary is sent once and not with every text. If the
     options exceed MAX_KNOWN_BYTES, each end forgets the least recently used ones. Both ends forget the same options,
@@ -200,7 +203,7 @@ def _environment() -> dict[str, str]:
 
 @contextmanager
 def _block_service_signals() -> Iterator[None]:
-    """Block SERVICE_SIGNALS in this thread while the context is open, and for ever in processes that it starts within.
+    """Block SERVICE_SIGNALS in this thread while the context is open. Processes that it starts meanwhile inherit this.
 
     Ctrl-C is sent to every process of a terminal, and systemd's SIGTERM to every process of a service. A worker must
     ignore both signals and finish its texts.

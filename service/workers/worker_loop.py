@@ -311,7 +311,7 @@ def _devices(setup: ModelSetup, translator: Translator) -> tuple[str, ...]:
 
 
 def _why_no_gpu(setup: ModelSetup, translator: Translator) -> str:
-    """Return why the model is on the CPU although the setup says "auto"; "" if it is on a GPU, or for another setup."""
+    """Return why the model is on the CPU if the setup says "auto"; "" if it is on a GPU or the setup names a device."""
     if setup.device != "auto" or translator.device.startswith("cuda"):
         return ""
     reason = why_no_gpu()

@@ -81,7 +81,7 @@ def _number(value: Any) -> Any:
 
 
 def _choice(value: Any) -> Any:
-    """Return the text of an integer, None for an empty text, or any other value itself."""
+    """Convert an integer to text and an empty text to None. Return any other value itself."""
     value = _single(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

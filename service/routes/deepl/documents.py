@@ -117,7 +117,7 @@ async def read_upload(request: Request, body: DocumentBody) -> tuple[str, bytes]
     """
     file = await read_file(request)
     if file is None:
-        raise InvalidRequest.listing(["file must be one file, in a multipart form"])
+        raise InvalidRequest.listing(["file must be one uploaded file, in a form of type multipart/form-data"])
     content = await file.read()
     name = PurePath(well_formed(body.filename or file.filename or "").replace("\\", "/")).name
     if not name or not content:

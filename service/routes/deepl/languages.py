@@ -43,7 +43,7 @@ RESOURCES = {
     "translate_document": ("glossary", "formality", "auto_detection"),
     "glossary": (),
 }
-"""The names of DeepL's resources that the service has, and the names of each resource's features."""
+"""DeepL's resources that the service has, with the names of each resource's features."""
 
 TYPE = {"name": "type", "in": "query", "schema": {"enum": ["source", "target"], "default": "source"}}
 
@@ -52,7 +52,7 @@ TYPE = {"name": "type", "in": "query", "schema": {"enum": ["source", "target"], 
     "/v2/languages", responses=RESPONSES, response_model_exclude_none=True, openapi_extra={"parameters": [TYPE]}
 )
 async def languages(call: AdmittedDependency) -> list[DeeplLanguage]:
-    """List the source languages or the target languages."""
+    """List the source languages or, if `type` is target, the target languages."""
     body = parse_body(LanguagesBody, call.fields)
     routes = call.translations.routes
     if body.type == "target":

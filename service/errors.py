@@ -106,7 +106,7 @@ class BodyTooLarge(ServiceError):
 
 
 class ParsingLimitExceeded(ServiceError):
-    """The file or the markup has more texts, or takes more time or memory to parse, than the limits allow."""
+    """The file or the markup is too large, or parsing it takes too much time or memory."""
 
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     code = "parsing_limit_exceeded"

@@ -1,4 +1,4 @@
-"""Explanations of translations: each page is written by a process of its own, one process at a time."""
+"""Explanations of translations as HTML pages. A separate process writes each page, one process at a time."""
 
 import asyncio
 import json

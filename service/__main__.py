@@ -12,7 +12,10 @@ from importlib import import_module
 
 
 def main(arguments: Sequence[str], program: str = "python -m service") -> int:
-    """Run the program and return its exit status. Until it installs its own handlers, SIGTERM ends the process."""
+    """Run service/program.py and return its exit status.
+
+    Until service/program.py installs its signal handlers, SIGTERM ends the process and SIGHUP is ignored.
+    """
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # no request has been accepted
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # no model is loaded that could be replaced
     return int(import_module("service.program").main(arguments, program))

@@ -109,7 +109,7 @@ class Application(FastAPI):
 
 
 def create_app(settings: Settings, fleet: Fleet, database: Database) -> FastAPI:
-    """Return the application. `fleet` and `database` must be open, and must stay open while the application runs."""
+    """Create the application. `fleet` and `database` must be open, and must stay open while the application runs."""
     metrics = Metrics()
 
     @asynccontextmanager
@@ -136,7 +136,7 @@ def create_app(settings: Settings, fleet: Fleet, database: Database) -> FastAPI:
 
 @asynccontextmanager
 async def open_state(settings: Settings, fleet: Fleet, database: Database, metrics: Metrics) -> AsyncIterator[AppState]:
-    """Open the objects that routes use, and close them when the context ends."""
+    """Open the objects that routes use, yield them, and close them when the context ends."""
     log = structlog.get_logger()
     options = DocumentOptions(
         max_bytes=settings.max_file_bytes,

@@ -1,7 +1,7 @@
 """Request bodies of LibreTranslate's clients, who send fields as JSON, a form, a form with files, or a query.
 
-The number of fields, the charset of a form and the heads of its parts determine the time of parsing. They are checked
-before or during parsing.
+The time of parsing depends on the number of fields, on the charset of a form, and on the headers of its parts. All of
+these are checked before or during parsing.
 """
 
 import asyncio
@@ -47,10 +47,12 @@ NOT_AN_OBJECT = "the body must be a JSON object, sent with Content-Type: applica
 
 
 async def read_fields(request: Request) -> dict[str, Any]:
-    """Return the fields of the body and, if the body is a form, of the query. A repeated field becomes a list.
+    """Return the fields of the body. If the body is not JSON, add the fields of the query.
+
+    A repeated field becomes a list.
 
     Raises:
-        InvalidRequest: if the body is not valid for its Content-Type.
+        InvalidRequest: if the body is not valid for its Content-Type, or has too many fields.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
@@ -89,16 +91,17 @@ async def read_form(request: Request) -> FormItems:
 
 
 async def read_file(request: Request) -> UploadFile | None:
-    """Return the uploaded file of the field `file`; None if there is not exactly one."""
+    """Return the uploaded file of the field `file`; None unless the form has exactly one such field, with a file."""
     files = [value for name, value in await read_form(request) if name == "file"]
     return files[0] if len(files) == 1 and isinstance(files[0], UploadFile) else None
 
 
 def check_fields(content_type: str, query: bytes) -> None:
-    """Check the head of a request before its body is read.
+    """Check the query and the Content-Type of a request before its body is read.
 
     Raises:
-        InvalidRequest: if the query has more than MAX_FIELDS fields, or a form has a charset other than UTF-8 or ASCII.
+        InvalidRequest: if the query has more than MAX_FIELDS fields, the Content-Type is too long, or a form has a
+            charset other than UTF-8 or ASCII.
     """
     if query.count(b"&") >= MAX_FIELDS:
         raise InvalidRequest.listing([f"the query has more than {MAX_FIELDS} fields"])
@@ -111,10 +114,10 @@ def check_fields(content_type: str, query: bytes) -> None:
 
 
 def parse_body(model: type[BodyType], fields: dict[str, Any]) -> BodyType:
-    """Return the validated body.
+    """Validate `fields`, and return them as an object of type `model`.
 
     Raises:
-        RequestValidationError: if a field is invalid; lists every invalid field.
+        RequestValidationError: if fields are not valid; it lists all of them.
     """
     try:
         return model.model_validate(fields)
@@ -162,13 +165,13 @@ ExplainBody = Annotated[ExplainRequest, Depends(_explain_request)]
 
 
 def documented_body(model: type[BaseModel], kinds: Sequence[str] = (JSON, *FORMS)) -> dict[str, Any]:
-    """Return the `openapi_extra` of a route with a body of type `model`. `body_schemas` returns the body's schema."""
+    """Return the `openapi_extra` of a route with a body of type `model`; it refers to the schema in `body_schemas`."""
     schema = {"$ref": REFERENCES.format(model=model.__name__)}
     return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
 
 
 def body_schemas() -> dict[str, Any]:
-    """Return the schemas of the bodies by name, for the components of the OpenAPI document."""
+    """Return the JSON schemas of all request bodies by name, for the OpenAPI document."""
     return {
         model.__name__: model.model_json_schema(ref_template=REFERENCES)
         for model in (
@@ -179,7 +182,7 @@ def body_schemas() -> dict[str, Any]:
 
 
 def form_fields(items: Iterable[tuple[str, str | UploadFile]]) -> dict[str, Any]:
-    """Return the text fields of a form or a query, without uploaded files."""
+    """Return the text fields of a form or a query, without uploaded files. A repeated field becomes a list."""
     fields: dict[str, list[str]] = {}
     for name, value in items:
         if isinstance(value, str):
@@ -188,23 +191,23 @@ def form_fields(items: Iterable[tuple[str, str | UploadFile]]) -> dict[str, Any]
 
 
 def query_fields(request: Request) -> dict[str, Any]:
-    """Return the fields of the query."""
+    """Return the fields of the request's query. A repeated field becomes a list."""
     return form_fields(_pairs(request.scope["query_string"]))
 
 
 class _PartParser(MultiPartParser):
-    """Form parser that refuses long heads of parts, because the library needs 8 ms for a head of 4 KB."""
+    """Form parser that refuses long headers of a form's parts, because Starlette needs 8 ms for a header of 4 KB."""
 
     spool_max_size = 1 << 30  # files stay in memory, where the body is already
 
     def on_header_end(self) -> None:
         if len(self._current_partial_header_value) > MAX_PART_HEAD:
-            raise MultiPartException(f"the head of a part, such as a file name, is longer than {MAX_PART_HEAD} bytes")
+            raise MultiPartException(f"a header of a part, with its file name, is longer than {MAX_PART_HEAD} bytes")
         super().on_header_end()
 
 
 async def _chunks(body: bytes, request: Request) -> AsyncGenerator[bytes, None]:
-    """Generate the body in chunks. After SLICE_SECONDS of parsing, wait for another turn of the request."""
+    """Yield the body in chunks. After every SLICE_SECONDS of parsing, wait until the request gets another turn."""
     started = time.perf_counter()
     for begin in range(0, len(body), CHUNK):
         yield body[begin : begin + CHUNK]
@@ -214,7 +217,10 @@ async def _chunks(body: bytes, request: Request) -> AsyncGenerator[bytes, None]:
 
 
 def _pairs(query: bytes) -> list[tuple[str, str]]:
-    """Return the names and values of a query or a form in UTF-8. Raises: InvalidRequest for too many fields."""
+    """Parse a query or a URL-encoded form, and return (name, value) of each field.
+
+    Raises: InvalidRequest if there are more than MAX_FIELDS fields.
+    """
     try:
         return parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:

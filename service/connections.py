@@ -1,4 +1,4 @@
-"""Limits of open connections: their number, the time to send a request or to read an answer, and the work at a time.
+"""Limits of open connections: their number, the time to send a request or to read an answer, and the parsing per turn.
 
 uvicorn waits for ever for the head of a request, and for a client to read. Clients that send or read nothing could
 therefore use up all file descriptors and block all other clients, health checks included. uvicorn's `limit_concurrency`
@@ -37,7 +37,7 @@ _HEAD_END = re.compile(rb"\n\r?\n")
 
 
 def connection_limit(limit: int) -> int:
-    """Return `limit`, or less if this process has file descriptors for fewer connections only."""
+    """Return the number of connections to allow: `limit`, or fewer if this process may not open enough files."""
     with socket.socket() as lowest:  # the system gives the lowest free number: all below it are in use
         used = lowest.fileno()
     free = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - used - RESERVE
@@ -46,7 +46,7 @@ def connection_limit(limit: int) -> int:
 
 
 def raise_descriptor_limit(connections: int) -> None:
-    """Raise the limit of open files, if the system allows it, so that it suffices for this number of connections."""
+    """Raise this process's limit of open files so that it suffices for `connections`, as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = PER_CONNECTION * connections + 256
     if soft != resource.RLIM_INFINITY and soft < needed:
@@ -55,13 +55,19 @@ def raise_descriptor_limit(connections: int) -> None:
 
 
 def accept_batch(limit: int) -> int:
-    """Return the number of connections to accept at a time. asyncio accepts all of them before it can close any."""
+    """Return how many connections asyncio may accept at once, before this module can close connections.
+
+    `limit` is the number of connections to allow.
+    """
     return max(2, limit // 32)
 
 
 @dataclass
 class ConnectionLimiter:
-    """Open connections of one server. `waiting` lists the connections without a complete request, oldest first."""
+    """Counts and limits the open connections of one server.
+
+    `waiting` lists the connections whose request is not complete, in the order in which they began to wait.
+    """
 
     seconds: float  # time limit for the head of a request, and for a client that reads nothing of an answer
     limit: int
@@ -72,14 +78,14 @@ class ConnectionLimiter:
     turns: ReadTurns = field(default_factory=ReadTurns)
 
     def protocol(self) -> type[asyncio.Protocol]:
-        """Return the connection factory for uvicorn's setting `http`."""
+        """Return the value for uvicorn's setting `http`: a function that creates a TimedConnection."""
         return cast(type[asyncio.Protocol], partial(TimedConnection, self))
 
     def add(self, new: "TimedConnection") -> None:
         """Count a new connection. If too many are open, close one connection of the address that has the most.
 
-        Of the connections of this address, the one that has waited longest for a request is closed. If none waits, the
-        newest is closed, unless the new connection may use the RESERVE.
+        The connection that has waited longest for a request is closed. If no connection waits, the newest is closed.
+        Exception: if no connection waits, an address with at most FEW connections may exceed the limit by RESERVE.
         """
         self.open[new] = None
         self.counts[new.address] += 1
@@ -94,9 +100,10 @@ class ConnectionLimiter:
             next(one for one in reversed(self.open) if self.counts[one.address] == most).abort()
 
     def limit_unread(self) -> None:
-        """Close connections until at most `unread_bytes` bytes of answers wait to be read.
+        """Close connections until clients have at most `unread_bytes` bytes of answers left to read.
 
-        Each step closes the connection with the most bytes, among those of the address with the most bytes.
+        Repeatedly choose the address whose connections have the most unread bytes, and close the one of them that has
+        the most unread bytes.
         """
         unread = {one: size for one in self.open if (size := one.transport.get_write_buffer_size())}
         by_address = Counter[str]()
@@ -109,7 +116,7 @@ class ConnectionLimiter:
             largest.reset()
 
     def remove(self, closed: "TimedConnection") -> None:
-        """Remove a closed connection from the counts; a second call has no effect."""
+        """Remove a closed connection from the counts. A second call has no effect."""
         self.waiting.pop(closed, None)
         if closed in self.open:
             del self.open[closed]
@@ -119,13 +126,13 @@ class ConnectionLimiter:
 
 
 class _Parser(h11.Connection):
-    """Parser of one connection, which returns a limited number of events and refuses a head with too many headers."""
+    """HTTP parser of one connection. It returns `left` events per turn, and refuses requests with too many headers."""
 
     left = 0  # events of this turn
     interrupted = False  # whether the turn ended before an event
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        """Return the next event, or NEED_DATA if no event is complete or the turn has had its number of events."""
+        """Return the next event; NEED_DATA if no event is complete, or if no events are left in this turn."""
         if not self.left:
             self.interrupted = True
             return h11.NEED_DATA
@@ -165,13 +172,13 @@ class TimedConnection(H11Protocol):
         self._update()
 
     def handle_events(self) -> None:
-        """Parse the received bytes at the turn of this connection, and do not receive more bytes until then."""
+        """Parse the received bytes when it is the turn of this connection. Until then, do not receive more bytes."""
         if self._limiter.turns.add(self):
             self._waiting = True
             self.transport.pause_reading()
 
     def parse_some(self) -> bool:
-        """Parse at most PARTS events; return whether others are left."""
+        """Parse at most PARTS events. Return whether received bytes are left to parse."""
         self._parser.left, self._parser.interrupted = PARTS, False
         super().handle_events()
         self._update()
@@ -183,10 +190,10 @@ class TimedConnection(H11Protocol):
         return False
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse bytes that are not valid HTTP, and end the request to which they belong.
+        """Refuse bytes that are not valid HTTP, and end the request that they belong to.
 
-        If the answer to this request has started, the connection is closed without another answer. uvicorn would raise
-        from `data_received` in this case, and later from the `send` of the application.
+        If the answer to this request has started, close the connection without another answer. In this case, uvicorn
+        would raise an error in `data_received`, and later in the application's `send`.
         """
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
@@ -224,16 +231,17 @@ class TimedConnection(H11Protocol):
         self.transport.abort()
 
     def reset(self) -> None:
-        """Close the connection of a client that does not read, and drop the part of the answer in the kernel."""
+        """Close the connection at once, and also drop the part of the answer that the kernel has not sent yet."""
         connection = self.transport.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
         self.abort()
 
     def _update(self) -> None:
-        """Update `waiting` and the timer after an event. More bytes of the same head do not restart the timer.
+        """Update `waiting` and the timer for reading after an event.
 
-        The middleware answers 408 if a body does not arrive in time. For a body, this timer runs twice as long. It
-        closes connections whose request was answered before the body had arrived.
+        The timer closes the connection if the head of a request does not arrive within `seconds`, or a body within
+        twice this time. New bytes do not restart the timer. The middleware answers 408 earlier if a body is late, so
+        for a body, the timer only matters if the request was answered before its body had arrived.
         """
         state = self.conn.their_state if self in self._limiter.open else h11.CLOSED
         if state in (h11.IDLE, h11.SEND_BODY):
@@ -260,7 +268,7 @@ class TimedConnection(H11Protocol):
             self._write_timer = None
 
     def _watch_writing(self) -> None:
-        """Abort the connection if the client reads nothing of the answer for `seconds`."""
+        """Start a timer that closes the connection if the client reads nothing of the answer for `seconds`."""
         size = self.transport.get_write_buffer_size()
         if size and self._write_timer is None:
             self._write_timer = self.loop.call_later(self._limiter.seconds, self._check_writing, size)

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class AppState(TypedDict):
-    """Objects that the application's lifespan yields; each is an attribute of `request.state`."""
+    """Objects that the application's lifespan yields. Routes find each of them as an attribute of `request.state`."""
 
     settings: Settings
     fleet: Fleet
@@ -95,7 +95,7 @@ async def require_admin_unless_public(settings: SettingsDependency, bearer: Bear
 
 
 def client_address(request: Request) -> str:
-    """Return the address of the client or, if the settings do not trust the client's proxy, of the proxy."""
+    """Return the client's address. If the client uses a proxy that the settings do not trust, return the proxy's."""
     return request.client.host if request.client else ""
 
 
@@ -119,6 +119,6 @@ async def while_connected(request: Request, work: Awaitable[T]) -> T:
 
 
 async def _disconnected(request: Request) -> None:
-    """Wait until the client disconnects. The body must already be read; then no other message can arrive."""
+    """Wait until the client disconnects. The request's body must already have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

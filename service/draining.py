@@ -21,7 +21,7 @@ class RequestGate:
         self._finished = asyncio.Event()
 
     async def wait_until_idle(self, seconds: float) -> bool:
-        """Wait until no request is active and return True, or return False after `seconds`."""
+        """Wait at most `seconds` until no request is being answered. Return whether this is so at the end."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self.active:
@@ -47,9 +47,10 @@ class RequestGate:
 
 
 class DrainMiddleware:
-    """Refuses new work after the gate is closed, and from then on closes the connection after each answer.
+    """Refuses new work once `gate` is closed, and from then on closes the connection after each answer.
 
     The middleware that reads bodies calls this one, so a request is accepted as soon as its whole body has been read.
+    GET, HEAD and OPTIONS requests are never refused.
     """
 
     def __init__(self, app: ASGIApp, gate: RequestGate) -> None:

@@ -106,7 +106,7 @@ class BodyTooLarge(ServiceError):
 
 
 class ParsingLimitExceeded(ServiceError):
-    """The file or the markup has more texts, or takes more time or memory to parse, than the limits allow."""
+    """The file or the markup is too large, or parsing it takes too much time or memory."""
 
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     code = "parsing_limit_exceeded"
@@ -241,7 +241,7 @@ class StorageFull(StorageUnavailable):
 
 
 class InternalError(ServiceError):
-    """The service has a defect. The log has the location in the code under the same request id."""
+    """The service has a defect. The log names the line of code, with the same request id."""
 
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     code = "internal_error"
@@ -299,7 +299,7 @@ def error_responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, An
 
 
 def error_location(error: BaseException) -> str:
-    """Return the type of an exception and the lines of its traceback, without the message, which may quote a text."""
+    """Return the type and the traceback of an exception, without the message, which may quote a client's text."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{type(error).__name__} at " + " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
 
@@ -310,22 +310,22 @@ def well_formed(text: str) -> str:
 
 
 def shorten(text: str) -> str:
-    """Shorten a value that a client sent, to quote it in a message."""
+    """Shorten a value that a client sent, so that a message can quote it."""
     return text if len(text) <= 40 else text[:39] + "…"
 
 
 def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
-    """Return the error response to the request of `scope`."""
+    """Return the response that reports `error` to the client. `scope` is the ASGI scope of the request."""
     return _response(scope, error.status, error.code, error.message, error.headers)
 
 
 def problem_body(scope: Scope, error: ServiceError) -> Problem:
-    """Return only the body of the error response, for a stream that has already begun."""
+    """Return the body of the error response, to be sent as an event of a stream that has already begun."""
     return _problem(scope, error.status, error.code, error.message)
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Answer every error of a route, ours or the framework's, with a `Problem`."""
+    """Answer every error of a route or of the framework with a `Problem`."""
     app.add_exception_handler(ServiceError, _service_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_exception)
@@ -340,7 +340,7 @@ async def _service_error(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _os_error(request: Request, error: Exception) -> JSONResponse:
-    """Answer 507 if the disk is full. Raises: `error`, if it has another reason."""
+    """Answer 507 if `error` means that the disk is full. Otherwise, raise `error`."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return error_response(request.scope, StorageFull())
     raise error
@@ -356,7 +356,7 @@ async def _validation_error(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _http_exception(request: Request, error: Exception) -> JSONResponse:
-    """Answer an error of the framework, such as 404 or 405."""
+    """Answer an HTTPException, such as 404 or 405, with a `Problem`."""
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
     return _response(request.scope, status, status.name.lower(), error.detail, error.headers or {})

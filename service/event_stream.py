@@ -23,10 +23,10 @@ EVENT_SCHEMA: dict[str, Any] = {  # schema of an event in the OpenAPI document
 
 
 class EventStream(StreamingResponse):
-    """Sends each event when it is generated; closes the generator at the end or when the client disconnects."""
+    """Response that sends each event of a generator at once. It closes the generator if the client disconnects."""
 
     def __init__(self, first: bytes, events: AsyncGenerator[bytes, None]) -> None:
-        """Send `first`, which the caller has already taken from `events`, then the other events."""
+        """Send the event `first`, which the caller has already taken from `events`, and then the remaining events."""
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # proxies must not buffer
         super().__init__(_joined(first, events), media_type=EVENT_STREAM, headers=headers)
         self._events = events
@@ -37,7 +37,7 @@ class EventStream(StreamingResponse):
 
 
 def encode_event(name: str, data: BaseModel) -> bytes:
-    """Return the bytes of an event, without fields that are None. The data is one line: JSON escapes line breaks."""
+    """Return the bytes of the event `name`. The JSON of `data`, without fields that are None, is on one line."""
     return f"event: {name}\ndata: {data.model_dump_json(exclude_none=True)}\n\n".encode()
 
 

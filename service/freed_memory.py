@@ -1,4 +1,4 @@
-"""Return of freed memory to the system."""
+"""Return of freed memory to the operating system."""
 
 import asyncio
 import ctypes
@@ -12,23 +12,23 @@ COLLECT_SECONDS = 1.0  # time between the end of a request and the collection; t
 
 
 def return_large_blocks() -> None:
-    """Let glibc return each large block to the system when it is freed.
+    """Let glibc return each large block to the operating system when the block is freed.
 
-    By default, glibc puts blocks of up to 32 MB on its heap after the first such block has been freed. A large block,
-    such as the body of an upload, is then not returned if small objects lie behind it on the heap.
+    By default, glibc puts blocks of up to 32 MB on its heap after the first such block has been freed. It then cannot
+    return a large block, such as the body of an upload, while small objects lie behind the block on the heap.
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(MMAP_THRESHOLD, BLOCK_BYTES)
 
 
 def return_freed_memory() -> None:
-    """Return the free memory of all heaps to the system."""
+    """Return the free memory of all heaps of glibc to the operating system."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
 
 
 class RequestGarbage:
-    """Collects the garbage of large requests soon, because the full collections of pauses.py are rare.
+    """Collects the garbage of large requests soon, because pauses.py makes full garbage collections rare.
 
     A refused upload stays in memory until a collection: the traceback of its exception is part of a reference cycle,
     and refers to the body.
@@ -38,7 +38,7 @@ class RequestGarbage:
         self._bytes = 0
 
     def add(self, size: int) -> None:
-        """Count the body of a request that ends."""
+        """Count the body of a finished request; `size` is in bytes. After COLLECT_BYTES, schedule a collection."""
         self._bytes += size
         if self._bytes >= COLLECT_BYTES:
             self._bytes = 0

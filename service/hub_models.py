@@ -19,10 +19,11 @@ from service.settings import Settings, SettingsError
 
 
 def install_models(settings: Settings) -> Settings:
-    """Return the settings with a model directory in place of each `hub:NAME`, and install the missing models.
+    """Install the models that the setting `model` names as `hub:NAME`, and replace the names by model directories.
 
-    Models are installed in the folder of the setting `models`, or else in the user's data folder. An installed model is
-    not compared with the hub. Raises: SettingsError if a name is wrong, or a model cannot be installed.
+    Return the changed settings. Models are installed in the folder of the setting `models`, or else in the user's data
+    folder. A model that is already installed stays as it is, even if the hub has another version. Raises: SettingsError
+    if a name is wrong, or a model cannot be installed.
     """
     folder = settings.models or models_folder()
     wanted = [str(path) for path in settings.model]
@@ -43,7 +44,7 @@ def install_models(settings: Settings) -> Settings:
 
 
 def _import(name: str, directory: Path) -> None:
-    """Install a model. Raises: SettingsError if this fails; the program has then printed the reason."""
+    """Install a model by `mt-service import`. Raises: SettingsError if this program fails; it prints the reason."""
     structlog.get_logger().info("installing a model", model=name, directory=str(directory))
     with subprocess.Popen([sys.executable, "-m", "mt", "import", name, str(directory)]) as program:
 

@@ -18,7 +18,7 @@ TranslationRoute = tuple[Direction, ...]
 
 
 class TranslationRoutes:
-    """Language pairs that the given models can translate. The pairs are not enumerated: there may be 200 x 200."""
+    """Language pairs that the given models can translate. The pairs are not stored: there may be 200 x 200."""
 
     def __init__(self, models: Iterable[DirectionSet]) -> None:
         models = tuple(models)
@@ -59,6 +59,8 @@ class TranslationRoutes:
     def find(self, source: str, target: str) -> TranslationRoute:
         """Return the route of a language pair: direct if a model translates the pair, otherwise through a pivot.
 
+        If both languages are equal, the route is empty.
+
         Raises:
             UnsupportedLanguage: if a language is unknown, or no route leads from the source to the target.
         """
@@ -84,16 +86,20 @@ class TranslationRoutes:
             raise UnsupportedLanguage(f"{problems}; accepted: {listing(self.languages)}")
 
     def resolve(self, code: str) -> str:
-        """Return the models' code for a client's code: `pt-BR` for `pb` or `pt_br`. Unknown codes are unchanged."""
+        """Return the models' code of a language that a client calls `code`: `pt-BR` for `pb` or `pt_br`.
+
+        An unknown code is returned unchanged.
+        """
         return next((tag for tag in spellings(code) if tag in self.languages), code)
 
 
 def closest_language(code: str, languages: Sequence[str]) -> str | None:
-    """Return the tag in `languages` that matches a code best; None if no tag matches.
+    """Return the tag in `languages` that is closest to `code`; None if no tag is close enough.
 
-    An equal tag matches best. Otherwise the tag must have the same primary language and, unless `code` is a bare
-    language, the same script and no region. `PT-BR` finds `pt-BR`, `pb` or `pt`; `EN-GB` finds `en`; `ZH` finds
-    `zh-Hant` if `languages` has no other Chinese.
+    A tag for the same language, script and region is closest. Otherwise the tag must have the same primary language. If
+    `code` also names a script or a region, the tag must have the same script and no region. Examples: `PT-BR` matches
+    `pt-BR`, `pb` and `pt`, in this order. `EN-GB` matches `en`. `ZH` matches `zh-Hant` if `languages` has no other
+    Chinese.
     """
     for tag in spellings(code):
         if tag in languages:
@@ -119,7 +125,7 @@ def describe(code: str) -> str:
 
 
 def listing(items: Sequence[object]) -> str:
-    """Return the first MAX_LISTED items, separated by commas, and the number of further items."""
+    """Return a text with the first MAX_LISTED items, separated by commas, and the number of the other items."""
     more = len(items) - MAX_LISTED
     return ", ".join(map(str, items[:MAX_LISTED])) + (f" and {more} more (GET /languages)" if more > 0 else "")
 
@@ -138,7 +144,7 @@ def _has_region(tag: str) -> bool:
 
 
 def _merge_norwegian(tag: str) -> str:
-    """Return the primary language of a tag. `no` becomes `nb`, because clients mean Bokmål by `no`."""
+    """Return the primary language of a tag, but `nb` instead of `no`, because clients mean Bokmål by `no`."""
     language = primary_language(tag)
     return "nb" if language == "no" else language
 

@@ -36,8 +36,8 @@ LOG_EVENTS = {
     "segments not translated": "Segments of a document could not be translated and stay unchanged (failed, segments).",
     "stopped": "The service has ended (texts, decoder_steps).",
     "stopping": "SIGTERM or SIGINT was received; new work is refused from now on (requests).",
-    "worker died": "A worker ended unexpectedly; its texts are translated again (model, problem, texts, on_trial).",
-    "worker ended": "A worker ended unexpectedly while it had no texts (model, problem, texts).",
+    "worker died": "A worker ended unexpectedly; its texts are translated again (model, problem, texts, isolated).",
+    "worker ended": "A worker ended, not because of a text; its texts are translated again (model, problem, texts).",
     "worker hangs": "A worker hangs and is restarted (seconds_without_heartbeat, seconds_without_step).",
     "worker not started": "A worker could not load its model (attempts, problem).",
     "worker restarted": "A worker has loaded its model again (restarts).",
@@ -46,7 +46,7 @@ LOG_EVENTS = {
 
 
 class Phase(StrEnum):
-    """Phases of a translation. The service measures the time of each."""
+    """Phases of a translation. The service measures the time that each phase takes."""
 
     QUEUE = "queue"  # the time from the acceptance of a request until a worker has its first text
     TRANSLATE = "translate"
@@ -64,7 +64,7 @@ class RequestRecord:
     models: set[str] = field(default_factory=set)  # names
 
     def add_phase(self, phase: Phase, seconds: float) -> None:
-        """Record the seconds that one part of the request spent in a phase. The slowest part counts."""
+        """Record the seconds that a part of the request spent in a phase. Only the slowest part is kept."""
         self.phases[phase] = max(seconds, self.phases.get(phase, 0.0))
 
     def log_fields(self) -> dict[str, str | int | list[str]]:
@@ -82,7 +82,7 @@ _current: ContextVar[RequestRecord] = ContextVar("record")
 
 
 def start_record() -> RequestRecord:
-    """Set and return the record of a new request."""
+    """Create the record of a new request, make it the current record, and return it."""
     record = RequestRecord()
     _current.set(record)
     return record
@@ -94,14 +94,14 @@ def current_record() -> RequestRecord:
 
 
 class RepeatFilter(logging.Filter):
-    """Passes each message at most once in REPEAT_SECONDS, so that clients cannot make a library flood the log."""
+    """Logs each message at most once in REPEAT_SECONDS, so that clients cannot make a library flood the log."""
 
     def __init__(self) -> None:
         super().__init__()
         self._passed: dict[str, float] = {}  # time of the last passed record, by the first line of the message
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether the record is written."""
+        """Return whether `record` is to be logged: its message has not been logged in the last REPEAT_SECONDS."""
         message = str(record.msg).partition("\n")[0]
         if record.created - self._passed.get(message, -REPEAT_SECONDS) < REPEAT_SECONDS:
             return False

@@ -35,7 +35,7 @@ class MetricInfo:
 class SampledMetric(Generic[T]):
     """A metric whose value is read from an object of type T whenever the metrics are requested.
 
-    If the metric has a label, its value maps each value of the label to a number.
+    `value` returns the number to report. If the metric has a label, `value` returns a mapping from label to number.
     """
 
     info: MetricInfo
@@ -102,7 +102,7 @@ FLEET_METRICS: tuple[SampledMetric[FleetStats], ...] = (
 
 
 class CacheCounts(Protocol):
-    """The counts of service.translation.cache.TranslationCache: keys that were found, joined or computed."""
+    """The counts of service.translation.cache.TranslationCache that are reported as metrics."""
 
     hits: int
     joined: int
@@ -154,7 +154,7 @@ class Metrics:
             self._phases.labels(phase.value).observe(duration)
 
     def sample(self, metrics: Sequence[SampledMetric[T]], read: Callable[[], T]) -> None:
-        """Register `metrics`. Each request for metrics calls `read` and takes the values from the returned object."""
+        """Register `metrics`. Each request for metrics calls `read`, and takes all values from the returned object."""
         self._registry.register(_SampledCollector(metrics, read))
 
     def text(self) -> bytes:

@@ -58,7 +58,7 @@ _ACCEPTED_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 
 def path_of(scope: Scope) -> str:
-    """Return the path of a request, with the prefix `root_path` removed."""
+    """Return the path of a request without `root_path`, the prefix under which a proxy serves the application."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", ""))
 
@@ -173,7 +173,10 @@ class RequestLogMiddleware:
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Limits of a request. `buffered_bytes` limits all bodies in memory, except bodies of up to `small_bytes` each."""
+    """Limits of a request. `buffered_bytes` limits the sum of all bodies in memory.
+
+    A body of up to `small_bytes` is accepted even if it exceeds `buffered_bytes`.
+    """
 
     head_bytes: int
     body_bytes: int
@@ -185,9 +188,9 @@ class RequestLimits:
 
 
 class RequestLimitMiddleware:
-    """Reads the whole body, within limits of size and time, and waits for the request's turn to start.
+    """Reads the whole body of a request, within limits of size and time, and waits until the request may start.
 
-    Health probes have turns of their own, so that they do not wait for other requests.
+    Requests take turns. Health probes have turns of their own, so that they do not wait for other requests.
     """
 
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
@@ -225,7 +228,10 @@ class RequestLimitMiddleware:
                 del self._buffered[address]
 
     async def _problem(self, scope: Scope, receive: Receive, body: bytearray, address: str) -> ServiceError | None:
-        """Read the body into `body`; return the error to send, or None. Raises: ClientDisconnect."""
+        """Check the head of the request, and read the body into `body`. Return the error to send, or None.
+
+        Raises: ClientDisconnect if the client disconnected.
+        """
         try:
             self._check_head(scope)
             async with asyncio.timeout(self.limits.read_timeout_seconds):
@@ -259,7 +265,7 @@ class RequestLimitMiddleware:
         Raises:
             BodyTooLarge: if the announced or the received size is over the limit.
             InvalidRequest: if Content-Length is not a number.
-            Overloaded: if the bodies in memory leave no room for this one.
+            Overloaded: if the other bodies in memory leave too little of `buffered_bytes`.
             ClientDisconnect: if the client disconnected.
         """
         limit = self.limits.file_bytes if path_of(scope) in UPLOADS else self.limits.body_bytes
@@ -280,11 +286,11 @@ class RequestLimitMiddleware:
             raise BodyTooLarge(f"Invalid request: the body exceeds the limit of {limit} bytes")
 
     def _has_room(self, address: str, body: int, more: int) -> bool:
-        """Return whether a body of `body` bytes may grow by `more` bytes.
+        """Return whether a body from `address` that has `body` bytes may grow by `more` bytes.
 
-        If the address has no other body, its body may use all free bytes. Otherwise, all bodies of the address together
-        may have at most as many bytes as remain free. One address can therefore use half of `buffered_bytes`, and two
-        addresses two thirds.
+        A body of up to `small_bytes` always may. A larger body may use all free bytes if it is the only body from
+        `address`. Otherwise, all bodies from `address` together may have at most as many bytes as remain free: one
+        address can use half of `buffered_bytes`, and two addresses can use two thirds.
         """
         if body + more <= self.limits.small_bytes:
             return True
@@ -293,13 +299,13 @@ class RequestLimitMiddleware:
 
 
 def host_name(host: str) -> str:
-    """Return the name or address in a Host header, without the port."""
+    """Return the name or the address in a Host header, in lower case and without the port."""
     name = host.partition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
     return name.lower()
 
 
 def is_address(name: str) -> bool:
-    """Return whether the name in a Host header is an IP address or missing. An attack by DNS rebinding sends a name."""
+    """Return whether the name in a Host header is empty or an IP address. A DNS rebinding attack sends a name."""
     try:
         return not name or bool(ip_address(name))
     except ValueError:

@@ -1,13 +1,13 @@
-"""Limit of the number of pieces of work that run at a time."""
+"""Limit of how many pieces of work run at the same time."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque
 
 
 class Places:
-    """Places for work: each piece of work that runs holds a place, and their number is limited.
+    """Limited number of places. Each piece of work holds one place while it runs.
 
-    Callers take turns. If there are several places, no caller can hold all of them.
+    Callers take turns. If there are several places, one caller can hold all but one of them.
     """
 
     def __init__(self, places: int) -> None:
@@ -16,7 +16,7 @@ class Places:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     async def acquire(self, caller: str) -> None:
-        """Wait for a place. The requests of one caller keep their order."""
+        """Wait until `caller` gets a place. Several calls of one caller get places in the order of the calls."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(caller, deque()).append(turn)
         self._assign()
@@ -28,13 +28,13 @@ class Places:
             raise
 
     def release(self, caller: str) -> None:
-        """Release a place that a caller has acquired."""
+        """Release a place that `caller` has acquired."""
         self._free += 1
         self._held -= Counter([caller])
         self._assign()
 
     def _assign(self) -> None:
-        """Assign free places to the callers that have waited longest, and to the oldest request of each."""
+        """Give the free places to waiting callers in turn. A caller's calls get places in the order of the calls."""
         for caller in list(self._waiting):
             turns = self._waiting[caller]
             while turns and turns[0].done():  # cancelled

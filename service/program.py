@@ -61,7 +61,7 @@ GROUPS = {
     "allow_origins": "web sites and proxies",
     "log_json": "logs",
 }
-"""Heading of each group of settings in the help, by the first setting of the group."""
+"""Headings of the groups of settings in the help. The key is the first setting of a group."""
 
 PLACEHOLDERS = {"model": "MODEL[,MODEL]", "models": "DIR", "database": "FILE"}
 
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
 
 
 def parser(program: str = "python -m service") -> argparse.ArgumentParser:
-    """Return a parser with an option for each setting. An option that is not given is read from the environment."""
+    """Return a parser with an option for each setting. The environment provides the options that are not given."""
     parser = argparse.ArgumentParser(
         prog=program,
         usage="%(prog)s [--model MODEL | --models DIR] [options]",
@@ -117,7 +117,7 @@ def _format_default(value: object) -> str:
 
 
 def _placeholder(name: str, annotation: Any) -> str:
-    """Return the placeholder of a value in the help: its choices or its unit."""
+    """Return the placeholder for a setting's value in the help: its choices, its unit, or N for a number."""
     kinds = {annotation, *get_args(annotation)}
     if bool in kinds:
         return "{true,false}"
@@ -184,7 +184,7 @@ class HttpServer(uvicorn.Server):
         self.listening.set()
 
     async def stop(self) -> None:
-        """Wait until the server listens, then stop it: uvicorn does not close an application that is being started."""
+        """Wait until the server listens, then stop it. uvicorn does not close an application that is still starting."""
         await self.listening.wait()
         self.should_exit = True
 

@@ -103,9 +103,10 @@ def connected(address: str) -> Iterator[None]:
 
 
 def scale_of(settings: Settings, min_replicas: int, max_replicas: int | None) -> Scale:
-    """Return the number and resources of replicas. Each replica has a GPU if the cluster has GPUs, otherwise CPU cores.
+    """Return the number of replicas and the resources of each: a GPU if the cluster has GPUs, otherwise CPU cores.
 
-    Raises: SettingsError if the cluster lacks the device, or the numbers of replicas are not valid.
+    Raises: SettingsError if the cluster does not have the device of the settings, or the numbers of replicas are not
+        valid.
     """
     resources = ray.cluster_resources()
     gpus, cores, cpus = int(resources.get("GPU", 0)), int(resources.get("CPU", 0)), settings.threads or 1
@@ -152,7 +153,7 @@ def run(settings: Settings, scale: Scale) -> None:
 
 
 def _end_previous() -> None:
-    """Shut down Ray Serve if an earlier run left it: a running Ray Serve cannot change its host and port.
+    """Shut down a Ray Serve that an earlier run has left, because a running Ray Serve cannot change its host and port.
 
     Raises: SettingsError if Ray Serve runs other applications.
     """
@@ -203,7 +204,7 @@ def _drain() -> bool:
 
 
 def _delete() -> None:
-    """End the application and Ray Serve."""
+    """Remove the application from Ray Serve, and shut down Ray Serve."""
     with suppress(RayServeException):  # Ray Serve has not started
         try:
             serve.delete(NAME)
@@ -213,7 +214,10 @@ def _delete() -> None:
 
 
 def problem_of(messages: Iterable[str]) -> str:
-    """Return the message of this program's error. `messages` are tracebacks, as Ray Serve reports failures."""
+    """Return the message of the last error of this project in the first of `messages` that has one, otherwise "".
+
+    `messages` are the tracebacks that Ray Serve reports.
+    """
     for message in messages:
         if problems_found := re.findall(r"^(?:mt|service)\.[\w.]+: (.+)", message, re.MULTILINE | re.DOTALL):
             return str(problems_found[-1])

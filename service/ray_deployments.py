@@ -50,7 +50,7 @@ class Scale:
 
 
 class ModelReplica:
-    """Replica of the models: a fleet with a GPU or some cores. It accepts every text that the front has accepted."""
+    """Replica of the models: a fleet with a GPU or some cores. It accepts every text that `Front` has accepted."""
 
     async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]  # Serve awaits it
         configure_logs(as_json=True)
@@ -70,11 +70,11 @@ class ModelReplica:
             raise RuntimeError("no worker can be started")
 
     def record_autoscaling_stats(self) -> dict[str, float]:
-        """Return the metric that `replicas_for` reads. Ray Serve calls this method."""
+        """Return the present load in batches, which `replicas_for` reads. Ray Serve calls this method."""
         return {LOAD_METRIC: self._batches}
 
     async def describe(self, model: Path) -> Ready | LoadFailed:
-        """Load the model that the directory `model` contains now, and return its description or the problem."""
+        """Load the model directory `model` in its present version. Return the model's description, or LoadFailed."""
         try:
             await self._reload()
         except ReloadRefused as error:
@@ -94,7 +94,10 @@ class ModelReplica:
         seconds: float | None,
         on_sentence: OnSentence | None = None,
     ) -> ReplicaAnswer:
-        """Translate a text within `seconds`. `message.deadline` is ignored: it is a time of another machine's clock."""
+        """Translate a text within `seconds`. If the replica cannot load `version`, the answer has no outcome.
+
+        `message.deadline` is ignored, because it refers to the clock of another machine.
+        """
         pool = self._pool(model)
         if pool is None or pool.description.version != version:
             with suppress(ReloadRefused):
@@ -152,7 +155,7 @@ class ModelReplica:
 
 
 class Front:
-    """Deployment of the application, which treats all replicas together as one worker."""
+    """Deployment of the application. Its fleet has one worker for each model, which stands for all replicas."""
 
     async def __init__(self, settings: Settings, max_replicas: int, models: Any) -> None:  # type: ignore[misc]
         configure_logs(as_json=True)
@@ -171,12 +174,12 @@ class Front:
         await self._exit_stack.aclose()
 
     async def drain(self) -> bool:
-        """Refuse new requests and wait; return whether all accepted requests were answered in time."""
+        """Refuse new requests, and wait for the accepted requests. Return whether all were answered in time."""
         return await self._fleet.drain(self._settings.grace_seconds)
 
 
 class WithState:
-    """Middleware that adds the state of the application's lifespan to each request; Ray Serve does not add it."""
+    """Middleware that adds the state of the application's lifespan to each request, because Ray Serve does not."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -188,14 +191,14 @@ class WithState:
 
 
 class ServeReplicas:
-    """Client of the replicas, through a deployment handle of Ray Serve."""
+    """Client of the replicas. It calls them through a deployment handle of Ray Serve."""
 
     def __init__(self, handle: Any, max_replicas: int) -> None:
         self._handle = handle
         self._max_replicas = max_replicas
 
     async def describe(self, model: Path) -> Ready | LoadFailed:
-        """Let a replica load the model that the directory `model` contains now, and return its description."""
+        """Let a replica load the model directory `model` in its present version. Return the model's description."""
         with _deaths_of_replicas():
             answer: Ready | LoadFailed = await _cancelling(self._handle.describe.remote(model))
         return replace(answer, capacity=answer.capacity * self._max_replicas) if isinstance(answer, Ready) else answer
@@ -225,7 +228,7 @@ class ServeReplicas:
 
 @contextmanager
 def _deaths_of_replicas() -> Iterator[None]:
-    """Turn Ray's errors into ReplicaDied. ObjectLostError means that a large answer was lost with its machine."""
+    """Convert Ray's errors to ReplicaDied. ObjectLostError: a large answer was lost when its machine failed."""
     try:
         yield
     except (RayActorError, ObjectLostError) as error:
@@ -233,7 +236,7 @@ def _deaths_of_replicas() -> Iterator[None]:
 
 
 async def _cancelling(response: Any) -> Any:
-    """Return the response of a replica, and cancel the call if the caller of this function is cancelled."""
+    """Wait for the response of a replica and return it. If this coroutine is cancelled, cancel the call."""
     try:
         return await response
     except asyncio.CancelledError:
@@ -242,7 +245,7 @@ async def _cancelling(response: Any) -> Any:
 
 
 def replicas_for(context: Any) -> tuple[float, dict[str, Any]]:
-    """Return the number of replicas that the load needs. Ray Serve then applies its limits and delays.
+    """Return (number of replicas that the load needs, {}). Ray Serve calls this, and applies its limits and delays.
 
     The load is counted in batches, not in requests, because a text may be a word or a book.
     """
@@ -250,7 +253,7 @@ def replicas_for(context: Any) -> tuple[float, dict[str, Any]]:
 
 
 def application(settings: Settings, scale: Scale) -> Any:
-    """Return the application for serve.run."""
+    """Return the application, with both deployments, for ray.serve.run."""
     shutdown = {
         "graceful_shutdown_wait_loop_s": 0.2,
         "graceful_shutdown_timeout_s": settings.grace_seconds + SHUTDOWN_SECONDS,

@@ -1,7 +1,7 @@
 """Order in which connections parse received bytes, for a few milliseconds in each iteration of the event loop.
 
-The event loop serves all connections that have received bytes in one iteration. Without turns, hundreds of connections
-with a request each, or one connection with thousands of chunks of one byte, delay a probe by seconds.
+In one iteration, the event loop serves all connections that have received bytes. Without turns, hundreds of connections
+with a request each, or one connection with thousands of chunks of one byte, would delay a probe by seconds.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ class Reader(Hashable, Protocol):
     def address(self) -> str: ...
 
     def parse_some(self) -> bool:
-        """Parse a part of the received bytes; return whether another part is left."""
+        """Parse some of the received bytes. Return whether bytes are left to parse."""
 
 
 class ReadTurns:
-    """Queue of the connections that have bytes to parse. Addresses take turns, one part each."""
+    """Queue of the connections that have bytes to parse. Addresses take turns, with one `parse_some` each."""
 
     def __init__(self) -> None:
         self._waiting: TurnQueue[Reader, None] = TurnQueue()
@@ -33,9 +33,9 @@ class ReadTurns:
         self._scheduled = False  # whether the event loop will call `_next_iteration`
 
     def add(self, reader: Reader) -> bool:
-        """Let a connection parse what it has received: the first part at once, if no other connection waits.
+        """Let a connection parse its received bytes: some at once if no other connection waits, the rest in turns.
 
-        Return whether the connection waits for another turn.
+        Return whether the connection waits for a turn.
         """
         if reader in self._waiting:
             return True
@@ -46,7 +46,7 @@ class ReadTurns:
         return True
 
     def remove(self, reader: Reader) -> None:
-        """Remove a connection that is closed."""
+        """Remove a closed connection from the queue."""
         self._waiting.remove(reader)
 
     def _parse(self, reader: Reader) -> bool:

@@ -26,9 +26,10 @@ CANARY_TIMEOUT = 30.0  # seconds
 
 
 class Readiness:
-    """Answers probes at once, from the result of the last canary: the translation of a short text by each loaded model.
+    """Answers probes at once, from the result of the last canary.
 
-    A probe starts a new canary if the last canary is older than `interval` seconds.
+    A canary lets each loaded model translate a short text. A probe starts a new canary if the last one is older than
+    `interval` seconds.
     """
 
     def __init__(

@@ -23,12 +23,15 @@ REFUSED = frozenset({404, 503})  # statuses of Ray Serve's own answers, in plain
 
 
 def middleware() -> list[Middleware]:
-    """Return the middleware. Ray Serve calls this function by RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH."""
+    """Return the middleware of Ray Serve's proxy, which finds this function by an environment variable.
+
+    The variable is RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH.
+    """
     return [Middleware(RetryMiddleware)]
 
 
 class RetryMiddleware:
-    """Repeats a request to `app`, Ray Serve's proxy, until a replica has answered."""
+    """Repeats a request to `app`, Ray Serve's proxy, until `front` answers or `retry_limit` seconds have passed."""
 
     def __init__(self, app: ASGIApp, retry_limit: float = RETRY_LIMIT_SECONDS) -> None:
         self.app = app
@@ -53,7 +56,7 @@ class RetryMiddleware:
 
 
 class RecordedRequest:
-    """Recorded messages of a client, so that each attempt can receive them from the beginning."""
+    """ASGI messages of a request, recorded so that each attempt can receive them from the beginning."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -65,7 +68,7 @@ class RecordedRequest:
         return any(message["type"] == "http.disconnect" for message in self._messages)
 
     def replay(self) -> Receive:
-        """Return an ASGI `receive` function that begins with the first message."""
+        """Return an ASGI `receive` function that returns the recorded messages, and then the client's next messages."""
         place = 0
 
         async def receive() -> Message:
@@ -79,7 +82,7 @@ class RecordedRequest:
 
 
 class Attempt:
-    """One attempt to answer a request: sends the response to the client, unless Ray Serve refused the request."""
+    """ASGI `send` function of one attempt. It sends the client the response, unless it is Ray Serve's own refusal."""
 
     def __init__(self, send: Send) -> None:
         self.started = self.refused = False
@@ -100,7 +103,7 @@ class Attempt:
 
 
 def _without_serve_id(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Return the headers without Ray Serve's request id: the application has already added its request_id."""
+    """Return the headers with only the first request id, that of the application. Ray Serve adds another one."""
     name = REQUEST_ID.lower().encode()
     request_id = next((header for header in headers if header[0].lower() == name), None)
     return [header for header in headers if header[0].lower() != name or header is request_id]

@@ -4,8 +4,8 @@ The work of a request up to its first wait (routing, validation, admission) take
 thousand requests of one address that arrive together do this work in one iteration. During this iteration, no other
 request, no connection and no probe is served.
 
-For a large body, this work takes up to 50 milliseconds. After a large request has started, the next large request waits
-for REST times as long, so that small requests and probes are served in between.
+For a large body, this work takes up to 50 milliseconds. After this work, no large request starts for REST times as long
+as the work took, so that small requests and probes are served in between.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ REST = 2.0
 
 
 class RequestTurns:
-    """Queues of the requests that wait to be started by an event loop: small requests and large requests."""
+    """Two queues of requests that wait to start: one for small requests, and one for large requests."""
 
     def __init__(self) -> None:
         self._small: TurnQueue[int, asyncio.Future[None]] = TurnQueue()
@@ -30,7 +30,7 @@ class RequestTurns:
         self._timer: asyncio.TimerHandle | None = None  # fires at the end of the rest
 
     async def wait(self, address: str, large: bool = False) -> None:
-        """Wait until a request of an address may start. Return at once if no other request starts in this iteration."""
+        """Wait until a request from `address` may start. `large` tells whether its body is large."""
         if self._started is None and (not large or (not self._large and self._rested)):
             self._note_start(large)
             return
@@ -54,7 +54,7 @@ class RequestTurns:
         loop.call_soon(self._next_iteration)
 
     def _next_iteration(self) -> None:
-        """Start the next request. While requests wait, this method runs once in each iteration of the event loop."""
+        """Start the next request. The event loop calls this method in the iteration after each start."""
         assert self._started is not None
         now = asyncio.get_running_loop().time()
         if self._started_large:
@@ -63,7 +63,7 @@ class RequestTurns:
         self._start_next()
 
     def _start_next(self) -> None:
-        """Start the next large request after the rest, otherwise the next small request."""
+        """Start the next large request if the pause after the last one is over, otherwise the next small request."""
         large = bool(self._large) and self._rested
         if large or self._small:
             _, start = (self._large if large else self._small).pop()

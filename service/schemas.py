@@ -89,7 +89,7 @@ DEFAULT_MODEL = "default"
 
 
 class _Request(BaseModel):
-    """Base class of bodies. Clients send null for missing fields, and empty languages; both count as missing."""
+    """Base class of bodies. A field that is null counts as missing, and so does an empty language."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
@@ -172,7 +172,7 @@ class TranslateRequest(_Request):
     @model_validator(mode="before")
     @classmethod
     def _no_misspelt_field(cls, fields: Any) -> Any:
-        """Refuse an unknown field with nearly the name of an extension. Clients send other unknown fields."""
+        """Refuse an unknown field whose name is nearly the name of an extension. Other unknown fields are ignored."""
         unknown = [name for name in fields if name not in cls.model_fields] if isinstance(fields, dict) else []
         for name in unknown[:10]:  # the comparison is slow
             if similar := get_close_matches(str(name)[:50], _EXTENSIONS, 1, 0.85):
@@ -190,7 +190,7 @@ _EXTENSIONS = [name for name in TranslateRequest.model_fields if name not in _CO
 
 
 class DetectRequest(_Request):
-    """A text to detect the language of."""
+    """A text whose language is to be detected."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"q": "Where is the train station?"}]})
 
@@ -199,7 +199,7 @@ class DetectRequest(_Request):
 
     @property
     def text(self) -> str:
-        """The text, or the lines of all texts."""
+        """The text, or all texts joined by line breaks."""
         return self.q if isinstance(self.q, str) else "\n".join(self.q)
 
 
@@ -294,7 +294,7 @@ class DetectedLanguage(BaseModel):
 
 
 class SegmentAttention(BaseModel):
-    """Cross-attention: `weights[layer][head][target token][source token]`."""
+    """Cross-attention of a sentence: its tokens, and `weights[layer][head][target token][source token]`."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -302,7 +302,7 @@ class SegmentAttention(BaseModel):
 
 
 class SegmentResponse(BaseModel):
-    """A sentence, with its ranges in the text and in the translation."""
+    """A sentence. `source` is its range in the text, and `target` is the range of its translation."""
 
     source: TextRange
     target: TextRange
@@ -317,7 +317,7 @@ class SegmentResponse(BaseModel):
 
 
 class TargetResponse(BaseModel):
-    """Answer for one target: a value if `q` is a text, a list if `q` is a list. Fields not requested are absent."""
+    """Answer for one target. If `q` is a list, each field is a list. Fields that are not requested are absent."""
 
     translatedText: str | list[str]
     detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = Field(None, description="Only with auto.")
@@ -337,7 +337,7 @@ class TargetResponse(BaseModel):
 
 
 class TranslateResponse(TargetResponse):
-    """Answer for `target`; `translations` has the answers for `targets`."""
+    """Answer for `target`. If the request has `targets`, `translations` has the answer for each of them."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -359,7 +359,7 @@ class TranslateResponse(TargetResponse):
 
 
 class StreamedSegment(BaseModel):
-    """A translated sentence. The concatenation of `translatedText` of all sentences is the whole translation."""
+    """A translated sentence. Joined together, the `translatedText` of all sentences is the whole translation."""
 
     text: int | None = Field(None, description="Index of the text in the list; absent for a single text.")
     index: int
@@ -369,7 +369,7 @@ class StreamedSegment(BaseModel):
 
 
 class LanguageInfo(BaseModel):
-    """A source language and its target languages, directly or through a pivot."""
+    """A language, and the languages into which it can be translated, directly or through a pivot."""
 
     model_config = ConfigDict(
         json_schema_extra={"example": {"code": "en", "name": "English", "native_name": "English", "targets": ["de"]}}
@@ -426,6 +426,6 @@ class TranslatedFile(BaseModel):
 
 
 class Health(BaseModel):
-    """Answer of a probe: the service works."""
+    """Answer to a probe if the service works."""
 
     status: Literal["ok"] = "ok"

@@ -248,7 +248,7 @@ class Settings(BaseSettings):
 
     @property
     def broad_proxies(self) -> tuple[str, ...]:
-        """Entries of trusted_proxies that may contain clients, who could forge addresses: * and large networks."""
+        """Entries of trusted_proxies that are * or large networks: clients in them could forge their addresses."""
         return tuple(
             entry for entry in self.trusted_proxies if entry == "*" or ip_network(entry).num_addresses > BROAD_NETWORK
         )
@@ -279,7 +279,7 @@ def load_settings(options: Mapping[str, Any]) -> Settings:
     """Return the settings from `options` and the environment; an option takes precedence.
 
     Raises:
-        SettingsError: if settings cannot be used; lists all of them.
+        SettingsError: if settings cannot be used; the message lists all of them.
     """
     try:
         return Settings(**options)
@@ -289,7 +289,7 @@ def load_settings(options: Mapping[str, Any]) -> Settings:
 
 
 def option(name: str) -> str:
-    """Return the option of a setting: `--max-characters` for `max_characters`."""
+    """Return the command-line option of a setting: `--max-characters` for `max_characters`."""
     return "--" + name.replace("_", "-")
 
 

@@ -19,7 +19,7 @@ class Stoppable(Protocol):
     """HTTP server that can be told to stop."""
 
     async def stop(self) -> None:
-        """Close the connections, and let the server return."""
+        """Close the connections and end the server."""
 
 
 class SignalHandlers:
@@ -55,7 +55,7 @@ class SignalHandlers:
         return self._stopping and self._fleet is None and isinstance(error, asyncio.CancelledError)
 
     def serve(self, fleet: Fleet, server: Stoppable) -> None:
-        """Drain `fleet` and stop `server` at the next stop signal; call this when the models are loaded."""
+        """From now on, a stop signal drains `fleet` and stops `server`. Call this when the models are loaded."""
         self._fleet, self._server = fleet, server
 
     def _stop(self, number: int) -> None:

@@ -60,9 +60,9 @@ class ApiKeys:
         self._database = database
 
     async def find(self, secret: str, address: str = "") -> ApiKey | None:
-        """Return the properties of a key, valid or not, or None if the key does not exist.
+        """Return the properties of the key `secret`, or None if no such key exists. The key may be revoked or expired.
 
-        The look-ups of one `address` run one after the other, and do not delay those of other addresses.
+        The look-ups of one `address` run one after the other, and do not delay the look-ups of other addresses.
         """
         digest = _digest(secret)
         return await self._database.read_keys(lambda connection: _find(connection, digest), address)
@@ -79,7 +79,7 @@ def same_secret(secret: str, expected: str) -> bool:
 
 
 def make_key(connection: sqlite3.Connection, new: NewApiKey) -> tuple[str, ApiKey]:
-    """Create a key. Return the key itself, which is stored nowhere, and its properties.
+    """Create a key. Return its secret, which is stored nowhere, and its properties.
 
     Raises:
         ApiKeyError: if a key with this name exists.
@@ -106,7 +106,7 @@ def list_keys(connection: sqlite3.Connection) -> list[ApiKey]:
 
 
 def get_key(connection: sqlite3.Connection, id_or_name: str) -> ApiKey:
-    """Return the key with this id or name.
+    """Return the properties of the key with this id or name.
 
     Raises:
         ApiKeyError: if no key has this id or name.
@@ -120,7 +120,7 @@ def get_key(connection: sqlite3.Connection, id_or_name: str) -> ApiKey:
 
 
 def revoke_key(connection: sqlite3.Connection, id_or_name: str) -> ApiKey:
-    """Revoke the key with this id or name permanently.
+    """Revoke the key with this id or name permanently, and return its properties.
 
     Raises:
         ApiKeyError: if no key has this id or name.

@@ -54,7 +54,7 @@ class AccessPolicy:
 
 @dataclass
 class Charge:
-    """Delivered part of the charged characters. If the request fails, the other characters are refunded."""
+    """Number of charged characters that have been delivered. If the request fails, the rest is refunded."""
 
     delivered: int = 0  # characters; a route that sends its answer in one piece need not update it
 
@@ -72,7 +72,7 @@ class AccessControl:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Write usage to the database in the background while the context is open, and the rest when it closes."""
+        """Write usage to the database in the background. When the context ends, write the usage that is left."""
         closing = asyncio.Event()
         writing = asyncio.create_task(self._ledger.write_until(closing))
         try:
@@ -82,7 +82,7 @@ class AccessControl:
             await writing
 
     async def admit(self, secret: str | None, address: str) -> Caller:
-        """Count a request and return its caller, identified by the API key `secret` or, without a key, by `address`.
+        """Count a request and return its caller. A caller is identified by the API key `secret`, or else by `address`.
 
         Raises:
             MissingKey: if the key is required and missing.
@@ -100,8 +100,10 @@ class AccessControl:
     async def charged(self, caller: Caller, characters: int) -> AsyncIterator[Charge]:
         """Charge characters. If the context ends with an exception, refund the characters that were not delivered.
 
+        The code within the context updates `Charge.delivered`.
+
         Raises:
-            QuotaExceeded: if the rest of the key's quota is too small; then nothing is charged.
+            QuotaExceeded: if too little of the key's quota is left. Nothing is charged in this case.
         """
         charged_at = self._clock()
         await self.charge(caller, characters)
@@ -113,10 +115,10 @@ class AccessControl:
             raise
 
     async def charge(self, caller: Caller, characters: int) -> None:
-        """Charge characters to this month's usage of the caller's key.
+        """Add characters to this month's usage of the caller's key. Do nothing if the caller has no key.
 
         Raises:
-            QuotaExceeded: if the rest of the key's quota is too small; then nothing is charged.
+            QuotaExceeded: if too little of the key's quota is left. Nothing is charged in this case.
         """
         current_record().characters += characters
         if caller.key is None:
@@ -142,7 +144,7 @@ class AccessControl:
         return Usage(await self._ledger.used(caller.key.id, month_of(self._clock())), caller.key.quota)
 
     def count_suggestion(self, caller: Caller) -> None:
-        """Count a suggestion. Raises: TooManyRequests if the caller has sent too many on this day."""
+        """Count a suggestion. Raises: TooManyRequests if the caller has sent too many suggestions within a day."""
         self._count(Caller(f"suggestions {caller.id}", caller.key), RateLimitItemPerDay(SUGGESTIONS_PER_DAY))
 
     async def _identify(self, secret: str | None, address: str) -> Caller:
@@ -165,7 +167,7 @@ class AccessControl:
 
 
 def caller_network(address: str) -> str:
-    """Return an IPv4 address as it is, or the /64 network of an IPv6 address; "unknown" for anything else."""
+    """Return the /64 network of an IPv6 address, an IPv4 address unchanged, or "unknown" if `address` is neither."""
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -168,10 +168,10 @@ class DatabaseError(MTError):
 
 
 class _Connection:
-    """Connection that runs transactions in its own thread. Waiting callers take turns, one transaction each."""
+    """Connection to the database that runs transactions in its own thread. Waiting callers take turns."""
 
     def __init__(self, connection: sqlite3.Connection, name: str, begin: str) -> None:
-        """`begin` is the statement that begins a transaction."""
+        """`name` is the name of the thread, and `begin` is the statement that begins a transaction."""
         self._connection = connection
         self._begin = begin
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
@@ -179,7 +179,9 @@ class _Connection:
         self._failed = False  # whether the last transaction failed
 
     async def run(self, work: DatabaseWork[T], caller: str) -> T:
-        """Run `work` in one transaction. A caller has at most one transaction in the thread's queue.
+        """Run `work` in one transaction and return its result.
+
+        The transactions of one caller run one after the other: the next one is queued when the previous one has ended.
 
         Raises: StorageUnavailable if the database is locked or cannot be used, StorageFull if the disk is full.
         """
@@ -234,7 +236,7 @@ class Database:
     """
 
     def __init__(self, writer: sqlite3.Connection, readers: Sequence[sqlite3.Connection]) -> None:
-        """`readers` are a connection for keys and one for other reads. They are empty if the database is in memory."""
+        """`readers` are the reader of API keys and the reader of all other data; none if the database is in memory."""
         self._writer = _Connection(writer, "database", "BEGIN IMMEDIATE")
         separate = [_Connection(reader, "database-reader", "BEGIN") for reader in readers]
         self._key_reader, self._reader = separate or (self._writer, self._writer)
@@ -274,11 +276,11 @@ class Database:
         return await self._writer.run(work, caller)
 
     async def read(self, work: DatabaseWork[T], caller: str = "") -> T:
-        """Run `work`, which must only read; return its result. Writers, even in other processes, do not delay it."""
+        """Run `work`, which must only read, and return its result. Writers in any process do not delay `work`."""
         return await self._reader.run(work, caller)
 
     async def read_keys(self, work: DatabaseWork[T], caller: str = "") -> T:
-        """Run `work`, which must only read API keys, on the connection for keys, and return its result."""
+        """Run `work` on the connection for API keys and return its result. `work` must read nothing but API keys."""
         return await self._key_reader.run(work, caller)
 
     async def truncate_log(self) -> None:
@@ -293,7 +295,7 @@ class Database:
             raise DatabaseError(f"the database cannot be used: {error}; try again") from error
 
     def close(self) -> None:
-        """Close the connections after all submitted work."""
+        """Wait until all submitted work has ended, then close the connections."""
         for connection in {self._key_reader, self._reader, self._writer}:
             connection.close()
 
@@ -311,7 +313,7 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 
 
 def _make_private(path: Path) -> None:
-    """Create the database file if necessary. Only the file's owner can read it and the files that SQLite adds to it."""
+    """Create the database file if it is missing, and let only its owner read it and SQLite's files beside it."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     for file in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
         with suppress(FileNotFoundError, PermissionError):  # a file of another user stays as it is

@@ -6,10 +6,10 @@ from heapq import heappop, heappush
 
 
 def evicted(stored: Iterable[tuple[str, str, int]], excess: int) -> Iterator[str]:
-    """Generate the ids of items to delete until `excess` bytes are free.
+    """Yield the ids of the items to delete, so that at least `excess` bytes become free.
 
-    Each step deletes the oldest item of the owner whose remaining items have the most bytes. `stored` contains
-    (id, owner, bytes) of all items, the oldest first.
+    Each id is that of the oldest item of the owner who uses the most bytes, not counting the items already yielded.
+    `stored` contains (id, owner, bytes) of all items, the oldest first.
     """
     items: dict[str, deque[tuple[str, int]]] = defaultdict(deque)
     for id, owner, size in stored:

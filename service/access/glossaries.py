@@ -35,7 +35,7 @@ _UPDATE_BYTES = """UPDATE glossaries SET bytes = 1024 + (
 
 
 def glossary_direction(source: str, target: str) -> Direction:
-    """Return the direction of a dictionary, without regions: a dictionary serves all regional variants."""
+    """Return the direction of the dictionary for two languages, without regions: it serves all regional variants."""
     return Direction(*("nb" if language == "no" else language for language in map(primary_language, (source, target))))
 
 
@@ -109,7 +109,7 @@ class GlossaryStore:
         return await self._database.write(write, owner)
 
     async def update(self, owner: str, id: str, name: str | None, dictionaries: Sequence[Dictionary]) -> Glossary:
-        """Rename the glossary unless `name` is None, and add entries. An entry replaces one with the same term."""
+        """Rename a glossary unless `name` is None, and add entries. New entries replace those with the same terms."""
         if name is not None:
             _check_name(name)
 
@@ -149,7 +149,7 @@ class GlossaryStore:
         return await self._database.read(read, owner)
 
     async def entries(self, owner: str, id: str, direction: Direction) -> tuple[GlossaryEntry, ...]:
-        """Return the entries for one pair of languages."""
+        """Return the glossary's entries for one pair of languages. Raises: NoDictionary if there are none."""
         read = partial(_read_entries, owner=owner, id=id, direction=direction)
         return _parse(await self._database.read(read, owner))
 
@@ -169,9 +169,10 @@ class GlossaryStore:
         await self._database.write(write, owner)
 
     async def terms(self, owner: str, ids: Sequence[str], source: str, target: str) -> Terms:
-        """Return the terms of the glossaries `ids`. If several contain the same term, the first of them applies.
+        """Return the merged terms of the glossaries `ids`. If two contain the same term, the first of them applies.
 
-        Raises: NotFound for an unknown glossary; InvalidRequest for a glossary without these languages.
+        Raises: NotFound for an unknown glossary; InvalidRequest if a glossary has no dictionary for the languages, or
+            there are too many terms.
         """
         direction = glossary_direction(source, target)
 
@@ -192,9 +193,10 @@ class GlossaryStore:
     def _measure(self, connection: sqlite3.Connection, id: str) -> None:
         """Store the size of a changed glossary in bytes, and check all limits.
 
-        If the glossaries of all callers without a key exceed their common limit, older ones of them are deleted.
+        All callers without a key share one limit. If it is exceeded, some of their older glossaries are deleted.
 
-        Raises: InvalidRequest if a limit of one glossary or caller is exceeded, StorageFull if a common limit is.
+        Raises: InvalidRequest if a limit of the glossary or of its owner is exceeded; StorageFull if a limit that
+            callers share is exceeded.
         """
         query = "SELECT coalesce(sum(count), 0) FROM dictionaries WHERE glossary = ?"
         (entries,) = connection.execute(query, (id,)).fetchone()
@@ -244,14 +246,14 @@ def _read(connection: sqlite3.Connection, owner: str, id: str) -> Glossary:
 
 
 def _select(connection: sqlite3.Connection, id: str, direction: Direction) -> str | None:
-    """Return the entries of a dictionary as JSON; None if there is no such dictionary."""
+    """Return the entries of a dictionary as the JSON that `_dump` wrote; None if there is no such dictionary."""
     query = f"SELECT entries FROM dictionaries WHERE {_OF_DIRECTION}"
     row = connection.execute(query, (id, direction.source, direction.target)).fetchone()
     return None if row is None else str(row[0])
 
 
 def _read_entries(connection: sqlite3.Connection, owner: str, id: str, direction: Direction) -> str:
-    """Return the entries of a caller's dictionary as JSON. Raises NoDictionary if there is no such dictionary."""
+    """Return the entries of a caller's dictionary as JSON. Raises: NotFound, NoDictionary if it does not exist."""
     _read(connection, owner, id)
     entries = _select(connection, id, direction)
     if entries is None:
@@ -262,7 +264,7 @@ def _read_entries(connection: sqlite3.Connection, owner: str, id: str, direction
 
 
 def _parse(entries: str) -> tuple[GlossaryEntry, ...]:
-    """Return the entries in the JSON of `_dump`. Entries are parsed one by one, so that other threads can run."""
+    """Return the entries in the JSON that `_dump` wrote; parse them one by one, so that other threads can run."""
     parsed: list[GlossaryEntry] = []
     end = entries.find("[") + 1
     while entries[end : end + 1] not in ("]", ""):
@@ -273,7 +275,7 @@ def _parse(entries: str) -> tuple[GlossaryEntry, ...]:
 
 
 def _dump(entries: Iterable[GlossaryEntry]) -> str:
-    """Return entries as JSON: a list of pairs."""
+    """Return entries as JSON: a list of pairs [term, translation]."""
     return "[" + ", ".join(json.dumps(entry, ensure_ascii=False) for entry in entries) + "]"
 
 
@@ -282,7 +284,10 @@ def _characters(terms: Terms) -> int:
 
 
 def _merged_terms(dictionaries: Sequence[str]) -> Terms:
-    """Return the merged terms of dictionaries in JSON. Raises InvalidRequest if there are too many terms."""
+    """Merge dictionaries, each given as the JSON that `_dump` wrote; the first dictionary with a term applies.
+
+    Raises: InvalidRequest if there are too many terms.
+    """
     merged: dict[str, str] = {}
     for entries in dictionaries:
         merged = dict(_parse(entries)) | merged

@@ -22,13 +22,13 @@ class EntriesFormat(StrEnum):
 
 
 def parse_entries(text: str, format: EntriesFormat) -> tuple[GlossaryEntry, ...]:
-    """Return the entry of each line that is not empty.
+    """Parse a glossary in TSV or CSV, and return the entry of each line. Empty lines are skipped.
 
-    CSV may quote fields, and may name the languages in a third and a fourth column. In TSV a quotation mark is an
-    ordinary character.
+    CSV may quote fields, and may name the languages in a third and a fourth column, which are ignored. In TSV a
+    quotation mark is an ordinary character.
 
     Raises:
-        InvalidRequest: if lines cannot be used; lists them with their problems.
+        InvalidRequest: if lines cannot be used, or there is no entry. The message lists the lines with their problems.
     """
     entries: dict[str, tuple[str, int]] = {}  # by term: the translation and its line
     problems: list[str] = []
@@ -56,7 +56,7 @@ def format_entries(entries: Iterable[GlossaryEntry]) -> str:
 
 
 def _rows(text: str, format: EntriesFormat, problems: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Generate the line number and the fields of each nonempty row; stop at a syntax error and add it to `problems`."""
+    """Yield the line number and the fields of each nonempty row. At a syntax error, add it to `problems` and stop."""
     lines = io.StringIO(text, newline="")
     tsv = format is EntriesFormat.TSV
     reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if tsv else csv.reader(lines, strict=True)
@@ -69,7 +69,7 @@ def _rows(text: str, format: EntriesFormat, problems: list[str]) -> Iterator[tup
 
 
 def _problem(fields: Sequence[str], format: EntriesFormat) -> str:
-    """Return the problem of a row, or "" if the row can be used."""
+    """Return why a row with these fields cannot be used, or "" if it can be used."""
     separator, widths = ("tab", (2,)) if format is EntriesFormat.TSV else ("comma", (2, 4))
     if len(fields) == 1:
         return f"no {separator} between a term and its translation"

@@ -1,7 +1,8 @@
 """Stored translation memories. A memory belongs to one caller and translates from one language into another.
 
-As with glossaries, everybody who knows the id of a memory of a caller without a key can use it, and it expires. The
-memories of the operator can be used by every caller who knows their id; only the operator can read or delete them.
+If a caller without a key stores a memory, everybody who knows its id can use it, as with glossaries. Such a memory
+expires. The operator's memories can be used by every caller who knows their ids, but only the operator can read or
+delete them.
 """
 
 import re
@@ -85,8 +86,9 @@ class MemoryStore:
     async def put(self, owner: str, name: str, direction: Direction, units: Sequence[MemoryUnit]) -> Memory:
         """Add units to the caller's memory with this name and direction; create the memory if necessary.
 
-        A caller without a key always gets a new memory. A unit replaces one with the same source. Units are stored in
-        slices: if the call is interrupted, some of them are stored. Units that are not `storable` are left out.
+        A caller without a key always gets a new memory. A new unit replaces the stored unit with the same source. Each
+        transaction stores SLICE units: if the call is interrupted, some of the units stay stored. Units that are not
+        `storable` are left out.
         """
         create = partial(find_or_create, owner=owner, name=name, direction=direction, limits=self.limits)
         memory = await self._database.write(create, owner)
@@ -104,7 +106,7 @@ class MemoryStore:
         return memory
 
     async def get(self, owner: str, id: str) -> Memory:
-        """Return a memory that the caller may read."""
+        """Return the memory with this id, if the caller may read it."""
         return await self._database.read(lambda connection: find(connection, owner, id), owner)
 
     async def owned(self, owner: str) -> list[Memory]:
@@ -118,19 +120,19 @@ class MemoryStore:
         await self._purge(owner)
 
     async def units(self, owner: str, id: str) -> AsyncIterator[Sequence[MemoryUnit]]:
-        """Yield the units of a memory in slices, in the order in which their sources were first added."""
+        """Yield all units of a memory in lists of up to SLICE units, the oldest first."""
         memory = await self.get(owner, id)
         for first in range(0, memory.count, SLICE):
             yield await self.page(owner, memory, first)
 
     async def page(self, owner: str, memory: Memory, first: int) -> Sequence[MemoryUnit]:
-        """Return SLICE units of a memory, beginning with unit number `first`; fewer at the end of the memory."""
+        """Return up to SLICE units of a memory, beginning with unit number `first`."""
         return await self._database.read(partial(read_units, number=memory.number, first=first), owner)
 
     async def check(self, caller: str, id: str, source: str | None, target: str) -> None:
-        """Raise NotFound if the caller cannot use a memory, InvalidRequest if the memory has other languages.
+        """Raise NotFound if the caller may not use the memory, InvalidRequest if the memory has other languages.
 
-        If `source` is None, the source language of the request is not known yet.
+        `source` is None if the source language of the request is not known yet; then only `target` is compared.
         """
         memory = await self._database.read(lambda connection: _find_usable(connection, caller, id), caller)
         wanted = glossary_direction(source or memory.direction.source, target)
@@ -140,9 +142,9 @@ class MemoryStore:
     async def matches(
         self, caller: str, id: str, direction: Direction, sentences: Sequence[str], score: float
     ) -> list[MemoryMatch]:
-        """Return the best match of each sentence. Sentences without a match of at least this score are left out.
+        """Return the best match of each sentence. A sentence is left out if no match has a score of `score` or more.
 
-        The list is empty if the memory has other languages, or was deleted.
+        The list is empty if the memory has other languages or does not exist, or if the caller may not use the memory.
         """
         found: list[MemoryMatch] = []
         wanted = glossary_direction(direction.source, direction.target)
@@ -169,7 +171,10 @@ class MemoryStore:
 def find_or_create(
     connection: sqlite3.Connection, owner: str, name: str, direction: Direction, limits: MemoryLimits
 ) -> Memory:
-    """Return the caller's memory with this name and direction, or a new one."""
+    """Return the memory of `owner` with this name and direction, or create it. Without a key, always create one.
+
+    Raises: InvalidRequest if the name is not valid, or `owner` has too many memories.
+    """
     if not name.strip() or len(name) > MAX_NAME_LENGTH:
         raise InvalidRequest.listing([f"name must have 1 to {MAX_NAME_LENGTH} characters"])
     owned = list_owned(connection, owner)
@@ -189,12 +194,12 @@ def find_or_create(
 
 
 def find(connection: sqlite3.Connection, owner: str, id: str) -> Memory:
-    """Return a memory that a caller may read and delete."""
+    """Return the memory with this id. Raises: NotFound if `owner` may not read and delete it."""
     return _select(connection, id, f"owner = ? OR {_ANONYMOUS}", owner)
 
 
 def _find_usable(connection: sqlite3.Connection, caller: str, id: str) -> Memory:
-    """Return a memory whose matches the caller may use in translations."""
+    """Return the memory with this id. Raises: NotFound if the caller may not use its matches in translations."""
     return _select(connection, id, f"owner IN (?, '{OPERATOR}') OR {_ANONYMOUS}", caller)
 
 
@@ -211,9 +216,12 @@ def list_all(connection: sqlite3.Connection) -> list[Memory]:
 
 
 def add_units(connection: sqlite3.Connection, number: int, units: Iterable[MemoryUnit], limits: MemoryLimits) -> Memory:
-    """Add units to the memory with this number. A unit replaces one with the same source.
+    """Add units to the memory with this number, and return the memory. Units that are not `storable` are left out.
 
-    Raises: InvalidRequest if a limit of the caller is exceeded, StorageFull if the limit of all callers is.
+    A new unit replaces the stored unit with the same source.
+
+    Raises: InvalidRequest if a limit of the memory or of its owner is exceeded; StorageFull if a limit that callers
+        share is exceeded.
     """
     new = {_digest(unit.source): unit for unit in map(clean_unit, filter(storable, units))}
     marks = ",".join("?" * len(new))
@@ -241,18 +249,18 @@ def add_units(connection: sqlite3.Connection, number: int, units: Iterable[Memor
 
 
 def read_units(connection: sqlite3.Connection, number: int, first: int) -> list[MemoryUnit]:
-    """Return SLICE units of the memory with this number, beginning with unit `first`."""
+    """Return up to SLICE units of the memory with this number, beginning with unit `first`."""
     query = "SELECT source, target FROM memory_units WHERE memory = ? AND number >= ? AND number < ? ORDER BY number"
     return [MemoryUnit(*row) for row in connection.execute(query, (number, first, first + SLICE))]
 
 
 def delete(connection: sqlite3.Connection, memory: Memory) -> None:
-    """Delete a memory; `purge` then deletes its units."""
+    """Mark a memory as deleted. Call `purge` afterwards to delete its units."""
     connection.execute("UPDATE memories SET owner = ?, bytes = 0 WHERE number = ?", (_DELETED, memory.number))
 
 
 def purge(connection: sqlite3.Connection) -> bool:
-    """Delete some of the units of one deleted memory; return whether more is left to delete."""
+    """Delete a part of one memory that is marked as deleted. Return False if no such memory is left."""
     row = connection.execute("SELECT number FROM memories WHERE owner = ? LIMIT 1", (_DELETED,)).fetchone()
     if row is None:
         return False
@@ -268,7 +276,7 @@ def purge(connection: sqlite3.Connection) -> bool:
 def find_matches(
     connection: sqlite3.Connection, number: int, sentences: Iterable[str], score: float
 ) -> Iterator[MemoryMatch]:
-    """Yield the best match of each sentence in the memory `number`, if its score is at least `score`."""
+    """Yield, for each sentence, the best match in the memory `number` if the match's score is at least `score`."""
     for sentence in sentences:
         text = clean_text(sentence)
         query = "SELECT source, target FROM memory_units WHERE memory = ? AND digest = ?"
@@ -298,7 +306,7 @@ def _fuzzy_match(connection: sqlite3.Connection, number: int, sentence: str, sco
 
 
 def clean_text(text: str) -> str:
-    """Return a text on one line, without control characters, and with single spaces."""
+    """Return a text on one line: each run of white space and control characters becomes one space."""
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
@@ -307,16 +315,17 @@ def clean_unit(unit: tuple[str, str]) -> MemoryUnit:
 
 
 def storable(unit: tuple[str, str]) -> bool:
-    """Return whether a unit can be stored: both texts have 1 to MAX_TEXT_LENGTH characters."""
+    """Return whether both texts of a unit have at most MAX_TEXT_LENGTH characters and are not blank."""
     return all(0 < len(text) <= MAX_TEXT_LENGTH and clean_text(text) for text in unit)
 
 
 def _check_limits(connection: sqlite3.Connection, memory: Memory, limits: MemoryLimits) -> None:
     """Check all limits after a change of a memory.
 
-    If the memories of all callers without a key exceed their common limit, older ones of them are deleted.
+    All callers without a key share one limit. If it is exceeded, some of their older memories are deleted.
 
-    Raises: InvalidRequest if a limit of one memory or caller is exceeded, StorageFull if a common limit is.
+    Raises: InvalidRequest if a limit of the memory or of its owner is exceeded; StorageFull if a limit that callers
+        share is exceeded.
     """
     if memory.count > limits.units:
         raise InvalidRequest.listing([f"the memory would have {memory.count} units; accepted: at most {limits.units}"])
@@ -359,6 +368,6 @@ def _memory(row: tuple[int, str, str, str, str, str, float, float, int]) -> Memo
 
 
 def _digest(source: str) -> int:
-    """Return a number of 64 bits for a source."""
+    """Return a 64-bit hash of a source text."""
     digest = blake2b(source.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

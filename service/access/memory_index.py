@@ -1,11 +1,11 @@
 """Index of the sources of translation memories, for the search of similar sentences.
 
-For each word, the index has the numbers of the units that contain it. A word that occurs twice in a text counts as two
-words. A search counts the words that each unit shares with a sentence. The count gives an upper bound of the
-similarity.
+A unit is a source text with its translation; the units of a memory are numbered. For each word, the index has the
+numbers of the units whose source contains the word. A word that occurs twice in a text counts as two words. A search
+counts the words that each unit shares with a sentence. The count gives an upper bound of the similarity.
 
-The numbers are stored in blocks of BLOCK units, as offsets of two bytes. Adding a unit therefore changes at most 8 KB
-for each of its words, and a search reads few rows.
+A row of the index covers one word and BLOCK consecutive units. It stores each unit as a two-byte offset in the block.
+Adding a unit therefore changes at most 8 KB for each of its words, and a search reads few rows.
 """
 
 import sqlite3
@@ -27,7 +27,7 @@ _APPEND = "ON CONFLICT DO UPDATE SET {0} = CAST({0} || excluded.{0} AS BLOB)"
 
 
 def add(connection: sqlite3.Connection, memory: int, first: int, sources: Iterable[str]) -> None:
-    """Add the sources of new units. The units are numbered in order, beginning with `first`."""
+    """Add the sources of new units of the memory with the number `memory`. The first unit gets the number `first`."""
     offsets: dict[tuple[int, int], list[int]] = defaultdict(list)
     lengths: dict[int, list[int]] = defaultdict(list)
     for number, source in enumerate(sources, start=first):
@@ -51,8 +51,8 @@ def similar_units(
 ) -> list[tuple[int, float]]:
     """Return (number, upper bound of the similarity) of units whose similarity to a sentence may be `score` or more.
 
-    The units with the largest bounds come first; among equal bounds, the newest unit comes first. `sentence` is a list
-    of words.
+    At most MAX_CANDIDATES units are returned, those with the largest bounds first; among equal bounds, the newest unit
+    comes first. `sentence` is a list of words.
     """
     keys = _keys(sentence)
     if not 0 < len(keys) <= MAX_WORDS:
@@ -73,7 +73,7 @@ def similar_units(
 
 
 def _largest(bounds: npt.NDArray[np.float64], least: float) -> list[tuple[int, float]]:
-    """Return (index, bound) of the MAX_CANDIDATES largest bounds that are not below `least`, the largest first."""
+    """Return (index, bound) of up to MAX_CANDIDATES bounds that are `least` or more, the largest first."""
     places = np.flatnonzero(bounds >= least)
     if len(places) > MAX_CANDIDATES:
         cut = np.partition(bounds[places], -MAX_CANDIDATES)[-MAX_CANDIDATES]
@@ -84,7 +84,10 @@ def _largest(bounds: npt.NDArray[np.float64], least: float) -> list[tuple[int, f
 
 
 def _rarest(connection: sqlite3.Connection, memory: int, keys: Sequence[int]) -> list[int]:
-    """Return the rarest words: as many as together have at most MAX_ENTRIES entries in the index, but at least one."""
+    """Return the `keys` of the rarest words. Together, these words have at most MAX_ENTRIES entries in the index.
+
+    At least one key is returned, even if its word alone has more entries.
+    """
     query = (
         f"SELECT word, sum(length(units)) / 2 FROM memory_words WHERE memory = ? AND word IN ({_marks(keys)}) "
         "GROUP BY word"
@@ -101,9 +104,9 @@ def _rarest(connection: sqlite3.Connection, memory: int, keys: Sequence[int]) ->
 
 
 def _keys(sentence: Iterable[str]) -> list[int]:
-    """Return a hash of each word in lower case. Several occurrences of a word have different hashes.
+    """Return a hash of each word, ignoring upper and lower case. Each occurrence of a repeated word gets another hash.
 
-    If two words have the same hash, the upper bound of a unit may be larger than necessary.
+    If different words have the same hash, the upper bound of a unit's similarity may be larger than necessary.
     """
     seen = Counter[str]()
     keys = []

@@ -22,14 +22,17 @@ class _MonthlyUsage:
 
 
 class UsageLedger:
-    """Characters used by each key in each month."""
+    """Counts the characters that each key uses in each month, and writes the counts to the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._months: dict[tuple[str, str], _MonthlyUsage] = {}  # by key and month
 
     async def used(self, key: str, month: str) -> int:
-        """Return the number of characters that a key has used; valid until the calling coroutine's next `await`."""
+        """Return the number of characters that a key has used in a month.
+
+        The number is valid until the calling coroutine's next `await`.
+        """
         if (key, month) not in self._months:
             written = await self._database.read(lambda connection: read_usage(connection, key, month))
             self._months.setdefault((key, month), _MonthlyUsage(written))
@@ -37,13 +40,13 @@ class UsageLedger:
         return usage.written + usage.pending
 
     def add(self, key: str, month: str, characters: int) -> None:
-        """Add `characters`, which may be negative, to a key's usage. Call `used` for this key and month before."""
+        """Add `characters`, which may be negative, to a key's usage. First call `used` for the same key and month."""
         usage = self._months.get((key, month))
         if usage is not None:  # None if the month has ended, and all of its usage is written
             usage.pending += characters
 
     async def write(self) -> None:
-        """Write all pending characters, and read what other processes have added."""
+        """Write all pending characters, and update the counts of these keys with the usage of other processes."""
         amounts = {place: usage.pending for place, usage in self._months.items() if usage.pending}
         if not amounts:
             return
@@ -55,7 +58,7 @@ class UsageLedger:
         self._months = {place: usage for place, usage in self._months.items() if place[1] == latest or usage.pending}
 
     async def write_until(self, closing: asyncio.Event) -> None:
-        """Call `write` every FLUSH_SECONDS until `closing` is set, and then a last time.
+        """Call `write` every FLUSH_SECONDS until `closing` is set, and then once more.
 
         Do not cancel this coroutine: the characters of an interrupted write would be counted twice.
         """
@@ -78,7 +81,7 @@ def read_usage(connection: sqlite3.Connection, key: str, month: str) -> int:
 
 
 def _add(connection: sqlite3.Connection, amounts: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
-    """Add characters by key and month to the database. Return the totals, which include those of other processes."""
+    """Add `amounts` (characters by key and month) to the database. Return the totals over all processes."""
     totals = {}
     for (key, month), characters in amounts.items():
         row = connection.execute(

@@ -1,1 +1,1 @@
-"""HTML pages that show how a model translates a sentence, written by processes with limits, which can be killed."""
+"""HTML pages that show how a model translates a sentence. Separate processes with limits write these pages."""

@@ -1,4 +1,4 @@
-"""Explanations of translations: each page is written by a process of its own, one process at a time."""
+"""Explanations of translations as HTML pages. A separate process writes each page, one process at a time."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ def can_explain() -> bool:
 
 @dataclass(frozen=True)
 class ExplanationLimits:
-    """Limits of one explanation (time in seconds, sizes in bytes) and of the queue of requests."""
+    """Limits of one explanation, with sizes in bytes, and of the queue of requests for explanations."""
 
     wall_seconds: float = 60.0  # includes the start of the process
     cpu_seconds: int = 30
@@ -45,7 +45,7 @@ class ExplanationLimits:
 
 
 class Explanations:
-    """Writes pages in processes. One process runs at a time; a caller has at most one request in progress."""
+    """Writes explanations in separate processes, one at a time. A caller has at most one request in progress."""
 
     def __init__(self, limits: ExplanationLimits | None = None) -> None:
         self._limits = limits or ExplanationLimits()
@@ -56,7 +56,7 @@ class Explanations:
         self._closed = False
 
     async def page(self, caller: str, model: Path, text: str, direction: Direction) -> str:
-        """Return an HTML page that explains the translation of one sentence. A cancellation kills the process.
+        """Return an HTML page that explains the translation of one sentence. Cancelling the call kills the process.
 
         Raises:
             NotFound: if torch, which computes the page, is not installed.
@@ -65,8 +65,8 @@ class Explanations:
             Overloaded: if too many requests are waiting.
             DeadlineExceeded: if the page takes more time than the limits allow.
             CannotTranslate: if the page takes more memory than the limits allow.
-            Unavailable: if the service is shutting down, or the process cannot be started.
-            InternalError: if the process has a defect.
+            Unavailable: if the service is shutting down, the model cannot be read, or the process cannot be started.
+            InternalError: if the process fails for another reason.
         """
         if not can_explain():
             raise NotFound("Explanations need torch, which is not installed on this server")
@@ -90,13 +90,17 @@ class Explanations:
                     raise DeadlineExceeded from None
 
     def close(self) -> None:
-        """Kill the process. The request in progress and the waiting requests fail."""
+        """Kill the process that is running. The request in progress and the waiting requests fail."""
         self._closed = True
         self._kill()
 
     @contextmanager
     def _admitted(self, caller: str) -> Iterator[None]:
-        """Count a request of a caller while the context is open."""
+        """Count a request of a caller while the context is open.
+
+        Raises: TooManyRequests if the caller has another request, or has just cancelled one; Overloaded if too many
+            requests are waiting.
+        """
         if caller in self._callers or caller in self._resting:
             raise TooManyRequests("1 page at a time", RETRY_SECONDS)
         if len(self._callers) > self._limits.waiting:
@@ -112,7 +116,10 @@ class Explanations:
             self._callers.remove(caller)
 
     def _weights_of(self, model: Path) -> int:
-        """Return the size of a model's weights in bytes. Raises: InvalidRequest if it exceeds the limit."""
+        """Return the size of a model's weights in bytes.
+
+        Raises: InvalidRequest if the size exceeds the limit, Unavailable if the file cannot be read.
+        """
         try:
             size = (model / "model.safetensors").stat().st_size
         except OSError as error:
@@ -127,7 +134,10 @@ class Explanations:
         return size
 
     async def _run(self, task: ExplanationTask) -> ExplanationOutcome:
-        """Run a task in a new process and return its outcome. The process gets no settings, which may be secrets."""
+        """Run a task in a new process and return the outcome.
+
+        The environment variables of the settings are not passed on, because they may be secrets.
+        """
         if self._closed:
             raise Unavailable("The service is shutting down")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
@@ -164,7 +174,7 @@ class Explanations:
 
 
 def _content(outcome: ExplanationOutcome) -> str:
-    """Return the page of an outcome, or raise its error."""
+    """Return the page of a successful outcome. Raise a ServiceError for any other outcome."""
     match outcome.status:
         case ExplanationStatus.REFUSED:
             raise InvalidRequest.listing([f"q: {outcome.content}"])

@@ -18,7 +18,7 @@ class ExplanationTask:
 
 
 class ExplanationStatus(StrEnum):
-    """Kind of outcome of an explanation."""
+    """How an explanation ended."""
 
     DONE = "done"
     REFUSED = "refused"  # the sentence cannot be explained: a RequestError
@@ -28,7 +28,7 @@ class ExplanationStatus(StrEnum):
 
 @dataclass(frozen=True)
 class ExplanationOutcome:
-    """Outcome of a task. `content` is the page, a message for the client or the location of a defect."""
+    """Outcome of a task. Depending on `status`, `content` is the page, a message for the client, or a line of code."""
 
     status: ExplanationStatus
     content: str = ""

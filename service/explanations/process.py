@@ -29,7 +29,7 @@ KILLED_FIRST = "900"  # of 1,000; if the machine runs out of memory, Linux kills
 
 
 def confine(memory_bytes: int, cpu_seconds: int) -> None:
-    """Limit the memory that this process allocates from now on, and its processor time; use one thread."""
+    """Limit the processor time of this process, the memory that it allocates from now on, and torch to one thread."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     size = pages * resource.getpagesize() + memory_bytes
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
@@ -41,7 +41,7 @@ def confine(memory_bytes: int, cpu_seconds: int) -> None:
 
 
 def run(task: ExplanationTask) -> ExplanationOutcome:
-    """Return the outcome of a task: the page or the problem."""
+    """Create the page of a task. Return an outcome with the page or with the problem."""
     try:
         loaded = load_model(Path(task.model))
         record = explain(loaded, task.text, source=task.source, target=task.target)
@@ -64,7 +64,7 @@ def _failure(error: Exception) -> ExplanationOutcome:
 
 
 def main() -> None:
-    """Read a task, run it, and write the outcome."""
+    """Read a task from standard input, run it, and write the outcome to standard output."""
     task = ExplanationTask(**json.load(sys.stdin))
     end_with_parent(task.parent)
     for number in (

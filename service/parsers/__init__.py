@@ -1,1 +1,1 @@
-"""Parsing of untrusted documents and markup in processes with limits, which can be killed."""
+"""Parsing of untrusted documents and markup in separate processes. These have limits and can be killed."""

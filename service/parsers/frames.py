@@ -1,7 +1,10 @@
-"""Messages between the service and a parser process: a value and a list of items, pickled in parts.
+"""Messages between the service and a parser process. A message is a value and a list of items.
+
+A message is pickled in parts, first the value and then PART items at a time. Unpickling a part takes some milliseconds,
+so the reader can do other work between the parts of a long list.
 
 The types of messages are not in process.py: pickle finds a type by its module, and a process runs process.py as
-`__main__`. Unpickling a part takes some milliseconds, so a reader can do other work between the parts of a long list.
+`__main__`.
 """
 
 import io
@@ -17,7 +20,7 @@ PART = 500  # items in a part
 
 
 class Status(StrEnum):
-    """Kind of outcome of an operation."""
+    """How an operation ended."""
 
     DONE = "done"
     REFUSED = "refused"  # the input is wrong: a DocumentError
@@ -31,8 +34,8 @@ class Status(StrEnum):
 class Outcome:
     """Outcome of an operation.
 
-    Depending on `status`, `content` is the result, a message for the client, or the location of a failure in the code.
-    `last` is True if the process ends after this operation.
+    Depending on `status`, `content` is the result, a message for the client, or the line of code that failed. `last` is
+    True if the process ends after this operation.
     """
 
     status: Status
@@ -58,14 +61,14 @@ class Message:
 
 
 def dump(message: Message) -> Iterator[bytes]:
-    """Yield the parts of a message."""
+    """Pickle a message and yield its parts."""
     yield pickle.dumps((message.value, message.listed), pickle.HIGHEST_PROTOCOL)
     for begin in range(0, len(message.items), PART):
         yield pickle.dumps(message.items[begin : begin + PART], pickle.HIGHEST_PROTOCOL)
 
 
 def fill(message: Message, data: bytes | bytearray) -> Iterator[None]:
-    """Fill `message` from its bytes. Yield after each part, so that the caller can do other work."""
+    """Unpickle `data` into `message`. Yield after each part, so that the caller can do other work."""
     file = io.BytesIO(data)
     message.value, message.listed = pickle.load(file)
     while file.tell() < len(data):

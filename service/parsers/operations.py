@@ -1,10 +1,10 @@
 """Operations of a parser process. They keep no state: writing a document parses it again.
 
-Reading returns texts without the marks of their segments. A segment may have 100,000 marks, which take the event loop
-0.3 s to unpickle.
+Operations that read return only the text of a segment and not its marks, such as tags. A segment may have 100,000
+marks, and unpickling them would take the event loop 0.3 s.
 
-Arguments and results are pickled, so they are plain data. A list, if there is one, is the last argument or the result,
-because only such a list is sent in parts.
+Arguments and results are pickled, so they are plain data. If an operation has a list, it is the last argument or the
+result, because only such a list is sent in parts.
 """
 
 import io
@@ -22,17 +22,20 @@ from service.workers.messages import SourceText
 
 
 def read_document(name: str, content: bytes, options: DocumentOptions) -> list[SourceText]:
-    """Return the texts of the segments of a document. Raises DocumentError."""
+    """Return the text of each segment of a document. Raises: DocumentError if the document cannot be read."""
     return list(map(_source_text, open_document(name, content, options).segments))
 
 
 def write_document(name: str, content: bytes, options: DocumentOptions, translations: list[TranslatedSegment]) -> bytes:
-    """Return the document with its segments replaced by `translations`, in order. Raises DocumentError."""
+    """Return the document with its segments replaced by `translations`, in order.
+
+    Raises: DocumentError if the document cannot be read or written.
+    """
     return open_document(name, content, options).render(translations)
 
 
 def read_markup(texts: Sequence[str], xml: bool, options: MarkupOptions) -> list[tuple[int, SourceText]]:
-    """Return the texts of the segments of marked-up texts, each with the index in `texts`."""
+    """Return (index in `texts`, text of the segment) of each segment of marked-up texts."""
     parsed = enumerate(_parse(text, xml, options) for text in texts)
     return [(number, _source_text(segment)) for number, markup in parsed for segment in markup.segments]
 
@@ -42,7 +45,7 @@ def write_markup(
 ) -> list[str]:
     """Return translated copies of marked-up texts: n copies for each pair (text, n) of `texts`.
 
-    Each copy uses the next translations, one for each segment of its text.
+    `translations` has one item for each segment of each copy, in the order of the copies.
     """
     left = iter(translations)
     written: list[str] = []
@@ -53,7 +56,7 @@ def write_markup(
 
 
 def _source_text(segment: Segment) -> SourceText:
-    """Return the text of a segment. It is `aligned` if the word alignment is needed to place the segment's marks."""
+    """Return the text of a segment. If the segment's marks can only be placed by a word alignment, request one."""
     return SourceText(segment.text, segment.kept, aligned=bool(segment.marks) and not segment.ordered)
 
 
@@ -65,9 +68,10 @@ UNIT_SUFFIXES = (*MEMORY_FORMATS, ".tsv")
 
 
 def read_units(name: str, content: bytes, source: str, target: str, limit: int) -> list[tuple[str, str]]:
-    """Return (source, target) of each unit of a translation memory.
+    """Return (source text, target text) of each unit in the file of a translation memory.
 
-    A .tsv file has a source and a target on each line; the other formats state the languages of their texts.
+    A .tsv file has a source text and a target text on each line. In other formats, the texts of the languages `source`
+    and `target` are used.
 
     Raises: DocumentError if the file cannot be read, DocumentLimitExceeded if it has more than `limit` units.
     """
@@ -83,7 +87,7 @@ def read_units(name: str, content: bytes, source: str, target: str, limit: int) 
 
 
 def read_units_of(name: str, content: bytes, source: str, target: str) -> Iterator[tuple[str, str]]:
-    """Yield (source, target) of each unit. Raises DataError."""
+    """Yield (source text, target text) of each unit in a file. Raises: DataError if the file cannot be read."""
     stream = io.BytesIO(content)
     if name.lower().endswith(".tsv"):
         pairs = read_tsv_stream(stream, name, 0, 1)

@@ -39,7 +39,7 @@ class ParserLimits:
 
 @dataclass
 class ParserCounts:
-    """Counts of a pool's operations."""
+    """Counts of the operations and processes of a pool."""
 
     operations: int = 0
     exceeded: int = 0  # operations that exceeded a limit
@@ -67,14 +67,14 @@ class _Parser:
         return self.process.poll() is None
 
     def kill(self) -> int:
-        """End the process and return its exit status."""
+        """Kill the process, wait for its end, and return its exit status."""
         self.connection.close()
         self.process.kill()
         return self.process.wait()
 
 
 class ParserPool:
-    """Runs operations of operations.py outside of this process.
+    """Runs operations of operations.py in separate processes.
 
     Processes are started on demand, also to replace a killed process. An operation that fails or exceeds a limit does
     not affect the next operation.
@@ -90,9 +90,7 @@ class ParserPool:
         self._closed = False
 
     async def run(self, caller: str, operation: Callable[[Unpack[Arguments]], T], /, *args: *Arguments) -> T:
-        """Return the result of an operation.
-
-        If this coroutine is cancelled, the process is killed.
+        """Run an operation in a process and return its result. If this coroutine is cancelled, kill the process.
 
         Raises:
             InvalidDocument: if the operation raised DocumentError, or failed.
@@ -116,7 +114,7 @@ class ParserPool:
         return cast(T, self.result(outcome, operation.__name__))
 
     async def start(self) -> None:
-        """Start one process in advance, because starting delays the first operation."""
+        """Start one process in advance, so that the first operation need not wait for it."""
         await self._turns.acquire("")
         try:
             self._idle.append(await self._take())
@@ -124,7 +122,7 @@ class ParserPool:
             self._turns.release("")
 
     def close(self) -> None:
-        """Kill all processes; operations in progress fail."""
+        """Kill all processes. Operations in progress fail."""
         self._closed = True
         while self._idle:
             self._end(self._idle.pop())
@@ -132,7 +130,7 @@ class ParserPool:
             parser.process.kill()
 
     def result(self, outcome: Outcome, operation: str) -> object:
-        """Count an outcome, log a failure, and return the operation's result or raise its error."""
+        """Return the result of an operation, or raise its error. Also count the outcome and log failures."""
         self.counts.operations += 1
         match outcome.status:
             case Status.DONE:
@@ -174,7 +172,7 @@ class ParserPool:
         return Outcome(outcome.status, received.items, outcome.last) if received.listed else outcome
 
     def _end_of(self, parser: _Parser) -> Outcome:
-        """Return the outcome of an operation whose process has ended. Raises: Unavailable if `close` killed it."""
+        """Return the outcome of an operation whose process has ended. Raises: Unavailable if this pool is closed."""
         if self._closed:
             raise Unavailable(CLOSED)
         returncode = parser.process.wait(END_SECONDS)
@@ -187,7 +185,7 @@ class ParserPool:
         return Outcome(Status.FAILED, f"the process ended with status {returncode}", last=True)
 
     async def _take(self) -> _Parser:
-        """Return an idle process, or start one. Raises: Unavailable if it does not start."""
+        """Return an idle process, or start one. Raises: Unavailable if no process can be started."""
         while self._idle:
             parser = self._idle.pop()
             if parser.usable:
@@ -217,7 +215,10 @@ class ParserPool:
         return Unavailable("A parser could not be started")
 
     def _spawn(self) -> _Parser:
-        """Start a process with this process's module search path, but without the settings, which may be secrets."""
+        """Start a process that finds the same modules as this process.
+
+        The environment variables of the settings are not passed on, because they may be secrets.
+        """
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         ours, theirs = socket.socketpair()
@@ -251,7 +252,10 @@ class ParserPool:
             await loop.sock_sendall(parser.connection, part)
 
     async def _receive(self, parser: _Parser) -> Message:
-        """Return the next message. Raises: EOFError if the process has ended, OverflowError if it sends too much."""
+        """Return the next message of a process.
+
+        Raises: EOFError if the process has ended, OverflowError if the message has more than `result_bytes` bytes.
+        """
         size = int(HEAD.unpack(await self._read(parser, HEAD.size))[0])
         if size > self._limits.result_bytes:
             raise OverflowError
@@ -272,17 +276,17 @@ class ParserPool:
 
 @dataclass(frozen=True)
 class Parsers:
-    """Pools for documents and for markup, so that no document delays a request for texts."""
+    """One pool for documents and one for marked-up texts, so that documents do not delay texts."""
 
     documents: ParserPool = field(default_factory=ParserPool)
     markup: ParserPool = field(default_factory=ParserPool)
 
     @property
     def counts(self) -> ParserCounts:
-        """Counts of both pools."""
+        """Sums of the counts of both pools."""
         return self.documents.counts + self.markup.counts
 
     def close(self) -> None:
-        """Kill all processes."""
+        """Kill the processes of both pools."""
         self.documents.close()
         self.markup.close()

@@ -32,7 +32,7 @@ KEPT_BYTES = 100 << 20  # a process that grew by more ends after the operation, 
 
 
 def send(connection: socket.socket, message: Message) -> None:
-    """Send a message after its length."""
+    """Send the length of a message in bytes, and then the message."""
     parts = list(dump(message))
     connection.sendall(HEAD.pack(sum(map(len, parts))))
     for part in parts:
@@ -40,7 +40,7 @@ def send(connection: socket.socket, message: Message) -> None:
 
 
 def receive(connection: socket.socket) -> Message:
-    """Receive a message. Raises EOFError when the service has ended."""
+    """Receive a message and return it. Raises: EOFError if the service has closed the socket."""
     message = Message()
     for _ in fill(message, _read(connection, HEAD.unpack(_read(connection, HEAD.size))[0])):
         pass
@@ -58,7 +58,7 @@ def _read(connection: socket.socket, size: int) -> bytearray:
 
 
 def run(operation: str, arguments: tuple[Any, ...]) -> Outcome:
-    """Run an operation and return its outcome."""
+    """Run the operation with this name, and return its outcome. Errors of the operation become outcomes, too."""
     try:
         return Outcome(Status.DONE, OPERATIONS[operation](*arguments))
     except DocumentLimitExceeded as error:
@@ -75,7 +75,7 @@ def run(operation: str, arguments: tuple[Any, ...]) -> Outcome:
 
 
 def confine(limits: ProcessLimits) -> None:
-    """Limit the memory and the recursion of this process, and lower its priority."""
+    """Limit the memory and the recursion of this process, lower its priority, and ignore SIGINT and SIGTERM."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     size = pages * resource.getpagesize() + limits.memory_bytes
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
@@ -119,7 +119,10 @@ def main(descriptor: int) -> None:
 
 
 def _memory_bytes(name: str) -> int:
-    """Return a value of /proc/self/status in bytes, such as VmHWM. getrusage would include the parent's peak."""
+    """Return the value `name`, such as VmHWM, from /proc/self/status in bytes; 0 if it is missing.
+
+    getrusage would include the parent's peak.
+    """
     match = re.search(rf"^{name}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
     return 1024 * int(match[1]) if match else 0
 

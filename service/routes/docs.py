@@ -1,4 +1,4 @@
-"""GET /openapi.json (LibreTranslate: /spec), and GET /docs: its operations as one HTML page, without scripts."""
+"""GET /openapi.json (LibreTranslate: /spec), and GET /docs: an HTML page, without scripts, with the same content."""
 
 import json
 from functools import lru_cache
@@ -18,26 +18,26 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewp
 @router.get("/openapi.json", include_in_schema=False)
 @router.get("/spec", include_in_schema=False)
 async def openapi(request: Request) -> Response:
-    """Return the description of all operations."""
+    """Return the OpenAPI document, which describes all operations."""
     return Response(encoded(request.app, request.scope.get("root_path", "")), media_type="application/json")
 
 
 @lru_cache(1)
 def encoded(app: FastAPI, root_path: str) -> bytes:
-    """Return the OpenAPI document of an application that a proxy serves under `root_path`."""
+    """Return the OpenAPI document of an application as JSON. A proxy serves the application under `root_path`."""
     servers = {"servers": [{"url": root_path}]} if root_path else {}
     return json.dumps(app.openapi() | servers, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> Response:
-    """Return the page."""
+    """Return the HTML page that describes all operations."""
     return Response(page(request.app), media_type="text/html")
 
 
 @lru_cache(1)
 def page(app: FastAPI) -> str:
-    """Return the HTML of all operations of an application."""
+    """Return the HTML page that describes all operations of an application."""
     document = app.openapi()
     schemas = document["components"]["schemas"]
     operations = "\n".join(

@@ -86,7 +86,7 @@ class DocumentPage(BaseModel):
 async def segments(
     id: str, caller: CallerDependency, documents: EditableDocumentsDependency, first: FirstNumber = 0
 ) -> DocumentPage:
-    """Return up to 100 sentences of a document with their translations, from number `first`."""
+    """Return up to 100 sentences of a document with their translations, beginning with sentence number `first`."""
     document, page = await documents.page(caller.id, id, first)
     end = page.first + len(page.sentences)
     return DocumentPage(
@@ -132,7 +132,7 @@ async def file(
     translations: TranslationsDependency,
     documents: EditableDocumentsDependency,
 ) -> Response:
-    """Return the translated document with all edits so far, in the format of the translated file."""
+    """Return the translated file with all edits so far."""
     document, file = await documents.get(caller.id, id), await documents.file(caller.id, id)
     sentences = [sentence async for page in documents.pages(caller.id, id) for sentence in page.sentences]
     content = await while_connected(request, translations.documents.written(caller.id, file, sentences))
@@ -148,7 +148,7 @@ async def file(
     response_class=Response,
 )
 async def tmx(id: str, caller: CallerDependency, documents: EditableDocumentsDependency) -> Response:
-    """Return the sentences and their translations, with all edits so far, as TMX. Empty or long ones are left out."""
+    """Return the sentences and their edited translations as TMX. Empty or very long sentences are left out."""
     document = await documents.get(caller.id, id)
     units = _units(documents.pages(caller.id, id))
     name = f"{PurePath(document.name).stem}_{document.target}.tmx"
@@ -157,7 +157,7 @@ async def tmx(id: str, caller: CallerDependency, documents: EditableDocumentsDep
 
 @router.delete("", status_code=204, responses=error_responses(*ACCESS, NotFound))
 async def delete(id: str, caller: CallerDependency, documents: EditableDocumentsDependency) -> None:
-    """Delete a document. The file of `translatedFileUrl` stays."""
+    """Delete a document. The translated file at `translatedFileUrl` is not deleted."""
     await documents.delete(caller.id, id)
 
 

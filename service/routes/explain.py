@@ -1,4 +1,4 @@
-"""POST /explain: the page that "Look inside" opens, with every step of the translation of one sentence."""
+"""POST /explain: an HTML page with every step of the translation of one sentence. "Look inside" opens this page."""
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
@@ -67,7 +67,7 @@ async def explain(
     access: AccessDependency,
     settings: SettingsDependency,
 ) -> HTMLResponse:
-    """Return an HTML page that shows each step of the translation of one sentence. It connects to no host."""
+    """Return an HTML page that shows each step of the translation of one sentence. The page connects to no host."""
     caller = await access.admit(body.api_key, client_address(request))
     check_sentence(body.q, settings)
     direction = await direction_of(body, translations)
@@ -78,7 +78,7 @@ async def explain(
 
 
 def check_sentence(text: str, settings: Settings) -> None:
-    """Raise InvalidRequest if a text is empty or too long; the message lists each limit that is exceeded."""
+    """Raise InvalidRequest if a text is empty or too long. The message lists each limit that is exceeded."""
     most, words = min(MAX_CHARACTERS, settings.max_characters), len(text.split())
     problems = []
     if not any(map(str.isalnum, text)):
@@ -92,9 +92,10 @@ def check_sentence(text: str, settings: Settings) -> None:
 
 
 async def direction_of(body: ExplainRequest, translations: TranslationService) -> Direction:
-    """Return the direction of a request.
+    """Return the direction of a request. If `source` is auto, detect the source language.
 
     Raises:
+        UnknownModel: if the service has no model with the name in the request.
         UnsupportedLanguage: if no model translates the direction.
         InvalidRequest: if source and target are equal, or the direction needs two models.
     """

@@ -45,7 +45,7 @@ async def translate_file(
     memories: MemoriesDependency,
     documents: EditableDocumentsDependency,
 ) -> TranslatedFile:
-    """Translate a file. Return the address of the translation, which is deleted after a while."""
+    """Translate a file. Return the address of the translated file, which is deleted after a while."""
     source, target = body.source, body.target
     caller = await access.admit(body.api_key, client_address(request))
     name = PurePath(well_formed(body.file.filename or "").replace("\\", "/")).name
@@ -83,7 +83,7 @@ async def download_file(name: str, files: FileStoreDependency) -> StreamingRespo
 
 
 def chunks(file: BinaryIO) -> Iterator[bytes]:
-    """Generate the content of a file, and close it."""
+    """Yield the content of a file in chunks, and close the file."""
     with file:
         while chunk := file.read(CHUNK_BYTES):
             yield chunk

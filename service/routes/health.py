@@ -1,4 +1,4 @@
-"""Probes. They are never refused for rates, keys or a full queue."""
+"""Probes. They need no key, and are never refused because of rate limits or a full queue."""
 
 from fastapi import APIRouter
 
@@ -11,19 +11,19 @@ router = APIRouter(tags=["service"])
 
 @router.get("/livez")
 async def livez() -> Health:
-    """Report that the process answers. A process that does not answer should be restarted."""
+    """Report that the process answers. If a process does not answer, it should be restarted."""
     return Health()
 
 
 @router.get("/readyz", responses=error_responses(NotServing))
 async def readyz(readiness: ReadinessDependency) -> Health:
-    """Report whether a translation would succeed. A service that is not ready should get no requests."""
+    """Report whether a translation would succeed. If not, the service should get no requests."""
     readiness.check()
     return Health()
 
 
 @router.get("/health", responses=error_responses(NotServing))
 async def health(readiness: ReadinessDependency) -> Health:
-    """Report whether a translation would succeed, at LibreTranslate's path."""
+    """Report whether a translation would succeed, as /readyz does. LibreTranslate uses this path."""
     readiness.check()
     return Health()

@@ -17,13 +17,13 @@ _LIST = TypeAdapter(list[LanguageInfo])
 
 @router.get("/languages", response_model=list[LanguageInfo])
 async def languages(translations: TranslationsDependency) -> Response:
-    """List every language, and the languages that it can be translated into, directly or through a pivot."""
+    """List every language, and the languages into which it can be translated, directly or through a pivot."""
     return Response(encoded_languages(translations.routes), media_type="application/json")
 
 
 @lru_cache(1)
 def encoded_languages(routes: TranslationRoutes) -> bytes:
-    """Return the JSON of all languages, which is encoded once for each set of models."""
+    """Return the answer of GET /languages as JSON. The answer is cached until the models change."""
     return _LIST.dump_json(
         [
             LanguageInfo(

@@ -1,4 +1,4 @@
-"""PUT, GET and DELETE /memories: translation memories. A request with the field `memory` uses the matches of one."""
+"""PUT, GET and DELETE /memories: translation memories. Requests for translations name one in their field `memory`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -89,7 +89,7 @@ class MemoryInfo(BaseModel):
 
 
 class StoredMemory(MemoryInfo):
-    """A translation memory after an upload. `skipped` units were empty or too long and are not stored."""
+    """A translation memory after an upload. `skipped` counts the units that are not stored: empty or too long ones."""
 
     skipped: int
 
@@ -99,7 +99,7 @@ class MemoryList(BaseModel):
 
 
 async def _caller(request: Request, authorization: HeaderKey, access: AccessDependency) -> Caller:
-    """Admit the caller by the key in the header `Authorization` or in the field `api_key` of the query."""
+    """Admit the caller. The key is in the header `Authorization`, or in the field `api_key` of the query."""
     fields = query_fields(request)
     secret = fields.get("api_key")
     return await access.admit(
@@ -126,10 +126,10 @@ async def put(
     memories: MemoriesDependency,
     parsers: ParsersDependency,
 ) -> StoredMemory:
-    """Add the units of a file to a memory. A unit replaces one with the same source.
+    """Add the units of a file to a translation memory. A new unit replaces the stored unit with the same source.
 
-    A key has one memory of each name and pair of languages; it is created if necessary. Without a key, each upload
-    creates a memory, which is found only by its id, for a week.
+    A key has one memory for each name and pair of languages, which is created if necessary. Without a key, each upload
+    creates a memory, which can be used by its id for a week.
     """
     caller = await access.admit(key_of(authorization) or body.api_key, client_address(request))
     name = PurePath(well_formed(body.file.filename or "").replace("\\", "/")).name
@@ -148,19 +148,19 @@ async def put(
 
 @router.get("", responses=error_responses(*ACCESS))
 async def list_memories(caller: CallerDependency, memories: MemoriesDependency) -> MemoryList:
-    """List the memories of a key. Without a key, the list is empty."""
+    """List the translation memories of this key. Without a key, the list is empty."""
     return MemoryList(memories=[MemoryInfo.of(memory) for memory in await memories.owned(caller.id)])
 
 
 @router.get("/{id}", responses=error_responses(*ACCESS, NotFound))
 async def get(id: str, caller: CallerDependency, memories: MemoriesDependency) -> MemoryInfo:
-    """Return a memory without its units."""
+    """Return a translation memory without its units."""
     return MemoryInfo.of(await memories.get(caller.id, id))
 
 
 @router.delete("/{id}", status_code=204, responses=error_responses(*ACCESS, NotFound))
 async def delete(id: str, caller: CallerDependency, memories: MemoriesDependency) -> None:
-    """Delete a memory."""
+    """Delete a translation memory."""
     await memories.delete(caller.id, id)
 
 
@@ -170,14 +170,14 @@ async def delete(id: str, caller: CallerDependency, memories: MemoriesDependency
     response_class=StreamingResponse,
 )
 async def export(id: str, caller: CallerDependency, memories: MemoriesDependency) -> StreamingResponse:
-    """Return the units of a memory as TMX."""
+    """Return the units of a translation memory as TMX."""
     memory = await memories.get(caller.id, id)
     units = memories.units(caller.id, id)
     return tmx_response(f"{memory.name}.tmx", units, *_languages(memory.direction))
 
 
 def tmx_response(name: str, units: AsyncIterator[Sequence[MemoryUnit]], source: str, target: str) -> StreamingResponse:
-    """Return a download of this name: a TMX file with `units`, which come in parts."""
+    """Return a TMX file as a download with the file name `name`. `units` yields lists of the file's units."""
     headers = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(name)}"}
     return StreamingResponse(_tmx_parts(units, source, target), media_type=TMX, headers=headers)
 

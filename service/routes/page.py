@@ -24,7 +24,7 @@ MEDIA_TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-"""Media types of the files that are served, by suffix. The system's table of types may lack one."""
+"""Media types of the page's files, by suffix. The operating system's table of media types may lack some of them."""
 
 HEADERS = {
     "Cache-Control": "no-cache",  # cached, but revalidated: a new version of the service is used at once
@@ -68,12 +68,15 @@ async def file(request: Request, name: str) -> Response:
 
 @cache
 def files() -> Mapping[str, bytes]:
-    """Return the contents of the files by name."""
+    """Return the contents of the page's files. The keys are their paths in service/web."""
     return {path.relative_to(WEB).as_posix(): path.read_bytes() for path in WEB.rglob("*") if path.is_file()}
 
 
 def file_response(request: Request, name: str) -> Response:
-    """Return a file, or 304 if the browser has it. Raises HTTPException (404) for any other file."""
+    """Return a file of the page, or status 304 if the browser has it already.
+
+    Raises: HTTPException with status 404 if the page has no such file.
+    """
     media_type = MEDIA_TYPES.get(Path(name).suffix)
     if media_type is None or name not in files():
         raise HTTPException(404)

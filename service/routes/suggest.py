@@ -62,7 +62,7 @@ async def suggest(
     memories: MemoriesDependency,
     settings: SettingsDependency,
 ) -> Suggested:
-    """Suggest a better translation of a text. Off unless the setting `suggestions` is on."""
+    """Suggest a better translation of a text. Suggestions are refused unless the setting `suggestions` is on."""
     caller = await access.admit(body.api_key, client_address(request))
     if not settings.suggestions:
         raise SuggestionsDisabled("Suggestions are disabled on this server")

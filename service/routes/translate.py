@@ -121,10 +121,10 @@ def characters(body: TranslateRequest) -> int:
 
 
 def check_limits(body: TranslateRequest, settings: Settings) -> None:
-    """Check the request against the settings.
+    """Check the format, the limits of the settings, and combinations of fields.
 
     Raises:
-        InvalidRequest: if limits are exceeded; lists all of them, with LibreTranslate's messages for its limits.
+        InvalidRequest: if a check fails. The message lists all problems, in LibreTranslate's wording where it has one.
     """
     if body.format not in ("text", "html"):
         raise InvalidRequest(f"{shorten(body.format)} format is not supported")
@@ -156,11 +156,11 @@ def check_limits(body: TranslateRequest, settings: Settings) -> None:
 
 
 async def terms_for(body: TranslateRequest, target: str, caller: Caller, glossaries: GlossaryStore) -> Terms:
-    """Return the terms of the request and of its stored glossary. Terms of the request take precedence.
+    """Return the terms of the request and of the glossary `glossary_id`. Terms of the request take precedence.
 
     Raises:
-        NotFound: if the caller has no such glossary.
-        InvalidRequest: if the terms cannot be used.
+        NotFound: if the caller cannot use the glossary.
+        InvalidRequest: if the glossary does not have the languages, or the terms cannot be used.
     """
     stored = Terms()
     if body.glossary_id is not None:
@@ -174,7 +174,7 @@ async def terms_for(body: TranslateRequest, target: str, caller: Caller, glossar
 
 
 def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, translations: TranslationService) -> Job:
-    """Return the job of one target language. Raises UnknownModel."""
+    """Return the job for one target language of a request. Raises: UnknownModel if its model is not served."""
     model = model_of(body.model)
     routes = translations.routes_of(model)
     return Job(
@@ -194,12 +194,12 @@ def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, t
 
 
 def model_of(name: str | None) -> str:
-    """Return the name of a model for the field `model` of a request; "" stands for the default models."""
+    """Return the model that `name`, the field `model` of a request, selects; "" stands for the default models."""
     return "" if name is None or name == DEFAULT_MODEL else name
 
 
 def text_weights(body: TranslateRequest) -> int:
-    """Return the largest number of attention weights to return for each text of a request."""
+    """Return the largest number of attention weights in the answer for one text; 0 if none are requested."""
     return MAX_WEIGHTS // (len(body.texts) or 1) // len({body.target, *body.targets}) if body.attention else 0
 
 
@@ -209,7 +209,7 @@ def respond(
     answers: Sequence[Sequence[Answer]],
     translations: TranslationService,
 ) -> TranslateResponse:
-    """Return the response to a request. Each target language has a job, and `answers` has the answers of each job."""
+    """Return the response to a request. `jobs` has a job for each target language, and `answers` each job's answers."""
     responses = {
         target: target_response(body, texts, partial(translations.models_of, job=job))
         for (target, job), texts in zip(jobs.items(), answers, strict=True)
@@ -221,7 +221,7 @@ def respond(
 def target_response(
     body: TranslateRequest, answers: Sequence[Answer], models_of: Callable[[Answer], tuple[str, ...]]
 ) -> TargetResponse:
-    """Return the response for one target. Each field is a single value for a text, and a list for a list of texts."""
+    """Return the response for one target language. If the request has a list of texts, each field is a list."""
 
     def values(value: Callable[[Answer], T]) -> Any:
         listed = [value(answer) for answer in answers]
@@ -244,7 +244,7 @@ def target_response(
 
 
 def percent(confidence: float | None) -> float | None:
-    """Return a confidence from 0 to 1 on LibreTranslate's scale from 0 to 100."""
+    """Convert a confidence from 0 to 1 to LibreTranslate's scale from 0 to 100; None stays None."""
     return None if confidence is None else round(100 * confidence, 1)
 
 
@@ -276,9 +276,9 @@ async def stream_events(
     caller: Caller,
     job: Job,
 ) -> AsyncGenerator[bytes, None]:
-    """Generate the events of a stream. An error after the first event becomes an event, too.
+    """Yield the events of a stream. An error after the first event becomes an event, too.
 
-    If the stream fails or is closed before its end, only the sentences that were sent are charged.
+    If the stream fails or is closed before its end, the characters of sentences that were not sent are refunded.
     """
     begun = False
     try:

@@ -1,4 +1,7 @@
-"""Building of answers from the translations of one model, or of two models with a bridge language between them."""
+"""Building of answers from the translations of one model, or of two models one after the other.
+
+The first of two models translates into a bridge language, and the second translates from the bridge language.
+"""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
@@ -14,12 +17,12 @@ from service.translation.jobs import Answer
 
 
 def unchanged_answer(text: str, source: str) -> Answer:
-    """Return an answer with the unchanged text, for a text that needs no translation."""
+    """Return an answer whose translation is `text` itself. `source` is the language of `text`."""
     return Answer(text, source)
 
 
 def answer_of(translation: Translation, source: str) -> Answer:
-    """Return the answer for a translation by one model."""
+    """Return the answer for a translation by one model. `source` is the source language."""
     return Answer(
         text=translation.text,
         source=source,
@@ -29,12 +32,15 @@ def answer_of(translation: Translation, source: str) -> Answer:
 
 
 def other_texts(text: str, texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct texts of `texts` that differ from `text`, in order."""
+    """Return `texts` in order, without repetitions and without those that equal `text`."""
     return tuple(other for other in dict.fromkeys(texts) if other != text)
 
 
 def text_of_rank(answer: Answer, rank: int) -> str:
-    """Return the translation for rank 0, otherwise alternative number `rank`, or the last one if there are fewer."""
+    """Return the translation if `rank` is 0, otherwise alternative number `rank`, counted from 1.
+
+    If the answer has fewer alternatives, return the last alternative, or the translation if there is none.
+    """
     return (answer.text, *answer.alternatives)[min(rank, len(answer.alternatives))]
 
 
@@ -44,12 +50,15 @@ def alignment_of(answer: Answer) -> tuple[Link, ...]:
 
 
 def rounded_match(match: float | None) -> float | None:
-    """Return the score of a match with two digits. Only an exact match has the score 1."""
+    """Round the score of a match to two digits. A score below 1 becomes at most 0.99: 1 means an exact match."""
     return match if match is None or match == 1.0 else min(round(match, 2), 0.99)
 
 
 def moved_ranges(ranges: Sequence[Range], text: str, translation: str) -> tuple[Range, ...]:
-    """Return where the characters of the protected `ranges` of `text` are in `translation`; omit those that changed."""
+    """Return the ranges of `translation` that contain the same characters as the `ranges` of `text`.
+
+    A range is left out if `translation` does not contain its characters, or only within ranges that were found before.
+    """
     moved: list[Range] = []
     next_begin: dict[str, int] = {}
     for begin, end in ranges:
@@ -62,13 +71,13 @@ def moved_ranges(ranges: Sequence[Range], text: str, translation: str) -> tuple[
 
 
 def _overlaps(ranges: Sequence[Range], new: Range) -> bool:
-    """Return whether a range overlaps one of the sorted `ranges`, which do not overlap each other."""
+    """Return whether the range `new` overlaps one of `ranges`. These are sorted and do not overlap each other."""
     index = bisect_left(ranges, (new[1], 0))  # ranges from here on begin at its end or later
     return index > 0 and ranges[index - 1][1] > new[0]
 
 
 def reports_of(answer: Answer) -> list[SentenceReport]:
-    """Return the sentences of a finished answer as the reports that a worker would send during the translation."""
+    """Return a report for each sentence of a finished answer, as a worker sends it during the translation."""
     reports = []
     reached = 0
     for number, sentence in enumerate(answer.sentences, start=1):
@@ -84,12 +93,13 @@ def reports_of(answer: Answer) -> list[SentenceReport]:
 
 
 class BridgedText:
-    """Builds the translation of a text whose sentences are translated through a bridge language one by one."""
+    """Builds the translation of a text whose sentences are translated one by one, each by two models."""
 
     def __init__(self, text: str, direction: Direction) -> None:
         """Begin the translation of `text`.
 
-        `direction` goes from the language of `text` to the requested target language, past the bridge language.
+        `direction` goes from the language of `text` to the requested target language; the bridge language between them
+        is not part of it.
         """
         self._text = text
         self._direction = direction
@@ -98,11 +108,11 @@ class BridgedText:
         self._read = self._written = 0  # number of characters of the text and of the translation so far
 
     def add(self, first: SentenceReport, second: Answer) -> SentenceReport:
-        """Append a sentence and return a report with its final translation.
+        """Append a sentence and return a report with the translation into the target language.
 
         Args:
-            first: the first model's report on the sentence.
-            second: the second model's answer for the sentence.
+            first: the first model's report on the sentence, with the translation into the bridge language.
+            second: the second model's answer for this translation.
         """
         begin, end = first.source_range
         last = self._parts[-1:]
@@ -122,7 +132,7 @@ class BridgedText:
         return SentenceReport(first.source_range, target, before, second.text, after, confidence)
 
     def finish(self, first: Answer) -> Answer:
-        """Return the answer for the whole text; `first` is the first model's answer for the whole text."""
+        """Return the answer for the whole text, or `first`, the first model's answer, if no sentence has been added."""
         if not self._translations:
             return first
         ranks = max(len(translation.alternatives) for translation in self._translations)
@@ -148,15 +158,15 @@ class BridgedText:
 
 
 def _bridged_sentence(first: SentenceTranslation, second: Answer, begin: int) -> SentenceTranslation:
-    """Return the result of a sentence that was translated through a bridge language.
+    """Return the translation of a sentence that two models translated one after the other.
 
     The confidence is the product of the confidences of both models, as if their errors were independent. The
     alternatives are those of the second model. The attention is None: the second model has not read the source.
 
     Args:
-        first: the first model's translation of the sentence.
-        second: the second model's answer for the sentence.
-        begin: offset of the sentence in the translation of the whole text.
+        first: the translation of the sentence into the bridge language.
+        second: the second model's answer for this translation.
+        begin: offset of `second.text` in the translation of the whole text.
     """
     inner = second.sentences[0].target_range[0], second.sentences[-1].target_range[1]
     tail = len(second.text) - inner[1]
@@ -184,10 +194,10 @@ def _product(one: float | None, other: float | None) -> float | None:
 
 
 def compose_links(first: Sequence[Link], second: Sequence[Link]) -> tuple[Link, ...]:
-    """Return the links from source to target.
+    """Combine `first`, the links from source to bridge text, and `second`, the links from bridge text to target.
 
-    `first` links source and bridge text, `second` links bridge text and target. Two links whose ranges in the bridge
-    text overlap give one link from source to target.
+    Return the links from source to target: one for each link of `first` and each link of `second` whose ranges in the
+    bridge text overlap.
     """
     onward = sorted(second)
     begins = [begin for (begin, _), _ in onward]

@@ -1,6 +1,7 @@
 """Cache of translations. If a caller sends equal requests at the same time, one computation answers all of them.
 
-Nothing is shared between callers: the time of an answer would tell one caller which texts another has had translated.
+Callers share no results: the time of an answer would tell one caller which texts another caller has had translated.
+A computation in progress is called a flight. Calls that need its results join the flight instead of starting another.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ ComputeResults = Callable[[Sequence[K]], Coroutine[Any, Any, Sequence[V]]]
 
 
 class Flight(Generic[K, V]):
-    """One call of the work function for some keys, cancelled once nobody waits for the results."""
+    """Computation of the results for some keys of one caller. It is cancelled once nobody waits for the results."""
 
     def __init__(self, caller: str, keys: Sequence[K], task: "asyncio.Task[Sequence[V]]") -> None:
         self.caller = caller
@@ -29,9 +30,9 @@ class Flight(Generic[K, V]):
 
     @property
     def shares_error(self) -> bool:
-        """True if all requests that joined the flight get its error.
+        """True if the error of a failed flight is raised in every call that joined the flight.
 
-        False if the cause may be another key of the flight, or the deadline of the request that started the flight.
+        False if the cause may be another key of the flight, or the deadline of the call that started the flight.
         """
         return len(self.keys) == 1 and not isinstance(self.task.exception(), DeadlineExceeded)
 
@@ -40,13 +41,14 @@ class TranslationCache(Generic[K, V]):
     """Cache of results by caller and key. A caller's calls that need the same result at the same time share the work.
 
     If the cache is full, the caller with the most data loses the least recently used entries. `hits` counts keys found
-    in the cache, `joined` counts keys in a flight of another request, and `misses` counts keys that needed new work.
+    in the cache, `joined` counts keys in flights that other calls had started, and `misses` counts keys that started a
+    flight.
     """
 
     def __init__(self, capacity: int, size: Callable[[K, V], int]) -> None:
-        """Create an empty cache. The sizes of its entries add up to at most `capacity`; 0 disables the cache.
+        """Create an empty cache. The sizes of its entries add up to at most `capacity`; a capacity of 0 disables it.
 
-        `size` returns the size of an entry (key, result).
+        `size` returns the size of an entry, given its key and its result.
         """
         self.hits = self.joined = self.misses = 0  # keys
         self._size = size
@@ -62,12 +64,13 @@ class TranslationCache(Generic[K, V]):
     async def get(self, caller: str, keys: Sequence[K], work: ComputeResults[K, V]) -> list[V]:
         """Return a result for each key, in order.
 
-        If a flight that computes a key has no more keys than this call, the key joins the flight. A larger flight is
-        not joined, so that one text does not wait for a thousand texts of another request. One call of `work` gets all
-        other keys that are not cached. If this coroutine is cancelled, flights with other waiting callers continue.
+        A key that is not cached joins a flight that computes it, if this flight has at most as many keys as this call:
+        one text must not wait for a thousand texts of another request. All other keys that are not cached are passed to
+        `work` together, which starts a flight. If this coroutine is cancelled, the flights that other calls wait for
+        continue.
 
-        Raises: the errors of `work`. If a joined flight fails because of another key or its own deadline, its keys are
-            passed to `work` instead.
+        Raises: the errors of `work`. If a joined flight fails, perhaps because of another key or of the deadline of the
+            call that started it, the keys of this call are passed to `work` instead.
         """
         results: dict[K, V] = {}
         joined: list[Flight[K, V]] = []
@@ -92,7 +95,7 @@ class TranslationCache(Generic[K, V]):
                 self._leave(flight)
 
     def _may_join(self, caller: str, key: K, count: int) -> bool:
-        """Return whether a flight of this caller with at most `count` keys computes `key`."""
+        """Return whether a flight of this caller computes `key` and has at most `count` keys."""
         flight = self._flights.get((caller, key))
         return flight is not None and len(flight.keys) <= count
 
@@ -131,7 +134,7 @@ class TranslationCache(Generic[K, V]):
         self._make_room()
 
     def _make_room(self) -> None:
-        """Delete the oldest entries of the callers with the largest caches, until all fit into the capacity."""
+        """Delete the least recently used entries of the callers with the most data, until the capacity suffices."""
         while (excess := self.size - self._capacity) > 0:
             caller = max(self._caches, key=lambda caller: self._caches[caller].currsize)
             cache = self._caches[caller]
@@ -154,9 +157,10 @@ class TranslationCache(Generic[K, V]):
 
 
 def _landed(flight: Flight[K, V], owned: bool) -> dict[K, V]:
-    """Return the results of a flight by key; {} if the flight is unfinished, or failed without raising here.
+    """Return the results of a flight by key. `owned` tells whether this call started the flight.
 
-    Raises: the error of the flight, if this request started the flight (`owned`) or `flight.shares_error` is true.
+    If the flight has failed, raise its error if `owned` or `flight.shares_error` is true. Otherwise return {}, as also
+    for an unfinished flight.
     """
     task = flight.task
     if not task.done() or (not task.cancelled() and task.exception() and not owned and not flight.shares_error):

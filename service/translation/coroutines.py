@@ -18,13 +18,13 @@ RETRY_SECONDS = 0.5  # pause between attempts while the queue is full
 
 
 class Threads:
-    """Runs long work in threads, few at a time: each thread competes with the event loop for the interpreter lock."""
+    """Runs long work in at most THREADS threads. Each of them competes with the event loop for the interpreter lock."""
 
     def __init__(self) -> None:
         self._places = Places(THREADS)
 
     async def run(self, caller: str, characters: int, work: Callable[[], T]) -> T:
-        """Return the result of `work`; run it in a thread if `characters` is THREAD_CHARACTERS or more."""
+        """Run `work` and return its result. If `characters` is THREAD_CHARACTERS or more, run it in a thread."""
         if characters < THREAD_CHARACTERS:
             return work()
         await self._places.acquire(caller)
@@ -39,7 +39,7 @@ class Threads:
 
 
 async def when_admitted(ask: Callable[[], Awaitable[T]], may_refuse: bool) -> T:
-    """Return the result of `ask`. Call `ask` again while it raises Overloaded, unless `may_refuse` is true."""
+    """Call `ask` and return its result. Unless `may_refuse` is true, call `ask` again while it raises Overloaded."""
     while True:
         try:
             return await ask()
@@ -51,7 +51,7 @@ async def when_admitted(ask: Callable[[], Awaitable[T]], may_refuse: bool) -> T:
 
 @asynccontextmanager
 async def before(deadline: float | None) -> AsyncIterator[None]:
-    """Raise DeadlineExceeded if the block has not ended by `deadline` (time.monotonic())."""
+    """Raise DeadlineExceeded if the context has not ended by `deadline`, a time of time.monotonic(); None: no limit."""
     try:
         async with asyncio.timeout(None if deadline is None else max(0.0, deadline - time.monotonic())):
             yield
@@ -60,7 +60,10 @@ async def before(deadline: float | None) -> AsyncIterator[None]:
 
 
 async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run coroutines concurrently and return their results, in order. An error cancels the others and is raised."""
+    """Run coroutines concurrently and return their results in order.
+
+    If one of them fails, cancel the others and raise its error.
+    """
     if len(work) == 1:
         return [await work[0]]
 
@@ -73,7 +76,10 @@ async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def raising_one(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of `work`. If it raises a group of errors, raise one of them, preferably a ServiceError."""
+    """Return the result of `work`. If it raises an exception group, raise one error of the group instead.
+
+    A ServiceError is preferred.
+    """
     try:
         return await work
     except BaseExceptionGroup as errors:

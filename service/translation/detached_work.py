@@ -16,9 +16,9 @@ MAX_DETACHED = 32  # maximum number of detached tasks at a time
 
 
 class DetachedWork:
-    """Continues work whose client has given up after a time-out, because such clients send the same request again.
+    """Continues the work of a request whose client has given up after a time-out, as such a client repeats the request.
 
-    The repeated request gets the result of the detached work: the TranslationService shares identical work in flight
+    The repeated request gets the result of the continued work, because TranslationCache shares equal work in progress
     and caches results. If the work were cancelled, a translation that takes longer than the client's time-out would
     never end.
     """
@@ -31,7 +31,8 @@ class DetachedWork:
     def working(self, work: Coroutine[Any, Any, T]) -> Iterator[Coroutine[Any, Any, T]]:
         """Start `work` and yield an awaitable of its result. When the context ends, unfinished work is cancelled.
 
-        Work continues for DETACHED_SECONDS if the context ends with ClientDisconnect after the client's time-out.
+        Exception: if the context ends with ClientDisconnect after the client's time-out, unfinished work continues for
+        at most DETACHED_SECONDS.
         """
         begun = time.monotonic()
         task = asyncio.ensure_future(work)

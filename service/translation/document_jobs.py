@@ -51,10 +51,11 @@ MAX_ATTEMPTS = 3  # a document fails after the service has ended this many times
 
 @dataclass(frozen=True)
 class DocumentJobLimits:
-    """Limits of the stored documents. Documents that failed or were downloaded do not count for their caller.
+    """Limits of the stored documents. The limits per caller do not count documents that failed or were downloaded.
 
-    If the documents of all callers reach the limit, the caller with the most bytes loses the oldest finished document.
-    The unfinished documents of a caller may take at most as many bytes as remain free, so that other callers have room.
+    If all documents together exceed `bytes`, the oldest finished document of the caller with the most bytes is deleted.
+    The unfinished documents of one caller may take at most as many bytes as unfinished documents leave free, so that
+    other callers can store documents.
     """
 
     documents_per_caller: int = 20
@@ -98,7 +99,7 @@ class DocumentCallbacks:
 
 @dataclass(frozen=True)
 class _Task:
-    """One attempt to translate a document."""
+    """A stored document, for one attempt to translate it."""
 
     name: str
     content: bytes
@@ -126,7 +127,7 @@ class DocumentJobs:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Translate documents within the context; documents that an earlier process has not finished come first."""
+        """Translate documents while the context is open, first those that an earlier process has not finished."""
         for id, owner, size, suspect in await self._database.write(_unfinished):
             self._begin(id, owner, size, bool(suspect))
         cleanup = asyncio.create_task(self._clean_up())
@@ -145,7 +146,7 @@ class DocumentJobs:
 
         Raises:
             TooManyRequests: if the caller has reached its limit of documents or bytes.
-            Overloaded: if the documents of all callers have reached their limit of bytes.
+            Overloaded: if the unfinished documents of all callers leave too little of `DocumentJobLimits.bytes`.
         """
         handle = DocumentCredentials(uuid4().hex.upper(), secrets.token_hex(32).upper())
         await self._expire()
@@ -191,7 +192,7 @@ class DocumentJobs:
         return await self._database.read(read)
 
     async def remove(self, id: str) -> None:
-        """Delete a document that has been sent to the client, after FETCHED_SECONDS."""
+        """Let a document expire after FETCHED_SECONDS. Call this when the document has been sent to the client."""
         update = "UPDATE documents SET fetched = coalesce(fetched, ?) WHERE id = ?"
         await self._database.write(lambda connection: connection.execute(update, (time.time(), id)))
 
@@ -206,11 +207,11 @@ class DocumentJobs:
         return await self._database.read(read, owner)
 
     def _make_room(self, connection: sqlite3.Connection, caller: str, size: int) -> None:
-        """Check that a document of `size` bytes may be stored, and delete finished documents to make room for it.
+        """Check that a new document of `size` bytes may be stored. Delete finished documents until it fits.
 
         Raises:
             TooManyRequests: if the caller has reached its limit of documents or bytes.
-            Overloaded: if the unfinished documents of all callers leave too little room.
+            Overloaded: if the unfinished documents of all callers leave too little of `DocumentJobLimits.bytes`.
         """
         limits = self._limits
         (documents, bytes) = connection.execute(f"{_SUMS} WHERE {_COUNTED} AND owner = ?", (caller,)).fetchone()
@@ -239,7 +240,7 @@ class DocumentJobs:
         task.add_done_callback(lambda _: self._tasks.pop(id, None))
 
     async def _alone(self, id: str) -> None:
-        """Translate a document that may have crashed an earlier process, while no other document is translated."""
+        """Translate a document while no other document is translated: it may have crashed an earlier process."""
         try:
             async with self._one:
                 await self._work(id, alone=True)
@@ -268,7 +269,7 @@ class DocumentJobs:
             await self._callbacks.refund(task.owner, task.created, characters)
 
     async def _outcome(self, task: _Task) -> tuple[bytes, str]:
-        """Return (translation, "") on success, or (b"", error message) on failure."""
+        """Translate a document. Return (translation, "") on success, or (b"", error message) on failure."""
         try:
             if task.attempts > MAX_ATTEMPTS:
                 raise CannotTranslate(f"the service ended {MAX_ATTEMPTS} times while it translated the document")
@@ -310,7 +311,7 @@ class DocumentJobs:
                 await self._callbacks.refund(owner, created, characters)
 
     async def _write(self, work: DatabaseWork[T]) -> T:
-        """Write to the database; try again while the disk is full or another process locks the database."""
+        """Run `work` as Database.write does, and run it again as long as the database raises StorageUnavailable."""
         while True:
             try:
                 return await self._database.write(work)
@@ -330,16 +331,17 @@ _DELETE_FAILED = (  # deletes the failed documents of one caller, except the lat
 
 
 def _unfinished(connection: sqlite3.Connection) -> list[tuple[str, str, int, int]]:
-    """Return (id, owner, bytes, suspect) of unfinished documents, the oldest first."""
+    """Return (id, owner, bytes, suspect) of unfinished documents, the oldest first. `suspect`: see `_begin_attempt`."""
     query = f"SELECT id, owner, length(content), suspect FROM documents WHERE {_UNFINISHED} ORDER BY created"
     return list(connection.execute(query))
 
 
 def _begin_attempt(connection: sqlite3.Connection, id: str, alone: bool) -> _Task | None:
-    """Record an attempt and return the document, or None if it is deleted or another process has translated it.
+    """Record an attempt and return the document; None if it is deleted, or if another process has translated it.
 
-    If the process ends while it translates several documents, each of them becomes a suspect. A suspect is translated
-    alone. If the process ends again, this document is the likely cause, and the attempt counts.
+    If `alone` is false, the document is recorded as a suspect: if the process ends meanwhile, one of the documents that
+    it translates may be the cause, and the next process translates each of them alone. If `alone` is true, the attempt
+    is counted: if the process ends again, this document is the likely cause.
     """
     change = "attempts = attempts + 1" if alone else "suspect = 1"
     connection.execute(f"UPDATE documents SET {change} WHERE id = ? AND {_UNFINISHED}", (id,))
@@ -349,16 +351,16 @@ def _begin_attempt(connection: sqlite3.Connection, id: str, alone: bool) -> _Tas
 
 
 def _undo_attempts(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
-    """Undo the attempts that are in progress when the service ends in an orderly way."""
+    """Undo `_begin_attempt` for the documents `ids`, because an orderly end of the service interrupts them."""
     undone = "attempts = max(attempts - 1, 0), suspect = attempts > 0"
     update = f"UPDATE documents SET {undone} WHERE id = ? AND {_UNFINISHED}"
     connection.executemany(update, [(id,) for id in ids])
 
 
 def _settle(connection: sqlite3.Connection, id: str, content: bytes, error: str) -> int:
-    """Write the outcome of a translation and return the characters of the document.
+    """Store the translation or the error message, and return the document's number of characters.
 
-    Write nothing and return 0 if the document is deleted or another process has written the outcome.
+    Store nothing and return 0 if the document is deleted, or another process has stored an outcome.
     """
     update = (
         f"UPDATE documents SET content = ?, done = ?, error = ? WHERE id = ? AND {_UNFINISHED} RETURNING characters"
@@ -368,9 +370,9 @@ def _settle(connection: sqlite3.Connection, id: str, content: bytes, error: str)
 
 
 def _delete(connection: sqlite3.Connection, uploaded: float, fetched: float) -> list[tuple[str, str, float, int, bool]]:
-    """Delete the documents that were uploaded or fetched before these times.
+    """Delete the documents that were uploaded at the time `uploaded` or earlier, or fetched at `fetched` or earlier.
 
-    Return (id, owner, created, characters, unfinished) of each.
+    Return (id, owner, created, characters, unfinished) of each deleted document.
     """
     columns = f"id, owner, created, characters, {_UNFINISHED}"
     deleted = f"DELETE FROM documents WHERE created <= ? OR fetched <= ? RETURNING {columns}"
@@ -378,9 +380,10 @@ def _delete(connection: sqlite3.Connection, uploaded: float, fetched: float) -> 
 
 
 def _job_to_json(job: Job) -> bytes:
-    """Return the fields of a document's job as JSON. The caller is stored separately.
+    """Return the fields of a document's job, without the caller, as JSON.
 
-    Terms can take megabytes. SQLite knows the length of bytes without reading them, but must read a text.
+    The JSON can take megabytes. It is stored as bytes, not as text: SQLite knows the length of bytes without reading
+    them.
     """
     terms = {"glossary": job.terms.glossary, "untranslated": job.terms.untranslated}
     memory = {"id": job.memory, "score": job.memory_score}

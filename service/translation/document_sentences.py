@@ -1,6 +1,7 @@
-"""Sentences of a translated document. A person can edit them, and they are joined to segments again.
+"""Sentences of a translated document. A person can edit them; then they are joined to segments again.
 
-The translation of a segment is the concatenation of `before`, `target` and `after` of its sentences, in order.
+A segment is a part of a document, such as a paragraph, that is translated as one text. Its translation is the
+concatenation of `before`, `target` and `after` of its sentences, in order.
 """
 
 from bisect import bisect_left, bisect_right
@@ -21,9 +22,9 @@ MAX_COMPARED = 200  # words; longer changed parts are not compared word by word,
 class DocumentSentence:
     """A sentence of a document and its translation.
 
-    `before` is the text between the previous sentence's translation and `target`. `after` is the text after `target` if
-    the sentence is the last of its segment. `links` are the word alignment, as ranges of characters in the segment's
-    source text and in `target`.
+    `before` is the text between the previous sentence's translation and `target`. In the last sentence of a segment,
+    `after` is the text that follows `target`. `links` is the word alignment: each link is a pair of character ranges,
+    one in the segment's source text and one in `target`.
     """
 
     segment: int  # index in the document
@@ -38,13 +39,16 @@ class DocumentSentence:
     edited: bool = False
 
     def with_target(self, target: str) -> "DocumentSentence":
-        """Return the sentence with another translation, and the links that still hold."""
+        """Return a copy with the translation `target`. It keeps the links of the words that both translations have."""
         links = tuple(moved_links(self.links, self.target, target))
         return replace(self, target=target, links=links, edited=True)
 
 
 def sentences_of(segment: int, text: str, answer: Answer) -> list[DocumentSentence]:
-    """Return the sentences of a translated segment. If the answer has none, the whole text counts as one sentence."""
+    """Return the sentences of a translated segment. If the answer lists none, the whole segment is one sentence.
+
+    `segment` is the index of the segment in the document, and `text` is its source text.
+    """
     if not answer.sentences:
         return [DocumentSentence(segment, text, answer.text)]
     return [
@@ -65,7 +69,7 @@ def sentences_of(segment: int, text: str, answer: Answer) -> list[DocumentSenten
 
 
 def joined_segments(sentences: Iterable[DocumentSentence]) -> list[TranslatedSegment]:
-    """Return the translations of the segments of a document, in order."""
+    """Join the sentences of each segment, and return the translated segments in order."""
     return [_joined(list(parts)) for _, parts in groupby(sentences, lambda sentence: sentence.segment)]
 
 
@@ -81,9 +85,10 @@ def _joined(sentences: Sequence[DocumentSentence]) -> TranslatedSegment:
 
 
 def moved_links(links: Iterable[Link], old: str, new: str) -> Iterator[Link]:
-    """Yield links to the translation `old` as links to the translation `new`.
+    """Convert links from a source text to its translation `old` into links to its translation `new`.
 
-    The links of a word that stays move with the word. A word that replaces others has their links.
+    The links of a word that `new` keeps move with the word. A single word that replaces one or more words gets their
+    links. All other links are dropped.
     """
     left, right = find_units(old), find_units(new)
     begins, ends = [unit.begin for unit in left], [unit.end for unit in left]
@@ -107,7 +112,10 @@ def _words(text: str, units: Iterable[TextUnit]) -> list[str]:
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Yield the differences between two texts, as SequenceMatcher.get_opcodes does, in linear time."""
+    """Compare two lists of words, and yield the same tuples as SequenceMatcher.get_opcodes, in linear time.
+
+    If more than MAX_COMPARED words differ, they count as one replacement.
+    """
     head = _equal_length(old, new)
     tail = _equal_length(old[head:][::-1], new[head:][::-1])
     i, j = len(old) - tail, len(new) - tail
@@ -122,5 +130,5 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int,
 
 
 def _equal_length(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return the number of equal words at the beginning of two texts."""
+    """Return how many words at the beginning of `old` and `new` are equal."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))

@@ -1,4 +1,4 @@
-"""Translates files: parser processes read and write them, and their segments are translated in parts."""
+"""Translation of files. Parser processes read and write a file, and the models translate its segments part by part."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -45,7 +45,7 @@ class OpenedDocument(DocumentFile):
         return sum(len(segment.text) for segment in self.segments)
 
     def beginning(self) -> str:
-        """Return the text of the first segments, for language detection."""
+        """Return the text of the first segments, enough for detecting the language."""
         return beginning_of(segment.text for segment in self.segments)
 
 
@@ -80,7 +80,7 @@ class DocumentTranslator:
         return OpenedDocument(name, content, options, segments)
 
     async def untranslated(self, caller: str, opened: OpenedDocument, source: str) -> DocumentTranslation:
-        """Return the file with unchanged text, in the format that a translation would have.
+        """Return the file with unchanged text, in the same format as translated files.
 
         `source` is the language of the text.
         """
@@ -92,7 +92,7 @@ class DocumentTranslator:
     async def translated(
         self, caller: str, opened: OpenedDocument, source: str, translate: TranslateTexts
     ) -> DocumentTranslation:
-        """Return the file with translated segments.
+        """Return the file with translated segments. `source` is the language of the text.
 
         If `translate` raises CannotTranslate for a segment, this segment stays unchanged.
 
@@ -115,7 +115,7 @@ class DocumentTranslator:
         return DocumentTranslation(await self.written(caller, opened, sentences), source, sentences)
 
     async def written(self, caller: str, file: DocumentFile, sentences: Sequence[DocumentSentence]) -> bytes:
-        """Return the content of a file with the translations of its sentences.
+        """Return the content of the translated file. `sentences` are the sentences of `file` with their translations.
 
         Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be written.
         """
@@ -124,7 +124,7 @@ class DocumentTranslator:
 
 
 class _Progress:
-    """Translates the parts of one document."""
+    """Translates one document in parts, and collects the translated sentences in `done`."""
 
     def __init__(self, source: str, translate: TranslateTexts, segments: Sequence[SourceText]) -> None:
         self.failed = 0  # number of segments that could not be translated
@@ -135,7 +135,7 @@ class _Progress:
         self._admitted = False
 
     async def run(self) -> None:
-        """Translate one part after the other, until no part is left. Several calls share the parts."""
+        """Translate one part after the other, until no part is left. Concurrent calls divide the parts among them."""
         for first, segments in self._parts:
             answers = await self._together(segments)
             translated = enumerate(zip(segments, answers, strict=True), start=first)
@@ -165,9 +165,9 @@ class _Progress:
             return unchanged_answer(text.text, self._source)
 
     async def _when_admitted(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
-        """Translate texts. While the queue is full, try again if an earlier part of the document was admitted.
+        """Translate texts. If the queue is full, wait and try again.
 
-        Raises: Overloaded if the queue is full and no part of the document has been admitted.
+        Raises: Overloaded if the queue is full and no part of the document has been translated yet.
         """
         while True:
             try:
@@ -182,7 +182,7 @@ class _Progress:
 
 
 def _parts(segments: Sequence[SourceText]) -> Iterator[tuple[int, Sequence[SourceText]]]:
-    """Yield the parts of a document, each with the number of its first segment."""
+    """Divide the segments of a document into parts. Yield (number of the first segment, segments) of each part."""
     first = size = 0
     for number, segment in enumerate(segments):
         if number > first and (size + len(segment.text) > PART_CHARACTERS or number - first == PART_TEXTS):

@@ -53,7 +53,7 @@ class EditableDocument:
 
 @dataclass(frozen=True)
 class SentencePage:
-    """Consecutive sentences of a document. The first has the number `first`."""
+    """Consecutive sentences of a document, beginning with sentence number `first`."""
 
     first: int
     sentences: Sequence[DocumentSentence]
@@ -62,19 +62,19 @@ class SentencePage:
 class EditableDocuments:
     """The editable documents of all callers.
 
-    Everybody who knows the id of a document of a caller without a key can use it. Methods raise NotFound if a document
-    does not exist or belongs to another caller.
+    If a caller without a key stores a document, everybody who knows its id can use it. Methods raise NotFound if a
+    document does not exist or belongs to another caller.
     """
 
     def __init__(self, database: Database, limits: EditableDocumentLimits, options: DocumentOptions) -> None:
-        """`options` apply to all documents; only the languages and columns of each document are stored."""
+        """`options` are the parsing options of all documents; a document has its own languages and columns."""
         self._database = database
         self._limits = limits
         self._options = options
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Delete expired documents within the context."""
+        """Delete expired documents in the background while the context is open."""
         cleanup = asyncio.create_task(self._clean_up())
         try:
             yield
@@ -83,7 +83,10 @@ class EditableDocuments:
             await asyncio.gather(cleanup, return_exceptions=True)
 
     async def put(self, owner: str, file: DocumentFile, translated: DocumentTranslation, target: str) -> str | None:
-        """Store a document of the caller `owner` and return its id; None if it is larger than the limit of a caller."""
+        """Store a document of the caller `owner` and return its id; None if it is too large for the limits.
+
+        `target` is the language of the translation.
+        """
         options = {name: getattr(file.options, name) for name in _STORED_OPTIONS}
         pages = await asyncio.to_thread(lambda: list(_pages(translated.sentences)))
         size = DOCUMENT_BYTES + len(file.content) + sum(len(content) for _, content in pages)
@@ -108,7 +111,7 @@ class EditableDocuments:
         return await self._database.read(lambda connection: self._select(connection, caller, id), caller)
 
     async def page(self, caller: str, id: str, first: int) -> tuple[EditableDocument, SentencePage]:
-        """Return the document, and its sentences from number `first` to the end of a page."""
+        """Return a document and its sentences, from number `first` to the end of the stored page with this sentence."""
 
         def read(connection: sqlite3.Connection) -> tuple[EditableDocument, SentencePage]:
             document = self._select(connection, caller, id)
@@ -120,7 +123,7 @@ class EditableDocuments:
         return await self._database.read(read, caller)
 
     async def pages(self, caller: str, id: str) -> AsyncIterator[SentencePage]:
-        """Yield all sentences of a document in pages, with the edits so far."""
+        """Yield all pages of a document in order. The sentences contain the edits that have been made so far."""
         document = await self.get(caller, id)
         first = 0
         while first < document.sentences:
@@ -135,11 +138,13 @@ class EditableDocuments:
                 first = page.first + len(page.sentences)
 
     async def edit(self, caller: str, id: str, number: int, target: str) -> DocumentSentence:
-        """Store another translation of a sentence, on one line and without control characters; return the sentence.
+        """Replace the translation of sentence `number` by `target`, and return the changed sentence.
+
+        White space and control characters in `target` become single spaces.
 
         Raises:
-            NotFound: also if the document has no sentence of this number.
-            InvalidRequest: if the translation is too long, or the document would exceed the limits.
+            NotFound: if the document does not exist, or has no sentence of this number.
+            InvalidRequest: if the translation is too long, or makes the document too large.
         """
         if len(target) > MAX_TARGET_LENGTH:
             most = f"accepted: at most {MAX_TARGET_LENGTH}"
@@ -167,7 +172,7 @@ class EditableDocuments:
         return await self._database.write(write, caller)
 
     async def file(self, caller: str, id: str) -> DocumentFile:
-        """Return the file that was translated."""
+        """Return the original file, which was translated."""
 
         def read(connection: sqlite3.Connection) -> DocumentFile:
             document = self._select(connection, caller, id)
@@ -197,7 +202,10 @@ class EditableDocuments:
         return EditableDocument(*row)
 
     def _make_room(self, connection: sqlite3.Connection, owner: str, id: str) -> bool:
-        """Delete documents beyond the limits after a change of the document `id`; return whether it is still stored."""
+        """Delete documents until all limits are met. Return whether the document `id` is still stored.
+
+        `owner` is the caller whose limit is checked.
+        """
         self._delete_expired(connection)
         query = "SELECT id, owner, bytes FROM editable_documents ORDER BY number"
         sizes = connection.execute(query).fetchall()
@@ -226,7 +234,7 @@ _SELECT_PAGE = "SELECT first, sentences FROM editable_pages WHERE document = ?"
 
 
 def _pages(sentences: Sequence[DocumentSentence]) -> Iterator[tuple[int, bytes]]:
-    """Yield the number of the first sentence and the content of each page."""
+    """Divide sentences into pages. Yield (number of the first sentence, content) of each page."""
     first = size = 0
     for number, sentence in enumerate(sentences):
         length = len(sentence.source) + len(sentence.target)
@@ -239,13 +247,13 @@ def _pages(sentences: Sequence[DocumentSentence]) -> Iterator[tuple[int, bytes]]
 
 
 def _content(sentences: Sequence[DocumentSentence]) -> bytes:
-    """Return sentences as JSON, in bytes: SQLite knows the length of bytes without reading them, but not of text."""
+    """Return sentences as JSON, to be stored as bytes: SQLite knows the length of bytes without reading them."""
     text = json.dumps(list(map(_values, sentences)), ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass")
 
 
 def _page(connection: sqlite3.Connection, document: int, number: int) -> SentencePage:
-    """Return the page with the sentence of this number."""
+    """Return the page that contains sentence `number` of the document with the key `document`."""
     query = f"{_SELECT_PAGE} AND first <= ? ORDER BY first DESC LIMIT 1"
     return _parsed(*connection.execute(query, (document, number)).fetchone())
 

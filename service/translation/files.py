@@ -22,7 +22,7 @@ SMALLEST_BYTES = 4096  # smallest size that a file takes on the disk
 
 @dataclass(frozen=True)
 class FileLimits:
-    """Limits of the store. If it is full, the oldest file of the caller with the most bytes is deleted."""
+    """Limits of the file store. If it is full, the oldest file of the caller with the most bytes is deleted."""
 
     seconds: float = 1800.0  # a file is deleted after this time
     bytes: int = 200_000_000  # limit for all files together
@@ -53,7 +53,7 @@ class FileStore:
         self._stack.close()
 
     async def put(self, name: str, content: bytes, owner: str) -> str:
-        """Store a file of the caller `owner`. Return a random name, followed by a dot and the safe form of `name`.
+        """Store a file of the caller `owner`. Return its new name: random characters, a dot and `_safe_name(name)`.
 
         Raises: StorageFull if the disk is full.
         """
@@ -70,7 +70,7 @@ class FileStore:
         return stored_name
 
     def open(self, name: str) -> BinaryIO:
-        """Open the file for which `put` returned `name`. The file can be read to its end even if it is deleted.
+        """Open the file with the name that `put` returned. It can be read to its end even if it is deleted meanwhile.
 
         Raises: NotFound if no such file is stored.
         """
@@ -93,7 +93,10 @@ class FileStore:
 
 @contextmanager
 def _temporary_folder(parent: Path) -> Iterator[Path]:
-    """Make a folder in `parent` and delete it at the end. First delete the folders that killed services left."""
+    """Make a folder in `parent`, and delete it when the context ends.
+
+    First delete the folders that earlier services could not delete because they were killed.
+    """
     for other in parent.glob(PREFIX + "*"):
         with suppress(OSError), try_lock(other) as ended:
             if ended:
@@ -108,12 +111,15 @@ def _temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def original_name(name: str) -> str:
-    """Return the part of a name from `FileStore.put` that comes from the client's file name."""
+    """Return the client's file name, as far as it is part of a name that `FileStore.put` returned."""
     return name.partition(".")[2]
 
 
 def _safe_name(name: str) -> str:
-    """Return the file name without folders, with `_` for each character of the stem but letters, digits and " ._-"."""
+    """Return the last part of a path that a client sent, shortened if necessary.
+
+    Every character before the suffix that is not a letter, a digit, " ", ".", "_" or "-" is replaced by "_".
+    """
     base = PurePath(name.replace("\\", "/")).name
     stem, suffix = PurePath(base).stem, PurePath(base).suffix
     safe = "".join(letter if letter.isalnum() or letter in " ._-" else "_" for letter in stem).strip(". ")

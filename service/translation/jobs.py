@@ -29,7 +29,7 @@ class OutputOptions:
 
 @dataclass(frozen=True)
 class Job:
-    """Texts to translate. Without `source`, the language of each text is detected."""
+    """Texts to translate, with options. If `source` is None, the language of each text is detected."""
 
     texts: tuple[str, ...]
     source: str | None
@@ -58,9 +58,10 @@ class DetectedSource:
 
 @dataclass(frozen=True)
 class Answer:
-    """Translation of one text, markup included.
+    """Translation of one text, markup included. `source` is the language of the text.
 
-    The ranges in `sentences` are character offsets in the text and its translation; markup has no `sentences`.
+    The ranges in `sentences` are character offsets in the text and in its translation. If the text has markup,
+    `sentences` is empty, and `segments` has the sentences.
     """
 
     text: str
@@ -73,7 +74,7 @@ class Answer:
 
     @property
     def confidence(self) -> float | None:
-        """Expected quality from 0 to 1. 1 if there was nothing to translate; None if the model cannot estimate it."""
+        """Expected quality from 0 to 1: 1 if the text needed no translation, None if the model cannot estimate it."""
         sentences = self._all_sentences
         return mean_confidence(sentences) if sentences else 1.0
 
@@ -84,7 +85,7 @@ class Answer:
 
     @property
     def match(self) -> float | None:
-        """Mean score of the translation memory's matches that the translation uses; None without a match."""
+        """Mean score of the matches of the translation memory that the translation uses; None if it uses no match."""
         return mean_match(self._all_sentences)
 
     @property
@@ -96,9 +97,9 @@ class Answer:
 class StreamedSentence:
     """A finished sentence of a stream.
 
-    The sentences of a text come in order. The concatenated source ranges are the text, and the concatenated
-    translations are its translation: white space before a sentence belongs to that sentence, and white space at the
-    end of the text to the last sentence.
+    The sentences of a text come in order. Their source ranges cover the whole text, and the concatenation of their
+    translations is the whole translation: white space before a sentence belongs to that sentence, and white space at
+    the end of the text belongs to the last sentence.
     """
 
     text: int  # index of the text in the job
@@ -110,6 +111,6 @@ class StreamedSentence:
 
 @dataclass(frozen=True)
 class StreamEnd:
-    """The last item of a stream, with the same answers as TranslationService.translate."""
+    """The last item of a stream, with the answers that TranslationService.translate would return."""
 
     answers: tuple[Answer, ...]

@@ -12,10 +12,11 @@ from service.workers.messages import SourceText, TranslateOptions
 
 
 def bridge_sentence(text: SourceText, first: SentenceReport) -> SourceText:
-    """Return the translation of a sentence by the first model as a text for the second model.
+    """Return the input of the second model for one sentence: its translation by the first model.
 
-    It keeps the protected ranges of `text`. An exact match of the source sentence becomes an exact match of this text,
-    because its translation is in the final language. Other matches are dropped, because they compare source sentences.
+    `text` is the whole source text, and `first` is the first model's report on the sentence. Protected ranges stay
+    protected. An exact match of the sentence in the translation memory also applies to the second model, because its
+    translation is in the target language. Other matches are dropped, because they belong to the source language.
     """
     begin, end = first.source_range
     places = text.protected  # sorted, and none overlaps another
@@ -49,9 +50,9 @@ def first_options(job: Job, route: TranslationRoute) -> TranslateOptions:
 
 
 def last_options(job: Job, route: TranslationRoute) -> TranslateOptions:
-    """Return the options for the last model of a route. Only this model returns alternatives and attention.
+    """Return the options for the last model of a route, the only one that returns alternatives and attention.
 
-    The second of two models does not split its input, because it gets the sentences of the first model.
+    The second of two models does not split its input into sentences, because the first model has done so.
     """
     count = 1 + job.output.alternatives
     return TranslateOptions(

@@ -1,4 +1,4 @@
-"""Parses and writes the marked-up texts of jobs: long ones in parser processes, which can be killed."""
+"""Parsing and writing of the marked-up texts of jobs. Parser processes, which can be killed, process long texts."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -28,7 +28,7 @@ class MarkupTranslator:
         self._threads = threads
 
     async def read(self, job: Job) -> list[list[SourceText]]:
-        """Return the texts of the segments of each text. Raises: InvalidDocument, ParsingLimitExceeded."""
+        """Return the segments of each marked-up text of a job. Raises: InvalidDocument, ParsingLimitExceeded."""
         xml = job.format is Format.XML
         segments: list[list[SourceText]] = [[] for _ in job.texts]
         for number, segment in await self._run(job, read_markup, job.texts, xml, job.markup):
@@ -36,7 +36,9 @@ class MarkupTranslator:
         return segments
 
     async def write(self, job: Job, texts: Sequence[tuple[str, Sequence[Answer]]]) -> list[list[str]]:
-        """Return the translations of each text, best first, from the answers for its segments.
+        """Return the marked-up translations of each text, the best first.
+
+        `texts` contains pairs of a marked-up text and the answers for its segments.
 
         Raises: InvalidDocument, ParsingLimitExceeded.
         """
@@ -55,7 +57,10 @@ class MarkupTranslator:
         return [list(dict.fromkeys(next(written) for _ in range(count))) for count in counts]
 
     async def _run(self, job: Job, operation: Callable[[Unpack[Arguments]], T], *args: *Arguments) -> T:
-        """Return the result of an operation. Depending on size, it runs on the event loop, in a thread or a process."""
+        """Run an operation of service/parsers/operations.py and return its result.
+
+        Depending on the length of the job's texts, it runs on the event loop, in a thread or in a process.
+        """
         size = sum(map(len, job.texts))
         if size > SHORT:
             return await self._parsers.run(job.caller, operation, *args)

@@ -1,4 +1,4 @@
-"""Matches of a translation memory for the sentences of texts, found before the texts go to the models."""
+"""Search of a translation memory for the sentences of texts, before the texts go to the models."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
@@ -12,13 +12,13 @@ from service.translation.jobs import Job
 from service.workers.messages import SourceText
 
 FindMatches = Callable[[str, str, Direction, Sequence[str], float], Awaitable[Sequence[MemoryMatch]]]
-"""Function (caller, id of a memory, direction, sentences, smallest score) that returns the best matches."""
+"""Function (caller, id of a memory, direction, sentences, smallest score) that returns each sentence's best match."""
 
 
 async def attach_matches(
     parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job, find_matches: FindMatches, threads: Threads
 ) -> list[tuple[SourceText, TranslationRoute]]:
-    """Return the texts with the matches of the job's memory for their sentences."""
+    """Return `parts` with the matches that the job's translation memory has for the sentences of each text."""
     effort = sum(len(text.text) for text, _ in parts)
     sentences = await threads.run(
         job.caller, effort, lambda: [list(_sentences(text.text, route, job)) for text, route in parts]
@@ -50,9 +50,9 @@ def _ends(route: TranslationRoute) -> Direction:
 
 
 def _sentences(text: str, route: TranslationRoute, job: Job) -> Iterator[str]:
-    """Yield the parts of a text that may have matches: the whole text, and its sentences with and without list markers.
+    """Yield the strings to look up in the memory: the whole text, its sentences, and these without list markers.
 
-    A worker splits the text in the same way (TextPlanner), and uses the match of a part.
+    A worker splits the text into the same strings (see TextPlanner), and uses the matches of these strings.
     """
     yield text.strip()
     if not job.split_sentences:

@@ -1,4 +1,4 @@
-"""Preparation of the texts of a job: their languages are detected, and they are divided into parts for the models."""
+"""Preparation of the texts of a job: detection of their languages, and division into parts for the models."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,10 @@ class PreparedText:
     is_markup: bool = False
 
     def answer(self, answers: Sequence[Answer], written: Sequence[str] = ()) -> Answer:
-        """Combine the answers for the parts of this text. For markup, `written` has its translations, best first."""
+        """Return the answer for this text, given the answers for its parts.
+
+        If the text has markup, `written` has the marked-up translations of the whole text, the best first.
+        """
         if not self.route:
             answer = unchanged_answer(self.text, self.source)
         elif not self.is_markup:
@@ -50,13 +53,13 @@ class SupportsDetect(Protocol):
 
 @dataclass(frozen=True)
 class TextPreparer:
-    """Prepares the texts of jobs. Long texts take time; use a thread."""
+    """Prepares the texts of jobs. Use a thread for long texts, because they take time."""
 
     routes: TranslationRoutes
     detector: SupportsDetect | None  # None if every job names its source language
 
     def prepare(self, job: Job, segments: Sequence[Sequence[SourceText]] | None) -> list[PreparedText]:
-        """Prepare all texts of a job. `segments` lists the segments of each text, or is None if the texts are plain.
+        """Prepare all texts of a job. `segments` lists the segments of each marked-up text; None for plain texts.
 
         Raises: UnsupportedLanguage if no models translate a text.
         """
@@ -65,7 +68,10 @@ class TextPreparer:
         return [self._prepare(text, parts, job) for text, parts in zip(job.texts, segments, strict=True)]
 
     def detect(self, text: str) -> list[DetectedSource]:
-        """Return all languages, the likeliest first. For a text without letters, every confidence is 0."""
+        """Return every language with the confidence that `text` is in it, the likeliest language first.
+
+        For a text without letters, every confidence is 0.
+        """
         assert self.detector is not None
         if not any(map(str.isalpha, text)):
             languages = sorted(self.routes.languages, key=pivot_order)
@@ -73,12 +79,10 @@ class TextPreparer:
         return [DetectedSource(*guess) for guess in self.detector.detect(text[:DETECTION_CHARACTERS])]
 
     def detect_source(self, text: str, target: str) -> DetectedSource:
-        """Return the detected language of a text, which may be the target language.
+        """Return the likeliest language of a text among `target` and the languages that can be translated into it.
 
-        If the confidence of the likeliest language is below SURE, return the likeliest language that can be translated
-        into the target.
-
-        Raises: UnsupportedLanguage if the detected language cannot be translated into the target.
+        Raises: UnsupportedLanguage if another language is the likeliest of all with a confidence of SURE or more, or if
+            the detector knows none of these languages.
         """
         guesses = self.detect(text)
         supported = {target, *self.routes.sources_of(target)}
@@ -104,7 +108,7 @@ class TextPreparer:
 
 
 def beginning_of(texts: Iterable[str]) -> str:
-    """Join the first texts with newlines, until they have at least DETECTION_CHARACTERS characters."""
+    """Join the first texts with line breaks: as many as are needed for DETECTION_CHARACTERS characters, or all."""
     lines: list[str] = []
     length = 0
     for text in texts:

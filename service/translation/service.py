@@ -1,4 +1,8 @@
-"""The translation service, which all routes use: detects languages, plans routes over models, and answers jobs."""
+"""The translation service, which all HTTP routes use.
+
+It detects languages, chooses one model for each text, or two with a bridge language between them, and translates. A
+leg is the translation by one of these models.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -43,7 +47,7 @@ class TranslationBackend(Protocol):
         """Return the model of this name, or else the default model of `direction`."""
 
     def check_room(self, caller: str, texts: Sequence[str]) -> None:
-        """Raise Overloaded if the queue has no room for these texts."""
+        """Raise Overloaded if the queue is too full for these texts."""
 
     async def translate(
         self,
@@ -69,10 +73,10 @@ class TranslationService:
         parsers: Parsers | None = None,
         find_matches: FindMatches | None = None,
     ) -> None:
-        """Create a translation service. The caller closes the `parsers`. Jobs with a memory need `find_matches`.
+        """Create a translation service. The caller must close `parsers`. Jobs with a memory need `find_matches`.
 
-        `detector` makes a language detector for given languages. The service calls it in a thread before the first
-        detection, because it takes a second.
+        `detector` creates a language detector for the languages that it is given. It takes a second, so it is called in
+        a thread, before the first detection.
         """
         self.work: TranslationCache[bytes, Answer] = TranslationCache(cache_characters, _cache_size)
         self._models = models
@@ -88,14 +92,17 @@ class TranslationService:
 
     @property
     def routes(self) -> TranslationRoutes:
-        """Routes over the models that are served now."""
+        """Language pairs that the currently served models can translate, with the routes between them."""
         models = self._models.models
         if self._routes is None or self._routes[0] != models:
             self._routes = models, TranslationRoutes([model.directions for model in models])
         return self._routes[1]
 
     def routes_of(self, model: str) -> TranslationRoutes:
-        """Return the routes over the model of this name; over all models for "". Raises: UnknownModel."""
+        """Return the routes that use only the model with this name, or all models if `model` is "".
+
+        Raises: UnknownModel if no model has this name.
+        """
         if not model:
             return self.routes
         models = self._models.models
@@ -105,7 +112,7 @@ class TranslationService:
         return TranslationRoutes(named)
 
     def models_of(self, answer: Answer, job: Job) -> tuple[str, ...]:
-        """Return the names of the models that translate along the route of an answer."""
+        """Return the names of the models that translate from the answer's language to the job's target language."""
         languages = [answer.source, *([answer.bridge] if answer.bridge else []), job.target]
         return tuple(
             self._models.model_for(Direction(source, target), job.model).name
@@ -119,7 +126,7 @@ class TranslationService:
         await self._parsers.documents.start()
 
     async def detect(self, text: str, caller: str = "") -> list[DetectedSource]:
-        """Return all languages with their confidence for a text, the likeliest language first."""
+        """Return every language with the confidence that `text` is in it, the likeliest language first."""
         preparer = await self._preparer(detecting=True)
         return await self.threads.run(caller, len(text), partial(preparer.detect, text))
 
@@ -144,11 +151,12 @@ class TranslationService:
             ]
 
     async def stream(self, job: Job) -> AsyncIterator[StreamedSentence | StreamEnd]:
-        """Yield the sentences of each text, in order, as they are finished; each markup text is one item.
+        """Yield the sentences of each text, in order, as soon as they are translated, and finally a StreamEnd.
 
-        While the queue is full, texts after the first text wait until they are admitted.
+        A marked-up text counts as one sentence. If the queue is full, the second and later texts wait; only the first
+        text raises Overloaded.
 
-        Raises: the errors of `translate`; Overloaded only for the first text.
+        Raises: the errors of `translate`.
         """
         async with before(job.deadline):
             prepared = await self.prepare(job)
@@ -189,10 +197,10 @@ class TranslationService:
     async def translate_opened(
         self, opened: OpenedDocument, job: Job, allow_equal_languages: bool = True
     ) -> DocumentTranslation:
-        """Return the translated file, as `translate_document` does, for a file that has been opened.
+        """Translate a file that `open_document` has returned. Segments that cannot be translated stay unchanged.
 
-        If the file is in the target language, its text stays unchanged, or InvalidDocument is raised if
-        `allow_equal_languages` is False.
+        If the file is in the target language, its text stays unchanged. If `allow_equal_languages` is False,
+        InvalidDocument is raised instead.
         """
         async with before(job.deadline):
             (whole,) = await self.prepare(replace(job, texts=(opened.beginning(),), format=Format.TEXT))
@@ -209,8 +217,8 @@ class TranslationService:
     async def prepare(self, job: Job) -> list[PreparedText]:
         """Detect the languages and parse the markup of all texts of a job.
 
-        Raises: UnsupportedLanguage if no models translate a text, or the direction of the job; Overloaded if the queue
-        has no room for the texts.
+        Raises: UnsupportedLanguage if no models translate from the language of a text to the target; Overloaded if the
+            queue is too full for the texts.
         """
         routes = self.routes_of(job.model)
         if job.source is None:
@@ -225,7 +233,7 @@ class TranslationService:
         return await self.threads.run(job.caller, effort, partial(preparer.prepare, job, segments))
 
     async def translate_parts(self, parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job) -> list[Answer]:
-        """Return an answer for each pair of a text and its route. Texts with the same route form one request."""
+        """Return an answer for each (text, route) in `parts`. Texts with the same route are translated together."""
         parts = await self._with_matches(parts, job)
         groups: dict[TranslationRoute, list[int]] = {}
         for index, (_, route) in enumerate(parts):
@@ -249,7 +257,7 @@ class TranslationService:
         return await attach_matches(parts, job, self._find_matches, self.threads)
 
     async def _along(self, route: TranslationRoute, texts: Sequence[SourceText], job: Job) -> list[Answer]:
-        """Translate texts along a route. On a route of two models, the second translates each sentence of the first."""
+        """Translate texts with the one or two models of `route`. The second model translates sentence by sentence."""
         if len(route) == 1:
             return await self._leg(texts, last_options(job, route), job)
         firsts = await self._leg([replace(text, matches=()) for text in texts], first_options(job, route), job)
@@ -280,7 +288,7 @@ class TranslationService:
     async def _leg(
         self, texts: Sequence[SourceText], options: TranslateOptions, job: Job, on_sentence: OnSentence | None = None
     ) -> list[Answer]:
-        """Translate texts with one model; texts without letters and digits stay unchanged."""
+        """Translate texts with one model, or take answers from the cache. Texts without letters and digits are kept."""
         source = options.direction.source
         await self.threads.run(job.caller, TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
         context = self._models.model_for(options.direction, options.model).version.encode() + options.digest
@@ -305,7 +313,10 @@ class TranslationService:
     async def _stream_text(
         self, number: int, text: PreparedText, job: Job, may_refuse: bool
     ) -> AsyncIterator[StreamedSentence | Answer]:
-        """Yield the sentences of one text, then the answer for the whole text."""
+        """Yield the sentences of text number `number`, then the answer for the whole text.
+
+        If the queue is full, raise Overloaded if `may_refuse` is true, otherwise wait.
+        """
         ((part, route),) = await self._with_matches([(text.parts[0], text.route)], job)
         reports: asyncio.Queue[SentenceReport | None] = asyncio.Queue()
         along = self._stream_leg if len(route) == 1 else self._stream_bridged
@@ -334,14 +345,17 @@ class TranslationService:
     async def _stream_leg(
         self, text: SourceText, route: TranslationRoute, job: Job, report: OnSentence, may_refuse: bool
     ) -> Answer:
-        """Translate a text along a route of one model and report every sentence."""
+        """Translate a text with the one model of `route`, and call `report` with every finished sentence."""
         options = last_options(job, route)
         return await self._reporting_leg(text, options, job, report, may_refuse)
 
     async def _stream_bridged(
         self, text: SourceText, route: TranslationRoute, job: Job, report: OnSentence, may_refuse: bool
     ) -> Answer:
-        """Translate a text along a route of two models. The second begins when the first has finished a sentence."""
+        """Translate a text with the two models of `route`, and call `report` with every finished sentence.
+
+        The second model begins as soon as the first model has finished a sentence.
+        """
         second_options = last_options(job, route)
         room = asyncio.Semaphore(MAX_BRIDGED)
         pending: asyncio.Queue[tuple[SentenceReport, asyncio.Task[Answer]] | None] = asyncio.Queue()
@@ -375,7 +389,7 @@ class TranslationService:
     async def _reporting_leg(
         self, text: SourceText, options: TranslateOptions, job: Job, report: OnSentence, may_refuse: bool
     ) -> Answer:
-        """Translate a text with one model and report every sentence, even if the answer comes from the cache."""
+        """Translate a text with one model, and call `report` with every sentence, even if the answer was cached."""
         reported = 0
 
         def count(sentence: SentenceReport) -> None:
@@ -399,7 +413,7 @@ class TranslationService:
 
 
 def _cache_size(key: bytes, answer: Answer) -> int:
-    """Return the size of a cache entry: its characters plus an estimate of its other data, in bytes."""
+    """Return the size of a cache entry: its number of characters, plus the estimated bytes of its other data."""
     sentences = sum(
         200
         + len(sentence.source)

@@ -1,4 +1,4 @@
-"""Admission control: limits the accepted work, and keeps room for callers with little accepted work."""
+"""Admission control: limits the accepted work, and reserves a part of the queue for callers with little work in it."""
 
 import math
 from collections.abc import Iterator
@@ -28,11 +28,11 @@ class RequestSize:
         return RequestSize(self.requests - other.requests, self.texts - other.texts, self.characters - other.characters)
 
     def within(self, other: "RequestSize") -> bool:
-        """Return whether each count of this size is at most the same count of `other`."""
+        """Return whether this size has at most as many requests, texts and characters as `other`."""
         return self.requests <= other.requests and self.texts <= other.texts and self.characters <= other.characters
 
     def part(self, parts: int) -> "RequestSize":
-        """Return this size divided by `parts`, but at least one request and one text."""
+        """Return this size divided by the number `parts`, but at least one request and one text."""
         return RequestSize(max(1, self.requests // parts), max(1, self.texts // parts), self.characters // parts)
 
 
@@ -46,7 +46,10 @@ class Throughput:
     _busy: bool = False
 
     def note(self, now: float, characters: int, busy: bool) -> None:
-        """Count the characters translated since the last call; `busy` tells whether work is in progress from now on."""
+        """Record that `characters` have been translated since the last call.
+
+        `now` is the present time in seconds. `busy` tells whether work is in progress from now on.
+        """
         seconds = max(0.0, now - self._last) if self._busy else 0.0
         decay = math.exp(-seconds / MEMORY_SECONDS)
         self._characters = self._characters * decay + characters
@@ -54,9 +57,9 @@ class Throughput:
         self._last, self._busy = now, busy
 
     def seconds_for(self, characters: int) -> float:
-        """Return the estimated seconds to translate `characters`.
+        """Return the estimated seconds for translating `characters` characters.
 
-        Before any character has been translated, return the seconds worked so far.
+        If no character has been translated yet, return the seconds of work so far.
         """
         return characters / self._characters * self._seconds if self._characters else self._seconds
 
@@ -75,10 +78,10 @@ class Admission:
     def admitted(self, caller: str, size: RequestSize) -> Iterator[None]:
         """Count a request as accepted while the context is open.
 
-        One caller can fill the queue to its limits. Then a reserve beyond the limits still accepts the requests of
-        callers with little accepted work.
+        One caller can fill the queue to its limits. Callers with little work in the queue may exceed these limits by
+        1/RESERVE.
 
-        Raises: Overloaded if the queue has no room for the request.
+        Raises: Overloaded if the queue is too full for the request.
         """
         self.check(caller, size)
         held = self._held_by.get(caller, RequestSize())
@@ -91,7 +94,7 @@ class Admission:
                 del self._held_by[caller]
 
     def check(self, caller: str, size: RequestSize) -> None:
-        """Raise Overloaded if the queue has no room for a request."""
+        """Raise Overloaded if the queue is too full for a request of this size."""
         if not (self.held + size).within(self._limits_for(self._held_by.get(caller, RequestSize()), size)):
             self.refused += 1
             raise Overloaded(self.retry_after())
@@ -101,7 +104,10 @@ class Admission:
         return min(max(1, math.ceil(self.throughput.seconds_for(self.held.characters) / 2)), MAX_RETRY_SECONDS)
 
     def _limits_for(self, held: RequestSize, more: RequestSize) -> RequestSize:
-        """Return the limits for a caller with accepted work of size `held` and a new request of size `more`."""
+        """Return the limits of the queue that apply to a new request of size `more`.
+
+        `held` is the size of the work that the same caller already has in the queue.
+        """
         alone = held == self.held
         small = not held.requests or (held + more).within(self.limits.part(SMALL))
         return self.limits + self.limits.part(RESERVE) if small and not alone else self.limits

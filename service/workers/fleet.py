@@ -54,7 +54,7 @@ class FleetConfig:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """Return the configuration that follows from the settings."""
+        """Create the configuration from the settings of the service."""
         return cls(
             models=settings.model or (STARTER_MODEL,),
             folder=None if settings.model else settings.models,
@@ -69,12 +69,12 @@ class FleetConfig:
         )
 
     def find_models(self) -> tuple[Path, ...]:
-        """Return the model directories that exist now. Raises: ModelError if the folder holds no model."""
+        """Return the directories of the models to serve. Raises: ModelError if `folder` contains no model."""
         return self.models if self.folder is None else find_models(self.folder)
 
 
 def process_transports(settings: Settings) -> TransportFactory:
-    """Return a factory that runs each worker in a process of its own."""
+    """Return a function that creates the transport of a worker in a separate process."""
 
     def new_transport(model: Path, device: str) -> ProcessTransport:
         return ProcessTransport(
@@ -85,7 +85,7 @@ def process_transports(settings: Settings) -> TransportFactory:
 
 
 class Fleet:
-    """The worker pools of all models. The context `async with Fleet(...) as fleet` loads and unloads the models."""
+    """The models of the service, each with a pool of workers. `async with Fleet(...)` loads and unloads the models."""
 
     def __init__(self, config: FleetConfig, new_transport: TransportFactory) -> None:
         self.gate = RequestGate()
@@ -103,7 +103,7 @@ class Fleet:
         self._closed = False
 
     async def __aenter__(self) -> Self:
-        """Load every model. Raises: ModelError if a model cannot be loaded; the message lists all such models."""
+        """Load every model. Raises: ModelError that lists all models that cannot be loaded."""
         self.pools = [self._new_pool(model) for model in self._config.find_models()]
         try:
             await self._open(self.pools)
@@ -122,7 +122,7 @@ class Fleet:
 
     @property
     def ready(self) -> bool:
-        """True if the fleet accepts requests and each model has a ready worker, unless it is loaded on demand."""
+        """True if the fleet accepts requests, and each model has a ready worker or will get one on demand."""
         return not self.draining and all(pool.available for pool in self.pools)
 
     @property
@@ -136,7 +136,7 @@ class Fleet:
         return frozenset(pool.name for pool in self.pools if pool.loaded)
 
     def model_for(self, direction: Direction, name: str = "") -> ServedModel:
-        """Return the model of this name, or else the default model of `direction`.
+        """Return the model with this name, or the default model of `direction` if `name` is "".
 
         Raises:
             UnknownModel: no model has this name.
@@ -145,9 +145,9 @@ class Fleet:
         return ServedModel.of(self._pool_for(direction, name))
 
     async def drain(self, seconds: float) -> bool:
-        """Refuse new requests, cancel a reload, and wait at most `seconds` until the accepted requests are answered.
+        """Refuse new requests, cancel reloads, and wait at most `seconds` until the accepted requests are answered.
 
-        Return whether all accepted requests were answered in time. Unanswered requests fail with Unavailable.
+        Return whether all accepted requests were answered in time. The unanswered requests fail with Unavailable.
         """
         self.gate.closed = True
         self._cancel_tasks()
@@ -225,14 +225,14 @@ class Fleet:
             return await self._result(pool, request, size)
 
     def check_room(self, caller: str, texts: Sequence[str]) -> None:
-        """Raise Overloaded if the queue has no room for these texts."""
+        """Raise Overloaded if the queue is too full for these texts."""
         self._admission.check(caller, RequestSize(1, len(texts), sum(map(len, texts))))
 
     async def reload(self) -> None:
         """Load every new or changed model and replace the old versions. If a model cannot be used, replace no model.
 
-        A model may be removed from the folder of models if another model translates all its directions. New workers
-        load and try the new version while the old workers translate. Then new requests go to the new workers, and the
+        A model may disappear from the folder of models if another model translates all its directions. New workers
+        load and try the new version while the old workers translate. Then the new workers get the new requests, and the
         old workers end once they have finished their requests.
 
         Raises: ReloadRefused if a model cannot be used or the service is shutting down.
@@ -246,7 +246,7 @@ class Fleet:
             raise ReloadRefused("the service is shutting down") from None
 
     def start_reload(self) -> None:
-        """Reload in the background; errors are logged."""
+        """Start `reload` in the background. Errors are logged."""
         self._start_task(self._reload_quietly())
 
     async def _reload(self) -> None:
@@ -269,7 +269,7 @@ class Fleet:
                 self._start_task(self._close_when_idle(old))
 
     def stats(self) -> FleetStats:
-        """Return the counters that the workers' last heartbeats reported. Heartbeats arrive about once per second."""
+        """Return statistics of the fleet. The workers' counters may be about a second old."""
         pools = [*self.pools, *self._retiring]
         return FleetStats(
             requests=self._admission.held.requests,
@@ -290,7 +290,7 @@ class Fleet:
         )
 
     async def fresh_stats(self) -> FleetStats:
-        """Wait for a new heartbeat of every worker and return `stats`."""
+        """Wait for a new heartbeat of every worker, then return `stats()`."""
         workers = [worker for pool in (*self.pools, *self._retiring) for worker in pool.workers]
         await asyncio.gather(*(worker.refresh() for worker in workers))
         return self.stats()
@@ -320,9 +320,9 @@ class Fleet:
             self._admission.throughput.note(time.monotonic(), translated, busy)
 
     async def _load_changed(self) -> tuple[list[WorkerPool], dict[WorkerPool, WorkerPool]]:
-        """Load new and changed models. Return the new pools, and the successor of each pool to be retired.
+        """Load new and changed models, and serve them. Return the new pools, and the successor of each replaced pool.
 
-        Raises: ModelError if a model cannot be used; the fleet is then unchanged.
+        Raises: ModelError if a model cannot be used. The fleet is unchanged in this case.
         """
         new: list[WorkerPool] = []
         pools: list[WorkerPool] = []
@@ -344,7 +344,7 @@ class Fleet:
         return new, successors
 
     def _serve(self, pools: list[WorkerPool]) -> None:
-        """Send new requests to these pools. Raises: ModelError as `in_order_of_preference` does."""
+        """Use these pools for new requests. Raises: the ModelError of `in_order_of_preference`."""
         self.pools = in_order_of_preference(pools, self._config.preferred)
         self.models = tuple(map(ServedModel.of, self.pools))
 
@@ -370,9 +370,10 @@ class Fleet:
         return task
 
     def _cancel_tasks(self) -> None:
-        """Cancel reloads and unloads. None is cancelled twice, because this would interrupt the stopping of workers.
+        """Cancel the tasks in the background, such as reloads. Replaced pools continue to translate.
 
-        Retiring pools continue to translate.
+        A task that is already being cancelled is left alone: a second cancellation would interrupt it while it stops
+        workers.
         """
         for task in self._tasks:
             if not task.cancelling():
@@ -405,9 +406,9 @@ class Fleet:
         return pool
 
     async def _open(self, pools: Sequence[WorkerPool]) -> None:
-        """Open pools concurrently. Raises: ModelError that lists all models that cannot be loaded.
+        """Open pools concurrently, which loads their models. Raises: ModelError that lists all models that fail.
 
-        If memory is limited, pools are opened one at a time. The first pool is opened last, so that its model stays
+        If memory is limited, the pools are opened one at a time. The first pool is opened last, so that its model stays
         loaded.
         """
         opened = (self._memory.open(pool, pool.open) for pool in reversed(pools))

@@ -33,7 +33,7 @@ class ModelSetup:
 class SourceText:
     """A text to translate. The translation contains the characters of the `protected` ranges unchanged.
 
-    `matches` are the matches of a translation memory for the text and its sentences.
+    `matches` are the translation memory's matches for the text and for its sentences.
     """
 
     text: str
@@ -52,7 +52,7 @@ class SourceText:
         return 1 + len(self.text) // CHARACTERS_PER_SENTENCE
 
     def key(self, context: bytes) -> bytes:
-        """Return the key of the text in a context, such as options. Equal texts in equal contexts have equal keys."""
+        """Return a hash of the text and of `context`, which represents the options. Equal inputs have equal keys."""
         return blake2b(context + repr(self).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -71,14 +71,17 @@ class TranslateOptions:
 
     @cached_property
     def digest(self) -> bytes:
-        """Digest of the options, which is equal for equal options.
+        """Digest of the options. Equal options have equal digests.
 
-        The first access takes time linear in the size of the glossary. Pickling keeps the computed value.
+        The first access takes time linear in the size of the glossary. A pickled copy keeps the computed value.
         """
         return blake2b(repr(self).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
     def search(self, defaults: SearchOptions) -> SearchOptions:
-        """Return the search options for a model with these defaults. Raises: RequestError if they are invalid."""
+        """Return `defaults`, a model's search options, with the options that are set here instead of the model's.
+
+        Raises: RequestError if the result is not valid.
+        """
         n_best = defaults.n_best if self.n_best is None else self.n_best
         beam_size = max(defaults.beam_size, n_best) if self.beam_size is None else self.beam_size
         return replace(defaults, n_best=n_best, beam_size=beam_size)
@@ -86,10 +89,11 @@ class TranslateOptions:
 
 @dataclass(frozen=True)
 class Translate:
-    """A text to translate; the worker answers with TextDone or TextFailed.
+    """A text to translate. The worker answers with TextDone or TextFailed.
 
-    If the worker has not begun the text by the deadline (time.monotonic), it answers with TextFailed. The engine serves
-    callers in turn. If `report` is true, the worker also sends a TextProgress whenever sentences are finished.
+    If the worker has not begun the text at the time `deadline` (time.monotonic), the answer is TextFailed. Texts of
+    different callers are translated in turn. If `report` is true, the worker also sends a TextProgress whenever
+    sentences are finished.
     """
 
     id: int
@@ -101,13 +105,13 @@ class Translate:
 
     @property
     def key(self) -> bytes:
-        """Key of the text and its options. Messages with equal keys are equal work for the model, whoever sent them."""
+        """Hash of the text and its options. Messages with equal keys are equal work, even if their callers differ."""
         return self.text.key(self.options.digest)
 
 
 @dataclass(frozen=True)
 class Cancel:
-    """Withdraws texts: their answers are no longer needed."""
+    """Tells the worker that the answers to these texts are no longer needed."""
 
     ids: tuple[int, ...]
 
@@ -145,7 +149,7 @@ class LoadFailed:
 
 @dataclass(frozen=True)
 class TextProgress:
-    """Sentences of a text that were finished since the previous TextProgress, in order."""
+    """The sentences of a text that have been finished since the text's previous TextProgress, in order."""
 
     id: int
     sentences: tuple[SentenceReport, ...]
@@ -161,7 +165,10 @@ class TextDone:
 
 @dataclass(frozen=True)
 class TextFailed:
-    """Sent for a text that could not be translated. `message` is for the client, unless the error is internal."""
+    """Sent for a text that could not be translated. `code` is the code of a ServiceError.
+
+    `message` is for the client. For an internal error, it is the line of code instead.
+    """
 
     id: int
     code: str
@@ -200,7 +207,7 @@ class Heartbeat:
 
 @dataclass(frozen=True)
 class WorkerStopped:
-    """The last message of a worker; `problem` is empty if the worker stops on request."""
+    """The last message from a worker. `problem` is empty if the worker was told to stop."""
 
     problem: str
     text_suspected: bool = True  # whether a text may be the cause of the problem
@@ -210,4 +217,4 @@ TextAnswer = TextProgress | TextDone | TextFailed
 ToWorker = Translate | Cancel | Ping | Close
 FromWorker = Ready | LoadFailed | TextAnswer | Heartbeat | WorkerStopped
 Deliver = Callable[[Sequence[FromWorker]], None]
-"""Function that gets the messages of a worker."""
+"""Function that is called with the messages that a worker has sent."""

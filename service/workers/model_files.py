@@ -1,4 +1,4 @@
-"""Model directories: those in a folder, and the name, the version and the card of a model."""
+"""Files of models: the model directories in a folder, and the name, version, size and card of a model."""
 
 import hashlib
 import json
@@ -41,14 +41,14 @@ def weights_size(model: Path) -> int:
 
 @dataclass(frozen=True)
 class CardFacts:
-    """Facts that the model card, README.md, states; a missing fact is ""."""
+    """Facts from the model card, README.md. A fact that the card does not state is ""."""
 
     licence: str = ""
     scores: str = ""
 
 
 def read_card(model: Path) -> CardFacts:
-    """Return facts of the model card: the licence, from a line such as `Licence: cc-by-4.0.`, and the first scores."""
+    """Return the licence, from a line such as `Licence: cc-by-4.0.`, and the first paragraph below "## Scores"."""
     with suppress(OSError):
         if (model / "README.md").is_file():
             with (model / "README.md").open(encoding="utf-8", errors="replace") as file:
@@ -71,9 +71,9 @@ def model_name(model: Path) -> str:
 
 
 def folder_name(model: Path) -> str:
-    """Return the last part of the path that is not "model"; the last part if there is no other.
+    """Return the name of the directory, or of its closest parent with another name if the directory is named "model".
 
-    "model" says nothing, because every training run writes its model to a directory of this name.
+    The name "model" says nothing, because every training run writes its model to a directory with this name.
     """
     return next((part for part in reversed(model.absolute().parts) if part != "model"), model.name)
 
@@ -81,7 +81,7 @@ def folder_name(model: Path) -> str:
 def find_models(folder: Path) -> tuple[Path, ...]:
     """Return the model directories in `folder`, sorted by name, or only `folder` if it is a model directory itself.
 
-    Hidden directories are skipped, because they are incomplete models. Raises: ModelError if no model can be read.
+    Hidden directories are skipped, because they are incomplete models. Raises: ModelError if no model is readable.
     """
     if _is_model(folder):
         return (folder,)

@@ -1,4 +1,4 @@
-"""Budget for the memory of loaded models: loads models on demand, and unloads those that are used least."""
+"""Memory budget of the loaded models: models are loaded on demand, and the models that are used least are unloaded."""
 
 import asyncio
 import math
@@ -37,7 +37,7 @@ class LoadableModel(Protocol):
 
 @dataclass
 class _Usage:
-    """Use of a model: the time of the last use, and the number of uses at that time. Older uses count less."""
+    """Use of a model: the time of the last use, and a weighted number of uses as of then. Older uses count less."""
 
     last: float
     uses: float = 0.0
@@ -54,13 +54,13 @@ class _Usage:
 class ModelMemory:
     """Loads and unloads models, one at a time, so that the loaded models fit into the budget.
 
-    The model with the fewest recent uses is unloaded. Rarely used models therefore displace one another, and not a
-    model that is used all the time. A model in use is unloaded only if it has been loaded for BUSY_SECONDS; it first
-    finishes the texts that its workers have.
+    The model with the fewest recent uses is unloaded first. Rarely used models therefore replace one another, and not a
+    model that is used all the time. A model in use is not unloaded in its first BUSY_SECONDS. Its workers finish their
+    texts before it is unloaded.
     """
 
     def __init__(self, budget: int | None, start_task: Callable[[Coroutine[Any, Any, None]], object]) -> None:
-        """Begin without loaded models. `budget` is in bytes; None stands for no limit."""
+        """`budget` is the limit in bytes, or None. `start_task` starts a coroutine in the background."""
         self.loads = 0  # number of loads on demand
         self._budget = budget
         self._start_task = start_task
@@ -69,7 +69,7 @@ class ModelMemory:
         self._one_at_a_time = asyncio.Lock()
 
     async def open(self, model: LoadableModel, open: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Unload other models to make room for a new model, then load it by calling `open`.
+        """Load the new model `model` by calling `open`. First unload other models if the budget requires it.
 
         Raises: ModelError if the model cannot be loaded, or needs more memory than the budget.
         """
@@ -89,7 +89,7 @@ class ModelMemory:
             await self._make_room(model)  # `memory` was an estimate before the model was loaded
 
     def use(self, model: LoadableModel) -> None:
-        """Note that a request uses a model, and load the model if it is not loaded."""
+        """Record that a request uses a model. If the model is not loaded, load it in the background."""
         if self._budget is None:
             return
         self._usage[model].add()
@@ -116,7 +116,7 @@ class ModelMemory:
             self._waiting.discard(model)
 
     async def _make_room(self, model: LoadableModel) -> None:
-        """Unload other models until `model` fits into the budget beside the loaded ones."""
+        """Unload other models until `model` fits into the budget together with those that stay loaded."""
         assert self._budget is not None
         while True:
             others = [other for other in self._usage if other.loaded and other is not model]
@@ -132,9 +132,9 @@ class ModelMemory:
                 structlog.get_logger().info("model unloaded", model=least.name, reason="memory")
 
     def _rank(self, model: LoadableModel) -> tuple[float, float]:
-        """Return the sort key of a model; the model with the lowest key is unloaded first.
+        """Return the sort key of a model. The model with the lowest key is unloaded first.
 
-        Requests in progress count together as one use.
+        All requests in progress together count as one use.
         """
         usage = self._usage[model]
         return usage.recent(time.monotonic()) + model.busy, usage.last

@@ -1,4 +1,4 @@
-"""State of a request between its acceptance and its answer."""
+"""State of a request from its acceptance to its answer."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -28,7 +28,10 @@ class PendingRequest:
     _reported: int = 0  # end of the last reported sentence in the source text
 
     def begin(self, ids: "count[int]", withdraw: Callable[[], None]) -> None:
-        """Create a message for each text. A pool that takes over the request calls this method again."""
+        """Create a Translate message for each text, with new ids. A pool that takes over the request calls this again.
+
+        `withdraw` tells the pool that nobody waits for the result any longer.
+        """
         self.withdraw = withdraw
         self.unfinished = {
             (id := next(ids)): Translate(
@@ -39,9 +42,10 @@ class PendingRequest:
         self._translations = dict.fromkeys(self.unfinished)
 
     def report(self, sentences: Iterable[SentenceReport]) -> None:
-        """Pass on finished sentences that have not been reported before.
+        """Call `on_sentence` for the finished sentences that have not been reported before.
 
-        A worker that takes over the text of a dead worker reports the first sentences again.
+        After a worker has died, another worker translates its text from the beginning, and reports the first sentences
+        again.
         """
         for sentence in sentences:
             if self.on_sentence and sentence.source_range[1] > self._reported:
@@ -49,7 +53,7 @@ class PendingRequest:
                 self.on_sentence(sentence)
 
     def finish(self, id: int, translation: Translation) -> None:
-        """Store the translation of one text; set the result once all texts have a translation."""
+        """Store the translation of the text with the message id `id`. Set `result` once all texts are translated."""
         del self.unfinished[id]
         self._translations[id] = translation
         if not self.unfinished and not self.result.done():
@@ -58,6 +62,6 @@ class PendingRequest:
             )
 
     def fail(self, error: Exception) -> None:
-        """End the request with an error, unless the request has already ended."""
+        """End the request with an error. Do nothing if the request has already ended."""
         if not self.result.done():
             self.result.set_exception(error)

@@ -33,14 +33,14 @@ PREFETCH = 4  # maximum number of batches of one caller's sentences that a worke
 MAX_FAILED_STARTS = 3  # failed starts in a row after which a worker without a process counts as unrecoverable
 
 TransportFactory = Callable[[Path, str], Transport]
-"""Makes the transport of a worker for a model directory and a device."""
+"""Function (model directory, device) that creates the transport of a worker."""
 
 
 class WorkerPool:
     """One worker per device, all with the same version of a model. Another version gets a pool of its own.
 
-    A worker gets at most PREFETCH batches of each caller in advance; its engine serves the callers in turn. The texts
-    of a crashed worker go to quarantine: the text that caused the crash fails, all others are translated.
+    A worker has at most PREFETCH batches of each caller at a time, and serves the callers in turn. The texts of a
+    crashed worker go to quarantine: the text that caused the crash fails, and all other texts are translated.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class WorkerPool:
         on_new_version: Callable[[], None],
         on_needed: Callable[["WorkerPool"], None] = lambda pool: None,
     ) -> None:
-        """Make a pool without workers.
+        """Create a pool without workers.
 
-        `on_new_version` is called if a restarted worker finds another version in the model directory, and `on_needed`
-        if a request arrives while the model is not loaded.
+        `on_new_version` is called if a restarted worker finds another version in the model directory. `on_needed` is
+        called if a request arrives while the model is not loaded.
         """
         self.model = model
         self.name = model_name(model)
@@ -83,7 +83,7 @@ class WorkerPool:
         self._worker_freed = asyncio.Event()  # set if a worker has finished its texts or ended
 
     async def open(self) -> None:
-        """Start one worker on each device that the setup allows. Raises: ModelError if a worker cannot start."""
+        """Load the model: start one worker on each allowed device. Raises: ModelError if a worker cannot start."""
         try:
             self.description = first = await self._add_slot(self._device).open()
             others = await asyncio.gather(*(self._add_slot(device).open() for device in first.devices[1:]))
@@ -96,7 +96,7 @@ class WorkerPool:
         log.info("model loaded", model=self.name, version=first.version, devices=list(first.devices))
 
     async def unload(self) -> None:
-        """Let the workers finish the texts that they have, and stop them. Other texts wait until `load`."""
+        """Let the workers finish the texts that they have been given, then stop them. Other texts wait until `load`."""
         self.loaded = False
         while any(worker.in_flight for worker in self.workers):
             self._worker_freed.clear()
@@ -107,7 +107,7 @@ class WorkerPool:
             self._check_idle()
 
     async def load(self) -> None:
-        """Start the workers again. If a worker does not start, further attempts follow in the background."""
+        """Start the workers again. If a worker does not start, return, and try again in the background."""
         self.loaded = self.loading = True
         self.loads += 1
         try:
@@ -121,7 +121,7 @@ class WorkerPool:
 
     @property
     def workers(self) -> list[Worker]:
-        """All ready workers."""
+        """The workers that are ready to translate."""
         return [slot.worker for slot in self.slots if slot.worker]
 
     @property
@@ -131,12 +131,12 @@ class WorkerPool:
 
     @property
     def available(self) -> bool:
-        """True if a worker is ready, or will be once a request needs the model."""
+        """True if a worker is ready or being loaded, or if the model will be loaded on demand."""
         return self.ready or self.loading or not self.loaded
 
     @property
     def busy(self) -> bool:
-        """True if a request is unanswered."""
+        """True if a request has not been answered yet."""
         return bool(self.requests)
 
     @property
@@ -151,7 +151,7 @@ class WorkerPool:
 
     @property
     def running(self) -> int:
-        """Number of texts that have been given to a worker and are not answered."""
+        """Number of texts that workers have been given and have not answered."""
         return sum(len(worker.in_flight) for worker in self.workers)
 
     @property
@@ -160,7 +160,7 @@ class WorkerPool:
         return sum((slot.work for slot in self.slots), WorkCounts())
 
     def submit(self, request: PendingRequest) -> None:
-        """Queue the texts of a request."""
+        """Queue the texts of a request. The request fails at once if one of its texts is known to crash workers."""
         request.begin(self._ids, partial(self._withdraw, request))
         self.requests.add(request)
         for message in request.unfinished.values():
@@ -176,9 +176,9 @@ class WorkerPool:
         self._distribute()
 
     def retire(self, successor: "WorkerPool") -> None:
-        """Finish the accepted requests and restart no workers; the successor gets the new requests.
+        """Finish the accepted requests, but restart no worker. The fleet sends new requests to the successor.
 
-        If all workers of this pool end, the successor also takes over the unfinished requests.
+        If all workers of this pool end, the successor takes over the unfinished requests.
         """
         self._successor = successor
         if not self.ready:
@@ -186,7 +186,7 @@ class WorkerPool:
         self._check_idle()
 
     def answered(self, worker: Worker, answers: Sequence[TextAnswer]) -> None:
-        """Process a worker's answers; answers to withdrawn texts are ignored."""
+        """Process a worker's answers. Ignore answers to texts that have been withdrawn."""
         for answer in answers:
             if isinstance(answer, TextProgress):
                 if answer.id in worker.in_flight:
@@ -197,7 +197,7 @@ class WorkerPool:
         self._distribute()
 
     def ended(self, worker: Worker, last: WorkerStopped) -> None:
-        """Retry the texts of a worker that has ended, in quarantine if a text may have crashed the worker."""
+        """Queue the texts of an ended worker again, in quarantine if one of them may have crashed the worker."""
         restart = self.loaded and self._successor is None
         was_ready = [slot.worker_ended(worker, restart) for slot in self.slots]
         self._worker_freed.set()
@@ -231,7 +231,7 @@ class WorkerPool:
             request.fail(_error(answer))
 
     def _withdraw(self, request: PendingRequest) -> None:
-        """Drop the unfinished texts of a request that has ended or that nobody waits for."""
+        """Drop the unfinished texts of a request that has ended, or whose result nobody waits for."""
         self.requests.discard(request)
         for id, message in request.unfinished.items():
             if self._request_of.pop(id, None) is None:
@@ -244,7 +244,7 @@ class WorkerPool:
         self._check_idle()
 
     def _distribute(self) -> None:
-        """Give queued texts to the workers that have room."""
+        """Give queued texts to the workers that may get more texts, and send all pending messages."""
         if not self.loaded:
             for worker in self.workers:
                 worker.flush()  # texts to cancel
@@ -261,7 +261,7 @@ class WorkerPool:
             worker.flush()
 
     def _empty_queues(self, workers: Sequence[Worker]) -> None:
-        """Give each queued text to the least loaded worker that has room for the text's caller."""
+        """Give queued texts to the least loaded workers, until no worker may get another text of the same caller."""
         room = PREFETCH * self.description.capacity
         for caller, queue in list(self._queues.items()) if workers else []:
             while queue:
@@ -278,7 +278,10 @@ class WorkerPool:
         worker.give(message)
 
     def _isolated_worker(self, workers: Iterable[Worker]) -> Worker | None:
-        """Return the isolated worker; if no worker is isolated but a group of suspects waits, the next to isolate."""
+        """Return the isolated worker, or else the worker to isolate if suspected texts wait, or else None.
+
+        The isolated worker translates suspected texts and nothing else. The least loaded worker is isolated next.
+        """
         for worker in workers:
             worker.isolated = worker.isolated and bool(worker.in_flight)
         trying = next((worker for worker in workers if worker.isolated), None)
@@ -313,7 +316,7 @@ class WorkerPool:
         return self.slots[-1]
 
     def _on_ready(self, ready: Ready) -> bool:
-        """Return whether a restarted worker has loaded the same version of the model."""
+        """Return whether a restarted worker has loaded this pool's version of the model, so that it can be used."""
         if ready.version != self.description.version:
             self._on_new_version()
             return False

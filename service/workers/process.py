@@ -27,7 +27,7 @@ engine thread would wait for 5 milliseconds after every decoder step while the m
 
 
 class ServiceGone(Exception):
-    """Raised when the socket to the service is closed: the service has ended."""
+    """Raised when the socket to the service is closed, because the service has ended."""
 
 
 class Channel:
@@ -47,7 +47,7 @@ class Channel:
             raise ServiceGone from error
 
     def receive(self, wait: bool) -> list[ToWorker]:
-        """Return the messages that have arrived; if `wait` is true, wait until there is at least one.
+        """Return the messages that have arrived. If `wait` is true, wait until there is at least one.
 
         Raises: ServiceGone if the service has ended.
         """
@@ -77,7 +77,10 @@ class Channel:
         return frame
 
     def _fill(self, wait: bool) -> bool:
-        """Read the bytes that have arrived; return whether any have. Raises: ServiceGone if the service has ended."""
+        """Read the bytes that have arrived, and return whether there were any. If `wait` is true, wait for some.
+
+        Raises: ServiceGone if the service has ended.
+        """
         try:
             data = self._connection.recv(CHUNK, 0 if wait else socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -91,7 +94,7 @@ class Channel:
 
 
 def main(descriptor: int) -> int:
-    """Run the worker behind a socket and return the exit status."""
+    """Run a worker that talks to the service through the socket `descriptor`. Return the exit status."""
     faulthandler.enable()
     disable_core_dumps()
     sys.setswitchinterval(SWITCH_SECONDS)

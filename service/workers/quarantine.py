@@ -1,4 +1,4 @@
-"""Quarantine for the texts of crashed workers; finds the text that causes the crashes."""
+"""Quarantine for the texts of crashed workers: a search for the text that causes the crashes."""
 
 from collections import OrderedDict, deque
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ SUSPECT_SECONDS = 3600  # time after its last crash for which a text is remember
 
 
 class Quarantine:
-    """Groups of suspected texts. One isolated worker translates one group at a time and nothing else.
+    """Queue of the groups of suspected texts. One isolated worker translates one group at a time and nothing else.
 
-    A group that crashes its worker is divided into smaller groups. A single text that has crashed MAX_CRASHES workers
-    is blocked: it fails without another attempt, also in later requests.
+    A group that crashes the isolated worker is divided into smaller groups. A text that has crashed MAX_CRASHES workers
+    which had no other text is blocked: it fails without another attempt, also in later requests.
     """
 
     def __init__(self) -> None:
@@ -30,22 +30,25 @@ class Quarantine:
         return sum(map(len, self._groups))
 
     def suspects(self, message: Translate) -> bool:
-        """Return whether the text is suspected: a worker crashed while it had this text."""
+        """Return whether a worker has crashed while it had this text, and the text has not been answered since."""
         return bool(self._crashes) and message.key in self._crashes
 
     def blocks(self, message: Translate) -> bool:
-        """Return whether the text is blocked: it alone has crashed MAX_CRASHES workers."""
+        """Return whether the text has crashed MAX_CRASHES workers that had no other text."""
         return bool(self._crashes) and self._crashes.get(message.key, 0) >= MAX_CRASHES
 
     def record_crash(self, messages: Sequence[Translate], isolated: bool) -> None:
-        """Suspect the texts of a crashed worker, and put those that are not blocked into groups."""
+        """Suspect all texts of a crashed worker. Queue those that are not blocked: in smaller groups if `isolated`.
+
+        `isolated` tells whether the worker was the isolated worker.
+        """
         for message in messages:
             self._crashes[message.key] = self._crashes.pop(message.key, 0) + (len(messages) == 1)
         suspects = [message for message in messages if not self.blocks(message)]
         self.add(suspects, groups=SPLIT_GROUPS if isolated else 1)
 
     def add(self, messages: Sequence[Translate], groups: int = 1) -> None:
-        """Divide texts into at most `groups` groups of about equal size, and append the groups."""
+        """Divide texts into at most `groups` groups of about equal size, and queue the groups."""
         size = max(1, -(-len(messages) // groups))
         for begin in range(0, len(messages), size):
             self._groups.append(OrderedDict((message.id, message) for message in messages[begin : begin + size]))
@@ -56,16 +59,16 @@ class Quarantine:
             self._crashes.pop(message.key, None)
 
     def discard(self, id: int) -> None:
-        """Remove a withdrawn text from its group; its crashes still count."""
+        """Remove a withdrawn text from its group. The text stays suspected."""
         for group in [group for group in self._groups if id in group]:
             del group[id]
             if not group:
                 self._groups.remove(group)
 
     def next_group(self) -> list[Translate]:
-        """Remove the oldest group and return its texts."""
+        """Remove the oldest group from the queue and return its texts."""
         return list(self._groups.popleft().values())
 
     def inherit(self, other: "Quarantine") -> None:
-        """Add the crashes that were recorded in the quarantine `other` of the pool that is being replaced."""
+        """Copy the recorded crashes from `other`, the quarantine of the pool that is being replaced."""
         self._crashes.update(other._crashes)

@@ -48,19 +48,19 @@ class ReplicaAnswer:
 
 
 class Replicas(Protocol):
-    """Client of the replicas. Methods raise ReplicaDied if the replica ends; cancelling a call cancels the work."""
+    """Client of the replicas. Its methods raise ReplicaDied if the replica ends. Cancelling a call cancels its work."""
 
     async def describe(self, model: Path) -> Ready | LoadFailed:
-        """Let a replica load the model that `model`, a directory, contains now; return the description of the model."""
+        """Let a replica load the model directory `model` in its present version. Return the model's description."""
 
     async def translate(
         self, model: Path, version: str, message: Translate, on_progress: Callable[[TextProgress], None]
     ) -> ReplicaAnswer:
-        """Translate a text by version `version` of a model; call `on_progress` if `message.report` is true."""
+        """Translate a text with the given version of a model. Call `on_progress` if `message.report` is true."""
 
 
 class ReplicasTransport:
-    """Transport to all replicas of one version of a model. It ends when a replica answers with another version."""
+    """Transport to all replicas of one version of a model. It ends when a replica reports another version."""
 
     def __init__(self, model: Path, replicas: Replicas) -> None:
         self._model = model
@@ -143,5 +143,5 @@ class ReplicasTransport:
 
 
 def _detached_task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """Start a task without the context of the request, because Ray Serve cancels tasks of a finished request."""
+    """Start a task in an empty contextvars context: Ray Serve would cancel a task of a request that has finished."""
     return asyncio.get_running_loop().create_task(work, context=Context())

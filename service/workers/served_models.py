@@ -29,21 +29,21 @@ class ServedModel:
 
     @classmethod
     def of(cls, pool: WorkerPool) -> Self:
-        """Return the description of the model of a pool that has been opened."""
+        """Describe the model of a pool, which must have been opened."""
         about = pool.description
         return cls(pool.name, about.version, about.directions, pool.model, about.about, pool.card, pool.size)
 
 
 def unknown_model(name: str, names: Iterable[str]) -> str:
-    """Return the message for a model that is not served. `names` are the names of the served models."""
+    """Return the error message for the unknown model `name`. `names` are the names of the served models."""
     return f"model {shorten(name)} is not served; accepted: {', '.join(sorted(names))}"
 
 
 def in_order_of_preference(pools: Sequence[WorkerPool], preferred: Sequence[str]) -> list[WorkerPool]:
-    """Return the pools: first the pools with the names `preferred`, then all others in the given order.
+    """Return the pools, beginning with those named in `preferred`; the others follow in the given order.
 
-    Models with the same name get the names of their folders instead. Raises: ModelError if their folders also have the
-    same name, or if a preferred name does not exist.
+    First set `name` of each pool: models with equal names are named after their folders instead. Raises: ModelError if
+    their folders have equal names, too, or if no model has a preferred name.
     """
     names = Counter(model_name(pool.model) for pool in pools)
     for pool in pools:
@@ -67,9 +67,9 @@ def in_order_of_preference(pools: Sequence[WorkerPool], preferred: Sequence[str]
 
 
 def successor_of(old: WorkerPool, pools: Sequence[WorkerPool]) -> WorkerPool:
-    """Return the pool of `pools` that replaces `old` and translates every direction of `old`.
+    """Return the pool of `pools` that replaces `old`. It must translate every direction of `old`.
 
-    If a pool has the same model directory, it is the successor; otherwise any pool of the list may be the successor.
+    The successor has the same model directory as `old`, or any directory if no pool has the same.
 
     Raises: ModelError if no such pool translates every direction of `old`.
     """

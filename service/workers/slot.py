@@ -1,4 +1,4 @@
-"""Keeps one worker running on one device: restarts the worker whenever it ends."""
+"""Supervision of one worker on one device: the worker is restarted whenever it ends."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,8 @@ class WorkerSlot:
     def __init__(self, new_worker: Callable[[], Worker], on_ready: Callable[[Ready], bool]) -> None:
         """Create a slot without a worker.
 
-        `on_ready` gets the Ready message of each restarted worker, and returns whether the slot keeps this worker.
+        `new_worker` creates a worker. `on_ready` is called with the Ready message of each restarted worker, and returns
+        whether the slot keeps this worker.
         """
         self.worker: Worker | None = None  # the ready worker
         self.restarts = 0
@@ -38,7 +39,7 @@ class WorkerSlot:
         return self._ended_work + (self.worker.work if self.worker else WorkCounts())
 
     async def open(self) -> Ready:
-        """Start the first worker.
+        """Start the first worker and return its Ready message.
 
         Raises:
             ModelError: the worker cannot load the model.
@@ -50,9 +51,9 @@ class WorkerSlot:
         return ready
 
     def worker_ended(self, worker: Worker, restart: bool) -> bool:
-        """Empty the slot if `worker` is the worker of this slot, and start a new worker if `restart` is true.
+        """Return whether the ended worker `worker` was the ready worker of this slot. If so, remove it from the slot.
 
-        Return whether `worker` was the worker of this slot.
+        Then start a new worker in the background if `restart` is true and the slot is not closed.
         """
         if worker is not self.worker:
             return False
@@ -76,7 +77,7 @@ class WorkerSlot:
             await self.worker.close()
 
     async def load(self) -> None:
-        """Start a worker after `unload`. Return after the first attempt; if it fails, others follow, with pauses."""
+        """Start a worker after `unload`. Return after the first attempt. If it fails, try again in the background."""
         self._pause = 0.0
         self._attempted = asyncio.Event()
         self._restarting = asyncio.get_running_loop().create_task(self._restart(count=0))

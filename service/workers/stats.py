@@ -8,7 +8,7 @@ from service.workers.messages import WorkCounts
 
 @dataclass(frozen=True)
 class ModelStats:
-    """Statistics of the present version of a model."""
+    """Statistics of the version of a model that is served now."""
 
     loaded: bool
     loads: int  # loads into memory, including the first one
@@ -17,7 +17,10 @@ class ModelStats:
 
 @dataclass(frozen=True)
 class FleetStats:
-    """Gauges (requests, queued, running, workers, workers_ready) and counters since the start of the service."""
+    """Statistics of the fleet: present numbers (requests, queued, running, workers, workers_ready) and counters.
+
+    The counters begin at the start of the service.
+    """
 
     requests: int  # requests that are accepted and not yet answered
     queued: int  # texts that have not been given to a worker

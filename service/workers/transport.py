@@ -1,4 +1,4 @@
-"""Transports: start a worker, and carry messages to it and back."""
+"""Transports. A transport starts a worker, and carries the messages between the service and this worker."""
 
 import asyncio
 import os
@@ -24,10 +24,13 @@ SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # handled by t
 
 
 class Transport(Protocol):
-    """Connection to one worker, which delivers messages complete and in order in each direction."""
+    """Connection to one worker. In each direction, messages arrive complete and in order."""
 
     def start(self, deliver: Deliver) -> None:
-        """Start the worker. In the running event loop, `deliver` gets its messages; the last is WorkerStopped."""
+        """Start the worker. Then call `deliver` with the worker's messages in the running event loop.
+
+        The last message is WorkerStopped.
+        """
 
     def send(self, messages: Sequence[ToWorker]) -> None:
         """Send messages without blocking. Messages to a worker that has ended are dropped."""
@@ -46,10 +49,11 @@ class StartMessage:
 
 
 class OptionsMemory:
-    """Translation options that both ends of a connection know. A message refers to them by their digest.
+    """Translation options that one end of a connection has sent or received.
 
-    A glossary is therefore sent once and not with every text. Beyond MAX_KNOWN_BYTES, each end forgets the least
-    recently used options. Both ends forget the same options, because they process the same messages in the same order.
+    Later messages refer to these options by their digest: a glossary is sent once and not with every text. If the
+    options exceed MAX_KNOWN_BYTES, each end forgets the least recently used ones. Both ends forget the same options,
+    because they process the same messages in the same order.
     """
 
     def __init__(self) -> None:
@@ -57,18 +61,18 @@ class OptionsMemory:
         self._size = 0
 
     def pack(self, messages: Sequence[ToWorker]) -> bytes:
-        """Return the pickle of messages. The service calls this method."""
+        """Pickle messages. The service calls this method."""
         buffer = BytesIO()
         _OptionsPickler(buffer, self).dump(list(messages))
         return buffer.getvalue()
 
     def unpack(self, data: bytes) -> list[ToWorker]:
-        """Return the messages of a pickle. The worker calls this method."""
+        """Return the messages that `pack` has pickled. The worker calls this method."""
         messages: list[ToWorker] = _OptionsUnpickler(BytesIO(data), self).load()
         return messages
 
     def reference(self, options: TranslateOptions) -> tuple[bytes, bytes]:
-        """Return the digest of options and their pickle, which is empty if the worker knows the options."""
+        """Return the digest and the pickle of options. The pickle is empty if the worker knows the options."""
         digest = options.digest
         if digest in self._known:
             self._known.move_to_end(digest)
@@ -78,7 +82,7 @@ class OptionsMemory:
         return digest, content
 
     def resolve(self, reference: tuple[bytes, bytes]) -> TranslateOptions:
-        """Return the options of a reference."""
+        """Return the options for which `reference` has returned this digest and pickle."""
         digest, content = reference
         if content:
             self._add(digest, pickle.loads(content), len(content))
@@ -116,11 +120,11 @@ class _OptionsUnpickler(pickle.Unpickler):
 class ProcessTransport:
     """Transport to a worker in a separate process (process.py), over a pair of sockets.
 
-    The process runs the worker's module by name, because this process must not import torch.
+    The service starts process.py by name instead of importing it, because the service must not import torch.
     """
 
     def __init__(self, setup: ModelSetup, load: Callable[[ModelSetup], Any] | None = None) -> None:
-        """Prepare the transport; `start` starts the process. The function `load` must be picklable."""
+        """Prepare the transport without starting the process. `load` loads the model, and must be picklable."""
         self._start_message = StartMessage(setup, os.getpid(), load)
         self._process: subprocess.Popen[bytes]
         self._transport: asyncio.WriteTransport | None = None
@@ -161,7 +165,7 @@ class ProcessTransport:
             self._transport.write(framed)
 
     async def _run_connection(self, ours: socket.socket, deliver: Deliver) -> None:
-        """Deliver the worker's messages until its process ends, then deliver WorkerStopped."""
+        """Call `deliver` with the worker's messages until its process ends, and finally with WorkerStopped."""
         problem = ""
         try:
             reader, writer = await asyncio.open_unix_connection(sock=ours)
@@ -192,16 +196,16 @@ class ProcessTransport:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of this process without the service's settings, such as the admin key."""
+    """Return the environment variables for a worker: those of this process, without settings such as the admin key."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
     return kept | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 @contextmanager
 def _block_service_signals() -> Iterator[None]:
-    """Block SERVICE_SIGNALS in this thread and in the processes that this thread starts within the context.
+    """Block SERVICE_SIGNALS in this thread while the context is open. Processes that it starts meanwhile inherit this.
 
-    Ctrl-C is sent to every process of a terminal, and systemd's SIGTERM to every process of a service; a worker must
+    Ctrl-C is sent to every process of a terminal, and systemd's SIGTERM to every process of a service. A worker must
     ignore both signals and finish its texts.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SERVICE_SIGNALS)

@@ -1,4 +1,4 @@
-"""One worker as seen from the service: texts, counters, and the detection of a hanging worker."""
+"""The service's view of one worker: its texts, its counters, and whether it hangs."""
 
 import asyncio
 from collections import Counter
@@ -41,21 +41,21 @@ class WorkerTimeouts:
 
 
 class WorkerDied(Exception):
-    """Raised when a worker ends before it is ready, without reporting a fault of the model."""
+    """Raised when a worker ends before it is ready, without reporting that the model cannot be loaded."""
 
 
 class WorkerOwner(Protocol):
     """Object that receives the answers of workers, and is told when a worker ends."""
 
     def answered(self, worker: "Worker", answers: Sequence[TextAnswer]) -> None:
-        """Process answers to texts."""
+        """Process answers that `worker` has sent."""
 
     def ended(self, worker: "Worker", last: WorkerStopped) -> None:
-        """Process the end of the worker; called once, with the last message of the worker."""
+        """Process the end of `worker`. This is called once, with the last message of the worker."""
 
 
 class Worker:
-    """One worker: its texts in flight, its counters, and a timer that kills the worker if it hangs."""
+    """One worker: `in_flight`, the texts that it has not answered, and a timer that kills the worker if it hangs."""
 
     def __init__(self, transport: Transport, timeouts: WorkerTimeouts, owner: WorkerOwner) -> None:
         loop = asyncio.get_running_loop()
@@ -83,7 +83,7 @@ class Worker:
         self._timer: asyncio.TimerHandle | None = None
 
     async def start(self) -> Ready:
-        """Start the worker and wait until it is ready.
+        """Start the worker, wait until it is ready, and return its Ready message.
 
         Raises:
             ModelError: the worker cannot load the model.
@@ -106,39 +106,39 @@ class Worker:
             await asyncio.wait([self._ended])
 
     async def refresh(self) -> None:
-        """Request a heartbeat and wait for it, for the end of the worker, or for at most TICK_SECONDS."""
+        """Request a heartbeat. Wait until it arrives or the worker ends, but at most TICK_SECONDS."""
         if not self._ended.done():
             self._transport.send([Ping()])
             answer = [self._next_heartbeat, self._ended]
             await asyncio.wait(answer, timeout=TICK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
 
     def has_room(self, caller: str, cost: int, room: int) -> bool:
-        """Return whether the worker may get one more text of `cost`.
+        """Return whether the worker may get another text of `caller`; `cost` is the text's estimated cost.
 
-        The total cost of the caller's texts must not exceed `room`, but a caller may always have one text.
+        The costs of the caller's texts may add up to at most `room`. A caller may have one text of any cost.
         """
         return not self._load_of[caller] or self._load_of[caller] + cost <= room
 
     def give(self, message: Translate) -> None:
-        """Add a text to those in flight; the next `flush` sends it."""
+        """Add a text to `in_flight`. The next `flush` sends it."""
         self.in_flight[message.id] = message
         self.load += message.text.cost
         self._load_of[message.caller] += message.text.cost
         self._outbox.append(message)
 
     def cancel(self, id: int) -> None:
-        """Withdraw a text if it is in flight; the next `flush` tells the worker."""
+        """Remove a text from `in_flight`, if it is there. The next `flush` tells the worker."""
         if self.release(id):
             self._outbox.append(Cancel((id,)))
 
     def flush(self) -> None:
-        """Send the pending messages of `give` and `cancel`."""
+        """Send the messages that `give` and `cancel` have queued."""
         if self._outbox:
             self._transport.send(self._outbox)
             self._outbox = []
 
     def release(self, id: int) -> Translate | None:
-        """Remove a text from those in flight and return its message, or None if no text with this id is in flight."""
+        """Remove a text from `in_flight` and return its message; None if `in_flight` has no such text."""
         message = self.in_flight.pop(id, None)
         if message is not None:
             self.load -= message.text.cost
@@ -148,7 +148,7 @@ class Worker:
         return message
 
     def release_all(self) -> list[Translate]:
-        """Remove all texts in flight and return their messages."""
+        """Remove all texts from `in_flight` and return their messages."""
         return [message for id in list(self.in_flight) if (message := self.release(id))]
 
     def _receive(self, messages: Sequence[FromWorker]) -> None:
@@ -174,9 +174,9 @@ class Worker:
             self._owner.answered(self, answers)
 
     def _tick(self) -> None:
-        """Kill the worker if it hangs, otherwise schedule the next tick.
+        """Kill the worker if it hangs, otherwise schedule the next call in TICK_SECONDS.
 
-        Time is counted in ticks because the clock also runs while the machine is suspended.
+        Time is measured by the number of calls, because the clock also runs while the machine is suspended.
         """
         self._ticks_without_heartbeat += 1
         threads = zip(self._thread_steps, self._last_steps, self._ticks_without_step, strict=False)

@@ -55,7 +55,11 @@ MAX_LOADS = 3  # attempts to load a model, if its files change while they are re
 
 
 def work(setup: ModelSetup, load: Load, receive: Receive, deliver: Deliver) -> None:
-    """Run a worker until it receives Close. New texts join the running batch between two decoder steps."""
+    """Load a model with `load`, and run a worker until it receives Close.
+
+    If the model cannot be used, deliver LoadFailed and return. New texts join the running batch between two decoder
+    steps.
+    """
     try:
         translator, version = _load_consistently(setup, load)
         _try_out(translator)
@@ -76,14 +80,17 @@ def work(setup: ModelSetup, load: Load, receive: Receive, deliver: Deliver) -> N
 
 
 def load(setup: ModelSetup) -> Translator:
-    """Load a model directory into memory; the files are not needed afterwards. Raises: MTError if this fails."""
+    """Load a model directory into memory. The files are not needed afterwards. Raises: MTError if this fails."""
     return Translator.load(
         setup.model, setup.device, setup.dtype, setup.threads, setup.shortlist, backend=setup.backend
     )
 
 
 def used_memory(device: str) -> int:
-    """Return the bytes that this process uses: the memory of its tensors on a GPU, or else its resident memory."""
+    """Return the bytes that this process uses: on a GPU, the memory of its tensors, otherwise its resident memory.
+
+    Return 0 if the number is not known.
+    """
     if device.startswith("cuda"):
         reserved: int = import_module("torch").cuda.memory_reserved(device)
         return reserved
@@ -93,7 +100,7 @@ def used_memory(device: str) -> int:
 
 
 class WorkerLoop:
-    """A translator with its texts: queued texts and texts in translation."""
+    """Main loop of a worker: a translator, the texts that wait, and the texts that are being translated."""
 
     def __init__(self, translator: Translator) -> None:
         self.translator = translator
@@ -119,7 +126,7 @@ class WorkerLoop:
         return Heartbeat(work, len(self._new) + planned, engine.progress)
 
     def take(self, messages: Sequence[ToWorker]) -> list[FromWorker]:
-        """Process messages and return the immediate answers to them."""
+        """Process messages, and return the answers to those that need no decoder step."""
         answers: list[FromWorker] = []
         for message in messages:
             match message:
@@ -134,9 +141,10 @@ class WorkerLoop:
         return answers
 
     def begin(self) -> list[FromWorker]:
-        """Plan queued texts for at most PLANNING_SECONDS, and submit the planned sentences to the engine.
+        """Plan queued texts (split and encode them) for at most PLANNING_SECONDS, and submit their sentences.
 
-        Callers take turns of TURN_SECONDS. Return the answers to texts that need no decoding or cannot be planned.
+        Callers take turns of TURN_SECONDS. Return the answers to texts that need no decoding, cannot be planned, or are
+        past their deadline.
         """
         answers: list[FromWorker] = []
         begun: dict[TextTask, None] = {}
@@ -164,7 +172,7 @@ class WorkerLoop:
         return answers
 
     def step(self) -> list[FromWorker]:
-        """Run one decoder step and return the messages about the texts and sentences that it has finished."""
+        """Run one decoder step. Return the messages about the texts and sentences that are now finished."""
         dispatcher = self.translator.dispatcher
         finished = dispatcher.step() if dispatcher.busy else []
         answers: list[FromWorker] = []
@@ -183,7 +191,7 @@ class WorkerLoop:
         return task
 
     def _forget(self, task: TextTask) -> int:
-        """Remove a task that is done and return its message id."""
+        """Remove a finished task and return the id of its message."""
         id = self._ids.pop(task)
         del self._tasks[id]
         self._reported.pop(id, None)
@@ -241,7 +249,7 @@ def _failed(id: int, error: Exception) -> TextFailed:
 
 
 def _without_pieces(translation: Translation) -> Translation:
-    """Return a translation without token pieces. No client gets them, and they would fill most of a message."""
+    """Return a translation without its token pieces, which no client gets, to keep the message small."""
 
     def stripped(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
         return tuple(replace(alternative, pieces=(), piece_log_probabilities=()) for alternative in alternatives)
@@ -260,9 +268,9 @@ def _tokens(translation: Translation) -> int:
 
 
 def _load_consistently(setup: ModelSetup, load: Load) -> tuple[Translator, str]:
-    """Return the model and its version. If a file changes during loading, load again, at most MAX_LOADS times.
+    """Load a model, and return it with its version. If a file changes meanwhile, load again, up to MAX_LOADS times.
 
-    Raises: MTError if the model cannot be loaded or its files change during every attempt.
+    Raises: MTError if the model cannot be loaded, or its files change during every attempt.
     """
     for _ in range(MAX_LOADS):
         version = model_version(setup.model)
@@ -273,7 +281,7 @@ def _load_consistently(setup: ModelSetup, load: Load) -> tuple[Translator, str]:
 
 
 def _try_out(translator: Translator) -> None:
-    """Translate TRIAL_TEXT in the first MAX_TRIALS directions; this also warms up the engine.
+    """Translate TRIAL_TEXT in the first MAX_TRIALS directions. This also warms up the engine.
 
     Raises: ModelError if a trial translation fails.
     """
@@ -293,14 +301,17 @@ def _try_out(translator: Translator) -> None:
 
 
 def _devices(setup: ModelSetup, translator: Translator) -> tuple[str, ...]:
-    """Return all GPUs if the setup names "cuda", or "auto" if the machine has a GPU; else the model's device."""
+    """Return the devices that the setup allows: all GPUs if it says "cuda" or "auto" and the model is on a GPU.
+
+    Otherwise, return only the device of the model.
+    """
     if translator.device.startswith("cuda") and setup.device in ("auto", "cuda"):
         return tuple(f"cuda:{number}" for number in range(import_module("torch").cuda.device_count()))
     return (translator.device,)
 
 
 def _why_no_gpu(setup: ModelSetup, translator: Translator) -> str:
-    """Return the reason why the device "auto" is the CPU; "" if the model is on a GPU or the setup names a device."""
+    """Return why the model is on the CPU if the setup says "auto"; "" if it is on a GPU or the setup names a device."""
     if setup.device != "auto" or translator.device.startswith("cuda"):
         return ""
     reason = why_no_gpu()

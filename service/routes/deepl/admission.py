@@ -55,7 +55,7 @@ TRANSLATION = (
 
 @dataclass(frozen=True)
 class AdmittedRequest:
-    """An admitted request, and the parts of the application that serve it."""
+    """An admitted request: its caller, its fields, and the objects of the application that serve it."""
 
     caller: Caller
     fields: Fields
@@ -66,7 +66,7 @@ class AdmittedRequest:
 
     @asynccontextmanager
     async def charged(self, characters: int) -> AsyncIterator[None]:
-        """Charge characters, as `AccessControl.charged` does. Raises DeepLQuotaExceeded."""
+        """Charge characters as `AccessControl.charged` does, but raise DeepLQuotaExceeded instead of QuotaExceeded."""
         try:
             async with self.access.charged(self.caller, characters):
                 yield
@@ -90,7 +90,7 @@ async def _admit(
     glossaries: GlossariesDependency,
     memories: MemoriesDependency,
 ) -> AdmittedRequest:
-    """Admit the caller. A key in the header is checked before the body is parsed, a key in the body afterwards."""
+    """Admit the caller. A key in the header is checked before the body is parsed, and a key in the body afterwards."""
     remote = client_address(request)
     key = key_of(authorization)
     caller = await access.admit(key, remote) if key else None
@@ -114,6 +114,6 @@ SmallBody = Depends(_small_body)
 
 
 def key_of(authorization: str | None) -> str:
-    """Return the API key in the header Authorization; "" if the header has none."""
+    """Return the API key in `authorization`, the header Authorization; "" if it has none."""
     scheme, _, key = (authorization or "").strip().partition(" ")
     return key.strip() if scheme.lower() == _SCHEME else ""

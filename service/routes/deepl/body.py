@@ -16,21 +16,21 @@ _FLAGS = {"0": False, "1": True, "false": False, "true": True}
 
 
 async def read_deepl_fields(request: Request) -> Fields:
-    """Return the fields of the body and the query. Raises InvalidRequest if it does not match its Content-Type."""
+    """Return the fields of the body and of the query. Raises: InvalidRequest if the body is not valid."""
     if not (await request.body()).strip():  # the SDK sends a Content-Type with an empty body
         return query_fields(request)
     return _nest(await read_fields(request))
 
 
 def first_text(fields: Fields, name: str) -> str:
-    """Return the first text of a field, or "" if the field has no text."""
+    """Return the value of the field `name`, or its first item if it is a list; "" if this is not a text."""
     value = fields.get(name)
     value = value[0] if isinstance(value, list) and value else value
     return value if isinstance(value, str) else ""
 
 
 def _nest(fields: Fields) -> Fields:
-    """Return the fields, where `dictionaries[0].entries` becomes `entries` of item 0 of the list `dictionaries`."""
+    """Convert fields such as `dictionaries[0].entries` to a list `dictionaries` of objects with a field `entries`."""
     lists: dict[str, dict[int, Fields]] = {}
     plain: Fields = {}
     for name, value in fields.items():
@@ -42,7 +42,7 @@ def _nest(fields: Fields) -> Fields:
 
 
 def form_or_json(model: type[BaseModel], required: bool = True) -> dict[str, Any]:
-    """Return a route's `openapi_extra`: a body of `model` as JSON or as a form."""
+    """Return the `openapi_extra` of a route with a body of type `model`, sent as JSON or as a form."""
     kinds = ("application/json", "application/x-www-form-urlencoded")
     return {"requestBody": {"required": required, "content": {kind: {"schema": inlined(model)} for kind in kinds}}}
 
@@ -65,7 +65,7 @@ def inlined(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _single(value: Any) -> Any:
-    """Return the item of a list with one item, and other values unchanged. In a text, replace lone surrogates."""
+    """Return the only item of a list with one item, or any other value itself. In a text, replace lone surrogates."""
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     return well_formed(value) if isinstance(value, str) else value
 
@@ -81,7 +81,7 @@ def _number(value: Any) -> Any:
 
 
 def _choice(value: Any) -> Any:
-    """Return an integer as text, None for an empty text, and other values unchanged."""
+    """Convert an integer to text and an empty text to None. Return any other value itself."""
     value = _single(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

@@ -35,7 +35,7 @@ FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "bin
 
 
 def multipart() -> dict[str, Any]:
-    """Return the `openapi_extra` of an upload."""
+    """Return the `openapi_extra` of an upload: a form with a file and the fields of DocumentBody."""
     schema = inlined(DocumentBody)
     schema["properties"]["file"] = {"type": "string", "format": "binary", "description": "The file."}
     schema["required"] = [*schema["required"], "file"]
@@ -62,7 +62,7 @@ async def upload(request: Request, call: AdmittedDependency, document_jobs: Docu
     openapi_extra=form_or_json(KeyBody),
 )
 async def status(document_id: str, call: AdmittedDependency, document_jobs: DocumentJobsDependency) -> DocumentStatus:
-    """Return the status of a document. The answer waits a few seconds for a document that is not done."""
+    """Return the status of a document. If the document is not done, the answer waits for it for a few seconds."""
     body = parse_body(KeyBody, call.fields)
     document = await document_jobs.find(
         call.caller.id, DocumentCredentials(document_id, body.document_key), STATUS_SECONDS
@@ -84,7 +84,7 @@ async def status(document_id: str, call: AdmittedDependency, document_jobs: Docu
 async def result(
     document_id: str, request: Request, call: AdmittedDependency, document_jobs: DocumentJobsDependency
 ) -> StreamingResponse:
-    """Download a translated document. It is deleted a minute later."""
+    """Download a translated document. The service deletes the document a minute later."""
     body = parse_body(KeyBody, call.fields)
     document = await document_jobs.find(call.caller.id, DocumentCredentials(document_id, body.document_key))
     if document.error:
@@ -103,7 +103,7 @@ async def result(
 
 
 async def sent_chunks(content: bytes, request: Request, on_sent: Callable[[], Awaitable[None]]) -> AsyncIterator[bytes]:
-    """Generate the content in chunks. Call `on_sent` after the last chunk, unless the client has disconnected."""
+    """Yield `content` in chunks. Call `on_sent` after the last chunk, unless the client has disconnected."""
     for begin in range(0, len(content), CHUNK_BYTES):
         yield content[begin : begin + CHUNK_BYTES]
     if not await request.is_disconnected():  # a write to a lost connection does not fail
@@ -111,10 +111,13 @@ async def sent_chunks(content: bytes, request: Request, on_sent: Callable[[], Aw
 
 
 async def read_upload(request: Request, body: DocumentBody) -> tuple[str, bytes]:
-    """Return the name and the content of the uploaded file. Raises InvalidRequest if there is not exactly one."""
+    """Return the name and the content of the uploaded file.
+
+    Raises: InvalidRequest if there is not exactly one file, or if its name, content or `output_format` is not accepted.
+    """
     file = await read_file(request)
     if file is None:
-        raise InvalidRequest.listing(["file must be one file, in a multipart form"])
+        raise InvalidRequest.listing(["file must be one uploaded file, in a form of type multipart/form-data"])
     content = await file.read()
     name = PurePath(well_formed(body.filename or file.filename or "").replace("\\", "/")).name
     if not name or not content:
@@ -124,6 +127,6 @@ async def read_upload(request: Request, body: DocumentBody) -> tuple[str, bytes]
     suffix, written = (PurePath(each).suffix.lower().removeprefix(".") for each in (name, translated_name(name)))
     output = (body.output_format or suffix).lower().removeprefix(".")
     if output != written:
-        why = "the format of the file" if written == suffix else f"into which a .{suffix} file is translated"
+        why = "the format of the file" if written == suffix else f"the format of translated .{suffix} files"
         raise InvalidRequest.listing([f"output_format is {shorten(output)}; accepted: {written}, {why}"])
     return name, content

@@ -1,4 +1,4 @@
-"""/v2/glossaries: glossaries with one pair of languages each, which cannot be changed."""
+"""/v2/glossaries: glossaries that have one pair of languages each and cannot be changed."""
 
 import asyncio
 
@@ -65,13 +65,13 @@ async def entries(glossary_id: str, call: AdmittedDependency) -> Response:
 
 
 async def parse_dictionary(body: DictionaryBody, call: AdmittedRequest) -> Dictionary:
-    """Return the dictionary of a body. Raises UnsupportedLanguage, or InvalidRequest for its entries."""
+    """Return the dictionary in a body. Raises: UnsupportedLanguage, or InvalidRequest if entries are not valid."""
     direction = parse_glossary_direction(body.source_lang, body.target_lang, call.translations.routes)
     return Dictionary(direction, await asyncio.to_thread(parse_entries, body.entries, body.entries_format))
 
 
 async def find_bilingual(id: str, call: AdmittedRequest) -> Glossary:
-    """Return a glossary with one pair of languages. Raises NotFound if no such glossary exists."""
+    """Return the glossary with this id. Raises: NotFound if it does not exist, or has not exactly one language pair."""
     glossary = await call.glossaries.get(call.caller.id, id)
     if len(glossary.dictionaries) != 1:
         raise NotFound(f"The glossary {shorten(id)} has several pairs of languages, or none; use /v3/glossaries for it")

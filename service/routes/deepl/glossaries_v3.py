@@ -1,4 +1,4 @@
-"""/v3/glossaries: glossaries with a dictionary for each of several pairs of languages, which can be changed."""
+"""/v3/glossaries: glossaries that have a dictionary for each of several pairs of languages and can be changed."""
 
 from collections.abc import Sequence
 
@@ -77,7 +77,7 @@ async def entries(
 
 @router.put("/{glossary_id}/dictionaries", responses=RESPONSES, openapi_extra=form_or_json(DictionaryBody))
 async def replace(glossary_id: str, call: AdmittedDependency) -> DictionaryInfo:
-    """Add a dictionary. It replaces an existing dictionary for the same languages."""
+    """Add a dictionary, or replace the dictionary for the same languages."""
     new = await parse_dictionary(parse_body(DictionaryBody, call.fields), call)
     await call.glossaries.replace(call.caller.id, glossary_id, new)
     return DictionaryInfo(
@@ -93,7 +93,10 @@ async def delete_dictionary(glossary_id: str, source_lang: str, target_lang: str
 
 
 async def parse_dictionaries(bodies: Sequence[DictionaryBody], call: AdmittedRequest) -> list[Dictionary]:
-    """Return the dictionaries. Raises UnsupportedLanguage, or InvalidRequest if two have the same languages."""
+    """Return the dictionaries in a request.
+
+    Raises: UnsupportedLanguage, or InvalidRequest if entries are not valid or two dictionaries have the same languages.
+    """
     directions = set[Direction]()
     for body in bodies:  # before the entries are parsed; a body has room for 14,000 dictionaries
         direction = parse_glossary_direction(body.source_lang, body.target_lang, call.translations.routes)

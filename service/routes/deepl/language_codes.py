@@ -1,4 +1,4 @@
-"""DeepL's language codes, in upper case. Codes of source languages have no region; some codes of targets have one."""
+"""DeepL's language codes, in upper case. Only codes of target languages may have a region."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -63,34 +63,34 @@ def resource_languages(routes: TranslationRoutes) -> list[tuple[str, str, bool, 
 
 @lru_cache(1)
 def glossary_directions(routes: TranslationRoutes) -> list[Direction]:
-    """Return the pairs of languages that a glossary can have."""
+    """Return the language pairs for which a glossary can have a dictionary."""
     pairs = ((source, target) for source in routes.source_languages for target in routes.targets_of(source))
     return sorted({glossary_direction(source, target) for source, target in pairs})
 
 
 def parse_source(code: str, routes: TranslationRoutes) -> str:
-    """Return the source language of DeepL's code.
+    """Return the models' code of the source language that DeepL's `code` stands for.
 
     Raises:
-        UnsupportedLanguage: in DeepL's wording.
+        UnsupportedLanguage: if no model translates from this language. The message has DeepL's wording.
     """
     return _parse("source_lang", code, routes.source_languages, source_languages(routes))
 
 
 def parse_target(code: str, routes: TranslationRoutes) -> str:
-    """Return the target language of DeepL's code.
+    """Return the models' code of the target language that DeepL's `code` stands for.
 
     Raises:
-        UnsupportedLanguage: in DeepL's wording.
+        UnsupportedLanguage: if no model translates into this language. The message has DeepL's wording.
     """
     return _parse("target_lang", code, routes.target_languages, target_languages(routes))
 
 
 def parse_glossary_direction(source: str, target: str, routes: TranslationRoutes) -> Direction:
-    """Return the languages of a glossary's dictionary.
+    """Return the direction of a glossary's dictionary, given DeepL's codes of its languages.
 
     Raises:
-        UnsupportedLanguage: if a language is unknown, or no model translates between the two.
+        UnsupportedLanguage: if a language is unknown, or the service does not translate from `source` to `target`.
     """
     direction = glossary_direction(parse_source(source, routes), parse_target(target, routes))
     supported = glossary_directions(routes)

@@ -43,7 +43,7 @@ RESOURCES = {
     "translate_document": ("glossary", "formality", "auto_detection"),
     "glossary": (),
 }
-"""The resources that the service has, and the names of their features."""
+"""DeepL's resources that the service has, with the names of each resource's features."""
 
 TYPE = {"name": "type", "in": "query", "schema": {"enum": ["source", "target"], "default": "source"}}
 
@@ -52,7 +52,7 @@ TYPE = {"name": "type", "in": "query", "schema": {"enum": ["source", "target"], 
     "/v2/languages", responses=RESPONSES, response_model_exclude_none=True, openapi_extra={"parameters": [TYPE]}
 )
 async def languages(call: AdmittedDependency) -> list[DeeplLanguage]:
-    """List the source languages or the target languages."""
+    """List the source languages or, if `type` is target, the target languages."""
     body = parse_body(LanguagesBody, call.fields)
     routes = call.translations.routes
     if body.type == "target":
@@ -91,7 +91,7 @@ async def glossary_language_pairs(call: AdmittedDependency) -> LanguagePairs:
     openapi_extra={"parameters": [{"name": "resource", "in": "query", "required": True, "schema": {"type": "string"}}]},
 )
 async def languages_of_resource(call: AdmittedDependency) -> list[ResourceLanguage]:
-    """List the languages of a resource, such as `translate_text`, and the features that each supports."""
+    """List the languages of a resource, such as `translate_text`, with the features that each language supports."""
     resource = parse_body(ResourceBody, call.fields).resource
     if resource not in RESOURCES:
         return []
@@ -115,7 +115,7 @@ async def languages_of_resource(call: AdmittedDependency) -> list[ResourceLangua
 
 @router.get("/v3/languages/resources", responses=RESPONSES)
 async def resources(call: AdmittedDependency) -> list[Resource]:
-    """List the resources that have languages, and the features of each."""
+    """List the resources, such as `translate_text`, with the features of each resource."""
     return [
         Resource(name=name, features=[FEATURES[feature] for feature in features])
         for name, features in RESOURCES.items()

@@ -1,4 +1,4 @@
-"""/v3/translation_memories: the translation memories of /memories, by DeepL's contract. Uploads go to PUT /memories."""
+"""/v3/translation_memories: the translation memories of /memories, by DeepL's contract. PUT /memories uploads one."""
 
 from fastapi import APIRouter
 
@@ -62,7 +62,7 @@ async def delete(memory_id: str, call: AdmittedDependency) -> None:
     },
 )
 async def segments(memory_id: str, call: AdmittedDependency) -> MemorySegments:
-    """Return a page of the segments of a translation memory. A page with a filter may have fewer segments."""
+    """Return a page of the segments of a translation memory. With `filter_text`, a page may have fewer segments."""
     body = parse_body(SegmentsBody, call.fields)
     memory = await call.memories.get(call.caller.id, memory_id)
     first = int(body.page_cursor or 0)
@@ -84,7 +84,7 @@ async def segments(memory_id: str, call: AdmittedDependency) -> MemorySegments:
 
 
 def info(memory: Memory) -> TranslationMemoryInfo:
-    """Return DeepL's description of a memory."""
+    """Describe a translation memory in DeepL's format."""
     return TranslationMemoryInfo(
         translation_memory_id=memory.id,
         name=memory.name,

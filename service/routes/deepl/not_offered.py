@@ -1,4 +1,4 @@
-"""Parts of DeepL's API that the service does not offer. They are answered with 404 and a message that says so."""
+"""Operations of DeepL's API that the service does not offer. The answer is 404 with a message that says so."""
 
 from fastapi import APIRouter
 

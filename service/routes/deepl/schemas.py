@@ -18,7 +18,7 @@ MODEL_TYPES = ("latency_optimized", "quality_optimized", "prefer_quality_optimiz
 
 
 class CommonFields(Body):
-    """The fields that texts and documents have in common."""
+    """The fields that requests for texts and requests for documents have in common."""
 
     target_lang: FormText = Field(description="A code of GET /v2/languages?type=target.")
     source_lang: OptionalText = Field(None, description="A code of GET /v2/languages; detected if left out.")
@@ -302,14 +302,14 @@ class DocumentBody(CommonFields):
 
 
 class MemoriesBody(Body):
-    """The page of a list."""
+    """The requested page of a list."""
 
     page: FormNumber = Field(0, ge=0, le=1_000_000)
     page_size: FormNumber = Field(25, ge=1, le=MAX_PAGE)
 
 
 class SegmentsBody(Body):
-    """A page of segments, and a text that they must contain."""
+    """The requested page of segments, and a text that each segment must contain."""
 
     page_size: FormNumber = Field(50, ge=1, le=MAX_PAGE)
     page_cursor: OptionalText = Field(None, pattern=r"^\d{1,9}$")
@@ -349,7 +349,7 @@ class MemorySegment(BaseModel):
 
 
 class MemorySegments(BaseModel):
-    """A page of segments. `segment_count` counts all segments of the memory; the last page has no cursor."""
+    """A page of segments. `segment_count` counts all segments of the memory. The last page has no cursor."""
 
     segments: list[MemorySegment]
     segment_count: int

@@ -61,7 +61,7 @@ async def translate(
 
 
 def check_options(body: CommonFields, fields: Fields) -> None:
-    """Raise InvalidRequest if the service does not support an option, or a combination of options."""
+    """Raise InvalidRequest if the service does not support an option or a combination of options."""
     problems = [f"{name} is not supported" for name in UNSUPPORTED_FIELDS if fields.get(name)]
     if (body.glossary_id or body.glossary_ids) and not body.source_lang:
         problems.append("source_lang is required for a glossary")
@@ -74,7 +74,7 @@ def check_options(body: CommonFields, fields: Fields) -> None:
 
 
 def check_tags(body: TranslateBody) -> None:
-    """Raise InvalidRequest if the request names elements of markup, but no tag_handling."""
+    """Raise InvalidRequest if the request has options for tags, such as `ignore_tags`, but no `tag_handling`."""
     listed = ("ignore_tags", "splitting_tags", "non_splitting_tags")
     if not body.tag_handling and (names := [name for name in listed if getattr(body, name)]):
         raise InvalidRequest.listing([f"{name} requires tag_handling" for name in names])
@@ -88,7 +88,11 @@ def check_xml(texts: Sequence[str]) -> None:
 
 
 async def job_without_texts(body: CommonFields, call: AdmittedRequest) -> Job:
-    """Return the job of a request without its texts. Raises UnsupportedLanguage, or NotFound for a glossary."""
+    """Return the job of a request, with the options but without texts.
+
+    Raises: UnknownModel, UnsupportedLanguage, NotFound for an unknown glossary or memory, or InvalidRequest for options
+        that the languages do not allow.
+    """
     model = model_of(body)
     routes = call.translations.routes_of(model)
     target = parse_target(body.target_lang, routes)
@@ -115,9 +119,9 @@ async def job_without_texts(body: CommonFields, call: AdmittedRequest) -> Job:
 
 
 def formality_of(body: CommonFields, target: str) -> Formality | None:
-    """Return the formality of translations; None for the default.
+    """Return the formality that a request asks for; None for the default.
 
-    Raises: InvalidRequest for `less` or `more` if the service knows no formality for the target language.
+    Raises: InvalidRequest for `less` or `more` if the service does not support formality for the target language.
     """
     wanted = (body.formality or "default").removeprefix("prefer_")
     if wanted == "default":
@@ -131,13 +135,13 @@ def formality_of(body: CommonFields, target: str) -> Formality | None:
 
 
 def model_of(body: CommonFields) -> str:
-    """Return the name of the model that model_type selects; "" for the default model."""
+    """Return the name of the model that the field `model_type` selects; "" for the default model."""
     name = body.model_type if isinstance(body, TranslateBody) else None
     return "" if name is None or name in MODEL_TYPES else name
 
 
 async def job_for(body: TranslateBody, call: AdmittedRequest) -> Job:
-    """Return the job of a request. Raises UnsupportedLanguage, or NotFound for a glossary."""
+    """Return the job of a request, with its texts. Raises: the errors of `job_without_texts`."""
     texts = body.text
     if body.split_sentences == "nonewlines" and not body.tag_handling:
         texts = [_LINE_BREAK.sub(_join_lines, text) for text in texts]
@@ -157,7 +161,7 @@ def _join_lines(line_break: re.Match[str]) -> str:
 
 
 def markup_options(body: TranslateBody) -> MarkupOptions:
-    """Return the options of XML or HTML. Names of HTML elements are case-insensitive."""
+    """Return the markup options of a request. The names of HTML elements are converted to lower case."""
 
     def names(tags: Sequence[str]) -> frozenset[str]:
         return frozenset(tags if body.tag_handling == "xml" else map(str.lower, tags))
@@ -171,7 +175,7 @@ def markup_options(body: TranslateBody) -> MarkupOptions:
 
 
 def translated_texts(body: TranslateBody, answers: Sequence[Answer]) -> list[TranslatedText]:
-    """Return the translations in the order of the texts."""
+    """Return the result for each text of a request, given the answers in the order of the texts."""
     model_type = body.model_type.removeprefix("prefer_") if body.model_type in MODEL_TYPES else body.model_type
     return [
         TranslatedText(

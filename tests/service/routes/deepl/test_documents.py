@@ -100,7 +100,7 @@ def test_a_pdf_file_becomes_a_word_document(client: deepl.DeepLClient, tmp_path:
     assert [paragraph.text for paragraph in docx.Document(str(target)).paragraphs] == ["A DOG."]
     for output_format in ("pdf", None):
         with pytest.raises(
-            deepl.DeepLException, match=r"output_format is pdf; accepted: docx, into which a \.pdf file is translated"
+            deepl.DeepLException, match=r"output_format is pdf; accepted: docx, the format of translated \.pdf files"
         ):
             client.translate_document_upload(
                 source.read_bytes(), filename="a.pdf", target_lang="DE", output_format=output_format

@@ -66,8 +66,8 @@ class SearchOptions:
     def of(self, source: Sequence[int]) -> Self:
         """Return the options to use for `source`. Without `sample`, they are unchanged.
 
-        With `sample`, `seed` is combined with a hash of `source`. If all sentences had the same seed, they would be drawn
-        with the same random numbers and would begin with similar tokens.
+        With `sample`, `seed` is combined with a hash of `source`. If all sentences had the same seed, they would be
+        drawn with the same random numbers and would begin with similar tokens.
         """
         if not self.sample:
             return self

@@ -251,8 +251,9 @@ class _Placement:
     def _reach(self, unit: int, step: int, kinds: set[str], room: range, free: set[int] | range) -> int:
         """Walk from `unit` over the punctuation beside it. Return the last unit found whose kind is in `kinds`.
 
-        Punctuation of other kinds is skipped. If no unit is found, return `unit`. `step` is 1 to walk forward, -1 to walk
-        backward. The walk ends at the first word, at the first unit outside of `room` or `free`, and after MAX_RUN units.
+        Punctuation of other kinds is skipped. If no unit is found, return `unit`. `step` is 1 to walk forward, -1 to
+        walk backward. The walk ends at the first word, at the first unit outside of `room` or `free`, and after MAX_RUN
+        units.
         """
         reached = unit
         for at in range(unit + step, unit + step * (MAX_RUN + 1), step):

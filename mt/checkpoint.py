@@ -111,13 +111,14 @@ class CalibrationPair(Section):
 class Confidence(Section):
     """Content of `confidence.json`: parameters of a formula that estimates chrF / 100 of a translation.
 
-    intercept + slope * (mean token probability) + token_length * ln(characters of the translation per token)
+    intercept + slope * (mean token probability)**exponent + token_length * ln(characters of the translation per token)
 
     See mt/scoring/confidence.py. The parameters were fitted to translations of `sentences` sentences on which the model
     was not trained.
     """
 
     slope: float = Field(ge=0)
+    exponent: int = Field(1, ge=1)
     intercept: float
     token_length: float = 0.0
     max_novelty: float = Field(1.0, ge=0, le=1)

@@ -55,7 +55,7 @@ def raise_descriptor_limit(connections: int) -> None:
 
 
 def accept_batch(limit: int) -> int:
-    """Return how many connections asyncio may accept at once, before this module can close connections.
+    """Return how many connections asyncio may accept in one go. Only then can this module close excess connections.
 
     `limit` is the number of connections to allow.
     """
@@ -84,8 +84,9 @@ class ConnectionLimiter:
     def add(self, new: "TimedConnection") -> None:
         """Count a new connection. If too many are open, close one connection of the address that has the most.
 
-        The connection that has waited longest for a request is closed. If no connection waits, the newest is closed.
-        Exception: if no connection waits, an address with at most FEW connections may exceed the limit by RESERVE.
+        Of the connections of this address, close the one that has waited longest for a request. If none of them waits,
+        close the newest. Exception: if none of them waits, and the address of `new` has at most FEW connections, up to
+        RESERVE connections more than the limit may stay open.
         """
         self.open[new] = None
         self.counts[new.address] += 1
@@ -192,8 +193,8 @@ class TimedConnection(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse bytes that are not valid HTTP, and end the request that they belong to.
 
-        If the answer to this request has started, close the connection without another answer. In this case, uvicorn
-        would raise an error in `data_received`, and later in the application's `send`.
+        If the answer to this request has started, close the connection without another answer. The inherited
+        method would raise an error in this case, first in `data_received` and later in the application's `send`.
         """
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)

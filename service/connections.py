@@ -103,8 +103,7 @@ class ConnectionLimiter:
     def limit_unread(self) -> None:
         """Close connections until clients have at most `unread_bytes` bytes of answers left to read.
 
-        Repeatedly choose the address whose connections have the most unread bytes, and close the one of them that has
-        the most unread bytes.
+        Repeatedly choose the address with the most unread bytes, and close its connection with the most unread bytes.
         """
         unread = {one: size for one in self.open if (size := one.transport.get_write_buffer_size())}
         by_address = Counter[str]()
@@ -241,8 +240,8 @@ class TimedConnection(H11Protocol):
         """Update `waiting` and the timer for reading after an event.
 
         The timer closes the connection if the head of a request does not arrive within `seconds`, or a body within
-        twice this time. New bytes do not restart the timer. The middleware answers 408 earlier if a body is late, so
-        for a body, the timer only matters if the request was answered before its body had arrived.
+        twice this time. New bytes do not restart the timer. For a body, it only matters if the request has been
+        answered already: otherwise, the middleware answers 408 earlier.
         """
         state = self.conn.their_state if self in self._limiter.open else h11.CLOSED
         if state in (h11.IDLE, h11.SEND_BODY):

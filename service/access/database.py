@@ -316,7 +316,7 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 
 
 def _make_private(path: Path) -> None:
-    """Create the database file if it is missing, and let only its owner read it and SQLite's files beside it."""
+    """Create the database file if it is missing. Let only its owner read it and the files that SQLite adds."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     for file in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
         with suppress(FileNotFoundError, PermissionError):  # a file of another user stays as it is

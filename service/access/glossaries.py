@@ -112,7 +112,7 @@ class GlossaryStore:
         return await self._database.write(write, owner)
 
     async def update(self, owner: str, id: str, name: str | None, dictionaries: Sequence[Dictionary]) -> Glossary:
-        """Rename a glossary unless `name` is None, and add entries. New entries replace those with the same terms."""
+        """Rename a glossary unless `name` is None, and add entries. A new entry replaces one with the same term."""
         if name is not None:
             _check_name(name)
 

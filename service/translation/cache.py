@@ -134,7 +134,7 @@ class TranslationCache(Generic[K, V]):
         self._make_room()
 
     def _make_room(self) -> None:
-        """Delete the least recently used entries of the callers with the most data, until the capacity suffices."""
+        """Delete the least recently used entries of the callers with the most data, until the rest fits."""
         while (excess := self.size - self._capacity) > 0:
             caller = max(self._caches, key=lambda caller: self._caches[caller].currsize)
             cache = self._caches[caller]
@@ -157,10 +157,10 @@ class TranslationCache(Generic[K, V]):
 
 
 def _landed(flight: Flight[K, V], owned: bool) -> dict[K, V]:
-    """Return the results of a flight by key. `owned` tells whether this call started the flight.
+    """Return the results of a flight by key; {} if the flight is not finished.
 
-    If the flight has failed, raise its error if `owned` or `flight.shares_error` is true. Otherwise return {}, as also
-    for an unfinished flight.
+    If the flight has failed, raise its error if `owned` or `flight.shares_error` is true, and return {} if both are
+    false. `owned` tells whether this call started the flight.
     """
     task = flight.task
     if not task.done() or (not task.cancelled() and task.exception() and not owned and not flight.shares_error):

@@ -122,7 +122,7 @@ class Confidence(Section):
     intercept: float
     token_length: float = 0.0
     max_novelty: float = Field(1.0, ge=0, le=1)
-    """Largest novelty of a source (see SourceBigrams) with an estimate. The fit had few sources of higher novelty."""
+    """Sources of a higher novelty (see SourceBigrams) get no estimate, because the fit had few such sources."""
     sentences: int = Field(ge=1)
 
 
@@ -213,9 +213,9 @@ def save_model(folder: Path, model: LoadedModel | LoadedLanguageModel, card: str
     """Write a model directory. `card` is the text of its README.md. An existing directory is replaced.
 
     If `model.description.weights` is int8, the float weights are rounded to int8; with `keep_float`, the float weights
-    are written too. The weights are read, converted and written one after the other, so `model.weights` may be a
-    mapping that computes a weight when it is read. The shortlist and `int8.json` are not written; see `save_shortlist`
-    and `save_int8_check`.
+    are written too. Each weight is read, converted and written before the next one, so `model.weights` may be a mapping
+    that computes a weight when it is read. The shortlist and `int8.json` are not written; see `save_shortlist` and
+    `save_int8_check`.
     """
     int8 = isinstance(model, LoadedModel) and model.description.weights == "int8"
     arrays, shapes = model.arrays(), _shapes(model.description)
@@ -385,9 +385,9 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
 
 
 def _load_weights(path: Path, shapes: Shapes, int8: bool = False) -> Arrays:
-    """Return the weights in a file. If `int8` is true, int8 weights are converted to floats whenever they are read.
+    """Return the weights in a file. Raise ModelError if the file is not valid.
 
-    Raise ModelError if the file is not valid.
+    If `int8` is true, the returned mapping converts an int8 weight to floats each time the weight is accessed.
     """
     stored = load_arrays(path)
     if not int8:
@@ -401,10 +401,9 @@ def _load_weights(path: Path, shapes: Shapes, int8: bool = False) -> Arrays:
 
 
 def _check_sizes(folder: Path, sizes: Mapping[str, tuple[int, int]]) -> None:
-    """Raise ModelError if a vocabulary size in config.json is wrong.
+    """Check that each vocabulary size in config.json equals the number of pieces of the tokenizer.
 
-    `sizes` maps each key of config.json to the number of pieces of the tokenizer and the value of the key, which must
-    be equal.
+    `sizes` maps the key of each size in config.json to (number of pieces, size). Raise ModelError if the two differ.
     """
     for name, (pieces, size) in sizes.items():
         if pieces != size:

@@ -163,7 +163,7 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class DirectionSet(Collection[Direction]):
-    """Directions in a fixed order: `pairs` or, if `pairs` is None, every source with every other target.
+    """Directions in a fixed order: `pairs` or, if `pairs` is None, each source with each target that differs from it.
 
     Pydantic models write a set in the form that `to_config` returns.
     """

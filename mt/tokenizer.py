@@ -228,7 +228,7 @@ class Tokenizer:
         return all(score.is_integer() for score in scores)
 
     def truncated(self, size: int) -> "Tokenizer":
-        """Return a BPE model with the first `size` pieces: the last merges are removed.
+        """Return a BPE tokenizer with at most `size` pieces: the last merges are removed.
 
         All single characters and symbols are kept. If they are more than `size`, raise TokenizerError.
         """
@@ -262,7 +262,7 @@ class Tokenizer:
         return []
 
     def _named(self, beginning: str) -> tuple[str, ...]:
-        """Return what follows `beginning` in the control symbols that begin so: languages or names of source tags."""
+        """Return the languages or source tags whose control symbols begin with `beginning`, such as `<2`."""
         control = (piece for id, piece in enumerate(self._pieces) if id > EOS and self._processor.is_control(id))
         return tuple(piece[len(beginning) : -1] for piece in control if piece.startswith(beginning))
 
@@ -325,10 +325,11 @@ class VocabularyTokenizer(Tokenizer):
         target: bytes | None = None,
         names: tuple[str, str] = ("tokenizer", "target tokenizer"),
     ) -> None:
-        """Check that the vocabulary contains every piece of `tags`, and no piece twice.
+        """Check that the vocabulary contains every piece in `vocabulary.tags`, and no piece twice.
 
-        `target` is the SentencePiece model of target text. It is required if `vocabulary` has `target_pieces`. Messages
-        call the two SentencePiece models `names`. TokenizerError is raised if one of the three cannot be used.
+        `target` is the SentencePiece model of target text. It is required if `vocabulary` has `target_pieces`. `names`
+        are the names of the two SentencePiece models in messages. Raise TokenizerError if a SentencePiece model or the
+        vocabulary cannot be used.
         """
         assert target is not None or vocabulary.target_pieces is None
         self.vocabulary = vocabulary
@@ -386,7 +387,10 @@ class VocabularyTokenizer(Tokenizer):
         return ()
 
     def source_prefix(self, source: str, target: str, directions: Sized) -> list[int]:
-        """Return the ids that precede a source: the tag of `target`, or of `source` if `tags_each_side`; or none."""
+        """Return the id of the tag that precedes a source, or [] if the vocabulary has no tags.
+
+        If `tags_each_side` is true, it is the tag of `source`, otherwise that of `target`.
+        """
         return [self.tag_id(source if self.tags_each_side else target)] if self.vocabulary.tags else []
 
     def target_prefix(self, target: str) -> list[int]:

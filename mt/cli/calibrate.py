@@ -1,4 +1,4 @@
-"""Fit the confidence of a model on parallel text, and store text that checks its int8 precision.
+"""Fit the confidence of a model on parallel text, and store text for comparing its int8 weights with float32.
 
     mt-service calibrate runs/multi30k-en-de/model --source val.en --reference val.de
     mt-service calibrate runs/mine/model --tsv dev.tsv en,de --other-tsv news.tsv en,de

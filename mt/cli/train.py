@@ -235,7 +235,8 @@ def lock_run(run: Path, world: World) -> Iterator[None]:
 def check_run(recipe: Recipe, recipe_file: Path, resume: bool) -> None:
     """Check that `recipe_file` does not exist, or that its run may be resumed with `recipe`.
 
-    Raises: TrainingError if the file exists and `resume` is false, or if the recipes differ too much.
+    Raises: TrainingError if the file exists and `resume` is false, or if `recipe` changes values of the file that a
+    resumed run must keep.
     """
     if not recipe_file.exists():
         return

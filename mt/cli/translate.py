@@ -164,7 +164,7 @@ def resolve_inputs(arguments: Sequence[str]) -> tuple[Path, str, Path | None]:
 def is_document(first: Path, second: str) -> bool:
     """Return whether the first of two arguments is a document or folder to translate, instead of a model directory.
 
-    `first` must be a file, or a folder without a model while `second` is neither a file nor "-".
+    Return True for a file. Return True for a folder if it contains no model, and `second` is neither a file nor "-".
     """
     if first.is_dir():
         return not (first / "config.json").exists() and second != "-" and not Path(second).is_file()

@@ -332,7 +332,7 @@ class CpuBatch:
     ) -> None:
         """Encode sources, each a list of ids that ends with EOS, and append their sentences to the batch.
 
-        Every hypothesis of sentence n begins with the ids prefixes[n]. Their number is params[n].prefix.
+        Every hypothesis of sentence n begins with prefixes[n], which has params[n].prefix ids.
         """
         forced, _ = _packed(prefixes)
         assert len(forced) == sum(sentence.prefix for sentence in params)

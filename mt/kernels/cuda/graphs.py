@@ -49,7 +49,7 @@ class Executor(Protocol):
         """Make later calls of `select` wait for the work that is queued now."""
 
     def select(self, table: Tensor, entries: Sequence[int]) -> Tensor:
-        """Copy the entries `entries` of a device tensor to the host.
+        """Copy table[entries] to the host and return the copy. `table` is on the device.
 
         Wait only for work queued before the last `fence`.
         """

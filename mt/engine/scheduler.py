@@ -172,7 +172,7 @@ class Scheduler:
             self._memory.remove(request, rows)
 
     def admit(self) -> dict[BatchKey, list[Request]]:
-        """Remove the waiting requests that are to run now from the queue. Return them by batch."""
+        """Choose the waiting requests that are to run now, and remove them from the queue. Return them by batch."""
         groups: dict[BatchKey, list[Request]] = {}
         if self._isolated and self._has_room(Share.ISOLATED, 0):
             _, request = self._isolated.popitem(last=False)

@@ -85,9 +85,9 @@ class ProgramKey:
 class StaticBatch:
     """Static memory for sentences of one kind, and the operations of a decoder step on it.
 
-    A program decodes the first `slots` slots. It reads only the first columns and source tokens. A slot without a
-    sentence is decoded too, with initial values or with the values of an earlier sentence. Its search ends at the
-    latest when its tables are full, and its results are not read.
+    The ProgramKey of a program states how many slots it decodes, and how many columns and source tokens it reads. These
+    are always the first ones. A slot without a sentence is decoded too, with initial values or with the values of an
+    earlier sentence. Its search ends at the latest when its tables are full, and its results are not read.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ def tables_of(table: SentenceTable, prefix: str = "") -> dict[str, Tensor]:
 def with_tables(table: Table, tensors: Tables, prefix: str = "") -> Table:
     """Return a copy of `table` whose tensors are those in `tensors`, named as in `tables_of`.
 
-    Unlike the constructor, this reads no value of a tensor.
+    The constructor is not called, because it would read values of tensors.
     """
     made = copy(table)
     for field in fields(table):

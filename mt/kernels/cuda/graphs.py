@@ -27,7 +27,7 @@ class Fetched(Protocol):
     def read(self) -> Tensor:
         """Return the values that the tensor had when `fetch` was called.
 
-        Work that was queued later is not waited for.
+        This does not wait for work that was queued later.
         """
 
 

@@ -3,8 +3,8 @@
 Shapes: B slots, one sentence each; K rows per slot; R = B x K rows; C columns, one for each target token; S source
 tokens; L layers; H heads; D d_model; d_k = D / H; V vocabulary.
 
-A residual connection is computed in place by one matrix product, x += h W. The bias of W must therefore be contained in
-x or in h W:
+The last matrix W of a sublayer and the residual connection are one operation in place, x += h W, where h is the input
+of W. It does not add the bias of W, so the bias must be contained in x or in h W:
 
 - With post-norm, the LayerNorm before the sublayer adds the bias to x.
 - With pre-norm, h ends with ones, and W has additional entries, which contain the bias. The ones are additional

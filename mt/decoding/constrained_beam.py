@@ -4,8 +4,9 @@ Beams are allocated by the number of words that hypotheses contain, as in Post a
 Constrained Decoding with Dynamic Beam Allocation for Neural Machine Translation"), section 3, with two differences:
 
 - A word is an automaton rather than a list of ids, so that the model can choose among the word's forms.
-- A required word can have cues: the words that the model would use instead. A model may give a required word that it
-  never uses a low probability at every position. The probability of the cues then determines the position of the word.
+- A required word can have cues: the words that the model would use instead. If a model never uses the required word,
+  it may give the word a low probability at every position. The probability of the cues then determines where the word
+  is placed.
 
 Shapes: B sentences, K beams per sentence, R = B x K rows, Q candidates per beam, V vocabulary. TermConstraints defines
 A, E, F, M, N and P.

@@ -122,7 +122,7 @@ def _tokenizer_problems(tokenizer: Mapping[str, Any]) -> Iterator[str]:
 def _vocabulary(folder: Path, family: Family, size: object) -> tuple[dict[str, int], list[str]]:
     """Return the ids of all pieces and a list of problems.
 
-    If the vocabulary is larger than its pieces and tokens, the remaining ids get names that occur in no text.
+    If `size` exceeds the number of pieces and language tokens, the remaining ids get names that occur in no text.
     """
     wrong = []
     if family is FAMILIES["m2m100"]:

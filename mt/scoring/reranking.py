@@ -18,7 +18,7 @@ from mt.scoring.pairs import PairScorer
 
 @dataclass(frozen=True)
 class NBest:
-    """A source, its translations, best first, and the score of each translation in the search."""
+    """A source, its translations (best first), and the score of each translation in the search."""
 
     source: str
     translations: tuple[str, ...]

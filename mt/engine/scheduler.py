@@ -80,13 +80,14 @@ class Share(IntEnum):
 BatchKey = tuple[Share, BatchKind]
 
 INTERACTIVE_PART = 4
-"""A caller with more than rows / INTERACTIVE_PART running rows is busy.
+"""A caller with more than `Limits.rows` / INTERACTIVE_PART running rows is busy.
 
-Interactive requests may have as many rows, in addition to the rows of bulk requests.
+All interactive requests together may have `Limits.rows` / INTERACTIVE_PART rows, in addition to the rows of bulk
+requests.
 """
 
 SHARE_PARTS = {Share.BULK: 1, Share.INTERACTIVE: INTERACTIVE_PART}
-"""The requests of a share may have `Limits.rows` divided by this number as rows.
+"""All requests of a share together may have `Limits.rows` / SHARE_PARTS[share] rows.
 
 Isolated requests are not listed, because they run one at a time.
 """
@@ -171,7 +172,7 @@ class Scheduler:
             self._memory.remove(request, rows)
 
     def admit(self) -> dict[BatchKey, list[Request]]:
-        """Remove the waiting requests that are to run now from the queue. Return them by batch."""
+        """Choose the waiting requests that are to run now, and remove them from the queue. Return them by batch."""
         groups: dict[BatchKey, list[Request]] = {}
         if self._isolated and self._has_room(Share.ISOLATED, 0):
             _, request = self._isolated.popitem(last=False)
@@ -217,7 +218,10 @@ class Scheduler:
         self._caller_rows[request.caller] += kind.rows
 
     def _has_room(self, share: Share, rows: int) -> bool:
-        """Return whether `rows` more rows are within the limit of `share`. A request above the limit runs alone."""
+        """Return whether `share` has no running rows, or can have `rows` more rows within its limit.
+
+        Thus a request above the limit runs alone.
+        """
         running = self._rows[share]
         return running == 0 or (share in SHARE_PARTS and running + rows <= self.limits.rows // SHARE_PARTS[share])
 

@@ -159,10 +159,7 @@ class DecoderCache:
 
 
 def _shift(buffer: Tensor, length: int, to: int) -> Tensor:
-    """Move the first `length` columns of `buffer` right, so that they end at column `to`.
-
-    The columns before become zeros.
-    """
+    """Return the first `length` columns of `buffer`, after enough columns of zeros to have `to` columns in total."""
     used = buffer[:length]
     return torch.cat((used.new_zeros(to - length, *used.shape[1:]), used)) if to > length else used
 

@@ -223,9 +223,9 @@ def _loses_copies(decoded: DecodedVariant) -> bool:
 async def _decode_without_blanks(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant | None:
     """Decode again if an alternative is blank, and drop the blank alternatives.
 
-    A text is blank if it has no letter and no digit. Return the remaining alternatives of the second search or, if all
-    of these are blank, the remaining alternatives of `decoded`. Return None if none remain in either. If the source
-    itself is blank, return `decoded` unchanged.
+    A text is blank if it has no letter and no digit. Return the result of the second search or, if all its alternatives
+    are blank, `decoded`. Return None if all alternatives of both are blank. If the source itself is blank, return
+    `decoded` unchanged.
     """
     if not _has_text(decoded.variant.stripped.text) or all(_has_text(one.text) for one in decoded.alternatives):
         return decoded

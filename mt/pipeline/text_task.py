@@ -235,7 +235,7 @@ class TextPlanner:
     choose: Choose = tuple  # selects the alternatives of each sentence, for example MinimumBayesRisk
 
     def with_formality(self, formality: Formality | None) -> "TextPlanner":
-        """Return a planner that requests a formality. Target languages that `supports_formality` rejects ignore it."""
+        """Return a planner that requests a formality for its translations (`translate_with_formality`)."""
         return replace(self, context=replace(self.context, formality=formality))
 
     def task(self, text: str, kept: Sequence[Range] = ()) -> TextTask:

@@ -85,7 +85,7 @@ class _Ending:
 
 
 class TermIndex:
-    """Index of terms, first by the joined keys of all tokens except the last, then by the key of the last token.
+    """Index of terms with two levels: the joined keys of all tokens except the last, and the key of the last token.
 
     At each token of a sentence, the search needs one look-up per possible number of tokens of a term. The number of
     terms does not matter.

@@ -414,7 +414,7 @@ def test_columns_of_a_file(native: Native) -> None:
     table = b"id,name\na,the dog\n"
     answer = upload(native, "a.csv", table, source="en", columns=" name ,")
     assert native.client.get(answer.json()["translatedFileUrl"]).content == b"id,name\na,THE DOG\n"
-    assert "no column 'size'; accepted: 1 to 2, id, name" in refused(
+    assert "no column 'size'; accepted: a number from 1 to 2, or id, name" in refused(
         upload(native, "a.csv", table, source="en", columns="size"), 400
     )
 

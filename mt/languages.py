@@ -225,7 +225,9 @@ class DirectionSet(Collection[Direction]):
         """
         if text is None and len(self) == 1:
             return next(iter(self))
-        if text is None or (direction := Direction.parse(text)) not in self:
+        if text is None:
+            raise LanguageError(f"--direction is missing; accepted: {self}")
+        if (direction := Direction.parse(text)) not in self:
             raise LanguageError(f"--direction is {text!r}; accepted: {self}")
         return direction
 

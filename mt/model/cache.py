@@ -159,7 +159,7 @@ class DecoderCache:
 
 
 def _shift(buffer: Tensor, length: int, to: int) -> Tensor:
-    """Return the first `length` columns of `buffer`, after enough columns of zeros to have `to` columns in total."""
+    """Return the first `length` columns of `buffer`, padded with columns of zeros at the front to `to` columns."""
     used = buffer[:length]
     return torch.cat((used.new_zeros(to - length, *used.shape[1:]), used)) if to > length else used
 

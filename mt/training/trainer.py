@@ -29,6 +29,7 @@ from mt.training.schedule import cooldown, learning_rate, warmup_updates, warmup
 from mt.training.sharding import Loss, ShardedLoss, gather, unshard
 from mt.training.speed import batch_operations, peak_operations
 from mt.training.state import (
+    CHECKPOINTS,
     Progress,
     RunState,
     checkpoints,
@@ -139,7 +140,7 @@ class Trainer:
 
     @property
     def checkpoints(self) -> Path:
-        return self.run / "checkpoints"
+        return self.run / CHECKPOINTS
 
     def resume(self) -> bool:
         """Restore the newest checkpoint of the run. Return False if the run has no checkpoint."""

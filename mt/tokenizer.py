@@ -152,10 +152,7 @@ class Tokenizer:
 
     @cached_property
     def _pieces(self) -> list[str]:
-        """Piece of each id.
-
-        The list is cached, because one lookup in SentencePiece takes longer than decoding a sentence.
-        """
+        """Piece of each id, cached because one lookup in SentencePiece takes longer than decoding a sentence."""
         return [str(self._processor.id_to_piece(id)) for id in range(len(self))]
 
     def __len__(self) -> int:

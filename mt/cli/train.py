@@ -49,7 +49,7 @@ from mt.training.card import Perplexity, Published, write_card, write_language_m
 from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
 from mt.training.memory import keep_freed_memory
 from mt.training.report import Reporter
-from mt.training.state import CHECKPOINTS, checkpoints, trained
+from mt.training.state import checkpoints, trained
 from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
 from mt.training.validation import TranslationValidation
@@ -86,10 +86,8 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         finished = False
     if not finished:
-        saved = checkpoints(run / CHECKPOINTS)
-        advice = (
-            "--resume continues from the last checkpoint" if saved else "no checkpoint exists yet; start the run again"
-        )
+        saved = checkpoints(run / "checkpoints")
+        advice = "--resume continues from the last checkpoint" if saved else "no checkpoint exists; start the run again"
         console.print(f"stopped; {advice}", style="yellow")
         return 130
     return 0

@@ -28,8 +28,6 @@ from mt.errors import ModelError, TrainingError, problems
 from mt.files import atomic_folder
 from mt.training.optimizer import state_keys
 from mt.training.sharding import distribute_like, gather
-
-CHECKPOINTS = "checkpoints"  # folder of the checkpoints in a run directory
 from mt.weights import load_weights, save_weights
 
 

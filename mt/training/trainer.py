@@ -29,7 +29,6 @@ from mt.training.schedule import cooldown, learning_rate, warmup_updates, warmup
 from mt.training.sharding import Loss, ShardedLoss, gather, unshard
 from mt.training.speed import batch_operations, peak_operations
 from mt.training.state import (
-    CHECKPOINTS,
     Progress,
     RunState,
     checkpoints,
@@ -140,7 +139,7 @@ class Trainer:
 
     @property
     def checkpoints(self) -> Path:
-        return self.run / CHECKPOINTS
+        return self.run / "checkpoints"
 
     def resume(self) -> bool:
         """Restore the newest checkpoint of the run. Return False if the run has no checkpoint."""
@@ -286,10 +285,7 @@ class Trainer:
         return rate * cooldown(update, progress.seconds, config)
 
     def _is_over(self) -> tuple[bool, bool]:
-        """Return two booleans, which are the same in all processes.
-
-        The first tells whether a limit of the recipe is reached, the second whether `stop` was called in any process.
-        """
+        """Return (whether a limit of the recipe is reached, whether `stop` was called), equal in all processes."""
         config, progress = self.config, self.progress
         stopped = self._stop_requested
         if self.world.size > 1:  # clocks and signals differ between processes

@@ -78,9 +78,9 @@ def test_a_run_without_checkpoint_cannot_be_continued(place: Any, monkeypatch: p
     def interrupt(*arguments: object) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train, "train", interrupt)
+    monkeypatch.setattr("mt.cli.train.train", interrupt)
     said = place.here(train, "--run", "run", "--threads", "1", status=130)
-    assert "stopped; no checkpoint exists yet; start the run again" in said
+    assert "stopped; no checkpoint exists; start the run again" in said
 
 
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])

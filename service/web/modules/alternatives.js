@@ -1,7 +1,7 @@
 // The popover with other translations of a sentence.
 
-import { describe } from "./confidence.js";
 import { byId, element, setText } from "./dom.js";
+import { describeSentence } from "./match.js";
 
 const WANTED = 4;
 const MARGIN = 12; // pixels between the popover and the edges of the window
@@ -36,7 +36,7 @@ export class Alternatives {
     this.index = index;
     this.#anchor = anchor;
     anchor.classList.add("open");
-    setText(byId("alternatives-confidence"), describe(sentence.quality, sentence.unfamiliar));
+    setText(byId("alternatives-confidence"), describeSentence(sentence));
     const known = sentence.original ?? sentence;
     this.suggestion.begin(sentence);
     this.#offer(known, known.alternatives, sentence);

@@ -55,11 +55,30 @@ export class Service {
     throw new ConnectionError("The connection ended before the translation did.");
   }
 
-  /** Returns the answer to POST /translate_file. `onProgress` is called with the part that has been sent, from 0 to 1. */
-  translateFile(file, source, target, { signal, onProgress = () => {} } = {}) {
+  /** Returns the answer to POST /translate_file. `fields` are the languages and options; for `options` see #upload. */
+  translateFile(file, fields, options) {
+    return this.#upload("POST", "translate_file", file, { ...fields, segments: true }, options);
+  }
+
+  /** Returns the translation memories of the key. */
+  async memories() {
+    return (await this.#json("memories", { headers: this.#keyHeader })).memories;
+  }
+
+  /** Stores the sentences of a file, and returns their translation memory; for `options` see #upload. */
+  putMemory(file, source, target, options) {
+    return this.#upload("PUT", "memories", file, { source, target }, options);
+  }
+
+  async deleteMemory(id) {
+    await this.#send(`memories/${id}`, { method: "DELETE", headers: this.#keyHeader });
+  }
+
+  /** Sends a form with a file. `onProgress` is called with the part that has been sent, from 0 to 1. */
+  #upload(method, path, file, fields, { signal, onProgress = () => {} } = {}) {
     const form = new FormData();
     form.append("file", file);
-    for (const [name, value] of Object.entries(this.#withKey({ source, target, segments: true }))) form.append(name, value);
+    for (const [name, value] of Object.entries(this.#withKey(fields))) form.append(name, value);
     const request = new XMLHttpRequest(); // fetch does not report the progress of an upload
     return new Promise((resolve, reject) => {
       request.upload.addEventListener("progress", (event) => onProgress(event.loaded / (event.total || 1)));
@@ -70,7 +89,7 @@ export class Service {
       request.addEventListener("error", () => reject(new ConnectionError("The service does not answer.")));
       request.addEventListener("abort", () => reject(new DOMException("cancelled", "AbortError")));
       signal?.addEventListener("abort", () => request.abort());
-      request.open("POST", "translate_file");
+      request.open(method, path);
       request.send(form);
     });
   }

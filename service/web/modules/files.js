@@ -4,7 +4,7 @@ import { byId, element } from "./dom.js";
 import { withRetries } from "./retry.js";
 
 export class Files {
-  /** @param {{service, languages, tools, sentences}} parts */
+  /** @param {{service, languages, memory, tools, sentences}} parts */
   constructor(parts) {
     Object.assign(this, parts);
     this.input = byId("file-input");
@@ -58,7 +58,8 @@ export class Files {
     }
     const { source, target } = this.languages;
     const { signal } = job.controller;
-    const send = () => this.service.translateFile(file, source, target, { signal, onProgress: (share) => job.progress(share) });
+    const options = { signal, onProgress: (share) => job.progress(share) };
+    const send = () => this.memory.applied(source, target, (memory) => this.service.translateFile(file, { source, target, ...memory }, options));
     try {
       const answer = await withRetries(send, { signal, onWait: (_, seconds) => job.waiting(seconds) });
       job.done(answer, target, this.sentences);
@@ -92,8 +93,8 @@ class FileJob {
   }
 
   /** Offers the translated file and, if the service keeps them, its sentences. */
-  done({ translatedFileUrl: url, documentId: id }, target, sentences) {
-    this.state.textContent = "Translated";
+  done({ translatedFileUrl: url, documentId: id, withoutMemory }, target, sentences) {
+    this.state.textContent = withoutMemory ? "Translated without the translation memory" : "Translated";
     this.bar.remove();
     const dot = this.file.name.lastIndexOf(".");
     const ending = url.slice(url.lastIndexOf(".")); // a PDF file becomes a Word document

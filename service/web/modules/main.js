@@ -14,6 +14,8 @@ import { Key } from "./key.js";
 import { Languages } from "./languages.js";
 import { AlignmentHighlighter } from "./alignment.js";
 import { LiveTranslation } from "./live.js";
+import { matchKind } from "./match.js";
+import { Memory } from "./memory.js";
 import { Models } from "./models.js";
 import { OtherLanguage } from "./other-language.js";
 import { OutputPane } from "./output.js";
@@ -96,9 +98,11 @@ class Page {
       (text, signal) => this.service.detect(text, signal),
     );
     this.glossary = new Glossary(this.languages, () => this.translate(this.#pause));
+    this.memory = new Memory({ service: this.service, languages: this.languages }, () => this.translate());
     this.history = new History(this.languages, (entry) => this.#recall(entry));
     const sentences = new Sentences(this.service);
-    this.files = new Files({ service: this.service, languages: this.languages, tools: this.tools, sentences });
+    const { service, languages, memory, tools } = this;
+    this.files = new Files({ service, languages, memory, tools, sentences });
     this.live = new LiveTranslation((job, signal, onPart) => this.#send(job, signal, onPart), {
       begun: () => this.#busy(true),
       part: (job, part) => this.#partly(job, part),
@@ -129,6 +133,7 @@ class Page {
       this.ready = true;
       this.#showModel();
       this.glossary.show();
+      this.memory.list();
       this.history.show();
       this.translate();
     } catch (error) {
@@ -200,6 +205,7 @@ class Page {
     this.otherLanguage.hide();
     this.#showModel();
     this.glossary.show();
+    this.memory.show();
     this.translate();
   }
 
@@ -215,7 +221,9 @@ class Page {
   async #send({ text, source, target }, signal, onPart) {
     this.#parts = [];
     const options = { quality: true, alignment: true, segments: true, ...(text.length > STREAMED ? { stream: true } : {}) };
-    const response = await this.service.translate(this.#body(text, source, target, options), { signal, onSegment: onPart });
+    const response = await this.memory.applied(source, target, (memory) =>
+      this.service.translate(this.#body(text, source, target, { ...options, ...memory }), { signal, onSegment: onPart }),
+    );
     return read(response, text);
   }
 
@@ -255,10 +263,10 @@ class Page {
     const unfamiliar = answer.sentences.some((sentence) => sentence.unfamiliar);
     setText(byId("confidence"), summary(answer));
     byId("confidence").dataset.level = level(quality, unfamiliar);
-    this.#showLegend(new Set(answer.sentences.map((sentence) => level(sentence.quality, sentence.unfamiliar))));
+    this.#showLegend(new Set(answer.sentences.flatMap(({ quality, unfamiliar, match }) => [level(quality, unfamiliar), matchKind(match)])));
   }
 
-  /** Explains the lines under the sentences of these levels. */
+  /** Explains the lines and signs of the sentences of these levels. */
   #showLegend(levels) {
     const items = [...byId("legend").children];
     for (const item of items) item.hidden = !levels.has(item.dataset.level);
@@ -288,7 +296,8 @@ class Page {
 
   async #askAlternatives(sentence, wanted, signal) {
     const response = await this.service.translate(this.#sentenceJob(sentence, { alternatives: wanted }), { signal });
-    return response.alternatives ?? [];
+    const own = sentence.match === null ? [] : [response.translatedText]; // the model's, in place of the memory's
+    return [...own, ...(response.alternatives ?? [])];
   }
 
   async #askAttention(sentence, signal) {

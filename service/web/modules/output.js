@@ -1,7 +1,8 @@
 // The right pane: the translation. Each sentence is a button, and its words are pieces that can be highlighted.
 
-import { describe, level } from "./confidence.js";
+import { level } from "./confidence.js";
 import { element } from "./dom.js";
+import { describeSentence, matchKind } from "./match.js";
 import { cut } from "./ranges.js";
 
 export class OutputPane {
@@ -29,7 +30,7 @@ export class OutputPane {
       ...interleaved(answer.text, answer.sentences, "target", (sentence, index) => this.#sentence(answer, sentence, index, links)),
     );
     this.notes.replaceChildren(
-      ...answer.sentences.map(({ quality, unfamiliar }, index) => element("p", { id: `note-${index}` }, describe(quality, unfamiliar))),
+      ...answer.sentences.map((sentence, index) => element("p", { id: `note-${index}` }, describeSentence(sentence))),
     );
     this.placeholder.hidden = answer.text !== "";
     const bySource = [...answer.sentences].sort((left, right) => left.source[0] - right.source[0]);
@@ -51,12 +52,12 @@ export class OutputPane {
   #sentence(answer, sentence, index, links) {
     const own = links.get(sentence).map(({ id, target }) => ({ id, range: target }));
     const attributes = {
-      class: `sentence ${level(sentence.quality, sentence.unfamiliar)}`,
+      class: ["sentence", level(sentence.quality, sentence.unfamiliar), matchKind(sentence.match)].join(" ").trim(),
       role: "button",
       tabindex: index === this.current ? 0 : -1,
       "data-index": index,
       "aria-haspopup": "dialog",
-      "aria-describedby": sentence.quality === null && !sentence.unfamiliar ? null : `note-${index}`,
+      "aria-describedby": describeSentence(sentence) ? `note-${index}` : null,
     };
     return element("span", attributes, ...pieces(answer.text, sentence.target, own));
   }

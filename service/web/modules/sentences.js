@@ -2,6 +2,7 @@
 
 import { level } from "./confidence.js";
 import { byId, element, setText } from "./dom.js";
+import { describeMatch } from "./match.js";
 import { withRetries } from "./retry.js";
 
 const DOUBTS = { unsure: "less sure", doubtful: "doubtful: check it", unfamiliar: "confidence unknown" };
@@ -194,7 +195,7 @@ class Row {
     const doubt = level(segment.quality ?? null, segment.unfamiliar);
     const facts = segment.edited
       ? ["Edited"]
-      : [segment.match ? `Memory: ${Math.round(100 * segment.match)}% match` : "", DOUBTS[doubt] ?? ""];
+      : [describeMatch(segment.match ?? null), DOUBTS[doubt] ?? ""];
     this.item.dataset.level = segment.edited ? "" : doubt;
     this.#tell(facts.filter(Boolean).join(", "));
   }

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -59,6 +60,7 @@ class Double:
     explained: list[dict[str, Any]] = field(default_factory=list)  # forms of POST /explain
     files: dict[str, bytes] = field(default_factory=dict)
     sentences: list[dict[str, Any]] = field(default_factory=list)  # of the last file
+    memories: dict[str, dict[str, Any]] = field(default_factory=dict)  # by id, with "pairs": {source: target}
     page_size: int = 100  # sentences of one answer
     refused: int = 0
 
@@ -92,6 +94,10 @@ class Double:
         self, found: re.Match[str], start: int, pair: tuple[str, str], body: dict[str, Any]
     ) -> tuple[dict[str, Any], str]:
         """A sentence, with offsets in the whole texts, and its translation."""
+        stored, score = self.match(found.group(), body.get("memory", ""))
+        if score >= 0.7:
+            place = {"source": [found.start(), found.end()], "target": [start, start + len(stored)]}
+            return {**place, "quality": 100 if score == 1 else 88, "match": score}, stored
         glossary = {term.lower(): wording for term, wording in body.get("glossary", {}).items()}
         known = {**WORDS.get(pair, {}), **glossary, **{word.lower(): word for word in body.get("do_not_translate", [])}}
         written, links, read, pieces = "", [], 0, []
@@ -120,6 +126,17 @@ class Double:
             sides = ([*(f"▁{word}" for word in side), "</s>"] for side in zip(*pieces, strict=True))
             segment["attention"] = attention(*sides)
         return segment, written
+
+    def match(self, sentence: str, memory: str) -> tuple[str, float]:
+        """The translation of the most similar sentence of the memory, and its similarity."""
+        pairs = self.memories[memory]["pairs"] if memory else {}
+
+        def score(source: str) -> float:
+            return round(SequenceMatcher(None, source.split(), sentence.split(), False).ratio(), 2)
+
+        return max(
+            ((target, score(source)) for source, target in pairs.items()), key=lambda one: one[1], default=("", 0)
+        )
 
 
 def attention(source: list[str], target: list[str]) -> dict[str, Any]:
@@ -185,6 +202,8 @@ def create_double(double: Double) -> FastAPI:
         double.asked.append(body)
         if double.key_required and body.get("api_key") != KEY:
             return problem(403, "Invalid API key")
+        if (memory := body.get("memory", "")) and memory not in double.memories:
+            return problem(404, f"There is no translation memory {memory}")
         if "BUSY" in body["q"] and not double.refused:
             double.refused += 1
             return problem(503, "The service is busy: try again in 1 s", 1)
@@ -221,7 +240,12 @@ def create_double(double: Double) -> FastAPI:
             file = form["file"]
             assert isinstance(file, UploadFile) and file.filename is not None
             name, content = file.filename, await file.read()
-            body = {"source": form["source"], "target": form["target"], "segments": form["segments"] == "true"}
+            body = {
+                **{key: form.get(key, "") for key in ("source", "target", "memory")},
+                "segments": "segments" in form,
+            }
+        if body["memory"] and body["memory"] not in double.memories:
+            return problem(404, f"There is no translation memory {body['memory']}")
         answer = double.translate(content.decode(), body)
         double.files[name] = answer["translatedText"].encode()
         url = {"translatedFileUrl": str(request.url_for("download", name=name))}
@@ -239,6 +263,33 @@ def create_double(double: Double) -> FastAPI:
             for number, one in enumerate(answer["segments"])
         ]
         return JSONResponse({**url, "documentId": name})
+
+    @app.put("/memories")
+    async def put_memory(request: Request) -> Response:
+        async with request.form() as form:
+            file, fields = form["file"], {key: str(form[key]) for key in ("source", "target")}
+            assert isinstance(file, UploadFile) and file.filename is not None
+            lines = (await file.read()).decode().splitlines()
+        if not all("\t" in line for line in lines):
+            return problem(400, f"Invalid request: {file.filename}:1: has 1 column where at least 2 are needed")
+        pairs = dict(line.split("\t") for line in lines if line.strip())
+        about = {
+            "id": f"id-{len(double.memories)}",
+            "name": file.filename.rsplit(".")[0],
+            **fields,
+            "units": len(pairs),
+        }
+        double.memories[about["id"]] = {**about, "pairs": pairs, "key": form.get("api_key")}
+        return JSONResponse({**about, "skipped": len(lines) - len(pairs)})
+
+    @app.get("/memories")
+    def list_memories(request: Request) -> dict[str, Any]:
+        key = request.headers.get("Authorization", "").removeprefix("DeepL-Auth-Key ")
+        return {"memories": [memory for memory in double.memories.values() if key and memory["key"] == key]}
+
+    @app.delete("/memories/{id}")
+    def delete_memory(id: str) -> Response:
+        return Response(status_code=204) if double.memories.pop(id, None) else problem(404, "There is none")
 
     @app.get("/download_file/{name}")
     def download(name: str) -> Response:

@@ -29,7 +29,7 @@ pytestmark = [
 
 TEXT = "A man runs on the beach. The dog sleeps."
 TRANSLATION = "ein Mann läuft auf der Strand. der Hund schläft."
-PANELS = ("files", "glossary", "inside", "history")
+PANELS = ("files", "glossary", "memory", "inside", "history")
 NOT_LOADED = "Failed to load resource"
 
 
@@ -429,6 +429,114 @@ def test_glossary(visit: Callable[..., Visit], double: Double) -> None:
     assert "glossary" not in double.asked[-1] and "do_not_translate" not in double.asked[-1]
 
 
+MEMORY = "The dog sleeps.\tDer Hund schlummert.\nA big cat runs and runs.\tEine große Katze rennt und rennt.\n"
+
+
+def open_memory(seen: Visit, file: str = "pets.tsv", content: str = MEMORY) -> Any:
+    """The panel of the translation memory, from which a file is sent."""
+    expect(seen.page.locator("#count")).to_contain_text("/")
+    if not seen.page.locator("#memory").is_visible():
+        seen.page.click("[aria-controls=memory]")
+    upload = {"name": file, "mimeType": "text/plain", "buffer": content.encode()}
+    seen.page.get_by_label("Upload a memory").set_input_files(upload)
+    return seen.page.locator("#memory")
+
+
+def test_sentences_from_the_memory_say_so(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit()
+    panel = open_memory(seen)
+    expect(panel.get_by_role("status")).to_have_text("pets has 2 sentences now.")
+    expect(panel.get_by_label("Memory from English into German")).to_have_value("id-0")
+    seen.type("The dog sleeps. A big dog runs and runs. Hello.")
+    seen.expect_translation("Der Hund schlummert. Eine große Katze rennt und rennt. hallo.")
+    sentences = seen.page.locator("#output .sentence")
+    described = [each.get_attribute("aria-describedby") for each in sentences.all()]
+    similar = "Adapted from a similar sentence of the memory, 83% match. Confidence 88 of 100"
+    assert [seen.page.locator(f"#{id}").text_content() for id in described] == [
+        "From the translation memory. Confidence 100 of 100",
+        similar,
+        "Confidence 88 of 100",
+    ]
+    signs = sentences.evaluate_all("all => all.map(each => getComputedStyle(each, '::after').content)")
+    assert [sign[:3] for sign in signs] == ['"="', '"≈"', "non"]
+    expect(seen.page.locator("#legend")).to_have_text(
+        re.compile(r"^\s*from the memory\s*adapted from the memory\s*$"), use_inner_text=True
+    )
+    sentences.nth(1).click()
+    popover = seen.page.locator("#alternatives")
+    expect(popover).to_contain_text(similar)
+    expect(popover.locator("li button").nth(1)).to_have_text("ein big Hund läuft und läuft.")  # the model's own
+    popover.locator("li button").nth(1).click()
+    expect(sentences.nth(1)).to_have_class("sentence")
+
+
+def test_a_memory_belongs_to_its_languages_until_it_is_deleted(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit()
+    seen.type("The dog sleeps.", "der Hund schläft.")
+    panel = open_memory(seen)
+    seen.expect_translation("Der Hund schlummert.")
+    seen.page.locator("#target-language").select_option("fr")
+    seen.expect_translation("The dog sleeps.")
+    assert "memory" not in double.asked[-1]
+    expect(panel.get_by_label("Memory from English into French").locator("option")).to_have_text(["No memory"])
+    seen.page.reload()
+    seen.page.locator("#target-language").select_option("de")
+    seen.type("The dog sleeps.", "Der Hund schlummert.")
+    expect(seen.page.locator("#memory-badge")).to_have_text("on")
+    seen.page.locator("#source-language").select_option("auto")
+    seen.expect_translation("der Hund schläft.")
+    seen.page.click("[aria-controls=memory]")
+    choice = panel.get_by_label("Memory into German")
+    choice.select_option("pets (from English, 2 sentences)")
+    seen.expect_translation("Der Hund schlummert.")
+    seen.page.on("dialog", lambda dialog: dialog.accept())
+    panel.get_by_role("button", name="Delete it").click()
+    seen.expect_translation("der Hund schläft.")
+    expect(choice).to_be_focused()
+    assert double.memories == {} and seen.stored("memories") == [] and seen.stored("memory") == {}
+
+
+def test_a_memory_that_is_gone_is_reported_and_left_out(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit()
+    open_memory(seen)
+    seen.type("The dog sleeps.", "Der Hund schlummert.")
+    seen.refusals = True
+    memories = dict(double.memories)
+    double.memories.clear()
+    seen.type("The dog sleeps. Hello.", "der Hund schläft. hallo.")
+    lost = seen.page.locator("#memory-lost")
+    expect(lost).to_contain_text("Translated without the memory “pets”. The service does not have it any more")
+    expect(seen.page.locator("#trouble")).not_to_be_visible()
+    expect(seen.page.locator("#memory-select")).to_have_text("No memory")
+    seen.type("Hello.", "hallo.")
+    assert "memory" not in double.asked[-1]
+    double.memories.update(memories)
+    open_memory(seen)
+    expect(lost).not_to_be_visible()
+    double.memories.clear()
+    send = {"mimeType": "text/plain", "buffer": b"The dog sleeps."}
+    seen.page.set_input_files("#file-input", {"name": "a.txt", **send})
+    expect(seen.page.locator("#jobs li")).to_contain_text("Translated without the translation memory")
+    open_memory(seen)
+    expect(seen.page.locator("#memory-badge")).to_have_text("on")
+    seen.page.set_input_files("#file-input", {"name": "b.txt", **send})
+    seen.page.get_by_role("button", name="Sentences b.txt").click()
+    expect(seen.page.locator("#sentences textarea")).to_have_value("Der Hund schlummert.")
+
+
+def test_a_memory_that_cannot_be_stored_is_refused_in_the_panel(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit("#auto/de")
+    panel = open_memory(seen, "pets.docx")
+    expect(panel.get_by_role("status")).to_contain_text("pets.docx is not a translation memory. Accepted: .tmx")
+    seen.refusals = True
+    panel = open_memory(seen, "pets.tsv", "no tab")
+    wrong = "pets.tsv was not uploaded: pets.tsv:1: has 1 column where at least 2 are needed"
+    expect(panel.get_by_role("status")).to_have_text(wrong)
+    panel.get_by_text("Upload a memory").click()  # in no language yet
+    expect(panel.get_by_role("status")).to_contain_text("Choose the language to translate from first")
+    assert double.memories == {}
+
+
 DROP = """([name, text]) => {
   const data = new DataTransfer();
   data.items.add(new File([text], name, {type: "text/plain"}));
@@ -479,7 +587,12 @@ def test_a_file_is_edited_sentence_by_sentence(visit: Callable[..., Visit], doub
         "A man runs on the beach.",
     ]
     states = view.locator(".pair-state").all_inner_texts()
-    assert states == ["less sure", "Memory: 87% match, less sure", "", "confidence unknown"]
+    assert states == [
+        "less sure",
+        "Adapted from a similar sentence of the memory, 87% match, less sure",
+        "",
+        "confidence unknown",
+    ]
     first, second = (view.get_by_label(f"Translation of sentence {number}") for number in (1, 2))
     first.fill("Der Hund läuft am\nStrand.")
     first.press("Enter")
@@ -626,6 +739,17 @@ class TestWithKeys:
         seen.page.press("#key", "Enter")
         seen.expect_translation("der Hund")
         assert KEY not in seen.page.evaluate("JSON.stringify(localStorage)")
+
+    def test_memories_of_the_key_are_offered(self, visit: Callable[..., Visit], double: Double) -> None:
+        about = {"id": "team", "name": "Team", "source": "en", "target": "de", "units": 1}
+        double.memories["team"] = {**about, "pairs": {"The dog": "Unser Hund"}, "key": KEY}
+        seen = visit()
+        seen.page.fill("#key", KEY)
+        seen.page.press("#key", "Enter")
+        seen.page.click("[aria-controls=memory]")
+        seen.page.locator("#memory-select").select_option("Team (1 sentence)")
+        seen.type("The dog", "Unser Hund")
+        assert seen.stored("memories") is None
 
 
 class TestWithoutExtensions:

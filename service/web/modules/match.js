@@ -1,0 +1,20 @@
+// The match of a sentence in the translation memory, in words and as a sign at the sentence; never by colour alone.
+
+import { describe } from "./confidence.js";
+
+/** Returns the class of a sentence: "exact", "similar", or "" without a match. */
+export function matchKind(match) {
+  if (match === null) return "";
+  return match === 1 ? "exact" : "similar";
+}
+
+/** Returns a text such as "Adapted from a similar sentence of the memory, 87% match". `match`: 0 to 1, or null. */
+export function describeMatch(match) {
+  if (match === null) return "";
+  return match === 1 ? "From the translation memory" : `Adapted from a similar sentence of the memory, ${Math.round(100 * match)}% match`;
+}
+
+/** Returns what is known about a sentence: its match and its confidence. */
+export function describeSentence({ match, quality, unfamiliar }) {
+  return [describeMatch(match), describe(quality, unfamiliar)].filter(Boolean).join(". ");
+}

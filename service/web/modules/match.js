@@ -8,10 +8,10 @@ export function matchKind(match) {
   return match === 1 ? "exact" : "similar";
 }
 
-/** Returns a text such as "Adapted from a similar sentence of the memory, 87% match". `match`: 0 to 1, or null. */
+/** Returns a text such as "Adapted from a similar sentence of the memory (87% match): check it". `match`: 0 to 1, or null. */
 export function describeMatch(match) {
   if (match === null) return "";
-  return match === 1 ? "From the translation memory" : `Adapted from a similar sentence of the memory, ${Math.round(100 * match)}% match`;
+  return match === 1 ? "From the translation memory" : `Adapted from a similar sentence of the memory (${Math.round(100 * match)}% match): check it`;
 }
 
 /** Returns what is known about a sentence: its match and its confidence. */

@@ -67,8 +67,8 @@ export class Memory {
     } catch (error) {
       if (!(error instanceof ServiceError) || error.status !== 404) throw error;
       this.#forget(chosen.id);
-      const why = "The service does not have it any more: it was deleted, or it expired after a week.";
-      setText(this.lost, `Translated without the memory “${chosen.name}”. ${why}`);
+      const why = "is not on the service any more: it was deleted, or it expired after a week";
+      setText(this.lost, `The memory “${chosen.name}” ${why}. Texts are translated without it.`);
       return { ...(await send({})), withoutMemory: true };
     }
   }
@@ -83,7 +83,7 @@ export class Memory {
     byId("memory-label").textContent = `Memory${from} into ${this.languages.name(target)}`;
     this.removal.disabled = !chosen;
     setText(byId("memory-badge"), chosen ? "on" : "");
-    setText(byId("memory-keeping"), this.service.key() ? "" : "Without an API key, the service deletes a memory after a week.");
+    byId("memory-keeping").textContent = this.service.key() ? "until you delete it" : "for a week";
   }
 
   get #pair() {

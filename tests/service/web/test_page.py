@@ -451,7 +451,7 @@ def test_sentences_from_the_memory_say_so(visit: Callable[..., Visit], double: D
     seen.expect_translation("Der Hund schlummert. Eine große Katze rennt und rennt. hallo.")
     sentences = seen.page.locator("#output .sentence")
     described = [each.get_attribute("aria-describedby") for each in sentences.all()]
-    similar = "Adapted from a similar sentence of the memory, 83% match. Confidence 88 of 100"
+    similar = "Adapted from a similar sentence of the memory (83% match): check it. Confidence 88 of 100"
     assert [seen.page.locator(f"#{id}").text_content() for id in described] == [
         "From the translation memory. Confidence 100 of 100",
         similar,
@@ -490,7 +490,7 @@ def test_a_memory_belongs_to_its_languages_until_it_is_deleted(visit: Callable[.
     choice.select_option("pets (from English, 2 sentences)")
     seen.expect_translation("Der Hund schlummert.")
     seen.page.on("dialog", lambda dialog: dialog.accept())
-    panel.get_by_role("button", name="Delete it").click()
+    panel.get_by_role("button", name="Delete this memory").click()
     seen.expect_translation("der Hund schläft.")
     expect(choice).to_be_focused()
     assert double.memories == {} and seen.stored("memories") == [] and seen.stored("memory") == {}
@@ -505,7 +505,7 @@ def test_a_memory_that_is_gone_is_reported_and_left_out(visit: Callable[..., Vis
     double.memories.clear()
     seen.type("The dog sleeps. Hello.", "der Hund schläft. hallo.")
     lost = seen.page.locator("#memory-lost")
-    expect(lost).to_contain_text("Translated without the memory “pets”. The service does not have it any more")
+    expect(lost).to_contain_text("The memory “pets” is not on the service any more: it was deleted, or it expired")
     expect(seen.page.locator("#trouble")).not_to_be_visible()
     expect(seen.page.locator("#memory-select")).to_have_text("No memory")
     seen.type("Hello.", "hallo.")
@@ -589,7 +589,7 @@ def test_a_file_is_edited_sentence_by_sentence(visit: Callable[..., Visit], doub
     states = view.locator(".pair-state").all_inner_texts()
     assert states == [
         "less sure",
-        "Adapted from a similar sentence of the memory, 87% match, less sure",
+        "Adapted from a similar sentence of the memory (87% match): check it, less sure",
         "",
         "confidence unknown",
     ]
@@ -673,6 +673,8 @@ def test_nothing_sticks_out(visit: Callable[..., Visit], width: int) -> None:
         seen.page.click(f"[aria-controls={panel}]")
         if panel == "files":
             open_sentences(seen, f"{'x' * 200}. The dog.")
+        if panel == "memory":
+            expect(open_memory(seen, f"{'x' * 200}.tsv").get_by_role("status")).to_contain_text("2 sentences")
         seen.page.wait_for_timeout(100)
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -803,6 +805,9 @@ def test_accessibility(visit: Callable[..., Visit], scheme: str, width: int) -> 
             seen.page.click("#add-term")
             seen.page.fill("#kept-word", "beach")
             seen.page.press("#kept-word", "Enter")
+        if panel == "memory":
+            open_memory(seen)
+            seen.page.wait_for_selector("#output .exact")
         if panel == "inside":
             seen.page.wait_for_selector("#map .cell")
         if panel == "files":
@@ -860,6 +865,19 @@ class TestWithTheRealService:
         assert (name, content) == ("a_de.txt", "Ein Hund & eine Katze.")
         name, content = downloaded(seen, view.get_by_role("button", name="Download TMX"))
         assert name == "a_de.tmx" and "<seg>Ein Hund &amp; eine Katze.</seg>" in content
+
+    def test_a_memory_is_used_until_it_is_gone(self, visit: Callable[..., Visit], url: str) -> None:
+        seen = visit("#en/de")
+        expect(open_memory(seen).get_by_role("status")).to_have_text("pets has 2 sentences now.")
+        seen.type("The dog sleeps.", "Der Hund schlummert.")
+        expect(seen.page.locator("#output .exact")).to_be_visible()
+        (memory,) = seen.stored("memories")
+        assert seen.page.request.delete(f"{url}/memories/{memory['id']}").status == 204
+        seen.refusals = True
+        seen.type("The dog sleeps. The cat sleeps.")
+        expect(seen.page.locator("#memory-lost")).to_contain_text("“pets” is not on the service any more")
+        expect(seen.page.locator("#output .sentence")).to_have_count(2)
+        expect(seen.page.locator("#output .exact")).to_have_count(0)
 
     def test_a_long_text_comes_in_parts_and_ends_the_same(self, visit: Callable[..., Visit]) -> None:
         seen = visit("#en/de")

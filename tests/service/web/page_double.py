@@ -273,12 +273,8 @@ def create_double(double: Double) -> FastAPI:
         if not all("\t" in line for line in lines):
             return problem(400, f"Invalid request: {file.filename}:1: has 1 column where at least 2 are needed")
         pairs = dict(line.split("\t") for line in lines if line.strip())
-        about = {
-            "id": f"id-{len(double.memories)}",
-            "name": file.filename.rsplit(".")[0],
-            **fields,
-            "units": len(pairs),
-        }
+        name = file.filename.rsplit(".")[0]
+        about: dict[str, Any] = {"id": f"id-{len(double.memories)}", "name": name, **fields, "units": len(pairs)}
         double.memories[about["id"]] = {**about, "pairs": pairs, "key": form.get("api_key")}
         return JSONResponse({**about, "skipped": len(lines) - len(pairs)})
 

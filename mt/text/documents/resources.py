@@ -23,6 +23,7 @@ _MEANINGS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _ARGUMENT = re.compile(r"\{\d")
 _STRINGS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\r\n]*|\"(?:[^\"\\]|\\(?:.|\Z))*+(?:\"|\Z)|[=;]", re.DOTALL)
 _STRINGS_ESCAPE = re.compile(r"\\(?:[Uu]([0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_REFERENCE = re.compile(r"\s*[@?](?:[\w.]+:)?\w+/[\w.]+\s*")  # of Android, to another resource
 _RESOURCES = re.compile(rb"<(?:[\w.-]+:)?resources[\s>]")
 _RESOURCES_WITHIN = 4096  # number of bytes that are searched for the root element, after comments and a license
 
@@ -182,7 +183,10 @@ def is_android(content: bytes) -> bool:
 
 
 def open_android(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse Android's string resources: strings, arrays and plurals, except those with `translatable="false"`."""
+    """Parse Android's string resources: strings, arrays and plurals.
+
+    Kept are those with `translatable="false"`, references such as `@string/title`, and quotes that protect spaces.
+    """
 
     def is_translatable(token: Token) -> bool:
         return token.attribute("translatable") != "false"
@@ -220,9 +224,11 @@ def _open_elements(
         if parent not in parents:
             parents[parent] = selects_parent(tokens[parent])
         if parents[parent] and selects(token, tokens[parent]):
-            end = elements.end[number] - 1
+            inner = elements.inner(number)
+            if dialect.backslashes and _REFERENCE.fullmatch(inner):
+                continue
             document.keep("".join(each.source for each in tokens[done : number + 1]))
-            document.embed(parse_dialect("".join(each.source for each in tokens[number + 1 : end]), dialect))
-            done = end
+            document.embed(parse_dialect(inner, dialect))
+            done = elements.end[number] - 1
     document.keep("".join(token.source for token in tokens[done:]))
     return document

@@ -41,6 +41,7 @@ class Dialect:
     - The values of `attributes` are translated.
     - If `backslashes` is true, a backslash begins an escape, as in the resources of Android.
     - If `collapse` is true, a run of white space counts as one space, as in HTML.
+    - If `literal` is true, no character is escaped, as in a CDATA section.
     """
 
     xml: bool
@@ -54,6 +55,7 @@ class Dialect:
     backslashes: bool = False
     attributes: frozenset[str] = frozenset()
     collapse: bool = True
+    literal: bool = False
 
 
 class _OpenElements:
@@ -152,6 +154,10 @@ class ElementIndex:
         if token.name in self.dialect.textless:
             return True
         return bool(attributes) and any(attribute.name in attributes for attribute in token.attributes)
+
+    def within_text(self, number: int) -> bool:
+        """Return whether the element around token `number` contains text directly."""
+        return self._mixed[self.parent[number]]
 
     def requests_translation(self, number: int) -> bool:
         return self.tokens[number].attribute("translate") == "yes"

@@ -8,11 +8,11 @@ escapes are escaped.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from mt.text.markup.elements import BLOCKS, Dialect, ElementIndex
-from mt.text.markup.inline import BuiltSegment, InlineItem, InlineKind, read_inline, split_whitespace
+from mt.text.markup.inline import BuiltSegment, InlineItem, InlineKind, decode_nothing, read_inline, split_whitespace
 from mt.text.markup.marks import Segment, TranslatedSegment
 from mt.text.markup.tokens import Token, TokenKind, decode, html_tokens, references, xml_tokens
 
@@ -30,9 +30,15 @@ _NOTE = re.compile(r"\s*[\[(]?(?:\d{1,3}|[*†‡§]{1,3})[\])]?\s*")
 _NOTE_TOKENS = 8  # maximum number of tokens in a footnote mark
 _LONG_WORD = re.compile(r"""[^\W\d_]{3}[.,;:!?"'”’»)\]]*$""")
 _BACKSLASH = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
-_LINE_BREAK = re.compile(r"(?<!\\)(\\n)")
+_SYNTAX = re.compile(r"""(?<!\\)(\\n|")""")  # line breaks and, in the resources of Android, quotes around spaces
 _ESCAPES = {"n": "\n", "t": "\t"}
 _BACKSLASH_FORMS = {"\\": "\\\\", "'": "\\'", '"': '\\"', "\n": "\\n", "\t": "\\t"}
+_LITERAL_FORMS = {"&": "&", "<": "<"}
+_CDATA = re.compile(r"(<!\[CDATA\[)(.*)(\]\]>)", re.DOTALL)
+_HTML_WITHIN = re.compile(r"</?[A-Za-z]|&(?:[A-Za-z]+|#\d+|#[xX][0-9A-Fa-f]+);")
+_VERBATIM = frozenset({"code", "codeblock", "listing", "pre", "programlisting", "screen", "script", "source", "style"})
+"""Local names of XML elements whose CDATA sections are code."""
+
 NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -56,19 +62,23 @@ def parse_html(text: str, options: MarkupOptions | None = None, segments: list[S
     The segments are appended to the list `segments`. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS
     tokens.
     """
-    options = options or MarkupOptions()
-    dialect = Dialect(
+    return parse_dialect(text, _html_dialect(options or MarkupOptions()), segments)
+
+
+def _html_dialect(options: MarkupOptions) -> Dialect:
+    return Dialect(
         xml=False,
         splitting=(BLOCKS | options.splitting_tags) - options.non_splitting_tags,
         textless=_TEXTLESS,
         kept=_CODE | options.ignore_tags,
         attributes=TRANSLATABLE_ATTRIBUTES,
     )
-    return parse_dialect(text, dialect, segments)
 
 
 def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Segment] | None = None) -> "Markup":
     """Parse XML, well-formed or not. An element ends a text unless its parent also contains text directly.
+
+    A CDATA section without text beside it is translated, as HTML if it contains a tag or a reference of HTML.
 
     The segments are appended to the list `segments`. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS
     tokens.
@@ -116,16 +126,18 @@ class Markup:
     def __init__(self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment]) -> None:
         self.segments = segments
         self._dialect = dialect
-        self._parts: list[Part | _Slot] = []
+        self._parts: list[Part | _Slot | Markup] = []
         _Reader(tokens, dialect, self.segments, self._parts).read()
 
     def render(self, translations: Sequence[TranslatedSegment]) -> str:
         """Return the markup with each segment replaced by its translation."""
         assert len(translations) == len(self.segments)
-        return "".join(
-            self._slot(part, translations) if isinstance(part, _Slot) else self._part(part, translations)
-            for part in self._parts
-        )
+        return "".join(self._any(part, translations) for part in self._parts)
+
+    def _any(self, part: "Part | _Slot | Markup", translations: Sequence[TranslatedSegment]) -> str:
+        if isinstance(part, Markup):
+            return part.render(translations)
+        return self._slot(part, translations) if isinstance(part, _Slot) else self._part(part, translations)
 
     def _part(self, part: Part, translations: Sequence[TranslatedSegment]) -> str:
         if isinstance(part, str):
@@ -141,7 +153,11 @@ class Markup:
         translated = translations[slot.number]
         parts = slot.source
         if translated.text != slot.built.segment.text:
-            forms = {**(_BACKSLASH_FORMS if self._dialect.backslashes else {}), **slot.built.forms}
+            forms = {
+                **(_BACKSLASH_FORMS if self._dialect.backslashes else {}),
+                **(_LITERAL_FORMS if self._dialect.literal else {}),
+                **slot.built.forms,
+            }
             parts = slot.built.render(translated, partial(escape, forms=forms, xml=self._dialect.xml))
         return "".join(self._part(part, translations) for part in parts)
 
@@ -158,7 +174,7 @@ class _Reader:
     """A reader that goes through the tokens once and fills the lists `segments` and `parts`."""
 
     def __init__(
-        self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment], parts: list[Part | _Slot]
+        self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment], parts: list[Part | _Slot | Markup]
     ) -> None:
         self.tokens, self.dialect, self.segments, self.parts = tokens, dialect, segments, parts
         self.elements = ElementIndex(tokens, dialect)
@@ -198,6 +214,8 @@ class _Reader:
             self.parts += self._tag(number)
         elif self._is_note(number) and self._keep_element(number):
             return elements.end[number]
+        elif (section := self._cdata(number)) is not None:
+            self._embed(section)
         else:
             self._inline(number)
         return number + 1
@@ -233,16 +251,40 @@ class _Reader:
         before = next((item.text for item in reversed(self.items) if item.kind is not InlineKind.CLOSE), "")
         return bool(_NOTE.fullmatch(text) and _LONG_WORD.search(before))
 
+    def _cdata(self, number: int) -> re.Match[str] | None:
+        """Return the match of a CDATA section that is translated, or None."""
+        token = self.tokens[number]
+        if not self.dialect.xml or token.kind is not TokenKind.OTHER or self.elements.within_text(number):
+            return None
+        parent = self.elements.parent[number]
+        if parent >= 0 and self.tokens[parent].name.rpartition(":")[2] in _VERBATIM:
+            return None
+        return _CDATA.fullmatch(token.source)
+
+    def _embed(self, section: re.Match[str]) -> None:
+        """Add a CDATA section as HTML, if it contains a tag or a reference, or else as text."""
+        self._flush()
+        opening, inside, closing = section.groups()
+        backslashes = self.dialect.backslashes
+        if _HTML_WITHIN.search(inside):
+            inner = replace(_html_dialect(MarkupOptions()), backslashes=backslashes)
+            tokens = list(html_tokens(inside))
+        else:
+            inner = Dialect(True, frozenset(), backslashes=backslashes, collapse=False, literal=True)
+            tokens = [Token(TokenKind.TEXT, inside)]
+        self.parts += [opening, Markup(tokens, inner, self.segments), closing]
+
     def _text(self, source: str) -> None:
         """Add text as items. White space at either end and each unknown entity become separate items."""
         before, body, after = split_whitespace(source, _HTML_SPACE)
         self._append_text(before)
         if self.dialect.backslashes:
-            for piece in _LINE_BREAK.split(body):
-                if piece == "\\n":
-                    self.items.append(InlineItem(InlineKind.EMPTY, (piece,), breaks=True))
+            for piece in _SYNTAX.split(body):
+                if piece in ("\\n", '"'):
+                    self.items.append(InlineItem(InlineKind.EMPTY, (piece,), breaks=piece != '"'))
                 else:
-                    self._append_text(piece)
+                    for part in split_whitespace(piece, _HTML_SPACE):
+                        self._append_text(part)
         elif self.dialect.xml:
             run = ""
             for piece, meaning in references(body, xml=True):
@@ -307,6 +349,8 @@ class _Reader:
 
     @property
     def _decode(self) -> Callable[[str], Iterator[tuple[str, str | None]]]:
+        if self.dialect.literal and not self.dialect.backslashes:
+            return decode_nothing
         return _decode_backslashes if self.dialect.backslashes else partial(references, xml=self.dialect.xml)
 
 

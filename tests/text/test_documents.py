@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable, Mapping
 
@@ -222,10 +223,39 @@ def test_markdown_keeps_its_structure() -> None:
     assert "Quoted text" in segments and "two x" in segments and "The note." in segments
     result = translate("a.md", MARKDOWN)
     kept = ['title: "Not touched"', 'print("hi")', "    indented code", '[foo]: http://a.b "t"', "======", "|------"]
-    written = ["# THE *BIG* HOUSE #", "> QUOTED TEXT", "> 1. ONE TWO", "  - NESTED **ITEM**", "[REF][foo] AND [FOO]"]
+    written = [
+        "# THE *BIG* HOUSE #",
+        "> QUOTED TEXT",
+        "> 1. ONE TWO",
+        "  - NESTED **ITEM**",
+        "[REF][foo] AND [FOO][foo]",
+    ]
     for part in (*kept, *written):
         assert part in result
     assert '](http://x.y/z_(a) "Title")' in result and "![alt](u.png)" in result and "<http://auto.link>" in result
+
+
+@pytest.mark.parametrize(
+    ("source", "translated"),
+    [
+        ("- [ ] one\n- [x] two\n", "- [ ] ONE\n- [x] TWO\n"),
+        ("|a|b|\n|-|-|\n|one \\| two|three `a \\| b`|\n", "|A|B|\n|-|-|\n|ONE \\| TWO|THREE `a \\| b`|\n"),
+        ("[one two][]\n\n[one two]: u\n", "[ONE TWO][one two]\n\n[one two]: u\n"),
+        ("A [dog] ran[^1].\n\n[dog]: u\n[^1]: u\n", "A [DOG][dog] RAN[^1].\n\n[dog]: u\n[^1]: u\n"),
+    ],
+)
+def test_markdown_that_depends_on_its_text(source: str, translated: str) -> None:
+    assert identity("a.md", source.encode()) == source.encode()
+    document = open_document("a.md", source.encode())
+    translations = []
+    for segment in document.segments:
+        words = [match.span() for match in re.finditer(r"\S+", segment.text)]
+        capitals = "".join(
+            letter if any(begin <= place < end for begin, end in segment.kept) else letter.upper()
+            for place, letter in enumerate(segment.text)
+        )
+        translations.append(TranslatedSegment(capitals, tuple((word, word) for word in words)))
+    assert document.render(translations).decode() == translated
 
 
 def test_markdown_escapes_what_would_be_markup() -> None:

@@ -197,6 +197,19 @@ def test_json_changes_only_in_its_strings(value: object, ascii_only: bool) -> No
     assert type(new) is type(value)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.html", "<p><ruby>犬<rp>(</rp><rt>inu</rt><rp>)</rp></ruby> runs</p>"),
+        ("a.xhtml", "<p><ruby>犬<rt>inu</rt></ruby> runs</p>"),
+        ("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n<ruby>犬<rt>inu</rt></ruby> runs\n"),
+    ],
+)
+def test_the_reading_of_a_word_is_no_text(name: str, content: str) -> None:
+    assert texts(name, content) == ["犬 runs"]
+    assert "inu" in translate(name, content)
+
+
 def test_text_keeps_lines_and_white_space() -> None:
     assert translate("a.txt", "  one \r\n\n---\n\ttwo") == "  ONE \r\n\n---\n\tTWO"
 

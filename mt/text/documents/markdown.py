@@ -85,7 +85,7 @@ class _Lines:
             at = self.text.find(raw, max(done, self.starts[number]), self.starts[number + 1])
             if number > line or (stripped.endswith(raw) and self.starts[number] >= done):
                 at = self.starts[number] + stripped.rfind(raw) if raw else self.starts[number]
-            if at < 0:
+            if at < 0 or (number > line and raw != part):
                 return []
             if places:
                 places.append(places[-1] + 1)  # the line break extends to the content of the next line

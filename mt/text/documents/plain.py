@@ -15,8 +15,8 @@ _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[,.]\d{1,3}"
 _TIMING = re.compile(rf"[^\S\r\n]*{_TIME}[^\S\r\n]*-->[^\S\r\n]*{_TIME}")
 _INLINE = re.compile(
-    r"(?P<line>\r\n|\r|\n)|(?P<tag></?(?:b|i|u|s|c|v|font|lang|ruby|rt)(?:[.\s][^<>\r\n]*)?>|<\d[\d:.]*>)"
-    r"|(?P<code>\{\\[^{}\r\n]*\})",
+    r"(?P<line>\r\n|\r|\n)|(?P<code>\{\\[^{}\r\n]*\}|<rt>[^<>\r\n]*</rt>)"
+    r"|(?P<tag></?(?:b|i|u|s|c|v|font|lang|ruby|rt)(?:[.\s][^<>\r\n]*)?>|<\d[\d:.]*>)",
     re.IGNORECASE,
 )
 _TAG_NAME = re.compile(r"[a-z]+", re.IGNORECASE)

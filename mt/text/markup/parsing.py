@@ -21,7 +21,7 @@ _CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
 _TEXTLESS = frozenset(
     {
         *("iframe", "math", "noembed", "noframes", "plaintext", "pre", "script", "style", "svg", "template"),
-        *("textarea", "xmp"),
+        *("rp", "rt", "rtc", "textarea", "xmp"),  # rt: the reading of a word
     }
 )
 _HTML_SPACE = " \t\n\f\r"
@@ -90,6 +90,7 @@ def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Se
         non_splitting=options.non_splitting_tags,
         outline=options.outline_detection,
         kept=options.ignore_tags,
+        breaks=frozenset({"br"}),
     )
     return parse_dialect(text, dialect, segments)
 

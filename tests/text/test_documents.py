@@ -214,6 +214,12 @@ def test_text_keeps_lines_and_white_space() -> None:
     assert translate("a.txt", "  one \r\n\n---\n\ttwo") == "  ONE \r\n\n---\n\tTWO"
 
 
+def test_columns_of_text_are_texts() -> None:
+    content = "a dog     12   two cats\nname\tA house.  It is big.\n"
+    assert texts("a.txt", content) == ["a dog", "12", "two cats", "name", "A house.  It is big."]
+    assert translate("a.txt", content) == content.upper()
+
+
 def test_html_is_written_in_the_encoding_it_declares() -> None:
     content = '<meta charset="iso-8859-1"><p>Grüße</p>'.encode("latin-1")
     document = open_document("a.html", content)

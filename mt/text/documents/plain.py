@@ -12,6 +12,7 @@ from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
 from mt.text.markup.tokens import MAX_TOKENS, references
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
+_COLUMN = re.compile(r"(?:[^\r\n\t ]| {1,2}(?! ))+")
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[,.]\d{1,3}"
 _TIMING = re.compile(rf"[^\S\r\n]*{_TIME}[^\S\r\n]*-->[^\S\r\n]*{_TIME}")
 _INLINE = re.compile(
@@ -27,15 +28,18 @@ _JSON_COLON = re.compile(r"[ \t\r\n]*:")
 
 
 def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse plain text. Each line, without the white space around it, is a segment."""
+    """Parse plain text. Each line, without the white space around it, is a segment.
+
+    A line is split at tabs and at three or more spaces, which separate the columns of a table.
+    """
     text, encoding = decode_text(name, content)
     document = TextDocument(SegmentList(name, options), encoding)
     done = 0
-    for match in _LINE.finditer(text):
-        if any(map(str.isalnum, match[1])):
+    for match in _COLUMN.finditer(text):
+        if any(map(str.isalnum, match[0])):
             document.keep(text[done : match.start()])
-            document.add_stripped(match[1], match[1], str)
-            done = match.end(1)
+            document.add_stripped(match[0], match[0], str)
+            done = match.end()
     document.keep(text[done:])
     return document
 

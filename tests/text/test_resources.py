@@ -188,6 +188,13 @@ def test_tags_and_line_breaks_of_android() -> None:
     assert r'IT\'S <b>VERY</b> GOOD, <xliff:g id="n">%1$s</xliff:g>!\nBYE</string>' in found
 
 
+def test_branches_of_messages_in_json() -> None:
+    content = '{"n": "{n, plural, one {a dog} other {# dogs}}", "m": "{n, select, x {a\\/b} other {c}}"}'
+    assert texts("a.json", content) == ["a dog", "# dogs", "{n, select, x {a/b} other {c}}"]  # the source has \\/
+    assert '"{n, plural, one {A DOG} other {# DOGS}}"' in translated("a.json", content.encode(), str.upper)
+    assert translated("a.json", content.encode(), str) == content
+
+
 def test_latin_1_properties() -> None:
     content = "a=Grün".encode("latin-1")
     document = open_document("a.properties", content)

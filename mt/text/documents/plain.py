@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
+from mt.text.documents.messages import add_message
 from mt.text.markup import Segment
 from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
 from mt.text.markup.tokens import MAX_TOKENS, references
@@ -76,11 +77,21 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
 
 
 def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse JSON. Each string value is a segment. Raises: DocumentError with line and column if it is not JSON."""
+    """Parse JSON. Each string value is a segment, and so are the branches of plural and select messages.
+
+    Raises: DocumentError with line and column if the content is not JSON.
+    """
     text, encoding = decode_text(name, content)
     check_json(name, text)
     ascii_only = text.isascii() and "\\u" in text
     document = TextDocument(SegmentList(name, options), encoding)
+
+    def write(new: str) -> str:
+        return json.dumps(new, ensure_ascii=ascii_only)
+
+    def write_part(new: str) -> str:
+        return write(new)[1:-1]
+
     place = 0
     for string in json_strings(text):
         document.keep(text[place : string.begin])
@@ -89,7 +100,8 @@ def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocume
             document.keep(string.source)
         else:
             value: str = json.loads(string.source, strict=False)
-            document.add_stripped(value, string.source, lambda new: json.dumps(new, ensure_ascii=ascii_only))
+            if not add_message(document, value, string.source, '"', write_part):
+                document.add_stripped(value, string.source, write)
     document.keep(text[place:])
     return document
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from mt.errors import DocumentError
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
 from mt.text.documents.markup import declared_encoding
-from mt.text.documents.messages import split_message
+from mt.text.documents.messages import add_message
 from mt.text.documents.plain import check_json, json_strings
 from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import parse_dialect
@@ -148,17 +148,8 @@ def open_arb(name: str, content: bytes, options: DocumentOptions) -> TextDocumen
         if string.is_key or kept:
             document.keep(string.source)
             continue
-        parts = split_message(value)
-        if len(parts) == 1:
+        if not add_message(document, value, string.source, '"', write_part):
             document.add_stripped(value, string.source, write)
-            continue
-        document.keep('"')
-        for part, translated in parts:
-            if translated:
-                document.add_stripped(part, write_part(part), write_part)
-            else:
-                document.keep(write_part(part))
-        document.keep('"')
     document.keep(text[place:])
     return document
 

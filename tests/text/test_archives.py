@@ -26,6 +26,7 @@ CONTENT = f"""<?xml version="1.0" encoding="UTF-8"?>
 <text:p>Page <text:page-number>7</text:page-number></text:p>
 <text:p>The <text:ruby><text:ruby-base>dog</text:ruby-base><text:ruby-text>kept</text:ruby-text></text:ruby> of
 <text:title>a name</text:title> runs</text:p>
+<text:p>Left<text:tab/><text:span>right</text:span><text:span><text:s/>side</text:span></text:p>
 <table:table><table:table-row><table:table-cell table:formula="of:=IF(1;&quot;kept&quot;)" office:value-type="string">
 <text:p>kept</text:p></table:table-cell><table:table-cell office:value-type="float" office:value="45">
 <text:p>45 kept</text:p></table:table-cell></table:table-row></table:table><draw:frame presentation:placeholder="true">
@@ -82,7 +83,8 @@ def capitals(name: str, members: Mapping[str, str]) -> zipfile.ZipFile:
         (
             "a.odt",
             OPEN_DOCUMENT,
-            ["The title", "A red house", "One", "Two", "Page", "The dog of a name runs", "The header", "Axis"],
+            ["The title", "A red house", "One", "Two", "Page", "The dog of a name runs", "Left", "right side"]
+            + ["The header", "Axis"],
         ),
         ("a.epub", BOOK, ["The book", "One", "A big dog.", "It sleeps.", "The book", "One"]),
     ],
@@ -117,6 +119,7 @@ def test_a_translated_text_file() -> None:
     assert "<text:p>ONE</text:p>" in content and "<text:p>TWO</text:p><text:p/>" in content
     assert "<number:text>hours</number:text>" in content
     assert "<text:page-number>7</text:page-number>" in content
+    assert ">LEFT<text:tab/><text:span>RIGHT</text:span> <text:span>SIDE</text:span>" in content
     assert "<text:title>a name</text:title>" in content and "<text:ruby-text>kept</text:ruby-text>" in content
     assert "<text:p>THE HEADER</text:p>" in translated.read("styles.xml").decode()
     assert "<text:p>AXIS</text:p>" in translated.read("Object 1/content.xml").decode()

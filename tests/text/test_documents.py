@@ -431,6 +431,24 @@ PIXEL = base64.b64decode(
 )
 
 
+def test_the_value_of_a_field_is_part_of_its_sentence() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("Page ")
+    field = '<w:fldSimple xmlns:w="{}" w:instr="PAGE"><w:r><w:t>7</w:t></w:r></w:fldSimple>'
+    paragraph._p.append(parse_xml(field.format(qn("w:p")[1:].partition("}")[0])))
+    paragraph.add_run(" of the book")
+    out = io.BytesIO()
+    document.save(out)
+    parsed = open_document("a.docx", out.getvalue())
+    (segment,) = parsed.segments
+    assert (segment.text, segment.kept) == ("Page 7 of the book", ((5, 6),))
+    links = (((0, 4), (0, 5)), ((5, 6), (6, 7)), ((7, 18), (8, 17)))
+    rendered = docx.Document(io.BytesIO(parsed.render([TranslatedSegment("Seite 7 des Buchs", links)])))
+    (paragraph,) = rendered.paragraphs
+    assert [child.tag.rpartition("}")[2] for child in paragraph._p] == ["r", "fldSimple", "r"]
+    assert [run.text for run in paragraph.runs] == ["Seite ", " des Buchs"]
+
+
 def illustrated() -> bytes:
     """Return a document with a picture alone, one within a sentence, and a text box within another."""
     document = docx.Document()

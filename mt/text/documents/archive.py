@@ -38,13 +38,14 @@ _VALUES = """table:formula office:value office:date-value office:time-value offi
 presentation:placeholder"""
 _OPEN_DOCUMENT = Dialect(
     xml=True,
-    splitting=frozenset({"text:p", "text:h"}),
+    splitting=frozenset({"text:p", "text:h", "text:tab"}),
     textless=frozenset(_HIDDEN.split()),
     kept=frozenset(_FIELDS.split()),
-    breaks=frozenset({"text:s", "text:tab", "text:line-break"}),
+    breaks=frozenset({"text:s", "text:line-break"}),
+    spaces=frozenset({"text:s"}),
     textless_attributes=frozenset(_VALUES.split()),
 )
-"""Text of OpenDocument is in paragraphs and headings.
+"""Text of OpenDocument is in paragraphs and headings, which tabs divide.
 
 Not translated are styles, comments, notes, fields, readings of words (ruby), empty placeholders, and cells with a
 formula, number, date or time.

@@ -36,6 +36,7 @@ _SHAPE = RunSchema(
     run=f"{_DRAWING}r",
     properties=f"{_DRAWING}rPr",
     text=f"{_DRAWING}t",
+    fields=_names(_DRAWING, "fld"),
     first=_names(_DRAWING, "pPr"),
     last=_names(_DRAWING, "endParaRPr"),
     breaks=_names(_DRAWING, "br"),

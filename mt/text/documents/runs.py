@@ -27,6 +27,7 @@ _MAX_PROPERTIES, _MAX_VALUES = (
     200,
     10_000,
 )  # maximum number of elements and characters in the format of a run; Word has 40 properties
+_MAX_FIELD = 40  # maximum number of characters of a field that is read as a part of its sentence
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
@@ -37,7 +38,7 @@ class RunSchema:
     A `paragraph` contains `run` and `link` elements. A run contains `properties`, which are its format, and `text`
     elements. Elements in `first` and `last` keep their place in the paragraph; elements in `dropped` are left out of
     translated paragraphs. Elements in `breaks` separate words. The text of a paragraph is split at elements in `tabs`
-    and, with `lines`, at line breaks. `field_mark` begins and ends fields, which are kept.
+    and, with `lines`, at line breaks. `field_mark` begins and ends fields, and `fields` are fields; both are kept.
     Children and attributes of properties with names in `invisible` do not change the appearance of a run.
     """
 
@@ -48,6 +49,7 @@ class RunSchema:
     link: str = ""
     field_mark: str = ""
     field_type: str = ""
+    fields: frozenset[str] = frozenset()
     first: frozenset[str] = frozenset()
     last: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
@@ -236,7 +238,7 @@ class _Reader:
             if depth > 0 or child in self.fields:
                 field.append(child)
                 if depth <= 0:
-                    yield InlineItem(InlineKind.EMPTY, tuple(field))
+                    yield self._field(field)
                     field, depth = [], 0
             elif child.tag == schema.link:
                 key = id(child)
@@ -245,10 +247,18 @@ class _Reader:
                 yield InlineItem(InlineKind.CLOSE, (child,), key=key)
             elif child.tag == schema.run:
                 yield from self._run(child, base)
+            elif child.tag in schema.fields:
+                yield self._field([child])
             else:
                 yield InlineItem(InlineKind.EMPTY, (child,), breaks=child.tag in schema.breaks)
         if field:
-            yield InlineItem(InlineKind.EMPTY, tuple(field))
+            yield self._field(field)
+
+    def _field(self, elements: Sequence[Element]) -> InlineItem[Element]:
+        """Return the item of a field. Its value, such as the number of a page, is part of the sentence around it."""
+        value = "".join(text.text or "" for element in elements for text in element.iter(self.schema.text)).strip()
+        kind = InlineKind.KEPT if 0 < len(value) <= _MAX_FIELD else InlineKind.EMPTY
+        return InlineItem(kind, tuple(elements), value if kind is InlineKind.KEPT else "")
 
     def _run(self, run: Element, base: str) -> Iterator[InlineItem[Element]]:
         """Yield the items of a run: its texts, and its other elements as EMPTY items."""

@@ -28,6 +28,7 @@ _WORD = RunSchema(
     link=qn("w:hyperlink"),
     field_mark=qn("w:fldChar"),
     field_type=qn("w:fldCharType"),
+    fields=_names("fldSimple"),
     first=_names("pPr"),
     dropped=_names("proofErr lastRenderedPageBreak"),
     breaks=_names("tab br cr"),

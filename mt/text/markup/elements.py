@@ -37,7 +37,7 @@ class Dialect:
       parent contains no text directly, unless the element is in `non_splitting`.
     - The content of `textless` elements, and of elements with an attribute in `textless_attributes`, is not part of a
       text. The content of `kept` elements is part of a text, but is not translated.
-    - Empty XML elements in `breaks` stand for white space.
+    - Empty XML elements in `breaks` stand for white space, those in `spaces` for one space if they have no attribute.
     - The values of `attributes` are translated.
     - If `backslashes` is true, a backslash begins an escape, as in the resources of Android.
     - If `collapse` is true, a run of white space counts as one space, as in HTML.
@@ -52,6 +52,7 @@ class Dialect:
     textless_attributes: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
     breaks: frozenset[str] = frozenset()
+    spaces: frozenset[str] = frozenset()
     backslashes: bool = False
     attributes: frozenset[str] = frozenset()
     collapse: bool = True

@@ -316,6 +316,8 @@ class _Reader:
                 self.parts += parts
             else:
                 self.items.append(InlineItem(InlineKind.EMPTY, parts, breaks=True))
+        elif token.kind is TokenKind.EMPTY and token.name in self.dialect.spaces and not token.attributes:
+            self.items.append(InlineItem(InlineKind.TEXT, parts, " "))
         elif token.kind is TokenKind.EMPTY and token.name in self.dialect.breaks:
             self.items.append(InlineItem(InlineKind.EMPTY, parts, breaks=True))
         else:

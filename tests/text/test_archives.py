@@ -83,8 +83,10 @@ def capitals(name: str, members: Mapping[str, str]) -> zipfile.ZipFile:
         (
             "a.odt",
             OPEN_DOCUMENT,
-            ["The title", "A red house", "One", "Two", "Page", "The dog of a name runs", "Left", "right side"]
-            + ["The header", "Axis"],
+            [
+                *("The title", "A red house", "One", "Two", "Page", "The dog of a name runs", "Left", "right side"),
+                *("The header", "Axis"),
+            ],
         ),
         ("a.epub", BOOK, ["The book", "One", "A big dog.", "It sleeps.", "The book", "One"]),
     ],

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -34,7 +35,10 @@ _SPECIAL = "\\`*_[]<~"
 
 
 def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse Markdown. Each heading, paragraph, list item and table cell is a segment, translated into one line."""
+    """Parse Markdown. Each heading, paragraph, list item and table cell is a segment, translated into one line.
+
+    A line that begins with `: ` is a segment of its own, because dialects have definitions of terms.
+    """
     text, encoding = decode_text(name, content)
     document = TextDocument(SegmentList(name, options), encoding)
     front = _FRONT_MATTER.match(text)
@@ -57,7 +61,8 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
         items = reader.items() if places else None
         if places and items is not None:
             document.keep(text[done : places[0]])
-            _add(document, items, reader.labels)
+            for begin, end in pairwise([0, *reader.splits, len(items)]):
+                _add(document, items[begin:end], {n - begin: end for n, end in reader.labels.items() if n >= begin})
             done = places[-1]
     document.keep(text[done:])
     return document
@@ -110,6 +115,7 @@ class _InlineReader:
         self.collected: list[InlineItem[str]] = []
         self.open: list[tuple[int, str]] = []
         self.labels: dict[int, str] = {}  # by index of the item: the end of a link that names its reference
+        self.splits: list[int] = []  # indices of items that begin the definition of a term
         self.begin = len(match[0]) if (match := _TASK.match(self.token.content)) else 0
         self.closed = {name.lower() for name in _END_TAG.findall(self.token.content)}
         children = [child for child in self.token.children or () if child.type != "text" or child.content]
@@ -141,6 +147,10 @@ class _InlineReader:
             match = (_BREAK if child.type == "softbreak" else _HARD_BREAK).match(content, at)
             if match is None:
                 return False
+            if child.type == "softbreak" and content.startswith(": ", match.end()) and not self.open:
+                self.splits.append(len(self.collected))
+                self.begin = match.end() + 2
+                return self._whole(InlineKind.EMPTY, match.end())
             if child.type == "softbreak":
                 return self._whole(InlineKind.TEXT, match.end(), "\n")
             return self._whole(InlineKind.EMPTY, match.end(), breaks=True)

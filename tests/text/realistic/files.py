@@ -68,13 +68,14 @@ _CONVERSIONS: dict[str, tuple[str, Sequence[int]]] = {
 }
 """For each format that LibreOffice writes: the format of its source files, and their numbers."""
 
+_FILTERS = {"csv": "csv:Text - txt - csv (StarCalc):44,34,76"}  # in UTF-8
+
 
 def realistic_files(kind: str) -> dict[str, bytes]:
     """Return the files of a format by name: ten, or six of the formats of Office and OpenDocument."""
     suffix = "xml" if kind == "android" else kind
     return {
-        f"{kind}{number}.{suffix}": content
-        for number, content in enumerate(_WRITERS[kind](Prose(f"{SEED}/{kind}")))
+        f"{kind}{number}.{suffix}": content for number, content in enumerate(_WRITERS[kind](Prose(f"{SEED}/{kind}")))
     }
 
 
@@ -84,7 +85,7 @@ def libreoffice_files(kind: str) -> dict[str, bytes]:
         return {}
     source, numbers = _CONVERSIONS[kind]
     files = list(realistic_files(source).values())
-    converted = convert({f"libreoffice{number}.{source}": files[number] for number in numbers}, kind)
+    converted = convert({f"{kind}-libreoffice{number}.{source}": files[number] for number in numbers}, kind)
     return {f"{Path(name).stem}.{kind}": content for name, content in converted.items()}
 
 
@@ -100,6 +101,6 @@ def convert(files: Mapping[str, bytes], suffix: str) -> dict[str, bytes]:
         for name, content in files.items():
             (inside / name).write_bytes(content)
         profile = f"-env:UserInstallation=file://{folder}/profile"
-        command = [SOFFICE, profile, "--headless", "--convert-to", suffix, "--outdir", out]
+        command = [SOFFICE, profile, "--headless", "--convert-to", _FILTERS.get(suffix, suffix), "--outdir", out]
         subprocess.run([*command, *(inside / name for name in files)], check=True, capture_output=True, timeout=600)
         return {name: (out / f"{Path(name).stem}.{suffix}").read_bytes() for name in files}

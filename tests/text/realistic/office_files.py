@@ -51,7 +51,9 @@ def _saved(document: Any) -> bytes:
 
 
 def _link(paragraph: Any, text: str, address: str) -> None:
-    part = paragraph.part.relate_to(address, "http://schemas.openxmlformats.org/officeDocument/2006/relationships/hyperlink", is_external=True)
+    part = paragraph.part.relate_to(
+        address, "http://schemas.openxmlformats.org/officeDocument/2006/relationships/hyperlink", is_external=True
+    )
     link = OxmlElement("w:hyperlink")
     link.set(qn("r:id"), part)
     run = paragraph.add_run(text)
@@ -116,7 +118,13 @@ def word_files(prose: Prose) -> Iterable[bytes]:
     yield _saved(d)
 
     d = docx.Document()
-    for style, count in (("List Bullet", 3), ("List Bullet 2", 2), ("List Number", 3), ("List Number 2", 2), ("Intense Quote", 1)):
+    for style, count in (
+        ("List Bullet", 3),
+        ("List Bullet 2", 2),
+        ("List Number", 3),
+        ("List Number 2", 2),
+        ("Intense Quote", 1),
+    ):
         for _ in range(count):
             d.add_paragraph(p.sentence(), style=style)
     run = d.add_paragraph("A line").add_run()
@@ -149,7 +157,9 @@ def word_files(prose: Prose) -> Iterable[bytes]:
     d = docx.Document()
     d.add_paragraph(p.sentence())
     _field(d.add_paragraph("Contents: "), 'TOC \\o "1-3"', "Update the field")
-    d.add_paragraph()._p.append(parse_xml(f'<w:ins {nsdecls("w")} w:id="1" w:author="Tom"><w:r><w:t>inserted words</w:t></w:r></w:ins>'))
+    d.add_paragraph()._p.append(
+        parse_xml(f'<w:ins {nsdecls("w")} w:id="1" w:author="Tom"><w:r><w:t>inserted words</w:t></w:r></w:ins>')
+    )
     control = f'<w:sdt {nsdecls("w")}><w:sdtPr><w:alias w:val="Name"/></w:sdtPr><w:sdtContent><w:p><w:r><w:t>Text in a content control.</w:t></w:r></w:p></w:sdtContent></w:sdt>'
     d.element.body.insert(1, parse_xml(control))
     split = d.add_paragraph()
@@ -194,7 +204,9 @@ def slide_files(prose: Prose) -> Iterable[bytes]:
     data.categories = ["East", "West", "North"]
     data.add_series("First quarter", (19.2, 21.4, 16.7))
     data.add_series("Second quarter", (22.3, 28.6, 15.2))
-    chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, Inches(1), Inches(2), Inches(7), Inches(4), data).chart
+    chart = slide.shapes.add_chart(
+        XL_CHART_TYPE.COLUMN_CLUSTERED, Inches(1), Inches(2), Inches(7), Inches(4), data
+    ).chart
     chart.has_title, chart.has_legend = True, True
     chart.chart_title.text_frame.text = "Sales of the year"
     chart.value_axis.has_title = True
@@ -204,7 +216,13 @@ def slide_files(prose: Prose) -> Iterable[bytes]:
     deck_, (slide,) = deck(6)
     box = slide.shapes.add_textbox(Inches(1), Inches(1), Inches(6), Inches(1)).text_frame
     paragraph = box.paragraphs[0]
-    for text, bold, address in (("A text with ", False, ""), ("bold", True, ""), (" words and ", False, ""), ("a link", False, "https://example.org"), (".", False, "")):
+    for text, bold, address in (
+        ("A text with ", False, ""),
+        ("bold", True, ""),
+        (" words and ", False, ""),
+        ("a link", False, "https://example.org"),
+        (".", False, ""),
+    ):
         run = paragraph.add_run()
         run.text, run.font.bold = text, bold
         if address:
@@ -219,7 +237,11 @@ def slide_files(prose: Prose) -> Iterable[bytes]:
     deck_, slides = deck(1, 3, 8)
     for slide in slides:
         for holder in slide.placeholders:
-            if holder.placeholder_format.type is not None and holder.has_text_frame and holder.placeholder_format.idx < 10:
+            if (
+                holder.placeholder_format.type is not None
+                and holder.has_text_frame
+                and holder.placeholder_format.idx < 10
+            ):
                 holder.text_frame.text = p.plain()
     slides[2].placeholders[1].insert_picture(BytesIO(picture()))
     group = slides[0].shapes.add_group_shape()
@@ -230,7 +252,9 @@ def slide_files(prose: Prose) -> Iterable[bytes]:
     deck_, slides = deck(*(1 for _ in range(12)))
     for number, slide in enumerate(slides):
         slide.shapes.title.text = f"{number + 1}. {p.title()}"
-        slide.placeholders[1].text_frame.text = "\n".join([p.sentence(), p.random.choice(OTHERS), "first line\vsecond line"])
+        slide.placeholders[1].text_frame.text = "\n".join(
+            [p.sentence(), p.random.choice(OTHERS), "first line\vsecond line"]
+        )
     yield _saved(deck_)
 
 
@@ -289,15 +313,22 @@ def sheet_files(prose: Prose) -> Iterable[bytes]:
 
     book = openpyxl.Workbook()
     sheet = book.active
-    for row in (["Task", "Owner", "State"], *([p.plain(), "Anna", p.random.choice(["open", "done"])] for _ in range(6))):
+    for row in (
+        ["Task", "Owner", "State"],
+        *([p.plain(), "Anna", p.random.choice(["open", "done"])] for _ in range(6)),
+    ):
         sheet.append(row)
     sheet.add_table(Table(displayName="Tasks", ref="A1:C7"))
-    choice = DataValidation(type="list", formula1='"open,done"', showInputMessage=True, promptTitle="State", prompt="Choose a state")
+    choice = DataValidation(
+        type="list", formula1='"open,done"', showInputMessage=True, promptTitle="State", prompt="Choose a state"
+    )
     sheet.add_data_validation(choice)
     choice.add("C2:C7")
     sheet["E1"] = '=IF(C2="open","Still open","Done")'
-    sheet["E2"] = "=CONCATENATE(A2,\" and \",A3)"
-    sheet.conditional_formatting.add("C2:C7", CellIsRule(operator="equal", formula=['"open"'], fill=PatternFill("solid", bgColor="FFCC00")))
+    sheet["E2"] = '=CONCATENATE(A2," and ",A3)'
+    sheet.conditional_formatting.add(
+        "C2:C7", CellIsRule(operator="equal", formula=['"open"'], fill=PatternFill("solid", bgColor="FFCC00"))
+    )
     sheet.oddHeader.center.text, sheet.oddFooter.right.text = "List of tasks", "Page &P of &N"
     yield _saved(book)
 

@@ -1,7 +1,7 @@
 """The outline of a file: its structure without its texts, as another library than the parser of the product reads it.
 
-An outline is a list with an entry for each place, in order: the place, and `TEXT` for a text with letters, otherwise the
-value. A translation has the outline of its source.
+An outline is a list with an entry for each place, in order: the place, and `TEXT` for a text with letters, otherwise
+the value. A translation has the outline of its source.
 """
 
 import csv
@@ -14,7 +14,6 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -102,7 +101,7 @@ _AnyTag.add_multi_constructor("!", lambda loader, tag, node: [tag, loader.constr
 
 
 def yaml_outline(content: bytes) -> Outline:
-    comments = re.findall(r"(?m)(?:^|\s)#.*$", decoded(content))
+    comments = re.findall(r"(?m)^\s*#.*$", decoded(content))
     return [*_values(list(yaml.load_all(decoded(content), _AnyTag))), ("comments", len(comments))]
 
 
@@ -202,7 +201,9 @@ class _HtmlOutline(HTMLParser):
         self.text = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = sorted((name, mark_text(value or "") if name in _TRANSLATED_ATTRIBUTES else value) for name, value in attrs)
+        values = sorted(
+            (name, mark_text(value or "") if name in _TRANSLATED_ATTRIBUTES else value) for name, value in attrs
+        )
         if tag in _INLINE:
             self.inline[f"{tag} {values}"] += 1
         else:
@@ -223,7 +224,7 @@ class _HtmlOutline(HTMLParser):
 
 def html_outline(content: bytes) -> Outline:
     text = decoded(content)
-    if "charset=\"iso-8859-1\"" in text or 'encoding="iso-8859-1"' in text:
+    if 'charset="iso-8859-1"' in text or 'encoding="iso-8859-1"' in text:
         text = content.decode("latin-1")
     parser = _HtmlOutline()
     parser.feed(text)
@@ -294,6 +295,8 @@ def archive_outline(content: bytes) -> Outline:
     """Outline of all XML members of an archive: elements outside of paragraphs, and numbers of those within."""
     outline: Outline = []
     for name, member in sorted(_members(content).items()):
+        if name == "[Content_Types].xml":  # python-docx lists the types that a file needs
+            continue
         if not name.endswith((".xml", ".rels", ".xhtml", ".html", ".ncx", ".opf")):
             outline.append((name, member))
             continue
@@ -316,7 +319,9 @@ def sheet_outline(content: bytes) -> Outline:
     """Outline of the cells of a workbook, as openpyxl reads them, and of the archive."""
     outline: Outline = []
     for sheet in openpyxl.load_workbook(io.BytesIO(content)).worksheets:
-        outline.append((sheet.title, sheet.dimensions, *sorted(map(str, sheet.merged_cells.ranges)), len(sheet._charts)))
+        outline.append(
+            (sheet.title, sheet.dimensions, *sorted(map(str, sheet.merged_cells.ranges)), len(sheet._charts))
+        )
         for cell in (cell for row in sheet.iter_rows() for cell in row if cell.value is not None):
             value = mark_text(cell.value) if cell.data_type == "s" else str(cell.value)
             link, comment = cell.hyperlink and cell.hyperlink.target, cell.comment and cell.comment.text

@@ -165,27 +165,72 @@ def subrip_files(prose: Prose) -> Iterable[bytes]:
     yield _cues(p, talk, vtt=False).encode()
     yield _cues(p, [f"<i>{text}</i>" for text in talk], vtt=False, end="\r\n").encode("utf-8-sig")
     yield _cues(p, [f"- {p.sentence()}\n- {p.sentence()}" for _ in range(5)], vtt=False).encode()
-    yield _cues(p, ["The train to Berlin\nleaves at nine.", "{\\an8}The sign says:\nno entry.", "♪ La la la ♪"], False).encode()
-    yield _cues(p, ['<font color="#ff0000">Stop!</font> Do not <b>open</b>\nthe door.', "[door closes]", "..."], False).encode()
+    yield _cues(
+        p, ["The train to Berlin\nleaves at nine.", "{\\an8}The sign says:\nno entry.", "♪ La la la ♪"], False
+    ).encode()
+    yield _cues(
+        p, ['<font color="#ff0000">Stop!</font> Do not <b>open</b>\nthe door.', "[door closes]", "..."], False
+    ).encode()
     yield _cues(p, ["ANNA: Where are you?", "TOM:\nI am at home.", "", "42"], vtt=False).encode("utf-16")
     yield _cues(p, [*GERMAN, *FRENCH, *OTHERS], vtt=False).encode()
-    yield "\n\n\n".join(f"{n}\n00:0{n}:01,5 --> 00:0{n}:02,75  X1:10 X2:20 Y1:5 Y2:9\n{p.sentence()}" for n in range(1, 6)).encode()
-    yield _cues(p, [" ".join(p.sentence() for _ in range(8)), "One <i>two</i> <u>three</u>\n<i>four five</i>"], False).encode()
-    yield ("\ufeff" + _cues(p, ["<i>I was walking\ndown the street,</i>", "<i>and then</i> it rained.", "A & B < C"], False).rstrip()).encode()
+    yield "\n\n\n".join(
+        f"{n}\n00:0{n}:01,5 --> 00:0{n}:02,75  X1:10 X2:20 Y1:5 Y2:9\n{p.sentence()}" for n in range(1, 6)
+    ).encode()
+    yield _cues(
+        p, [" ".join(p.sentence() for _ in range(8)), "One <i>two</i> <u>three</u>\n<i>four five</i>"], False
+    ).encode()
+    yield (
+        "\ufeff"
+        + _cues(
+            p, ["<i>I was walking\ndown the street,</i>", "<i>and then</i> it rained.", "A & B < C"], False
+        ).rstrip()
+    ).encode()
 
 
 def webvtt_files(prose: Prose) -> Iterable[bytes]:
     p = prose
     head = "WEBVTT\n\n"
     yield (head + _cues(p, [p.plain() for _ in range(6)], vtt=True)).encode()
-    yield ("WEBVTT - A talk about trains\nKind: captions\nLanguage: en\n\nNOTE\nThis is a note\nof two lines\n\n" + _cues(p, [p.plain() for _ in range(3)], True)).encode()
-    yield ("WEBVTT\n\nSTYLE\n::cue(b) {\n  color: red;\n}\n\nREGION\nid:fred\nwidth:40%\n\n" + _cues(p, ["A <b>bold</b> move."], True)).encode()
-    yield (head + _cues(p, ["<v Anna>Where are you?</v>", "<v Tom>At home.\n<v Anna>I see.", "<v.loud Mary Smith>Stop it!"], True)).encode()
-    yield (head + "intro\n00:01.000 --> 00:04.000 position:10%,line-left align:left size:35%\nThe first cue\nof this file.\n\n"
-           "00:05.000 --> 00:06.000 line:0\n- One\n- Two\n").encode()
+    yield (
+        "WEBVTT - A talk about trains\nKind: captions\nLanguage: en\n\nNOTE\nThis is a note\nof two lines\n\n"
+        + _cues(p, [p.plain() for _ in range(3)], True)
+    ).encode()
+    yield (
+        "WEBVTT\n\nSTYLE\n::cue(b) {\n  color: red;\n}\n\nREGION\nid:fred\nwidth:40%\n\n"
+        + _cues(p, ["A <b>bold</b> move."], True)
+    ).encode()
+    yield (
+        head
+        + _cues(
+            p, ["<v Anna>Where are you?</v>", "<v Tom>At home.\n<v Anna>I see.", "<v.loud Mary Smith>Stop it!"], True
+        )
+    ).encode()
+    yield (
+        head
+        + "intro\n00:01.000 --> 00:04.000 position:10%,line-left align:left size:35%\nThe first cue\nof this file.\n\n"
+        "00:05.000 --> 00:06.000 line:0\n- One\n- Two\n"
+    ).encode()
     yield (head + _cues(p, ["Tom &amp; Anna &lt;here&gt;", "A&nbsp;space &lrm;mark", "5 &gt; 3"], True)).encode()
-    yield (head + _cues(p, ["<00:00:01.100>We <00:00:01.300>are <00:00:01.600>singing", "<c.yellow.bg_blue>Yellow text</c> here"], True)).encode()
-    yield (head + _cues(p, ["<ruby>漢<rt>kan</rt>字<rt>ji</rt></ruby>", "<lang en-GB>colour of the sky</lang>", "<i><b>Both</b> of them</i>"], True)).encode()
+    yield (
+        head
+        + _cues(
+            p,
+            ["<00:00:01.100>We <00:00:01.300>are <00:00:01.600>singing", "<c.yellow.bg_blue>Yellow text</c> here"],
+            True,
+        )
+    ).encode()
+    yield (
+        head
+        + _cues(
+            p,
+            [
+                "<ruby>漢<rt>kan</rt>字<rt>ji</rt></ruby>",
+                "<lang en-GB>colour of the sky</lang>",
+                "<i><b>Both</b> of them</i>",
+            ],
+            True,
+        )
+    ).encode()
     yield ("\ufeff" + head + _cues(p, [p.plain() for _ in range(4)], True)).replace("\n", "\r\n").encode()
     yield (head + "NOTE end\n\n" + _cues(p, [*GERMAN, *OTHERS, p.plain() + "\n" + p.plain()], True)).encode()
 
@@ -203,12 +248,32 @@ def table_files(prose: Prose, separator: str) -> Iterable[bytes]:
     rows: list[list[object]] = [[n, p.label(), p.sentence(), f"{p.number()}.50"] for n in range(1, 9)]
     yield _table([head, *rows], delimiter=separator)
     yield _table([head, *rows], "utf-8-sig", delimiter=separator, quoting=csv.QUOTE_ALL)
-    yield _table([head, *([n, 'The "big" one', f"one{separator} two{separator} three", ""] for n in range(4))], delimiter=separator)
+    yield _table(
+        [head, *([n, 'The "big" one', f"one{separator} two{separator} three", ""] for n in range(4))],
+        delimiter=separator,
+    )
     yield _table([["key", "text"], ["a", "First line\nsecond line\r\nthird"], ["b", " spaces "]], delimiter=separator)
     yield _table([head, *rows], "utf-16", delimiter=separator)
     other = ";" if separator == "," else separator
-    yield _table([["Nummer", "Text", "Preis"], *([n, p.sentence(), "3,50"] for n in range(5))], delimiter=other, lineterminator="\n")
-    yield _table([["en", "de", "fr", "other"], *zip(["One", "Two", "Three"], GERMAN, FRENCH, OTHERS)], delimiter=separator)
-    yield _table([["id", "payload"], [1, json.dumps({"title": p.title(), "n": 3})], [2, "=SUM(A1:A3)"], [3, "-"]], delimiter=separator)
-    yield _table([["", "", ""], ["", p.label(), ""], [], ["2024-05-03", "12:30", "€ 5"], ["TRUE", "n/a", p.sentence()]], delimiter=separator)
-    yield _table([["url", "mail", "text"], ["https://example.org", "anna@example.org", p.paragraph(5)]] * 3, delimiter=separator, lineterminator="\n")[:-1]
+    yield _table(
+        [["Nummer", "Text", "Preis"], *([n, p.sentence(), "3,50"] for n in range(5))],
+        delimiter=other,
+        lineterminator="\n",
+    )
+    yield _table(
+        [["en", "de", "fr", "other"], *zip(["One", "Two", "Three"], GERMAN, FRENCH, OTHERS[:3], strict=True)],
+        delimiter=separator,
+    )
+    yield _table(
+        [["id", "payload"], [1, json.dumps({"title": p.title(), "n": 3})], [2, "=SUM(A1:A3)"], [3, "-"]],
+        delimiter=separator,
+    )
+    yield _table(
+        [["", "", ""], ["", p.label(), ""], [], ["2024-05-03", "12:30", "€ 5"], ["TRUE", "n/a", p.sentence()]],
+        delimiter=separator,
+    )
+    yield _table(
+        [["url", "mail", "text"], ["https://example.org", "anna@example.org", p.paragraph(5)]] * 3,
+        delimiter=separator,
+        lineterminator="\n",
+    )[:-1]

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from mt.errors import DocumentError
 from mt.text.documents import SUFFIXES, DocumentOptions, open_document
+from mt.text.documents.archive import rewrite_archive
 from mt.text.documents.markdown import _characters
 from mt.text.markup import TranslatedSegment
 
@@ -487,6 +488,18 @@ def test_word_keeps_pictures_and_text_boxes_and_reads_the_text_after_them(write:
 def test_unchanged_word_keeps_its_content() -> None:
     before, after = (zipfile.ZipFile(io.BytesIO(data)) for data in (word_file(), identity("a.docx", word_file())))
     assert before.read("word/document.xml") == after.read("word/document.xml")
+
+
+def test_word_copies_the_parts_that_do_not_change() -> None:
+    indented = rewrite_archive(
+        "a.docx", word_file(), lambda name: b"<?xml version='1.0'?>\n<a  b='1'/>" if "theme" in name else None
+    )
+    document = open_document("a.docx", indented)
+    rendered = document.render([TranslatedSegment(segment.text.upper()) for segment in document.segments])
+    before, after = (zipfile.ZipFile(io.BytesIO(data)) for data in (indented, rendered))
+    changed = {name for name in before.namelist() if before.read(name) != after.read(name)}
+    assert before.namelist() == after.namelist()
+    assert "word/document.xml" in changed and changed <= {"word/document.xml", "word/header1.xml", "word/footer1.xml"}
 
 
 BOMB = io.BytesIO()

@@ -97,9 +97,9 @@ def translated_name(name: str) -> str:
 def open_document(name: str, content: bytes, options: DocumentOptions | None = None) -> Document:
     """Parse the content of a file. The suffix of `name` selects the format.
 
-    If every translation equals its segment, rendering returns the same bytes. Exceptions are .xliff and .tmx, which
-    have the same bytes outside of their new targets and variants, .docx and .po, which have the same content, and .pdf,
-    which becomes .docx.
+    If every translation equals its segment, rendering returns the same bytes; the files in an archive, such as .docx,
+    have the same bytes. Exceptions are .xliff and .tmx, which have the same bytes outside of their new targets and
+    variants, .po, which has the same content, and .pdf, which becomes .docx.
 
     Raises: DocumentError if the suffix is not in SUFFIXES, the content is not in this format, or a limit is exceeded.
     """

@@ -1,4 +1,4 @@
-"""Word documents (.docx), read and written by python-docx."""
+"""Word documents (.docx), read by python-docx. Only the parts whose text changes are written."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -8,7 +8,7 @@ from docx.opc.part import XmlPart
 from docx.oxml.ns import qn
 
 from mt.errors import DocumentError
-from mt.text.documents.archive import check_archive
+from mt.text.documents.archive import check_archive, rewrite_archive
 from mt.text.documents.base import DocumentOptions, SegmentList
 from mt.text.documents.runs import RunParagraphs, RunSchema
 from mt.text.markup import Segment, TranslatedSegment
@@ -38,10 +38,7 @@ _WORD = RunSchema(
 
 
 class WordDocument:
-    """A .docx file. Segments are the paragraphs of body, tables, text boxes, headers and footers, split at tabs.
-
-    The archive is written anew.
-    """
+    """A .docx file. Segments are the paragraphs of body, tables, text boxes, headers and footers, split at tabs."""
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
         """Parse the content. Raises: DocumentError if it is not a .docx file, or exceeds a limit."""
@@ -51,17 +48,20 @@ class WordDocument:
         except Exception as error:  # python-docx and zipfile raise many types for a damaged package
             raise DocumentError(f"{name} is not a .docx file: {error}") from error
         self.segments: list[Segment] = SegmentList(name, options)
+        self._name, self._content = name, content
         self._parts = [
-            RunParagraphs(name, part.element, _WORD, self.segments)
+            (part, RunParagraphs(name, part.element, _WORD, self.segments))
             for part in self._document.part.package.iter_parts()
             if isinstance(part, XmlPart) and part.content_type.endswith(_PARTS)
         ]
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
-        """Return the content of the file, with each segment replaced by its translation."""
+        """Return the content of the file, with each segment replaced by its translation.
+
+        Raises: DocumentError if a part without text is damaged.
+        """
         assert len(translations) == len(self.segments)
-        for part in self._parts:
-            part.write(translations)
-        out = BytesIO()
-        self._document.save(out)
-        return out.getvalue()
+        changed = {part.partname.membername: part for part, paragraphs in self._parts if paragraphs.write(translations)}
+        return rewrite_archive(
+            self._name, self._content, lambda member: changed[member].blob if member in changed else None
+        )

@@ -295,8 +295,6 @@ def archive_outline(content: bytes) -> Outline:
     """Outline of all XML members of an archive: elements outside of paragraphs, and numbers of those within."""
     outline: Outline = []
     for name, member in sorted(_members(content).items()):
-        if name == "[Content_Types].xml":  # python-docx lists the types that a file needs
-            continue
         if not name.endswith((".xml", ".rels", ".xhtml", ".html", ".ncx", ".opf")):
             outline.append((name, member))
             continue

@@ -451,6 +451,38 @@ def test_the_value_of_a_field_is_part_of_its_sentence() -> None:
     assert [run.text for run in paragraph.runs] == ["Seite ", " des Buchs"]
 
 
+def test_notes_of_word_are_translated() -> None:
+    parts = {
+        "_rels/.rels": '<Relationships xmlns="{package}/relationships">'
+        '<Relationship Id="r1" Type="{office}/officeDocument" Target="word/document.xml"/></Relationships>',
+        "[Content_Types].xml": '<Types xmlns="{package}/content-types">'
+        '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        '<Override PartName="/word/document.xml" ContentType="{type}.document.main+xml"/>'
+        '<Override PartName="/word/footnotes.xml" ContentType="{type}.footnotes+xml"/></Types>',
+        "word/_rels/document.xml.rels": '<Relationships xmlns="{package}/relationships">'
+        '<Relationship Id="r2" Type="{office}/footnotes" Target="footnotes.xml"/></Relationships>',
+        "word/document.xml": '<w:document xmlns:w="{word}"><w:body><w:p><w:r><w:t>A dog</w:t></w:r><w:r>'
+        '<w:footnoteReference w:id="2"/></w:r></w:p></w:body></w:document>',
+        "word/footnotes.xml": '<w:footnotes xmlns:w="{word}"><w:footnote w:id="2"><w:p><w:r><w:footnoteRef/></w:r>'
+        "<w:r><w:t> It runs.</w:t></w:r></w:p></w:footnote></w:footnotes>",
+    }
+    names = {
+        "package": "http://schemas.openxmlformats.org/package/2006",
+        "office": "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
+        "word": qn("w:p")[1:].partition("}")[0],
+        "type": "application/vnd.openxmlformats-officedocument.wordprocessingml",
+    }
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, re.sub(r"{(\w+)}", lambda match: names[match[1]], part))
+    document = open_document("a.docx", out.getvalue())
+    assert [segment.text for segment in document.segments] == ["A dog", "It runs."]
+    rendered = zipfile.ZipFile(io.BytesIO(document.render([TranslatedSegment("EINS"), TranslatedSegment("ZWEI")])))
+    assert "ZWEI" in rendered.read("word/footnotes.xml").decode()
+    assert "<w:footnoteReference" in rendered.read("word/document.xml").decode()
+
+
 def illustrated() -> bytes:
     """Return a document with a picture alone, one within a sentence, and a text box within another."""
     document = docx.Document()
@@ -491,9 +523,8 @@ def test_unchanged_word_keeps_its_content() -> None:
 
 
 def test_word_copies_the_parts_that_do_not_change() -> None:
-    indented = rewrite_archive(
-        "a.docx", word_file(), lambda name: b"<?xml version='1.0'?>\n<a  b='1'/>" if "theme" in name else None
-    )
+    theme = b"<?xml version='1.0'?>\n<a  b='1'/>"
+    indented = rewrite_archive("a.docx", word_file(), lambda name: theme if "theme" in name else None)
     document = open_document("a.docx", indented)
     rendered = document.render([TranslatedSegment(segment.text.upper()) for segment in document.segments])
     before, after = (zipfile.ZipFile(io.BytesIO(data)) for data in (indented, rendered))

@@ -24,7 +24,7 @@ DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runtim
 """Exceptions of zipfile for damaged, encrypted and unsupported archives."""
 
 _HIDDEN = """office:annotation office:automatic-styles office:font-face-decls office:meta office:scripts office:settings
-office:styles text:note text:ruby-text text:tracked-changes"""
+office:styles text:note-citation text:ruby-text text:tracked-changes"""
 _FIELDS = """presentation:date-time presentation:footer presentation:header text:author-initials text:author-name
 text:bibliography-mark text:chapter text:character-count text:conditional-text text:creation-date
 text:creation-time text:creator text:database-display text:database-name text:date text:dde-connection
@@ -41,13 +41,14 @@ _OPEN_DOCUMENT = Dialect(
     splitting=frozenset({"text:p", "text:h", "text:tab"}),
     textless=frozenset(_HIDDEN.split()),
     kept=frozenset(_FIELDS.split()),
+    notes=frozenset({"text:note"}),
     breaks=frozenset({"text:s", "text:line-break"}),
     spaces=frozenset({"text:s"}),
     textless_attributes=frozenset(_VALUES.split()),
 )
 """Text of OpenDocument is in paragraphs and headings, which tabs divide.
 
-Not translated are styles, comments, notes, fields, readings of words (ruby), empty placeholders, and cells with a
+Not translated are styles, comments, fields, readings of words (ruby), empty placeholders, and cells with a
 formula, number, date or time.
 """
 

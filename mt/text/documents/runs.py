@@ -9,7 +9,7 @@ from typing import Any
 
 from lxml import etree
 
-from mt.errors import DocumentLimitExceeded
+from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.markup import Segment, TranslatedSegment, place_marks
 from mt.text.markup.inline import (
     BuiltSegment,
@@ -66,6 +66,15 @@ class _Slot:
 
     inline: InlineText[Element]
     number: int
+
+
+def parse_part(name: str, member: str, content: bytes) -> Element:
+    """Parse the XML file `member` of the archive `name`. Raises: DocumentError if it is not XML."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    try:
+        return etree.fromstring(content, parser)
+    except etree.XMLSyntaxError as error:
+        raise DocumentError(f"{name}: {member} is not XML: {error}") from error
 
 
 class RunParagraphs:

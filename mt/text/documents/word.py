@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from io import BytesIO
 
 import docx
+from docx.opc.oxml import serialize_part_xml
 from docx.opc.part import XmlPart
 from docx.oxml.ns import qn
 
 from mt.errors import DocumentError
 from mt.text.documents.archive import check_archive, rewrite_archive
 from mt.text.documents.base import DocumentOptions, SegmentList
-from mt.text.documents.runs import RunParagraphs, RunSchema
+from mt.text.documents.runs import Element, RunParagraphs, RunSchema, parse_part
 from mt.text.markup import Segment, TranslatedSegment
 
-_PARTS = ("document.main+xml", "header+xml", "footer+xml")
+_PARTS = ("document.main+xml", "endnotes+xml", "footer+xml", "footnotes+xml", "header+xml")
 
 
 def _names(names: str) -> frozenset[str]:
@@ -38,22 +39,23 @@ _WORD = RunSchema(
 
 
 class WordDocument:
-    """A .docx file. Segments are the paragraphs of body, tables, text boxes, headers and footers, split at tabs."""
+    """A .docx file. Segments are the paragraphs of body, tables, text boxes, notes, headers and footers, split at tabs."""
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
         """Parse the content. Raises: DocumentError if it is not a .docx file, or exceeds a limit."""
         check_archive(name, ".docx", content, options)
         try:
-            self._document = docx.Document(BytesIO(content))
+            document = docx.Document(BytesIO(content))
         except Exception as error:  # python-docx and zipfile raise many types for a damaged package
             raise DocumentError(f"{name} is not a .docx file: {error}") from error
         self.segments: list[Segment] = SegmentList(name, options)
         self._name, self._content = name, content
-        self._parts = [
-            (part, RunParagraphs(name, part.element, _WORD, self.segments))
-            for part in self._document.part.package.iter_parts()
-            if isinstance(part, XmlPart) and part.content_type.endswith(_PARTS)
-        ]
+        self._parts: dict[str, tuple[Element, RunParagraphs]] = {}
+        for part in document.part.package.iter_parts():
+            if part.content_type.endswith(_PARTS):
+                member = part.partname.membername
+                root = part.element if isinstance(part, XmlPart) else parse_part(name, member, part.blob)
+                self._parts[member] = root, RunParagraphs(name, root, _WORD, self.segments)
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of the file, with each segment replaced by its translation.
@@ -61,7 +63,9 @@ class WordDocument:
         Raises: DocumentError if a part without text is damaged.
         """
         assert len(translations) == len(self.segments)
-        changed = {part.partname.membername: part for part, paragraphs in self._parts if paragraphs.write(translations)}
-        return rewrite_archive(
-            self._name, self._content, lambda member: changed[member].blob if member in changed else None
-        )
+        changed = {
+            member: serialize_part_xml(root)
+            for member, (root, paragraphs) in self._parts.items()
+            if paragraphs.write(translations)
+        }
+        return rewrite_archive(self._name, self._content, changed.get)

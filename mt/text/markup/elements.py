@@ -37,6 +37,7 @@ class Dialect:
       parent contains no text directly, unless the element is in `non_splitting`.
     - The content of `textless` elements, and of elements with an attribute in `textless_attributes`, is not part of a
       text. The content of `kept` elements is part of a text, but is not translated.
+    - The content of `notes` elements is divided into texts of its own, and the element is an empty one within a text.
     - Empty XML elements in `breaks` stand for white space, those in `spaces` for one space if they have no attribute.
     - The values of `attributes` are translated.
     - If `backslashes` is true, a backslash begins an escape, as in the resources of Android.
@@ -51,6 +52,7 @@ class Dialect:
     textless: frozenset[str] = frozenset()
     textless_attributes: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
+    notes: frozenset[str] = frozenset()
     breaks: frozenset[str] = frozenset()
     spaces: frozenset[str] = frozenset()
     backslashes: bool = False

@@ -109,7 +109,14 @@ class _Value:
     source: str
 
 
-Part = str | _Value
+@dataclass(frozen=True, slots=True)
+class _Embedded:
+    """Markup within a text, with segments of its own: a note, or a CDATA section."""
+
+    markup: "Markup"
+
+
+Part = str | _Value | _Embedded
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +134,20 @@ class Markup:
     def __init__(self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment]) -> None:
         self.segments = segments
         self._dialect = dialect
-        self._parts: list[Part | _Slot | Markup] = []
+        self._parts: list[Part | _Slot] = []
         _Reader(tokens, dialect, self.segments, self._parts).read()
 
     def render(self, translations: Sequence[TranslatedSegment]) -> str:
         """Return the markup with each segment replaced by its translation."""
         assert len(translations) == len(self.segments)
-        return "".join(self._any(part, translations) for part in self._parts)
-
-    def _any(self, part: "Part | _Slot | Markup", translations: Sequence[TranslatedSegment]) -> str:
-        if isinstance(part, Markup):
-            return part.render(translations)
-        return self._slot(part, translations) if isinstance(part, _Slot) else self._part(part, translations)
+        return "".join(
+            self._slot(part, translations) if isinstance(part, _Slot) else self._part(part, translations)
+            for part in self._parts
+        )
 
     def _part(self, part: Part, translations: Sequence[TranslatedSegment]) -> str:
+        if isinstance(part, _Embedded):
+            return part.markup.render(translations)
         if isinstance(part, str):
             return part
         text = translations[part.number].text
@@ -175,7 +182,7 @@ class _Reader:
     """A reader that goes through the tokens once and fills the lists `segments` and `parts`."""
 
     def __init__(
-        self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment], parts: list[Part | _Slot | Markup]
+        self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment], parts: list[Part | _Slot]
     ) -> None:
         self.tokens, self.dialect, self.segments, self.parts = tokens, dialect, segments, parts
         self.elements = ElementIndex(tokens, dialect)
@@ -199,6 +206,11 @@ class _Reader:
         """Read token `number`, or the whole element that it begins; return the number of the next token to read."""
         token, elements = self.tokens[number], self.elements
         starts = token.kind in (TokenKind.START, TokenKind.EMPTY)
+        if starts and self._translating and token.name in self.dialect.notes and elements.partner[number] >= 0:
+            inside = self.tokens[number : elements.end[number]]
+            note = Markup(inside, replace(self.dialect, notes=frozenset()), self.segments)
+            self.items.append(InlineItem(InlineKind.EMPTY, (_Embedded(note),)))
+            return elements.end[number]
         if starts and self._translating and elements.untranslatable(number):
             if self._keep_element(number):
                 return elements.end[number]
@@ -273,7 +285,7 @@ class _Reader:
         else:
             inner = Dialect(True, frozenset(), backslashes=backslashes, collapse=False, literal=True)
             tokens = [Token(TokenKind.TEXT, inside)]
-        self.parts += [opening, Markup(tokens, inner, self.segments), closing]
+        self.parts += [opening, _Embedded(Markup(tokens, inner, self.segments)), closing]
 
     def _text(self, source: str) -> None:
         """Add text as items. White space at either end and each unknown entity become separate items."""

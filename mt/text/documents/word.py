@@ -39,7 +39,7 @@ _WORD = RunSchema(
 
 
 class WordDocument:
-    """A .docx file. Segments are the paragraphs of body, tables, text boxes, notes, headers and footers, split at tabs."""
+    """A .docx file. Segments are the paragraphs of body, tables, boxes, notes, headers and footers, split at tabs."""
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
         """Parse the content. Raises: DocumentError if it is not a .docx file, or exceeds a limit."""

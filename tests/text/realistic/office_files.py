@@ -297,8 +297,8 @@ def sheet_files(prose: Prose) -> Iterable[bytes]:
 
     book = openpyxl.Workbook()
     sheet = book.active
-    for row in (["Region", "Sales", "Costs"], ["East", 10, 4], ["West", 14, 5], ["North", 7, 3]):
-        sheet.append(row)
+    for cells in (["Region", "Sales", "Costs"], ["East", 10, 4], ["West", 14, 5], ["North", 7, 3]):
+        sheet.append(cells)
     bars = BarChart()
     bars.title, bars.x_axis.title, bars.y_axis.title = "Sales of the year", "Region", "Millions"
     bars.add_data(Reference(sheet, min_col=2, max_col=3, min_row=1, max_row=4), titles_from_data=True)
@@ -313,11 +313,11 @@ def sheet_files(prose: Prose) -> Iterable[bytes]:
 
     book = openpyxl.Workbook()
     sheet = book.active
-    for row in (
+    for cells in (
         ["Task", "Owner", "State"],
         *([p.plain(), "Anna", p.random.choice(["open", "done"])] for _ in range(6)),
     ):
-        sheet.append(row)
+        sheet.append(cells)
     sheet.add_table(Table(displayName="Tasks", ref="A1:C7"))
     choice = DataValidation(
         type="list", formula1='"open,done"', showInputMessage=True, promptTitle="State", prompt="Choose a state"

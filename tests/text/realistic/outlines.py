@@ -93,10 +93,7 @@ def json_outline(content: bytes) -> Outline:
     return list(_values(json.loads(decoded(content))))
 
 
-class _AnyTag(yaml.SafeLoader):
-    """A loader that reads values with unknown tags."""
-
-
+_AnyTag: Any = type("_AnyTag", (yaml.SafeLoader,), {})  # reads values with unknown tags
 _AnyTag.add_multi_constructor("!", lambda loader, tag, node: [tag, loader.construct_scalar(node)])
 
 

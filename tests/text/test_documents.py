@@ -260,6 +260,7 @@ def test_markdown_keeps_its_structure() -> None:
     [
         ("- [ ] one\n- [x] two\n", "- [ ] ONE\n- [x] TWO\n"),
         ("|a|b|\n|-|-|\n|one \\| two|three `a \\| b`|\n", "|A|B|\n|-|-|\n|ONE \\| TWO|THREE `a \\| b`|\n"),
+        ("|a|\n|-|\n|two \\|  |\n", "|A|\n|-|\n|TWO \\|  |\n"),
         ("A term\n: the *text*\n", "A TERM\n: THE *TEXT*\n"),
         ("[one two][]\n\n[one two]: u\n", "[ONE TWO][one two]\n\n[one two]: u\n"),
         ("A [dog] ran[^1].\n\n[dog]: u\n[^1]: u\n", "A [DOG][dog] RAN[^1].\n\n[dog]: u\n[^1]: u\n"),

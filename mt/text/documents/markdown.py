@@ -97,7 +97,10 @@ class _Lines:
             for character in part:
                 places.append(at)
                 at += 2 if character == "|" and raw != part else 1
-        return [*places, at] if places else []
+        if not places:
+            return []
+        escaped = content.endswith("|") and self.text[places[-1]] == "\\"
+        return [*places, places[-1] + (2 if escaped else 1)]
 
 
 @dataclass
@@ -175,9 +178,7 @@ class _InlineReader:
         return False
 
     def _source(self, end: int) -> str:
-        return self.text[
-            self.places[self.at] : self.places[end - 1] + 1 if end == len(self.token.content) else self.places[end]
-        ]
+        return self.text[self.places[self.at] : self.places[end]]
 
     def _whole(self, kind: InlineKind, end: int, text: str = "", breaks: bool = False) -> bool:
         if end <= self.at:

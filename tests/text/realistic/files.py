@@ -101,6 +101,14 @@ def convert(files: Mapping[str, bytes], suffix: str) -> dict[str, bytes]:
         for name, content in files.items():
             (inside / name).write_bytes(content)
         profile = f"-env:UserInstallation=file://{folder}/profile"
-        command = [SOFFICE, profile, "--headless", "--convert-to", _FILTERS.get(suffix, suffix), "--outdir", out]
+        command: list[str | Path] = [
+            SOFFICE,
+            profile,
+            "--headless",
+            "--convert-to",
+            _FILTERS.get(suffix, suffix),
+            "--outdir",
+            out,
+        ]
         subprocess.run([*command, *(inside / name for name in files)], check=True, capture_output=True, timeout=600)
         return {name: (out / f"{Path(name).stem}.{suffix}").read_bytes() for name in files}

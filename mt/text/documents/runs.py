@@ -12,7 +12,7 @@ from typing import Any
 
 from lxml import etree
 
-from mt.errors import DocumentLimitExceeded
+from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.markup import Segment, TranslatedSegment, place_marks
 from mt.text.markup.inline import (
     BuiltSegment,
@@ -30,6 +30,7 @@ _MAX_PROPERTIES, _MAX_VALUES = (
     200,
     10_000,
 )  # maximum number of elements and characters in the format of a run; Word has 40 properties
+_MAX_FIELD = 40  # maximum number of characters of a field that is read as a part of its sentence
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
@@ -42,7 +43,8 @@ class RunSchema:
     - Elements in `first` and `last` stay at the beginning and the end of a paragraph. Elements in `dropped` are left
       out of translated paragraphs. Elements in `breaks` separate words.
     - The text of a paragraph is split into segments at elements in `tabs` and, if `lines` is true, at line breaks.
-    - The attribute `field_type` of a `field_mark` tells whether a field begins or ends there. Fields are kept.
+    - The attribute `field_type` of a `field_mark` tells whether a field begins or ends there. Elements in `fields` are
+      fields. All fields are kept.
     - `invisible` contains the names of children and attributes of `properties` that do not change how a run looks.
     - If `preserve_space` is true, new text elements get the attribute `xml:space="preserve"`.
     """
@@ -54,6 +56,7 @@ class RunSchema:
     link: str = ""
     field_mark: str = ""
     field_type: str = ""
+    fields: frozenset[str] = frozenset()
     first: frozenset[str] = frozenset()
     last: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
@@ -70,6 +73,15 @@ class _Slot:
 
     inline: InlineText[Element]
     number: int
+
+
+def parse_part(name: str, member: str, content: bytes) -> Element:
+    """Parse the XML file `member` of the archive `name`. Raises: DocumentError if it is not XML."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    try:
+        return etree.fromstring(content, parser)
+    except etree.XMLSyntaxError as error:
+        raise DocumentError(f"{name}: {member} is not XML: {error}") from error
 
 
 class RunParagraphs:
@@ -260,7 +272,7 @@ class _Reader:
             if depth > 0 or child in self.fields:
                 field.append(child)
                 if depth <= 0:
-                    yield InlineItem(InlineKind.EMPTY, tuple(field))
+                    yield self._field(field)
                     field, depth = [], 0
             elif child.tag == schema.link:
                 key = id(child)
@@ -269,10 +281,18 @@ class _Reader:
                 yield InlineItem(InlineKind.CLOSE, (child,), key=key)
             elif child.tag == schema.run:
                 yield from self._run(child, base)
+            elif child.tag in schema.fields:
+                yield self._field([child])
             else:
                 yield InlineItem(InlineKind.EMPTY, (child,), breaks=child.tag in schema.breaks)
         if field:
-            yield InlineItem(InlineKind.EMPTY, tuple(field))
+            yield self._field(field)
+
+    def _field(self, elements: Sequence[Element]) -> InlineItem[Element]:
+        """Return the item of a field. Its value, such as the number of a page, is part of the sentence around it."""
+        value = "".join(text.text or "" for element in elements for text in element.iter(self.schema.text)).strip()
+        kind = InlineKind.KEPT if 0 < len(value) <= _MAX_FIELD else InlineKind.EMPTY
+        return InlineItem(kind, tuple(elements), value if kind is InlineKind.KEPT else "")
 
     def _run(self, run: Element, base: str) -> Iterator[InlineItem[Element]]:
         """Yield the inline items of a run. Each text yields TEXT items, and each other element an EMPTY item.

@@ -39,7 +39,10 @@ _WORD = RunSchema(
 
 
 class WordDocument:
-    """A .docx file. Its segments are the paragraphs of body, tables, boxes, notes, headers and footers, split at tabs."""
+    """A .docx file.
+
+    Its segments are the paragraphs of body, tables, text boxes, notes, headers and footers, split at tabs.
+    """
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
         """Parse the content. Raises: DocumentError if the content is not a .docx file, or exceeds a limit."""

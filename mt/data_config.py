@@ -208,13 +208,13 @@ class DataConfig(Section):
         ]
         if wrong:
             raise ValueError(f"{', '.join(wrong)}; accepted: directions of data.directions ({self.directions})")
-        unused = [
+        unusable = [
             f"{corpus.path} has the columns {list(corpus.columns)}"
             for corpus in dict.fromkeys((*self.train, *self.valid, *self.test))
             if corpus.columns and self.language not in corpus.columns and not any(map(corpus.may_have, self.directions))
         ]
-        if unused:
-            raise ValueError(f"{', '.join(unused)}; accepted: columns for {self.language or self.directions}")
+        if unusable:
+            raise ValueError(f"{', '.join(unusable)}; accepted: columns for {self.language or self.directions}")
         return self
 
     @property

@@ -203,7 +203,10 @@ def find_direction(options: argparse.Namespace, translator: Translator | None) -
 
 
 def read_test_set(options: argparse.Namespace, direction: Direction) -> EvaluationSet:
-    """Read the test set. Raises: DataError if a file cannot be read, or --columns does not name a column in use."""
+    """Read the test set.
+
+    Raises: DataError if a file cannot be read, or --columns lacks a language of `direction` or the column of --by.
+    """
     if options.tsv is None:
         pairs = list(read_parallel(options.source, options.reference))
         return EvaluationSet([pair.source for pair in pairs], [pair.target for pair in pairs])

@@ -64,9 +64,10 @@ class SearchOptions:
     seed: int = 0
 
     def of(self, source: Sequence[int]) -> Self:
-        """Return these options for one source. With `sample`, the new seed combines `seed` with a hash of `source`.
+        """Return the options to use for `source`. Without `sample`, they are unchanged.
 
-        Otherwise all sentences would be drawn with the same random numbers and would begin with similar tokens.
+        With `sample`, `seed` is combined with a hash of `source`. If all sentences had the same seed, they would be
+        drawn with the same random numbers and would begin with similar tokens.
         """
         if not self.sample:
             return self

@@ -99,8 +99,8 @@ class PassRecord:
 def record_pass(model: Transformer, source: Sequence[int], target: Sequence[int], padding: int = PADDING) -> PassRecord:
     """Run `model` on a source and a target, and return a record of the pass.
 
-    `source` are ids with tag and EOS, and `target` are ids without BOS and EOS. `padding` tokens follow the source, or
-    fewer if the maximum length of the model does not allow as many.
+    `source` are ids with tag and EOS, and `target` are ids without BOS and EOS. `padding` is the number of PAD tokens
+    to add after the source. Fewer are added if the source would exceed the maximum length of the model.
     """
     padding = min(padding, model.config.max_length - len(source))
     record = PassRecord(tuple(source), (BOS, *target), padding)

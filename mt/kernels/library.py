@@ -146,7 +146,7 @@ def load_library() -> ctypes.CDLL | None:
 
 
 def open_library(path: Path) -> ctypes.CDLL | None:
-    """Load a library. If one of its functions fails, the call raises RuntimeError.
+    """Load a library, and make its functions raise RuntimeError when they fail.
 
     If the file is damaged or has another interface version, log the reason and return None.
     """

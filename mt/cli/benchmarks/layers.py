@@ -125,7 +125,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def odd(text: str) -> int:
-    """Return the value of an option as an integer. Raises: ArgumentTypeError if it is not odd or less than 3."""
+    """Return the value of an option as an integer. Raises: ArgumentTypeError if it is even or less than 3."""
     value = int(text)
     if value < 3 or value % 2 == 0:
         raise argparse.ArgumentTypeError(f"{text}; accepted: an odd number of at least 3")

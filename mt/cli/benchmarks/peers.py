@@ -136,7 +136,7 @@ def _ctranslate2(models: PeerModels, metric: Metric) -> Iterator[PeerEntry]:
 
 
 def _transformers(models: PeerModels, metric: Metric) -> PeerEntry:
-    """Return one contender, with settings in float32 and in bfloat16."""
+    """Return transformers as a single contender, whose settings include float32 and bfloat16."""
     if not installed("transformers"):
         return PeerEntry("transformers", problem="not installed")
     if models.transformers is None:

@@ -255,10 +255,11 @@ class _Placement:
     def _farthest_punctuation(
         self, unit: int, step: int, kinds: set[str], allowed: range, unused: set[int] | range
     ) -> int:
-        """Return the farthest unit whose `kind` is in `kinds`, within the punctuation directly beside `unit`.
+        """Walk from `unit` over the punctuation beside it. Return the last unit found whose kind is in `kinds`.
 
-        If there is no such unit, return `unit`. `step` is 1 to search after the unit, -1 to search before it. The
-        search ends at the first word, at the first unit outside of `allowed` or `unused`, and after MAX_RUN units.
+        Punctuation of other kinds is skipped. If no unit is found, return `unit`. `step` is 1 to walk forward, -1 to
+        walk backward. The walk ends at the first word, at the first unit outside of `allowed` or `unused`, and after
+        MAX_RUN units.
         """
         reached = unit
         for at in range(unit + step, unit + step * (MAX_RUN + 1), step):

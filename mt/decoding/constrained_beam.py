@@ -272,7 +272,7 @@ class ConstrainedBeamSearch(SentenceTable):
         )
 
     def _after(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the values of `nodes` and `met` after each candidate, each [B, K, Q, A].
+        """Return the values of `nodes` and `occurrences` after each candidate, each [B, K, Q, A].
 
         `tokens` [B, K, Q] are the ids of the candidates.
         """

@@ -56,7 +56,7 @@ def load_arrays(path: Path) -> dict[str, Array]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Convert errors that occur in the block while the safetensors file `path` is read into ModelError."""
+    """Raise ModelError if the block fails to read the safetensors file `path`."""
     try:
         yield
     except FileNotFoundError as error:
@@ -69,7 +69,7 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Convert errors that occur in the block while the safetensors file `path` is written into ModelError.
+    """Raise ModelError if the block fails to write the safetensors file `path`.
 
     After the block, the file gets the access permissions of its folder.
     """
@@ -137,9 +137,9 @@ def _is_finite(array: Array) -> bool:
 
 
 def _decode(content: NDArray[np.uint8], fields: Mapping[str, Any]) -> Array:
-    """Return an array from the bytes of a file, as the entry `fields` of its header describes.
+    """Return the array that `fields`, an entry of the header of a file, describes.
 
-    A bfloat16 number is the upper half of a float32 number.
+    `content` has the bytes of the file after the header. A bfloat16 number is the upper half of a float32 number.
     """
     begin, end = fields["data_offsets"]
     array = np.require(content[begin:end].view(TYPES[fields["dtype"]]), requirements="A").reshape(fields["shape"])

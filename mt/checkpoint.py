@@ -111,17 +111,18 @@ class CalibrationPair(Section):
 class Confidence(Section):
     """Content of `confidence.json`: parameters of a formula that estimates chrF / 100 of a translation.
 
-    intercept + slope * (mean token probability) + token_length * ln(characters of the translation per token)
+    intercept + slope * (mean token probability)**exponent + token_length * ln(characters of the translation per token)
 
     See mt/scoring/confidence.py. The parameters were fitted to translations of `sentences` sentences on which the model
     was not trained.
     """
 
     slope: float = Field(ge=0)
+    exponent: int = Field(1, ge=1)
     intercept: float
     token_length: float = 0.0
     max_novelty: float = Field(1.0, ge=0, le=1)
-    """Largest novelty of a source (see SourceBigrams) with an estimate. The fit had few sources of higher novelty."""
+    """Sources of a higher novelty (see SourceBigrams) get no estimate, because the fit had few such sources."""
     sentences: int = Field(ge=1)
 
 
@@ -212,9 +213,9 @@ def save_model(folder: Path, model: LoadedModel | LoadedLanguageModel, card: str
     """Write a model directory. `card` is the text of its README.md. An existing directory is replaced.
 
     If `model.description.weights` is int8, the float weights are rounded to int8; with `keep_float`, the float weights
-    are written too. The weights are read, converted and written one after the other, so `model.weights` may be a
-    mapping that computes a weight when it is read. The shortlist and `int8.json` are not written; see `save_shortlist`
-    and `save_int8_check`.
+    are written too. Each weight is read, converted and written before the next one, so `model.weights` may be a mapping
+    that computes a weight when it is read. The shortlist and `int8.json` are not written; see `save_shortlist` and
+    `save_int8_check`.
     """
     int8 = isinstance(model, LoadedModel) and model.description.weights == "int8"
     arrays, shapes = model.arrays(), _shapes(model.description)
@@ -322,7 +323,7 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
 def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
     """Write pairs to `calibration.json` of a model directory. They replace existing pairs of the same directions.
 
-    Raise ModelError if the existing `calibration.json` cannot be read.
+    Raises: ModelError if the existing `calibration.json` cannot be read.
     """
     path = folder / "calibration.json"
     replaced = {pair.direction for pair in pairs}
@@ -344,12 +345,12 @@ def save_confidence(folder: Path, confidence: Confidence) -> None:
 
 
 def read_description(folder: Path) -> Description:
-    """Return the content of `config.json` of a translation model. Raise ModelError if the file is not valid."""
+    """Return the content of `config.json` of a translation model. Raises: ModelError if the file is not valid."""
     return _read_config(folder, Description)
 
 
 def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
-    """Return the content of `config.json` as an object of the class `kind`. Raise ModelError if it is not valid."""
+    """Return the content of `config.json` as an object of the class `kind`. Raises: ModelError if it is not valid."""
     path = folder / "config.json"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -384,9 +385,9 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
 
 
 def _load_weights(path: Path, shapes: Shapes, int8: bool = False) -> Arrays:
-    """Return the weights in a file. If `int8` is true, int8 weights are converted to floats whenever they are read.
+    """Return the weights in a file. Raises: ModelError if the file is not valid.
 
-    Raise ModelError if the file is not valid.
+    If `int8` is true, the returned mapping converts an int8 weight to floats each time the weight is accessed.
     """
     stored = load_arrays(path)
     if not int8:
@@ -400,10 +401,9 @@ def _load_weights(path: Path, shapes: Shapes, int8: bool = False) -> Arrays:
 
 
 def _check_sizes(folder: Path, sizes: Mapping[str, tuple[int, int]]) -> None:
-    """Raise ModelError if a vocabulary size in config.json is wrong.
+    """Check that each vocabulary size in config.json equals the number of pieces of the tokenizer.
 
-    `sizes` maps each key of config.json to the number of pieces of the tokenizer and the value of the key, which must
-    be equal.
+    `sizes` maps the key of each size in config.json to (number of pieces, size). Raises: ModelError if the two differ.
     """
     for name, (pieces, size) in sizes.items():
         if pieces != size:
@@ -426,7 +426,7 @@ def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:
 
 
 def _read_optional(path: Path, kind: type[Optional], verb: str) -> Optional | None:
-    """Return the content of an optional file, or None if it does not exist. Raise ModelError if it is not valid.
+    """Return the content of an optional file, or None if it does not exist. Raises: ModelError if it is not valid.
 
     `verb` is the verb of `mt-service` that writes the file, for the message.
     """

@@ -96,10 +96,10 @@ def _check_held_out(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ..
 
 
 def _expand_corpora(value: Any, info: ValidationInfo) -> Any:
-    """Convert a path, a table, or a list of both to a list of tables. Leave values of other types unchanged.
+    """Convert a path, a table, or a list of paths and tables to a list of tables. Leave other values unchanged.
 
-    For a language model, each path of a plain text file, which has no `{language}` and is no translation memory, gets
-    the model's language as its column.
+    A plain text file has a path without `{language}`, and is no translation memory. For a language model, the table of
+    such a file gets the model's language as `columns`, if it has no `columns`.
     """
     if isinstance(value, str | Mapping):
         value = [value]
@@ -169,8 +169,8 @@ class DataConfig(Section):
     """Corpora of the validation set. Training chooses the checkpoint with the best score on this set."""
     split_validation: int = Field(0, ge=0)
     """Number of training pairs of each direction to move into the validation set, in place of `valid`. The pairs are
-    selected by `seed` from corpora without a source tag. Other training pairs that contain one of their source
-    sentences are dropped."""
+    selected by `seed` from corpora without a source tag. Then all training pairs that contain a source sentence
+    of the validation set are dropped."""
     test: HeldOutCorpora = ()
     """Corpora of the test set. The final model is scored on this set."""
     temperature: float = Field(1.0, ge=1)

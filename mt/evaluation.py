@@ -26,7 +26,6 @@ from mt.languages import likely_script, parse_tag, primary_language
 BLEU_TOKENIZERS = {"Hans": "zh", "Hant": "zh", "Jpan": "ja-mecab", "Khmr": "char", "Laoo": "char", "Mymr": "char"}
 """SacreBLEU's tokenizer for each script without spaces between words. Other scripts use 13a."""
 BLEU_TOKENIZERS |= {"Thai": "char"}
-"""SacreBLEU's tokenizers for scripts without spaces between words; 13a is for all others."""
 
 ASIAN_SCRIPTS = ("Hans", "Hant", "Jpan")
 """Scripts for which TER needs the option `asian_support`, and which the Moses tokenizer does not support."""
@@ -275,7 +274,7 @@ def paired_bootstrap(
 ) -> tuple[Comparison, ...]:
     """Test whether two systems differ in BLEU and chrF2, by paired bootstrap resampling (Koehn 2004, as in sacreBLEU).
 
-    The sentences are resampled `samples` times, the same for both systems, with sacreBLEU's fixed seed.
+    Each of the `samples` resamples has the same sentences for both systems. The seed is the fixed one of sacreBLEU.
 
     Raises:
         DataError: The lists differ in length or are empty, or `tokenize` is unknown or not installed.

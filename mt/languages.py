@@ -163,7 +163,7 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class DirectionSet(Collection[Direction]):
-    """Directions in a fixed order: `pairs` or, if `pairs` is None, every source with every other target.
+    """Directions in a fixed order: `pairs` or, if `pairs` is None, each source with each target that differs from it.
 
     Pydantic models write a set in the form that `to_config` returns.
     """
@@ -225,7 +225,9 @@ class DirectionSet(Collection[Direction]):
         """
         if text is None and len(self) == 1:
             return next(iter(self))
-        if text is None or (direction := Direction.parse(text)) not in self:
+        if text is None:
+            raise LanguageError(f"--direction is missing; accepted: {self}")
+        if (direction := Direction.parse(text)) not in self:
             raise LanguageError(f"--direction is {text!r}; accepted: {self}")
         return direction
 

@@ -128,7 +128,7 @@ def _apply(values: dict[str, Any], override: str) -> str:
 
 
 def _causes(error: ValidationError) -> list[Any]:
-    """Return pydantic's errors, but no error of a list or section if there is an error of one of its items or keys."""
+    """Return pydantic's errors. The error of a list or section is left out if one of its items or keys has an error."""
     errors = [cause for cause in error.errors() if cause["type"] != "default_factory_not_called"]
     containers = {cause["loc"][:length] for cause in errors for length in range(len(cause["loc"]))}
     return [cause for cause in errors if cause["loc"] not in containers]

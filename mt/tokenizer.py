@@ -125,7 +125,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
-        """Load the tokenizer in a file. Raise TokenizerError if the file is missing or not a SentencePiece model."""
+        """Load the tokenizer in a file. Raises: TokenizerError if the file is missing or not a SentencePiece model."""
         return Tokenizer(_read(path), str(path))
 
     @property
@@ -152,10 +152,7 @@ class Tokenizer:
 
     @cached_property
     def _pieces(self) -> list[str]:
-        """Piece of each id.
-
-        The list is cached, because one lookup in SentencePiece takes longer than decoding a sentence.
-        """
+        """Piece of each id, cached because one lookup in SentencePiece takes longer than decoding a sentence."""
         return [str(self._processor.id_to_piece(id)) for id in range(len(self))]
 
     def __len__(self) -> int:
@@ -197,7 +194,7 @@ class Tokenizer:
         return [self._pieces[id] for id in ids]
 
     def tag_id(self, language: str) -> int:
-        """Return the id of the tag for a target language. Raise TokenizerError if the tokenizer has no such tag."""
+        """Return the id of the tag for a target language. Raises: TokenizerError if the tokenizer has no such tag."""
         piece = int(self._processor.piece_to_id(language_tag(language)))
         if piece == UNK:
             accepted = ", ".join(self.tagged_languages) or "none"
@@ -210,7 +207,7 @@ class Tokenizer:
         return self._named(_TAG)
 
     def source_tag_id(self, name: str) -> int:
-        """Return the id of the source tag `name`. Raise TokenizerError if the tokenizer has no such tag."""
+        """Return the id of the source tag `name`. Raises: TokenizerError if the tokenizer has no such tag."""
         if name not in self.source_tags:
             accepted = ", ".join(self.source_tags) or "none"
             raise TokenizerError(f"the tokenizer has no source tag {name!r}; accepted: {accepted}")
@@ -228,7 +225,7 @@ class Tokenizer:
         return all(score.is_integer() for score in scores)
 
     def truncated(self, size: int) -> "Tokenizer":
-        """Return a BPE model with the first `size` pieces: the last merges are removed.
+        """Return a BPE tokenizer with at most `size` pieces: the last merges are removed.
 
         All single characters and symbols are kept. If they are more than `size`, raise TokenizerError.
         """
@@ -250,19 +247,19 @@ class Tokenizer:
     def source_prefix(self, source: str, target: str, directions: Sized) -> list[int]:
         """Return the ids that precede a source: the tag of the language `target` if there are several `directions`.
 
-        Raise TokenizerError if the model has no tag for this language.
+        Raises: TokenizerError if the model has no tag for this language.
         """
         return [self.tag_id(target)] if len(directions) > 1 else []
 
     def target_prefix(self, target: str) -> list[int]:
         """Return the ids with which every translation into the language `target` begins; empty for most models.
 
-        Raise TokenizerError if the model has no tag for this language.
+        Raises: TokenizerError if the model has no tag for this language.
         """
         return []
 
     def _named(self, beginning: str) -> tuple[str, ...]:
-        """Return what follows `beginning` in the control symbols that begin so: languages or names of source tags."""
+        """Return the languages or source tags whose control symbols begin with `beginning`, such as `<2`."""
         control = (piece for id, piece in enumerate(self._pieces) if id > EOS and self._processor.is_control(id))
         return tuple(piece[len(beginning) : -1] for piece in control if piece.startswith(beginning))
 
@@ -325,10 +322,11 @@ class VocabularyTokenizer(Tokenizer):
         target: bytes | None = None,
         names: tuple[str, str] = ("tokenizer", "target tokenizer"),
     ) -> None:
-        """Check that the vocabulary contains every piece of `tags`, and no piece twice.
+        """Check that the vocabulary contains every piece in `vocabulary.tags`, and no piece twice.
 
-        `target` is the SentencePiece model of target text. It is required if `vocabulary` has `target_pieces`. Messages
-        call the two SentencePiece models `names`. TokenizerError is raised if one of the three cannot be used.
+        `target` is the SentencePiece model of target text. It is required if `vocabulary` has `target_pieces`. `names`
+        are the names of both SentencePiece models in messages. Raises: TokenizerError if a SentencePiece model or the
+        vocabulary cannot be used.
         """
         assert target is not None or vocabulary.target_pieces is None
         self.vocabulary = vocabulary
@@ -386,7 +384,10 @@ class VocabularyTokenizer(Tokenizer):
         return ()
 
     def source_prefix(self, source: str, target: str, directions: Sized) -> list[int]:
-        """Return the ids that precede a source: the tag of `target`, or of `source` if `tags_each_side`; or none."""
+        """Return the id of the tag that precedes a source, or [] if the vocabulary has no tags.
+
+        If `tags_each_side` is true, it is the tag of `source`, otherwise that of `target`.
+        """
         return [self.tag_id(source if self.tags_each_side else target)] if self.vocabulary.tags else []
 
     def target_prefix(self, target: str) -> list[int]:
@@ -401,7 +402,7 @@ class VocabularyTokenizer(Tokenizer):
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """Load the tokenizer in a model directory. Raise TokenizerError if a file is missing or wrong."""
+    """Load the tokenizer in a model directory. Raises: TokenizerError if a file is missing or wrong."""
     source, target, vocabulary_file = (folder / name for name in TOKENIZER_FILES)
     if not vocabulary_file.exists():
         return Tokenizer.load(source)
@@ -428,7 +429,7 @@ def _read(path: Path) -> bytes:
 def sentencepiece_ids(serialised: bytes, name: str) -> dict[str, int]:
     """Return the id of each piece of a SentencePiece model.
 
-    Raise TokenizerError if `serialised` is not such a model. The message calls the model `name`.
+    Raises: TokenizerError if `serialised` is not such a model. The message calls the model `name`.
     """
     processor = _load_processor(serialised, name)
     return {str(processor.id_to_piece(id)): id for id in range(processor.vocab_size())}

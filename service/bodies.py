@@ -91,7 +91,7 @@ async def read_form(request: Request) -> FormItems:
 
 
 async def read_file(request: Request) -> UploadFile | None:
-    """Return the uploaded file of the field `file`; None unless the form has exactly one such field, with a file."""
+    """Return the uploaded file of the field `file`; None if this field is missing, repeated, or not a file."""
     files = [value for name, value in await read_form(request) if name == "file"]
     return files[0] if len(files) == 1 and isinstance(files[0], UploadFile) else None
 
@@ -165,7 +165,7 @@ ExplainBody = Annotated[ExplainRequest, Depends(_explain_request)]
 
 
 def documented_body(model: type[BaseModel], kinds: Sequence[str] = (JSON, *FORMS)) -> dict[str, Any]:
-    """Return the `openapi_extra` of a route with a body of type `model`; it refers to the schema in `body_schemas`."""
+    """Return the `openapi_extra` of a route with a body of type `model`. It refers to a schema of `body_schemas`."""
     schema = {"$ref": REFERENCES.format(model=model.__name__)}
     return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
 

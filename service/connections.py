@@ -55,7 +55,7 @@ def raise_descriptor_limit(connections: int) -> None:
 
 
 def accept_batch(limit: int) -> int:
-    """Return how many connections asyncio may accept at once, before this module can close connections.
+    """Return how many connections asyncio may accept in one go. Only then can this module close excess connections.
 
     `limit` is the number of connections to allow.
     """
@@ -84,8 +84,9 @@ class ConnectionLimiter:
     def add(self, new: "TimedConnection") -> None:
         """Count a new connection. If too many are open, close one connection of the address that has the most.
 
-        The connection that has waited longest for a request is closed. If no connection waits, the newest is closed.
-        Exception: if no connection waits, an address with at most FEW connections may exceed the limit by RESERVE.
+        Of the connections of this address, close the one that has waited longest for a request. If none of them waits,
+        close the newest. Exception: if none of them waits, and the address of `new` has at most FEW connections, up to
+        RESERVE connections more than the limit may stay open.
         """
         self.open[new] = None
         self.counts[new.address] += 1
@@ -102,8 +103,7 @@ class ConnectionLimiter:
     def limit_unread(self) -> None:
         """Close connections until clients have at most `unread_bytes` bytes of answers left to read.
 
-        Repeatedly choose the address whose connections have the most unread bytes, and close the one of them that has
-        the most unread bytes.
+        Repeatedly choose the address with the most unread bytes, and close its connection with the most unread bytes.
         """
         unread = {one: size for one in self.open if (size := one.transport.get_write_buffer_size())}
         by_address = Counter[str]()
@@ -192,8 +192,8 @@ class TimedConnection(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse bytes that are not valid HTTP, and end the request that they belong to.
 
-        If the answer to this request has started, close the connection without another answer. In this case, uvicorn
-        would raise an error in `data_received`, and later in the application's `send`.
+        If the answer to this request has started, close the connection without another answer. The inherited
+        method would raise an error in this case, first in `data_received` and later in the application's `send`.
         """
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
@@ -240,8 +240,8 @@ class TimedConnection(H11Protocol):
         """Update `waiting` and the timer for reading after an event.
 
         The timer closes the connection if the head of a request does not arrive within `seconds`, or a body within
-        twice this time. New bytes do not restart the timer. The middleware answers 408 earlier if a body is late, so
-        for a body, the timer only matters if the request was answered before its body had arrived.
+        twice this time. New bytes do not restart the timer. For a body, it only matters if the request has been
+        answered already: otherwise, the middleware answers 408 earlier.
         """
         state = self.conn.their_state if self in self._limiter.open else h11.CLOSED
         if state in (h11.IDLE, h11.SEND_BODY):

@@ -10,8 +10,8 @@ DUMPABLE = 4  # PR_SET_DUMPABLE of prctl(2)
 def disable_core_dumps() -> None:
     """Prevent core dumps of this process, both to files and to programs that collect dumps.
 
-    Child processes inherit the limit for files, but not the flag for programs. Therefore each process calls this
-    function.
+    Child processes inherit the limit that prevents files, but not the flag that keeps programs from collecting dumps.
+    Therefore each process calls this function.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":

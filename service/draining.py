@@ -21,7 +21,7 @@ class RequestGate:
         self._finished = asyncio.Event()
 
     async def wait_until_idle(self, seconds: float) -> bool:
-        """Wait at most `seconds` until no request is being answered. Return whether this is so at the end."""
+        """Wait at most `seconds` until all requests have been answered. Return whether this has happened in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self.active:

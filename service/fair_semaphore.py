@@ -16,7 +16,7 @@ class FairSemaphore:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     async def acquire(self, caller: str) -> None:
-        """Wait until `caller` gets a place. Several calls of one caller get places in the order of the calls."""
+        """Wait until `caller` gets a place. Calls with the same `caller` get places in the order of the calls."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(caller, deque()).append(turn)
         self._assign()
@@ -34,7 +34,7 @@ class FairSemaphore:
         self._assign()
 
     def _assign(self) -> None:
-        """Give the free places to waiting callers in turn. A caller's calls get places in the order of the calls."""
+        """Give the free places to the waiting callers in turn."""
         for caller in list(self._waiting):
             turns = self._waiting[caller]
             while turns and turns[0].done():  # cancelled

@@ -96,10 +96,10 @@ class TranslationRoutes:
 def closest_language(code: str, languages: Sequence[str]) -> str | None:
     """Return the tag in `languages` that is closest to `code`; None if no tag is close enough.
 
-    A tag for the same language, script and region is closest. Otherwise the tag must have the same primary language. If
-    `code` also names a script or a region, the tag must have the same script and no region. Examples: `PT-BR` matches
-    `pt-BR`, `pb` and `pt`, in this order. `EN-GB` matches `en`. `ZH` matches `zh-Hant` if `languages` has no other
-    Chinese.
+    The closest tag is `code` itself or another spelling of it (see `spellings`). Any other tag must have the primary
+    language of `code`. If `code` also names a script or a region, such a tag must have the same script and no region.
+    Examples: `PT-BR` matches `pt-BR`, `pb` and `pt`, in this order. `EN-GB` matches `en`. `ZH` matches `zh-Hant` if
+    `languages` has no other Chinese.
     """
     for tag in spellings(code):
         if tag in languages:

@@ -288,9 +288,9 @@ class RequestLimitMiddleware:
     def _has_room(self, address: str, body: int, more: int) -> bool:
         """Return whether a body from `address` that has `body` bytes may grow by `more` bytes.
 
-        A body of up to `small_bytes` always may. A larger body may use all free bytes if it is the only body from
-        `address`. Otherwise, all bodies from `address` together may have at most as many bytes as remain free: one
-        address can use half of `buffered_bytes`, and two addresses can use two thirds.
+        A body of up to `small_bytes` may always grow. A larger body may use all free bytes if it is the only body from
+        `address`. If there are several, they may together have at most as many bytes as remain free. Several bodies of
+        one address can therefore use half of `buffered_bytes`, and those of two addresses can use two thirds.
         """
         if body + more <= self.limits.small_bytes:
             return True

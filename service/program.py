@@ -128,7 +128,7 @@ def _placeholder(name: str, annotation: Any) -> str:
 
 
 async def serve(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT. A signal that arrives while the models are loaded ends the loading.
+    """Serve until SIGTERM or SIGINT. A signal that arrives during the loading of the models ends the loading.
 
     Raises:
         ModelError: if a model cannot be used.

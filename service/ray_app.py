@@ -16,11 +16,11 @@ database, one /metrics, and 503 with Retry-After under overload. `models` are re
 machine with a replica has a proxy that listens on --port.
 
 If a replica of `models` or its machine dies, `front` sends its texts to another replica, and no request fails. If
-`front` dies, the proxy repeats the requests to the new `front`. Only streams that had begun are lost then and, without
---database, documents that were not fetched. If a proxy dies, its connections are lost.
+`front` dies, the proxy repeats the requests to the new `front`. Then only streams that had begun are lost and, without
+--database, documents that had not been fetched. If a proxy dies, its connections are lost.
 
 At SIGTERM or Ctrl-C the service refuses new requests, answers the accepted requests and exits with status 0. A second
-signal, or a signal while models are loaded, ends it at once with status 130.
+signal, or a signal during the loading of the models, ends it at once with status 130.
 """
 
 import argparse
@@ -214,9 +214,9 @@ def _delete() -> None:
 
 
 def problem_of(messages: Iterable[str]) -> str:
-    """Return the message of the last error of this project in the first of `messages` that has one, otherwise "".
+    """Return the message of this project's error in `messages`, the tracebacks that Ray Serve reports.
 
-    `messages` are the tracebacks that Ray Serve reports.
+    It is the last such error in the first traceback that contains one. Return "" if no traceback contains one.
     """
     for message in messages:
         if problems_found := re.findall(r"^(?:mt|service)\.[\w.]+: (.+)", message, re.MULTILINE | re.DOTALL):

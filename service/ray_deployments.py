@@ -70,7 +70,7 @@ class ModelReplica:
             raise RuntimeError("no worker can be started")
 
     def record_autoscaling_stats(self) -> dict[str, float]:
-        """Return the present load in batches, which `replicas_for` reads. Ray Serve calls this method."""
+        """Return the present load, counted in batches. Ray Serve calls this method for `replicas_for`."""
         return {LOAD_METRIC: self._batches}
 
     async def describe(self, model: Path) -> Ready | LoadFailed:
@@ -228,7 +228,10 @@ class ServeReplicas:
 
 @contextmanager
 def _deaths_of_replicas() -> Iterator[None]:
-    """Convert Ray's errors to ReplicaDied. ObjectLostError: a large answer was lost when its machine failed."""
+    """Convert Ray's errors to ReplicaDied while the context is open.
+
+    ObjectLostError means that a large answer was lost because the machine that stored it failed.
+    """
     try:
         yield
     except (RayActorError, ObjectLostError) as error:
@@ -245,8 +248,9 @@ async def _cancelling(response: Any) -> Any:
 
 
 def replicas_for(context: Any) -> tuple[float, dict[str, Any]]:
-    """Return (number of replicas that the load needs, {}). Ray Serve calls this, and applies its limits and delays.
+    """Return (number of replicas that the load needs, {}).
 
+    Ray Serve calls this function, and applies its own limits and delays to the number.
     The load is counted in batches, not in requests, because a text may be a word or a book.
     """
     return sum((context.aggregated_metrics or {}).get(LOAD_METRIC, {}).values()) / BATCHES_PER_REPLICA, {}

@@ -33,7 +33,7 @@ class ReadTurns:
         self._scheduled = False  # whether the event loop will call `_next_iteration`
 
     def add(self, reader: Reader) -> bool:
-        """Let a connection parse its received bytes: some at once if no other connection waits, the rest in turns.
+        """Let a connection parse some of its bytes at once if no other connection waits, and the rest in turns.
 
         Return whether the connection waits for a turn.
         """

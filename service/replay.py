@@ -23,9 +23,9 @@ REFUSED = frozenset({404, 503})  # statuses of Ray Serve's own answers, in plain
 
 
 def middleware() -> list[Middleware]:
-    """Return the middleware of Ray Serve's proxy, which finds this function by an environment variable.
+    """Return the middleware that Ray Serve's proxy adds.
 
-    The variable is RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH.
+    The environment variable RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH names this function.
     """
     return [Middleware(RetryMiddleware)]
 
@@ -82,7 +82,7 @@ class RecordedRequest:
 
 
 class Attempt:
-    """ASGI `send` function of one attempt. It sends the client the response, unless it is Ray Serve's own refusal."""
+    """ASGI `send` function of one attempt. It forwards the response to the client, but not Ray Serve's own refusals."""
 
     def __init__(self, send: Send) -> None:
         self.started = self.refused = False
@@ -103,7 +103,7 @@ class Attempt:
 
 
 def _without_serve_id(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Return the headers with only the first request id, that of the application. Ray Serve adds another one."""
+    """Return the headers without the request id that Ray Serve adds after the application's request id."""
     name = REQUEST_ID.lower().encode()
     request_id = next((header for header in headers if header[0].lower() == name), None)
     return [header for header in headers if header[0].lower() != name or header is request_id]

@@ -91,9 +91,9 @@ class Settings(BaseSettings):
 
     model: Directories = Field(
         (),
-        description="Model directory, or `hub:NAME` for a model of the Hugging Face hub, which is installed if it is "
-        "not yet (see `mt-service models`); or several, separated by commas. Without `model` and `models`, the bundled "
-        "model is served.",
+        description="Model directory, or `hub:NAME`, which installs a model of the Hugging Face hub if necessary (see "
+        "`mt-service models`). Several are separated by commas. Without `model` and `models`, the bundled model is "
+        "served.",
     )
     models: Path | None = Field(
         None,
@@ -102,8 +102,9 @@ class Settings(BaseSettings):
     )
     preferred_models: Names = Field(
         (),
-        description="Names of models, separated by commas. If several models translate a direction, the first of these "
-        "is its default; then come the other models, in the order of `model`, or by the names of their folders.",
+        description="Names of models, the most preferred first, separated by commas. If several models translate a "
+        "direction, the most preferred is its default. Models that are not named come last, in the order of `model`, "
+        "or by the names of their folders.",
     )
     model_memory_mb: int | None = Field(
         None,
@@ -142,9 +143,9 @@ class Settings(BaseSettings):
     max_buffered_bytes: int = Field(
         200_000_000,
         ge=1,
-        description="Size of all request bodies in memory. An address may use at most as much as remains free. "
-        "Without room, bodies over 64 KiB are refused with 503. The limit holds for unread answers, too: "
-        "beyond it, connections of the address with the most bytes are closed.",
+        description="Size of all request bodies in memory. Several bodies of one address may use at most as much as "
+        "remains free. A body over 64 KiB that does not fit is refused with 503. The limit holds for unread answers, "
+        "too: beyond it, connections of the address with the most bytes are closed.",
     )
     max_characters: int = Field(
         100_000, ge=1, description="Characters of a request; more are refused with 400, and under /v2 with 413."
@@ -166,7 +167,8 @@ class Settings(BaseSettings):
     file_retention_seconds: int = Field(
         1800,
         ge=1,
-        description="Time for which a translated file can be downloaded and, after its last change, edited.",
+        description="Time after which a translated file is deleted. A document that can be edited is deleted this long "
+        "after its last change.",
     )
     max_stored_file_bytes: int = Field(
         200_000_000, ge=1, description="Size of all translated files that are stored; beyond it the oldest are deleted."
@@ -227,7 +229,8 @@ class Settings(BaseSettings):
     )
     root_path: Annotated[str, AfterValidator(_root_path)] = Field(
         "",
-        description="Path prefix, such as /translator, under which a proxy serves this service and which it removes.",
+        description="Path prefix, such as /translator. A proxy serves this service under the prefix, and removes the "
+        "prefix from requests.",
     )
     trusted_proxies: Networks = Field(
         (), description="Addresses or networks of proxies whose X-Forwarded-For is trusted, separated by commas."

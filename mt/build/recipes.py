@@ -28,7 +28,7 @@ class SyntheticCorpus:
 
 
 def all_directions(recipe: Recipe, build: BuildConfig) -> tuple[Direction, ...]:
-    """Return the directions of the recipe, followed by the reverse directions that need a model for synthetic text."""
+    """Return the directions of the recipe, then the reverse directions whose models are needed for synthetic text."""
     wanted = tuple(recipe.data.directions)
     languages = {corpus.columns[0] for corpus in build.monolingual}
     every = build.diversify or (build.is_synthetic and build.filter)

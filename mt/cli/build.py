@@ -59,7 +59,11 @@ def main(argv: Sequence[str]) -> int:
     with try_lock(work) as locked:
         if not locked:
             raise BuildError(f"another process builds in {work}; wait until it has ended, or give another --run")
-        run(recipe, build, Runner(work, recipe.data.root), options, console)
+        try:
+            run(recipe, build, Runner(work, recipe.data.root), options, console)
+        except KeyboardInterrupt:
+            console.print("stopped; the same command continues the build", style="yellow")
+            return 130
     return 0
 
 

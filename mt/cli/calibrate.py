@@ -1,23 +1,28 @@
-"""Fit the confidence of a model on parallel text, and store text that checks its int8 precision.
+"""Fit the confidence of a model on parallel text, and store text for comparing its int8 weights with float32.
 
     mt-service calibrate runs/multi30k-en-de/model --source val.en --reference val.de
+    mt-service calibrate runs/mine/model --tsv dev.tsv en,de --other-tsv news.tsv en,de
     mt-service evaluate runs/multi30k-en-de/model --source test.en --reference test.de --reliability plot.png
 
 `mt-service train` calibrates a model on its validation set. Use this command for imported models, and for models that
 translate text of another kind than their training text. Give about a thousand sentence pairs that are not training
-data. On a CPU, `--dtype auto` then selects int8, unless the probabilities of this text in int8 differ too much from
-those in float32.
+data. With --other-tsv, the confidence also holds for text of other kinds, such as news for a model of captions. On a
+CPU, `--dtype auto` then selects int8, unless the probabilities of this text in int8 differ too much from those in
+float32.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from mt.checkpoint import CALIBRATION_PAIRS, CalibrationPair, save_calibration, save_confidence
 from mt.cli.command import CommandParser, command, stderr_console
-from mt.data.corpus import read_parallel
+from mt.data.corpus import SentencePair, read_parallel, read_tsv
+from mt.errors import DataError
+from mt.languages import Direction, DirectionSet
 from mt.pipeline.translator import Translator
 from mt.training.confidence import fit_confidence
 
@@ -31,17 +36,25 @@ def main(argv: Sequence[str]) -> int:
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("calibrate", __doc__)
     parser.add_argument("model", type=Path, help="model directory; receives confidence.json and calibration.json")
-    parser.common.add_argument(
-        "--source", type=Path, metavar="FILE", required=True, help="one sentence a line; plain, .gz or .xz"
+    add = parser.common.add_argument
+    add("--source", type=Path, metavar="FILE", help="one sentence a line; plain, .gz or .xz")
+    add("--reference", type=Path, metavar="FILE", help="translations of --source, line by line")
+    tsv: dict[str, Any] = {"nargs": 2, "action": "append", "default": [], "metavar": ("FILE", "LANGUAGES")}
+    add(
+        "--tsv",
+        **tsv,
+        help="a tab-separated file instead of --source and --reference, and the languages of its columns, such as "
+        "en,de; used in all directions of the model; can be repeated",
     )
-    parser.common.add_argument(
-        "--reference", type=Path, metavar="FILE", required=True, help="translations of --source, line by line"
-    )
+    add("--other-tsv", **tsv, help="the same, with text of another kind than the training text; can be repeated")
     parser.common.add_argument(
         "--direction", metavar="L-L", help="such as en-de; required if the model has several directions"
     )
     parser.add_device()
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    if (options.source is None) != (options.reference is None) or (options.source is None) != bool(options.tsv):
+        parser.error("give --source FILE and --reference FILE, or --tsv FILE LANGUAGES")
+    return options
 
 
 def calibrate(options: argparse.Namespace, console: Console) -> None:
@@ -50,20 +63,44 @@ def calibrate(options: argparse.Namespace, console: Console) -> None:
     Raises: MTError if the model or the text cannot be used.
     """
     translator = Translator.load(options.model, options.device)
-    direction = translator.directions.choose(options.direction)
-    pairs = [
-        CalibrationPair(direction=str(direction), source=pair.source, target=pair.target)
-        for pair in read_parallel(options.source, options.reference)
-    ]
+    if options.source is None:
+        pairs = _read_tsvs(options.tsv, translator.directions)
+    else:
+        direction = translator.directions.choose(options.direction)
+        pairs = _pairs(direction, read_parallel(options.source, options.reference))
+    others = _read_tsvs(options.other_tsv, translator.directions)
     texts = [pair for pair in pairs if pair.source.strip()]
     save_calibration(options.model, texts[:: max(1, -(-len(texts) // CALIBRATION_PAIRS))])
     translator = Translator.load(options.model, options.device)  # it decodes in int8 if the calibration text allows it
-    with console.status(f"translating {len(pairs):,} sentences in {translator.dtype}"):
-        confidence = fit_confidence(translator, pairs)
+    with console.status(f"translating {len(pairs) + len(others):,} sentences in {translator.dtype}"):
+        confidence = fit_confidence(translator, pairs, others)
     save_confidence(options.model, confidence)
     console.print(
-        f"{options.model / 'confidence.json'}: chrF / 100 = {confidence.intercept:.3f} + {confidence.slope:.3f} x mean "
-        f"token probability + {confidence.token_length:.3f} x ln(characters per token), "
+        f"{options.model / 'confidence.json'}: chrF / 100 = {confidence.intercept:.3f} + {confidence.slope:.3f} x "
+        f"(mean token probability)^{confidence.exponent} + {confidence.token_length:.3f} x ln(characters per token), "
         f"fitted on {confidence.sentences:,} sentences in {translator.dtype}",
         soft_wrap=True,
     )
+
+
+def _read_tsvs(files: Sequence[tuple[str, str]], directions: DirectionSet) -> list[CalibrationPair]:
+    """Read tab-separated files in all of `directions` that their languages form.
+
+    Each file has a path and the languages of its columns, such as "en,de".
+
+    Raises: DataError if a file cannot be read, or its languages form none of `directions`.
+    """
+    pairs = []
+    for path, languages in files:
+        columns = languages.split(",")
+        found = [each for each in directions if each.source in columns and each.target in columns]
+        if not found:
+            raise DataError(f"{path}: the languages are {languages}; accepted: the languages of one of {directions}")
+        for direction in found:
+            source, target = columns.index(direction.source), columns.index(direction.target)
+            pairs += _pairs(direction, read_tsv(Path(path), source, target))
+    return pairs
+
+
+def _pairs(direction: Direction, pairs: Iterable[SentencePair]) -> list[CalibrationPair]:
+    return [CalibrationPair(direction=direction, source=pair.source, target=pair.target) for pair in pairs]

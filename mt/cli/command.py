@@ -93,7 +93,7 @@ class CommandParser(argparse.ArgumentParser):
         self.more.add_argument("-h", "--help", action="help", help="show this help")
 
     def add_actions(self) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
-        """Return an object to which a parser is added for each action of the verb. The user must name one action."""
+        """Add the required argument ACTION. Return an object whose method `add_parser` defines an action."""
         return self.add_subparsers(
             dest="action", required=True, title="actions", metavar="ACTION", parser_class=argparse.ArgumentParser
         )

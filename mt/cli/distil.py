@@ -89,7 +89,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 def drop_least_probable(
     pairs: Sequence[tuple[str, str]], direction: Direction, options: argparse.Namespace
 ) -> list[tuple[str, str]]:
-    """Return `pairs` without those with the least probable sources, given their translations.
+    """Drop the pairs whose sources are least probable given their translations. Return the other pairs.
 
     The model is `options.backward`, and the fraction of dropped pairs is `options.drop`.
     """

@@ -188,7 +188,9 @@ def load(model: Path, options: argparse.Namespace, others: Sequence[Path] = ()) 
 
 
 def find_direction(options: argparse.Namespace, translator: Translator | None) -> Direction:
-    """Return --direction; if it is not given, the only direction of the model; otherwise the first columns of --tsv.
+    """Return the direction to evaluate: --direction or, if it is not given, the only direction of the model.
+
+    If there is no model, or it has several directions, return the direction of the first two columns of --tsv.
 
     Raises:
         DataError, LanguageError: if the direction remains unknown or is not valid.

@@ -1,6 +1,6 @@
 """Convert a model of another toolkit to a model directory.
 
-mt-service import opus-mt-en-de                                  # of the catalogue: mt-service models
+mt-service import opus-mt-en-de                                  # a name that `mt-service models` lists
 mt-service import Helsinki-NLP/opus-mt-en-de@main models/en-de   # any model of the Hugging Face hub
 mt-service import nllb-200-distilled-600M --direction en-de --direction de-en
 mt-service import path/to/marian models/en-de --direction en-de

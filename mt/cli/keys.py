@@ -90,7 +90,7 @@ def count_to(maximum: int) -> Callable[[str], int]:
 def find_database(options: argparse.Namespace, creating_action: str) -> Path:
     """Return the path of the database, from --database or the environment.
 
-    The file must exist, so that a misspelt name is reported, unless the action is `creating_action`.
+    The file must exist, so that a misspelt name is reported. Only the action `creating_action` may create the file.
 
     Raises:
         DatabaseError: if no database is named, or the file does not exist.

@@ -166,8 +166,9 @@ def find_memory(memories: Iterable[Memory], id_or_name: str) -> Memory:
     if found:
         ids = ", ".join(memory.id for memory in found)
         raise MemoryCommandError(f"{len(found)} memories have the name {id_or_name!r}; accepted: an id, {ids}")
-    names = ", ".join(dict.fromkeys(memory.name for memory in memories)) or "none, there are no memories yet"
-    raise MemoryCommandError(f"there is no memory {id_or_name!r}; accepted: an id or a name, {names}")
+    names = ", ".join(dict.fromkeys(memory.name for memory in memories))
+    accepted = f"accepted: an id or a name, {names}" if names else "the database has no memories yet"
+    raise MemoryCommandError(f"there is no memory {id_or_name!r}; {accepted}")
 
 
 def describe(memory: Memory, keys: dict[str, str]) -> dict[str, Any]:

@@ -173,7 +173,7 @@ class ChunkDispatcher:
 
 
 class ClusterWorker:
-    """Worker process of the cluster. It loads the model when it is first needed, also after a restart by Ray."""
+    """Worker process of the cluster. The model is loaded when it is first needed, also after a restart by Ray."""
 
     def __init__(self, options: argparse.Namespace, terms: Terms) -> None:
         self._options = options

@@ -123,7 +123,7 @@ def read_weights(assignments: Sequence[str], features: Sequence[Feature]) -> dic
     """Return the weight of each feature. `assignments` are texts `name=number`; features without one have weight 0.
 
     Raises:
-        RequestError: if assignments are malformed or name no feature; the message lists all of them.
+        RequestError: if assignments are malformed or name an unknown feature; the message lists all of them.
     """
     names, weights, invalid = [feature.name for feature in features], {}, []
     for assignment in assignments:

@@ -49,7 +49,7 @@ from mt.training.card import Perplexity, Published, write_card, write_language_m
 from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
 from mt.training.memory import keep_freed_memory
 from mt.training.report import Reporter
-from mt.training.state import trained
+from mt.training.state import checkpoints, trained
 from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
 from mt.training.validation import TranslationValidation
@@ -86,7 +86,9 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         finished = False
     if not finished:
-        console.print("stopped; --resume continues from the last checkpoint", style="yellow")
+        saved = checkpoints(run / "checkpoints")
+        advice = "--resume continues from the last checkpoint" if saved else "no checkpoint exists; start the run again"
+        console.print(f"stopped; {advice}", style="yellow")
         return 130
     return 0
 
@@ -235,7 +237,8 @@ def lock_run(run: Path, world: World) -> Iterator[None]:
 def check_run(recipe: Recipe, recipe_file: Path, resume: bool) -> None:
     """Check that `recipe_file` does not exist, or that its run may be resumed with `recipe`.
 
-    Raises: TrainingError if the file exists and `resume` is false, or if the recipes differ too much.
+    Raises: TrainingError if the file exists and `resume` is false, or if `recipe` changes values of the file that a
+    resumed run must keep.
     """
     if not recipe_file.exists():
         return

@@ -143,13 +143,16 @@ def resolve_inputs(arguments: Sequence[str]) -> tuple[Path, str, Path | None]:
     otherwise MODEL and FILE.
 
     Raises:
-        RequestError: if no model is named, or if a document has no OUT.
+        RequestError: if no model is named, or if a document does not exist or has no OUT.
     """
     if len(arguments) == 3:
         return Path(arguments[0]), arguments[1], Path(arguments[2])
     if len(arguments) == 2 and is_document(Path(arguments[0]), arguments[1]):
         return Path(os.environ.get("MT_MODEL", STARTER_MODEL)), arguments[0], Path(arguments[1])
-    if arguments and PurePath(arguments[-1]).suffix.lower() in PACKED_SUFFIXES:
+    packed = [PurePath(argument).suffix.lower() in PACKED_SUFFIXES for argument in arguments]
+    if packed == [True, True]:
+        raise RequestError(f"{arguments[0]} does not exist; accepted: a document or a folder")
+    if packed and packed[-1]:
         raise RequestError(f"{arguments[-1]} is a document; name its translation, too: [MODEL] FILE OUT")
     if len(arguments) == 2:
         return Path(arguments[0]), arguments[1], None
@@ -164,7 +167,7 @@ def resolve_inputs(arguments: Sequence[str]) -> tuple[Path, str, Path | None]:
 def is_document(first: Path, second: str) -> bool:
     """Return whether the first of two arguments is a document or folder to translate, instead of a model directory.
 
-    `first` must be a file, or a folder without a model while `second` is neither a file nor "-".
+    Return True for a file. Return True for a folder if it contains no model, and `second` is neither a file nor "-".
     """
     if first.is_dir():
         return not (first / "config.json").exists() and second != "-" and not Path(second).is_file()

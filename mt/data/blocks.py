@@ -85,7 +85,7 @@ class BlockStream(UpdateStream):
         return f"an epoch has {len(self.blocks):,} tokens in blocks of {self.blocks.size:,}"
 
     def plan(self, epoch: int) -> list[list[np.ndarray]]:
-        """Return the updates of an epoch: for each update a list of batches, for each batch where its blocks begin.
+        """Return the updates of an epoch: for each update a list of batches, for each batch its block positions.
 
         The result is the same in all processes.
         """
@@ -102,7 +102,7 @@ class BlockStream(UpdateStream):
         return self.blocks.batch(indices)
 
     def _fitting(self) -> np.ndarray:
-        """Return True for all lines, because a line may be longer than a block."""
+        """Return an array of True: all lines can be used, because a long line is divided among blocks."""
         return np.ones(len(self.dataset), np.bool_)
 
 

@@ -71,7 +71,7 @@ OTHER_HEADER_WORDS = frozenset({"text", "sentence", "segment", "language", "lang
 
 EXAMPLES = 3
 FEW_WORDS = 3
-"""Number of words up to which a text may be a name, such as "Azure Cosmos DB", that remains untranslated."""
+"""Maximum number of words of a text that may be an untranslated name, such as "Azure Cosmos DB"."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def is_identical(source: str, target: str) -> bool:
 
 
 def differs_in_digits(source: str, target: str) -> bool:
-    """Return whether the source has a long number that the target lacks, and the target one that the source lacks.
+    """Return whether both texts have a long number that the other text lacks.
 
     A long number has at least four digits. If only one text has a long number, the other text may spell it out.
     Translations often have other short numbers: 7:30 pm is 19.30 Uhr, the 1990s are the 90s, 10,000 is 1万.

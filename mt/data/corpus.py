@@ -128,7 +128,7 @@ def _missing_file(path: Path) -> str:
 def _without_faults(items: Iterable[Item | Fault], name: str) -> Iterator[Item]:
     """Yield the items before the first Fault. Raises: DataError if there is a Fault or no item at all.
 
-    The DataError lists up to MAX_PROBLEMS faults, for which all later items are searched.
+    After the first Fault, the other items are only searched for more faults. The DataError lists up to MAX_PROBLEMS.
     """
     faults: list[str] = []
     empty = True

@@ -194,7 +194,7 @@ class _Preparation:
         """Write the text of `corpora` in all directions to a new folder with the name `part`, such as "train".
 
         If `dropped` is given, the corpora are cleaned, and dropped pairs are written to this file. Raises: DataError if
-        no pair is left, or none for a direction of the training or validation set.
+        no pair is left, or if a direction of the training or validation set has none.
         """
         folder = self.folder / part
         folder.mkdir()
@@ -304,7 +304,7 @@ def _tokenizer_sentences(folder: Path, limit: int) -> Iterator[str]:
 def _write_ids(folder: Path, tokenizer: Tokenizer, threads: int, progress: Callable[[int], None]) -> None:
     """Encode the sources and targets in `folder`, and write the token ids to the same folder.
 
-    `progress` is called with the number of sentences of a side that have been encoded so far.
+    `progress` is called with the number of sources encoded so far, and then with the number of targets.
     """
     for side, side_tokenizer in (("source", tokenizer), ("target", tokenizer.target)):
         dtype = np.uint16 if len(side_tokenizer) <= 1 << 16 else np.int32

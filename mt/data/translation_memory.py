@@ -35,11 +35,11 @@ LISTED = 10  # maximum number of languages in an error message
 
 
 def read_memory(path: Path, source: str | None, target: str) -> Iterator[SentencePair]:
-    """Yield a pair for each unit of a file that has text in both languages. `line` is the number of the unit, from 1.
+    """Yield the pairs of a file: one for each unit with text in both languages.
 
-    Languages also match if their regions differ: for `en`, a text in `EN-US` is used. If `source` is None, only the
-    target language is needed, and all sources are empty. Raises: DataError if the file is missing or damaged, or if no
-    unit has both languages.
+    The `line` of a pair is the number of its unit, from 1. Languages also match if their regions differ: for `en`, a
+    text in `EN-US` is used. If `source` is None, only the target language is needed, and all sources are empty.
+    Raises: DataError if the file is missing or damaged, or if no unit has both languages.
     """
     try:
         with open_corpus(path) as stream:
@@ -77,9 +77,9 @@ def read_memory_stream(stream: IO[bytes], name: str, source: str | None, target:
 
 
 def _text_in(language: str, unit: Unit) -> str:
-    """Return the text of a unit in `language` or, if there is none, in a tag of the same language and script.
+    """Return the text of a unit in `language`, or "" if there is none.
 
-    Return "" if the unit has neither.
+    If the tag `language` itself is missing, use a tag of the same language and script, such as `en-US` for `en`.
     """
     tags = {tag: text for code, text in unit.items() if (tag := _tag(code))}
     if language in tags:
@@ -162,9 +162,10 @@ def write_tmx(units: Iterable[tuple[str, str]], source: str, target: str) -> Ite
 
 
 def _elements(stream: IO[bytes], *names: str) -> Iterator[tuple[ElementTree.Element, Mapping[str, str]]]:
-    """Yield each XML element whose name is in `names`, with the attributes LANGUAGES of the elements that contain it.
+    """Yield each XML element whose name is in `names`, with those attributes of outer elements that give languages.
 
-    When the next element is requested, the last one is emptied, so that memory does not grow with the file.
+    The names of these attributes are in LANGUAGES. When the next element is requested, the previous one is emptied, so
+    that memory does not grow with the file.
     """
     enclosing: list[tuple[ElementTree.Element | None, Mapping[str, str]]] = [(None, {})]
     for event, element in ElementTree.iterparse(stream, events=("start", "end")):

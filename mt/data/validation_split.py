@@ -15,10 +15,11 @@ SIDES = ("source_text", "target_text")
 def split_validation(train: Path, valid: Path, count: int, seed: int, eligible: Sequence[bool]) -> None:
     """Move `count` pairs of each direction from the folder `train` to the new folder `valid`.
 
-    Only pairs of corpora i with a true `eligible[i]` are moved. They are selected by a hash of their source that
-    depends on `seed`, and have different sources. Training pairs whose source or target equals a source in `valid` are
-    deleted, so that training uses no validation sentence in either direction. For a language model, targets take the
-    role of sources. Raises: DataError if a direction has too few different sources, or no training pairs are left.
+    A pair of corpus i is moved only if `eligible[i]` is true. The pairs are selected by a hash of their source that
+    depends on `seed`. Within a direction, their sources differ. Training pairs whose source or target equals a source
+    in `valid` are deleted, so that training uses no validation sentence in either direction. For a language model,
+    targets take the role of sources. Raises: DataError if a direction has too few different sources, or no training
+    pairs are left.
     """
     texts = [Ragged(train / side) for side in SIDES]
     direction, corpus = np.load(train / "direction.npy"), np.load(train / "corpus.npy")

@@ -155,7 +155,7 @@ class BeamSearch(SentenceTable):
             tokens: The newest tokens [B, K] of these hypotheses.
             ends: Totals [B, K] of the hypotheses that end.
             leading: Totals [B, K] of the live hypotheses that can keep the sentence running; by default `alive`.
-            last_needed_index: n - 1 [B, 1], if a sentence can end with n finished hypotheses; by default n is K.
+            last_needed_index: n - 1 [B, 1]. A sentence can end when it has n finished hypotheses; by default n is K.
         """
         batch, beams = self.alive_totals.shape
         at = self.steps[:, None, None].expand(batch, 1, 2 * beams)
@@ -214,7 +214,7 @@ def _hypotheses(
 ) -> list[Hypothesis]:
     """Return the `count` best finished hypotheses of one sentence, best first.
 
-    `scores`, `totals` and `links` have one entry for each step, as in BeamSearch. Of two equal scores, that of the
+    `scores`, `totals` and `links` have one entry for each step, as in BeamSearch. If two scores are equal, the
     hypothesis that ended first ranks higher.
     """
     ends = [(-score, step, beam) for step, line in enumerate(scores) for beam, score in enumerate(line)]

@@ -4,8 +4,9 @@ Beams are allocated by the number of words that hypotheses contain, as in Post a
 Constrained Decoding with Dynamic Beam Allocation for Neural Machine Translation"), section 3, with two differences:
 
 - A word is an automaton rather than a list of ids, so that the model can choose among the word's forms.
-- A required word can have cues: the words that the model would use instead. A model may give a required word that it
-  never uses a low probability at every position. The probability of the cues then determines the position of the word.
+- A required word can have cues: the words that the model would use instead. If a model never uses the required word,
+  it may give the word a low probability at every position. The probability of the cues then determines where the word
+  is placed.
 
 Shapes: B sentences, K beams per sentence, R = B x K rows, Q candidates per beam, V vocabulary. TermConstraints defines
 A, E, F, M, N and P.
@@ -31,10 +32,9 @@ MIN_CUE = -12.0
 """Lower bound of `place` and of `agreement` in ConstrainedBeamSearch; both are log-probabilities."""
 
 MIN_FINISHED = 5
-"""Number of finished hypotheses that a search needs before it ends; `n_best` if that is more, at most K.
+"""A search can end with n = max(`n_best`, min(K, MIN_FINISHED)) finished hypotheses, where BeamSearch requires K.
 
-Before its last step, a search lets a hypothesis end only if fewer hypotheses with all words than this number are
-better.
+Before the last step, a hypothesis can end only if fewer than n hypotheses with all required words are more probable.
 """
 
 BORROWED_CUE = -2.0
@@ -283,9 +283,10 @@ class ConstrainedBeamSearch(SentenceTable):
         return nodes, self.occurrences[:, :, None, :] + counted
 
     def _changes(self, nodes: Tensor, occurrences: Tensor) -> Tensor:
-        """Return the change [B, K, Q] of the log-probability of candidates that extend a complete, still needed word.
+        """Return the amount [B, K, Q] to add to the log-probability of each candidate.
 
-        This is `endings`, or -inf if the candidate turns the word into another word. For other candidates it is 0.
+        A candidate that continues a complete, still needed word gets the word's entry of `endings`, or -inf if it turns
+        the word into another word. Other candidates get 0.
         """
         complete = _at(self.full, self.nodes) & (self.occurrences < self.needed[:, None])  # [B, K, A]
         goes_on = complete[:, :, None] & (occurrences == self.occurrences[:, :, None])

@@ -21,7 +21,7 @@ LOW_32 = 0xFFFFFFFF
 
 
 def mixed(x: Tensor) -> Tensor:
-    """Return a hash of each 32-bit number in `x`, stored as int64.
+    """Return a 32-bit hash of each 32-bit number in `x`. Both tensors are int64.
 
     The hash is lowbias32 (C. Wellons, "Prospecting for hash functions", 2018).
     """
@@ -63,8 +63,8 @@ class Sampling(SentenceTable):
 
     If `sample` is true for a sentence, its rows draw their next tokens; otherwise they take the most probable token. A
     draw depends on the seed, the number of the sample and the step, never on other sentences. Before a draw,
-    temperature, top-k and top-p are applied in this order to the scores that the constraints allow. The
-    log-probabilities in the results do not include them. A row in which no token is allowed has no hypothesis.
+    temperature, top-k and top-p are applied in this order to the scores that the constraints allow. They do not change
+    the log-probabilities in the results. A row in which no token is allowed has no hypothesis.
     """
 
     special: SpecialIds

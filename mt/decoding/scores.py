@@ -124,7 +124,7 @@ def penalize_repetition(log_probs: Tensor, seen: Tensor, penalty: Tensor) -> Ten
 
 
 def repeating_ngrams(history: Tensor, lengths: Tensor, n: Tensor, longest: int) -> Tensor:
-    """Return bool [R, T], True for each token of `history` [R, T] that would repeat an n-gram as the next token.
+    """Return bool [R, T], True for each token of `history` [R, T] that would repeat an n-gram if it came next.
 
     The n - 1 tokens before such a token equal the last n - 1 tokens of the row (Paulus et al. 2018, section 2.5). Only
     the first lengths[r] tokens of row r are read. `n` [R] is at most `longest`; n[r] = 0 allows all repetitions.

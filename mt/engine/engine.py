@@ -162,10 +162,10 @@ class Engine:
         """Take the steps of one turn of a batch. Return the results of the finished requests.
 
         A turn of a batch that is not interactive is one step. After it, interactive batches may do as much work as this
-        step. If they do more, by at most one step, the excess is deducted from their next turn. A step with few rows
-        counts as more work, because it is hardly faster. An interactive batch takes all its steps in one call of the
-        backend: between two calls, its thread may wait for the interpreter lock, which takes longer than a step with
-        few rows.
+        step. Their last step may exceed this amount; the excess is deducted from their next turn. A step with fewer
+        than max_rows / few_divisor rows counts as a step with that many rows, because it is hardly faster. An
+        interactive batch takes all its steps in one call of the backend: between two calls, its thread may wait for the
+        interpreter lock, which takes longer than a step with few rows.
         """
         request_class, kind = key
         rows = running.size * kind.rows

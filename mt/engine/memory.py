@@ -11,7 +11,7 @@ LEAST = 128
 class MemoryUse:
     """Memory of the running requests: rows x target columns + sentences x source tokens.
 
-    Every request counts with the largest target columns and source tokens of all, as if it were padded.
+    The target columns and the source tokens are those of the longest requests, as if all requests were padded.
     """
 
     def __init__(self) -> None:

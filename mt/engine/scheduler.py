@@ -81,13 +81,14 @@ class RequestClass(IntEnum):
 BatchKey = tuple[RequestClass, BatchKind]
 
 INTERACTIVE_DIVISOR = 4
-"""A caller with more than rows / INTERACTIVE_DIVISOR running rows is busy.
+"""A caller with more than `Limits.rows` / INTERACTIVE_DIVISOR running rows is busy.
 
-Interactive requests may have as many rows, in addition to the rows of bulk requests.
+All interactive requests together may have `Limits.rows` / INTERACTIVE_DIVISOR rows, in addition to the rows of bulk
+requests.
 """
 
 ROW_DIVISORS = {RequestClass.BULK: 1, RequestClass.INTERACTIVE: INTERACTIVE_DIVISOR}
-"""The requests of a class may have `Limits.rows` divided by this number as rows.
+"""All requests of a class together may have `Limits.rows` / ROW_DIVISORS[class] rows.
 
 Isolated requests are not listed, because they run one at a time.
 """
@@ -172,7 +173,7 @@ class Scheduler:
             self._memory.remove(request, rows)
 
     def admit(self) -> dict[BatchKey, list[Request]]:
-        """Remove the waiting requests that are to run now from the queue. Return them by batch."""
+        """Choose the waiting requests that are to run now, and remove them from the queue. Return them by batch."""
         groups: dict[BatchKey, list[Request]] = {}
         if self._isolated and self._has_room(RequestClass.ISOLATED, 0):
             _, request = self._isolated.popitem(last=False)
@@ -220,7 +221,10 @@ class Scheduler:
         self._caller_rows[request.caller] += kind.rows
 
     def _has_room(self, request_class: RequestClass, rows: int) -> bool:
-        """Return whether `rows` more rows are within the limit of a class. A request above the limit runs alone."""
+        """Return whether `request_class` has no running rows, or can have `rows` more rows within its limit.
+
+        Thus a request above the limit runs alone.
+        """
         running = self._rows[request_class]
         return running == 0 or (
             request_class in ROW_DIVISORS and running + rows <= self.limits.rows // ROW_DIVISORS[request_class]

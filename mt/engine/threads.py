@@ -34,9 +34,9 @@ class EngineThread:
     load: int = 0
 
     def run(self, deliveries: SimpleQueue[list[Result] | BaseException]) -> None:
-        """Execute commands and put results into `deliveries` until the command None.
+        """Execute commands and put their results into `deliveries`. Return at the command None.
 
-        Put an exception there if one is raised.
+        If an exception is raised, put it into `deliveries` and return.
         """
         results: list[Result] = []
         due = 0.0

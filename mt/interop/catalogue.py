@@ -94,15 +94,15 @@ def catalogue() -> tuple[Entry, ...]:
 
 
 def find_entry(name: str) -> Entry | None:
-    """Return the entry whose name or repository is `name`, without a revision; None if there is no such entry."""
+    """Return the entry for its name or repository, with or without @REVISION; None if there is no such entry."""
     repository = name.partition("@")[0]
     return next((entry for entry in catalogue() if repository in (entry.name, entry.repository)), None)
 
 
 def hub_name(name: str) -> str:
-    """Return the name on the hub, owner/model or owner/model@REVISION, of the model that a user calls `name`.
+    """Convert `name`, as a user writes it, to the name on the hub: owner/model or owner/model@REVISION.
 
-    `name` may be a name of the catalogue, and may begin with `hub:`.
+    `name` is such a name or a name of the catalogue. It may begin with `hub:`.
 
     Raises:
         ModelError: `name` is neither a name of the catalogue nor a possible name on the hub.

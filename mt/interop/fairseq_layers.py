@@ -13,10 +13,7 @@ FEED_FORWARD = {
 
 
 def layer_rows(config: ModelConfig, prefix: str = "") -> Iterator[Row]:
-    """Yield the table rows that map the names of all encoder and decoder layers to ours.
-
-    In the file, the names begin with `prefix`.
-    """
+    """Yield the table rows for the weights of all encoder and decoder layers. Names in the file begin with `prefix`."""
     encoder = {**_attention("self_attn", "self_attention"), **FEED_FORWARD}
     decoder = {**encoder, **_attention("encoder_attn", "cross_attention")}
     for side, modules, layers in (

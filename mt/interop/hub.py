@@ -50,7 +50,7 @@ class HubFile:
         return bool(self.sha256) or len(self.git_id or "") == 40
 
     def problem(self, path: Path) -> str:
-        """Return a message if the downloaded file `path` has another checksum, otherwise an empty string."""
+        """Return a message if the checksum of the file `path` is not the stated one, otherwise an empty string."""
         with path.open("rb") as file:
             if self.sha256:
                 digest, stated = hashlib.file_digest(file, "sha256").hexdigest(), self.sha256
@@ -200,7 +200,7 @@ def _choose_weights(name: str, source: str, listing: Listing, options: ImportOpt
 
 
 def _conversion(name: str, source: str, listing: Listing) -> Listing | None:
-    """Return the listing of the newest conversion of the pickle in `listing` by the hub, or None if there is none.
+    """Return the listing of the hub's newest conversion of the pickle in `listing`, or None if there is none.
 
     Conversions of other versions of the pickle are ignored.
     """

@@ -114,7 +114,7 @@ class MarianMTFolder:
     def sides(self) -> tuple[Side, Side]:
         """Return the vocabularies of source and target.
 
-        In MarianMT the padding piece also begins a target, and it may get a probability.
+        In MarianMT the padding piece also begins a target. The model may also predict it, unless the options forbid it.
         """
         config = self.config
         pad = config.get("pad_token_id", 58100)

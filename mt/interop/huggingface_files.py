@@ -52,8 +52,8 @@ def search_options(config: Mapping[str, Any], generation: Mapping[str, Any]) -> 
 def weight_files(folder: Path, allow_pickle: bool) -> list[str]:
     """Return the names of the weight files. A file may be missing.
 
-    The weights are in one safetensors file, or in several, listed after their index. If `allow_pickle` is true and
-    there is no safetensors file, they are in a pickle.
+    These are one safetensors file, or an index and then its safetensors files, or one pickle. A pickle is chosen only
+    if `allow_pickle` is true and the folder contains neither a single safetensors file nor an index.
 
     Raises:
         ModelError: The index cannot be used.

@@ -45,7 +45,7 @@ def embedding_rows(source: str, target: str, output: str, config: ModelConfig) -
 
 
 def find_misplaced(table: Table, sources: Collection[str], targets: Collection[str]) -> Iterator[str]:
-    """Yield a message for each name that `table`, `sources` or `targets` lacks, or that `table` contains twice.
+    """Yield a message for each name that `table` lacks or contains more than once, or that only `table` contains.
 
     `sources` and `targets` are the names of all weights in the two formats.
     """

@@ -122,7 +122,7 @@ def _tokenizer_problems(tokenizer: Mapping[str, Any]) -> Iterator[str]:
 def _vocabulary(folder: Path, family: Family, size: object) -> tuple[dict[str, int], list[str]]:
     """Return the ids of all pieces and a list of problems.
 
-    If the vocabulary is larger than its pieces and tokens, the remaining ids get names that occur in no text.
+    If `size` exceeds the number of pieces and language tokens, the remaining ids get names that occur in no text.
     """
     wrong = []
     if family is FAMILIES["m2m100"]:
@@ -144,9 +144,9 @@ def _vocabulary(folder: Path, family: Family, size: object) -> tuple[dict[str, i
 
 
 def _targets(family: Family, ids: Mapping[str, int], forced: object) -> Sequence[str]:
-    """Return the target languages: all of them, unless the configuration fixes the first token of translations.
+    """Return only the language whose token has the id `forced`, or all languages of the family if there is none.
 
-    `forced` is the id of this token; other values have no effect.
+    `forced` is the first token of every translation, if the configuration sets one.
     """
     return [language for language, token in family.tokens.items() if ids.get(token) == forced] or [*family.tokens]
 

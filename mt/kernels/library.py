@@ -304,8 +304,8 @@ class CpuShortlist:
 class CpuBatch:
     """Batch of sentences with `beams` rows each.
 
-    To search in the library, call `advance`. For a search elsewhere, call `logits` and `reorder`. With a shortlist,
-    `advance` uses only the tokens of the shortlist and normalizes log-probabilities over these tokens.
+    To search in the library, call `advance`. For a search outside of the library, call `logits` and `reorder`. With a
+    shortlist, `advance` uses only the tokens of the shortlist and normalizes log-probabilities over these tokens.
     """
 
     def __init__(self, model: CpuModel, beams: int, shortlist: CpuShortlist | None = None) -> None:
@@ -332,7 +332,7 @@ class CpuBatch:
     ) -> None:
         """Encode sources, each a list of ids that ends with EOS, and append their sentences to the batch.
 
-        Every hypothesis of sentence n begins with the ids prefixes[n]. Their number is params[n].prefix.
+        Every hypothesis of sentence n begins with prefixes[n], which has params[n].prefix ids.
         """
         forced, _ = _packed(prefixes)
         assert len(forced) == sum(sentence.prefix for sentence in params)

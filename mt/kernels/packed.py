@@ -21,7 +21,10 @@ from mt.arrays import Arrays
 from mt.files import lock
 
 FREE_PART = 4
-"""A file may take at most 1 / FREE_PART of the free space. A container can have a small file system in memory here."""
+"""A file may take at most 1 / FREE_PART of the free space.
+
+In a container, the cache folder can be on a small file system in memory.
+"""
 
 UNUSED_SECONDS = 30 * 24 * 3600
 """Files that no process has opened for this long are removed when another file is written."""

@@ -1,8 +1,7 @@
 """Weights in int8 with one float32 scale per output row, as the compiled kernels use them.
 
 A matrix W [N, M] is stored as Q, int8 [N, M], under its name, and s, float32 [N], under its name followed by `_scale`.
-W[n, m] is about Q[n, m] * s[n]. The products are exact in float32, so that quantizing them again gives the same Q and
-s.
+W[n, m] is about Q[n, m] * s[n]. These products are exact in float32, so that quantizing them gives Q and s again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

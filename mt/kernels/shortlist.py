@@ -103,7 +103,7 @@ def load_shortlist(folder: Path, tokenizer: Tokenizer) -> Shortlist | None:
 def space_variants(piece: str, ids: dict[str, int]) -> Iterator[int]:
     """Yield the id of `piece` without its leading space, or with a leading space if it has none.
 
-    Yield nothing if `ids` has no such piece. A word that is copied from the source may need it.
+    A word that is copied from the source may need this piece. Yield nothing if `ids` does not contain it.
     """
     other = piece[1:] if piece.startswith(SPACE) else SPACE + piece
     if other in ids:

@@ -55,10 +55,10 @@ def fused_attention(
 
 
 def attention_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Convert `mask` [B, S] of keys to the form that `fused_attention` needs: on a GPU to biases 0 and -inf.
+    """Return `mask` [B, S] of keys for `fused_attention`: converted to biases 0 and -inf on a GPU, unchanged on a CPU.
 
-    Otherwise each layer would convert the mask again. The GPU kernels require that the rows of the biases begin at
-    multiples of 8 numbers.
+    Without this conversion, each layer would convert the mask again. The GPU kernels require that the rows of the
+    biases begin at multiples of 8 numbers.
     """
     if mask.device.type == "cpu":
         return mask

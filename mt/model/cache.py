@@ -159,10 +159,7 @@ class DecoderCache:
 
 
 def _shift(buffer: Tensor, length: int, to: int) -> Tensor:
-    """Move the first `length` columns of `buffer` right, so that they end at column `to`.
-
-    The columns before become zeros.
-    """
+    """Return the first `length` columns of `buffer`, padded with columns of zeros at the front to `to` columns."""
     used = buffer[:length]
     return torch.cat((used.new_zeros(to - length, *used.shape[1:]), used)) if to > length else used
 

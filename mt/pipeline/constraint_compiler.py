@@ -92,10 +92,11 @@ class ConstraintCompiler:
         patience: int,
         threshold: float = math.inf,
     ) -> TermConstraints:
-        """Return constraints that require terms in any form of `language`, and ban words in the given form only.
+        """Return constraints that require terms and ban words in translations in `language`.
 
-        After `patience` steps, a search stops as soon as it has one hypothesis with all terms. `threshold` is the
-        difference of log-probabilities at which the search drops a hypothesis (ConstrainedBeamSearch).
+        A required term may have any form that its `policy` permits. Words are banned in the given form only. After
+        `patience` steps, a search stops as soon as it has one hypothesis with all terms. `threshold` is the difference
+        of log-probabilities at which the search drops a hypothesis (ConstrainedBeamSearch).
         """
         compiled = self._compiled(tuple(required), tuple(banned), language)
         return replace(compiled, patience=patience, threshold=threshold)
@@ -175,7 +176,7 @@ class ConstraintCompiler:
     def _spell(self, automaton: Automaton, text: str) -> None:
         """Add all spellings of `text` to the automaton. `text` begins with a space mark.
 
-        The space mark is optional if the text before this text does not end with a letter.
+        A translation may omit the space mark where the text before the mark does not end with a letter.
         """
         reached = {0, 1}
         for place in range(len(text)):

@@ -26,9 +26,10 @@ Without the limit, a long text with many repairs would delay other callers, and 
 
 
 class ResultDispatcher:
-    """Dispatcher that runs text tasks on one engine. The callers take turns in decoding, results and attention.
+    """Dispatcher that runs text tasks on one engine.
 
-    Methods can be called from several threads; a lock lets one method run at a time.
+    The callers take turns in decoding, in receiving results, and in attention passes. Methods can be called from
+    several threads; a lock lets one method run at a time.
     """
 
     def __init__(self, engine: AnyEngine, attention: Callable[[Sequence[Pair]], Iterable[CrossAttention]]) -> None:

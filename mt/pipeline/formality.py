@@ -19,9 +19,9 @@ async def translate_with_formality(
 ) -> tuple[Alternative, ...]:
     """Return the n-best list of a sentence, with the formality of `context` if the model can produce it.
 
-    If the best translation has the opposite formality, a second search bans the words of that formality. Translations
-    with the requested formality come first in its n-best list, followed by those without any formality. If there are
-    none of either, the n-best list of the first search is returned.
+    If the best translation has the opposite formality, a second search bans the words of that formality. Its n-best
+    list begins with the translations of the requested formality, followed by those without any formality. If all its
+    translations have the opposite formality, the n-best list of the first search is returned.
     """
     alternatives = await translate(context)
     wanted, options = context.formality, context.options

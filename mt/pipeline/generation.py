@@ -44,7 +44,7 @@ class GenerationOptions:
         invalid = [f"{name} is {value}; accepted: at least 1" for name, value in values.items() if value < 1]
         if not self.search.sample and self.count > self.search.beam_size:
             invalid.append(
-                f"count is {self.count}; accepted: up to beam_size, {self.search.beam_size}, without sampling"
+                f"count is {self.count}; accepted without sampling: at most {self.search.beam_size} (beam_size)"
             )
         if not self.search.sample and self.count > 1 and self.lines > 1:
             invalid.append(f"lines is {self.lines}; accepted: 1 if beam search returns several hypotheses (count > 1)")

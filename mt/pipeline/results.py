@@ -96,8 +96,8 @@ class SentenceReport:
     """A finished sentence of a text. Other sentences of the text may be unfinished.
 
     `text` is the translation of the sentence. `before` is the text of the translation between the previous sentence and
-    this sentence. `after` is the text after the last sentence, and empty for other sentences. The concatenation of
-    `before + text + after` of all reports is the translation of the text.
+    this sentence. `after` is the text of the translation after the last sentence; it is empty in all reports except the
+    last. The concatenation of `before + text + after` of all reports is the translation of the text.
     """
 
     source_range: Range

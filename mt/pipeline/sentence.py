@@ -165,8 +165,8 @@ def is_untranslatable(sentence: str, kept: Sequence[Range] = ()) -> bool:
 def split_ranges(ranges: Iterable[Range], parts: Sequence[str]) -> list[tuple[Range, ...]]:
     """Divide ranges of a text among the consecutive parts of the text.
 
-    Return, for each part, the ranges in the part, as offsets from the beginning of the part. A range in several parts
-    is divided.
+    Return, for each part, the ranges in the part, as offsets from the beginning of the part. A range that extends over
+    several parts is divided.
     """
     ranges_of: list[list[Range]] = [[] for _ in parts]
     ends = list(accumulate(map(len, parts)))
@@ -221,10 +221,11 @@ def _loses_copies(decoded: DecodedVariant) -> bool:
 
 
 async def _decode_without_blanks(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant | None:
-    """Decode again if an alternative has no letter and no digit, and drop all such alternatives.
+    """Decode again if an alternative is blank, and drop the blank alternatives.
 
-    Return the result of the second search, or `decoded` if nothing remains of the second search. Return None if nothing
-    remains of either. If the source itself has no letter and no digit, return `decoded` unchanged.
+    A text is blank if it has no letter and no digit. Return the result of the second search or, if all its alternatives
+    are blank, `decoded`. Return None if all alternatives of both are blank. If the source itself is blank, return
+    `decoded` unchanged.
     """
     if not _has_text(decoded.variant.stripped.text) or all(_has_text(one.text) for one in decoded.alternatives):
         return decoded
@@ -246,9 +247,10 @@ def _has_text(text: str) -> bool:
 
 
 async def _decode_without_repetition(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
-    """Decode again, with repeated n-grams forbidden, if a translation is repetitive or has the maximum length.
+    """Decode again, with repeated n-grams forbidden, if a translation is endless (`is_endless`).
 
-    Return the result that is not repetitive. If both are or both are not, return the shorter result.
+    Return the result that is not endless. If both results or neither of them is endless, return the shorter one. If
+    `decoded` already forbids repeated n-grams, return it.
     """
     options = decoded.request.options
     if options.no_repeat_ngram or not is_endless(decoded, context):

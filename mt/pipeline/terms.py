@@ -214,9 +214,9 @@ async def _search_with_terms(
 def required_terms(
     matches: Sequence[TermMatch], displaced: Mapping[str, Sequence[str]], links: UnitLinks | None, language: str
 ) -> list[RequiredTerm]:
-    """Return the terms that a search must write.
+    """Return the terms that a search must write, up to MAX_TERMS terms with MAX_TERM_CHARACTERS characters in total.
 
-    `displaced` maps a required translation to the words that `links.target` has in its place. A term may be repeated
+    `displaced` maps a required translation to the words that the model wrote in its place. A term may be repeated
     only if `links.target` contains it. If `links` is None, no term may be repeated, and compounds do not count as
     occurrences.
     """

@@ -235,7 +235,7 @@ class TextPlanner:
     choose: Choose = tuple  # selects the alternatives of each sentence, for example MinimumBayesRisk
 
     def with_formality(self, formality: Formality | None) -> "TextPlanner":
-        """Return a planner that requests a formality, if the target language distinguishes formalities."""
+        """Return a planner that requests a formality for its translations (`translate_with_formality`)."""
         return replace(self, context=replace(self.context, formality=formality))
 
     def task(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
@@ -263,9 +263,10 @@ class TextPlanner:
     async def translate(
         self, sentence: str, kept: Sequence[Range] = (), match: MemoryMatch | None = None
     ) -> tuple[Alternative, ...]:
-        """Translate a sentence. Return the alternatives that `choose` selects.
+        """Translate a sentence. Return the alternatives that `choose` selects, or the translation of an exact match.
 
-        The sentence must not be too long for the model, unless `match` is exact.
+        If `match` is not exact, its repaired translation replaces the text of the best alternative, if possible. The
+        sentence must not be too long for the model, unless `match` is exact.
         """
         if exact := exact_translation(match, kept):
             return (exact,)
@@ -278,7 +279,10 @@ class TextPlanner:
         return await repair_match(sentence, alternatives, match, kept, self.context, self.max_length)
 
     def expectation(self, source: str, alternative: Alternative) -> Expectation:
-        """Return the expected quality of a translation of `source`. It is unknown if the model has no estimator."""
+        """Return the expected quality of a translation of `source`.
+
+        The quality is unknown if the model has no estimator, or if the alternative has no pieces.
+        """
         log_probabilities, context = alternative.piece_log_probabilities, self.context
         if self.estimator is None or not log_probabilities:
             return Expectation(None)
@@ -287,7 +291,7 @@ class TextPlanner:
         return self.estimator.expectation(context.source, tokens, observation)
 
     def _steps(self, text: str, kept: Sequence[Range], matches: Mapping[str, MemoryMatch]) -> Iterator[TextPart | None]:
-        """Yield the parts of a text. Before them, yield None after each step that prepares the glossary.
+        """Prepare the glossary, and yield None after each step. Then yield the parts of the text.
 
         Each step takes a bounded time.
         """
@@ -309,7 +313,7 @@ class TextPlanner:
                 yield from self._split(part, moved)
 
     def _split(self, part: TextPart, kept: Sequence[Range]) -> Iterator[TextPart]:
-        """Yield the list marker of a part, and then the rest. The rest is split if it is too long for the model."""
+        """Yield the list marker of a part, if any, then the rest of the part. A rest that is too long is split."""
         if part.kept:
             yield part
             return

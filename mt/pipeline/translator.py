@@ -35,8 +35,8 @@ CHUNK_TEXTS = 2048
 def start_engine(backend: Backend, threads: int | None) -> AnyEngine:
     """Start an engine with `threads` threads, or with the default number of threads.
 
-    If the backend is multithreaded, each thread decodes by itself. Otherwise, one engine decodes, and torch uses the
-    threads.
+    If the backend is multithreaded, each thread decodes with an engine of its own. If it is not, one engine decodes,
+    and torch uses this number of threads.
     """
     if not backend.multithreaded:
         if threads := threads or backend.threads:
@@ -136,7 +136,7 @@ class Translator:
         models = load_ensemble([Path(directory) for directory in (path, *others)], device)
         if shortlist and models[0].shortlist is None:
             raise ModelError(
-                f"{path}: the model has no shortlist; accepted: a model with one from `mt-service shortlist`"
+                f"{path}: the model has no shortlist; accepted: a model that `mt-service shortlist` has processed"
             )
         decoding = load_backend(models, device, Dtype(dtype), shortlist, backend)
         loaded = replace(models[0], confidence=None) if others else models[0]

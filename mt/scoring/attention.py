@@ -56,7 +56,7 @@ class AttentionPass:
         return self.heads * len(pair[0]) * (len(pair[1]) + 1)
 
     def groups(self, pairs: Sequence[Pair]) -> Iterator[range]:
-        """Divide pairs among passes. Yield the range of the indices of the pairs of each pass."""
+        """Divide `pairs` among passes. For each pass, yield the range of the indices of its pairs."""
         begin = source_length = target_length = 0
         for number, (source, target) in enumerate(pairs):
             source_length, target_length = max(source_length, len(source)), max(target_length, len(target) + 1)

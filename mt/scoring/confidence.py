@@ -16,6 +16,12 @@ import numpy as np
 from mt.checkpoint import Confidence
 from mt.source_bigrams import SourceBigrams
 
+EXPONENT_OF_SEVERAL_DOMAINS = 3
+"""Exponent of the mean token probability, if text of other kinds than the training text is fitted too.
+
+A power bends the line where the probabilities of such text are low. Without such text, nothing there is fitted, and the
+line itself is more careful (docs/experiments/113).
+"""
 FAMILIAR_SHARE = 0.97  # share of the fitted sentences that get an estimate; those with the highest novelty get none
 
 
@@ -59,18 +65,21 @@ def mean_probability(log_probabilities: Sequence[float]) -> float:
 
 def expected_quality(confidence: Confidence, observation: Observation) -> float:
     """Return the expected sentence chrF of a translation, from 0 to 1."""
-    probability, token_length = _features(observation)
-    quality = confidence.intercept + confidence.slope * probability + confidence.token_length * token_length
+    power, token_length = _features(observation, confidence.exponent)
+    quality = confidence.intercept + confidence.slope * power + confidence.token_length * token_length
     return min(1.0, max(0.0, quality))
 
 
-def fit(observations: Sequence[Observation], chrf: Sequence[float], novelty: Sequence[float] = ()) -> Confidence:
+def fit(
+    observations: Sequence[Observation], chrf: Sequence[float], novelty: Sequence[float] = (), exponent: int = 1
+) -> Confidence:
     """Fit the parameters of `expected_quality` to the sentence chrF (0 to 100) of observations, by least squares.
 
-    If the quality would not rise with the probability, all translations get the mean chrF. `novelty` contains
-    the novelty of each source. `max_novelty` of the result is the FAMILIAR_SHARE quantile of these values.
+    If the quality would not rise with the probability, all translations get the mean chrF. `novelty` contains the
+    novelty of the sources that are like the training text. `max_novelty` of the result is the FAMILIAR_SHARE quantile
+    of these values.
     """
-    features = np.array(list(map(_features, observations)))
+    features = np.array([_features(observation, exponent) for observation in observations])
     quality = np.array(chrf) / 100
     means, centered = features.mean(0), features - features.mean(0)
     # The smallest solution: 0 for a feature that is the same in all observations.
@@ -80,6 +89,7 @@ def fit(observations: Sequence[Observation], chrf: Sequence[float], novelty: Seq
     slope, token_length = map(float, weights)
     return Confidence(
         slope=slope,
+        exponent=exponent,
         intercept=float(quality.mean() - weights @ means),
         token_length=token_length,
         max_novelty=float(np.quantile(novelty, FAMILIAR_SHARE, method="higher")) if novelty else 1.0,
@@ -87,7 +97,7 @@ def fit(observations: Sequence[Observation], chrf: Sequence[float], novelty: Seq
     )
 
 
-def _features(observation: Observation) -> tuple[float, float]:
-    """Return the mean token probability, and ln of the characters per token. EOS counts as a token and a character."""
+def _features(observation: Observation, exponent: int) -> tuple[float, float]:
+    """Return (mean token probability)**exponent, and ln of the characters per token. EOS counts as one of both."""
     tokens = max(1, len(observation.log_probabilities))
-    return mean_probability(observation.log_probabilities), math.log((observation.characters + 1) / tokens)
+    return mean_probability(observation.log_probabilities) ** exponent, math.log((observation.characters + 1) / tokens)

@@ -102,7 +102,7 @@ class LanguageModelScorer:
         return ScoredText(sum(float(self._totals(blocks.batch(part)).sum()) for part in parts), len(blocks))
 
     def _totals(self, batch: TrainingBatch) -> np.ndarray:
-        """Return the log-probability of the labels of each of the B rows of a batch: [B], summed in float64."""
+        """Return float64 [B]: the sum of the log-probabilities of the labels in each of the B rows of a batch."""
         device = next(self.model.parameters()).device
         labels = batch.labels.to(device)
         real = labels != PAD

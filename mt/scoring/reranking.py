@@ -18,7 +18,7 @@ from mt.scoring.pairs import PairScorer
 
 @dataclass(frozen=True)
 class NBest:
-    """A source, its translations, best first, and the score of each translation in the search."""
+    """A source, its translations (best first), and the score of each translation in the search."""
 
     source: str
     translations: tuple[str, ...]
@@ -84,7 +84,7 @@ def language_feature(scorer: LanguageModelScorer, lists: Sequence[NBest]) -> Fea
 
 
 def choose(lists: Sequence[NBest], features: Sequence[Feature], weights: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the translation with the highest score of each list, or the first of several. Missing weights are 0."""
+    """Return the best translation of each list: the first one with the highest score. Missing weights are 0."""
     chosen = []
     for number, n_best in enumerate(lists):
         totals = list(n_best.scores)
@@ -100,7 +100,7 @@ def tune(
 ) -> dict[str, float]:
     """Return the combination of weights from the grids that gives the highest BLEU.
 
-    If several combinations do, return the one with the smallest weights.
+    If several combinations give it, return the one with the smallest sum of absolute weights.
 
     Raises:
         DataError: The BLEU score cannot be computed.

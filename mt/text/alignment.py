@@ -58,13 +58,13 @@ class UnitLinks:
         np.cumsum(self._weights, 1, out=self._sums[:, 1:])
 
     def gap(self, place: int) -> int:
-        """Return the gap of the target for a text that was removed from the source at offset `place`.
+        """Return the gap of the target at which to insert a text that was removed from the source at offset `place`.
 
         Gap g is the position after the first g target units. A link crosses the gap if its source unit is before
-        `place` and its target unit after the gap, or vice versa. The chosen gap minimizes the sum of the weights of
-        crossing links, minus the weights of two links: the link between the units before `place` and before the gap,
-        and the link between the units after `place` and after the gap. Gaps that would separate punctuation from its
-        word are skipped.
+        `place` and its target unit after the gap, or vice versa. The chosen gap minimizes c - b - a. Here, c is the sum
+        of the weights of all crossing links, b is the weight of the link from the unit before `place` to the unit
+        before the gap, and a is the weight of the link from the unit after `place` to the unit after the gap. Gaps at
+        which `_may_part` is false are skipped.
         """
         before, units = bisect_right(self._ends, place), len(self.right)
         if before == 0 or not units:
@@ -116,9 +116,9 @@ class UnitLinks:
     def _may_insert(self, at: int, follows: str) -> bool:
         """Return whether text may be inserted before target unit `at`.
 
-        `follows` is the source character after the removed text. Punctuation is not separated from the word before it,
-        unless `follows` is such punctuation. Nothing is inserted after the punctuation that ends the translation, or
-        after an opening bracket or quotation mark.
+        `follows` is the source character after the removed text. No text is inserted before a unit that begins with a
+        character in CLOSING, unless the unit is the last one, or `follows` is in CLOSING, too. No text is inserted
+        after the punctuation that ends the translation, or after an opening bracket or quotation mark.
         """
         last = len(self.right) - 1
         closes = [number <= last and self.target[self.right[number][0]] in CLOSING for number in (at, last)]
@@ -141,10 +141,10 @@ class UnitLinks:
 
 
 def _units_of(begins: Sequence[int], units: Sequence[Range], text: str) -> list[int]:
-    """Return, for each piece, the index of the unit that contains the first character of the piece.
+    """Return, for each piece, the index of the unit to which the piece belongs.
 
-    A piece that begins between two units belongs to the second. A piece that covers punctuation and a word belongs to
-    the word. If there are no units, the list is empty.
+    This is the unit that contains the first character of the piece, or the next unit if the piece begins between two
+    units. A piece that covers punctuation and a word belongs to the word. If there are no units, the list is empty.
     """
     if not units:
         return []
@@ -184,10 +184,10 @@ def link_words(source: str, target: str, attention: PieceAttention, known: Seque
 
 
 def _merge_units(units: Sequence[Range], numbers: Sequence[int], text: str) -> dict[int, Range]:
-    """Return the index and the range of each unit that has a piece.
+    """Map the index of each unit that has a piece to the range of the unit.
 
-    `numbers` contains the index of the unit of each piece. A unit without a piece is omitted or, in a script without
-    spaces, merged with the adjacent unit before it.
+    `numbers` contains, for each piece, the index of the unit of the piece. A unit without a piece is omitted. In a
+    script without spaces, its range is added to the range of the unit directly before it.
     """
     begins = set(numbers)
     merged: dict[int, Range] = {}

@@ -70,8 +70,8 @@ def distance(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
 def repair(match: UnitLinks, plain: UnitLinks) -> str | None:
     """Change the target of a match into a translation of the sentence. Return None if that is not possible.
 
-    The sentence and the source of the match differ in some words. In the target of the match, the translations of the
-    match's words are replaced by the model's translations of the sentence's words (Ortega et al. 2016, "Fuzzy-match
+    Some words of the match's source differ from the words of the sentence. In the target of the match, the translations
+    of these words are replaced by the model's translations of the sentence's words (Ortega et al. 2016, "Fuzzy-match
     Repair Using Black-box Machine Translation Systems").
 
     Args:
@@ -144,10 +144,11 @@ def _edits(match: UnitLinks, plain: UnitLinks) -> Iterator[tuple[Range, str] | N
 
 
 def _growths(before: int, after: int) -> Iterator[Range]:
-    """Yield (before, after): how many equal words on both sides of a difference are replaced with it.
+    """Yield pairs (b, a) for replacing a difference together with the b words before it and the a words after it.
 
-    The numbers are at most `before` and `after`, and their sum ascends. Of pairs with equal sums, the pair with more
-    words after the difference comes first, because in most languages the noun follows the words that depend on it.
+    These words are equal in both sources; `before` and `after` are the largest possible b and a. The sums b + a ascend
+    to at most _GROWTH. Of pairs with equal sums, the pair with the larger a comes first, because in most languages the
+    noun follows the words that depend on it.
     """
     for total in range(_GROWTH + 1):
         for left in range(min(total, before) + 1):
@@ -156,11 +157,11 @@ def _growths(before: int, after: int) -> Iterator[Range]:
 
 
 def _copied(match: UnitLinks, plain: UnitLinks, match_range: Range, sentence_range: Range) -> tuple[Range, str] | None:
-    """Return the edit that replaces words that are copied in translation, such as numbers and names.
+    """Return the edit that replaces copied words, such as numbers and names, or None if the words are not copied.
 
-    The words of the match in `match_range` are copied if they occur exactly once in its source and exactly once in its
-    target. The words of the sentence in `sentence_range` are copied if they occur exactly once in the model's
-    translation. Return None if words are not copied.
+    Copied words occur unchanged in the translation. The match's words in `match_range` must occur exactly once in its
+    source and exactly once in its target. The sentence's words in `sentence_range` must occur exactly once in the
+    model's translation.
     """
     old, new = (
         links.source[links.left[begin][0] : links.left[end - 1][1]] if begin < end else ""

@@ -111,7 +111,7 @@ def _word_forms(word: str, language: str, singular: bool) -> list[str]:
 
 
 def _agreeing(words: list[str], language: str) -> Iterator[list[str]]:
-    """Yield `words`, and then one variant for each adjectival ending of the language. All adjectives get the ending."""
+    """Yield `words`, then, for each adjectival ending of the language, `words` with this ending on each adjective."""
     endings = _ADJECTIVAL.get(language, ())
     stems = [_remove_ending(word, endings) if word.islower() else "" for word in words]
     yield words

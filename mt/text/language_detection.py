@@ -181,7 +181,7 @@ class LanguageDetector:
 
 
 def _load_identifier(labels: set[str]) -> LanguageIdentifier:
-    """Return py3langid's model for the languages `labels` only. It needs less than half the memory."""
+    """Return py3langid's model for the languages `labels` only. The complete model needs more than twice the memory."""
     model = LanguageIdentifier.from_model_file(MODEL_FILE)
     chosen = [number for number, label in enumerate(model.nb_classes) if label in labels]
     classes = [model.nb_classes[number] for number in chosen]

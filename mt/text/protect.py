@@ -152,8 +152,8 @@ def lost_spans(spans: Sequence[ProtectedSpan], translation: str) -> list[Protect
     """Return the spans that do not occur in a translation as often as in the source.
 
     A number may occur more often than in the source, because a model may write a number word in digits. The separators
-    of a number may be those of the target language, as in 1.200,50 for 1,200.50. Kept text may also occur more often,
-    because it may be an ordinary word.
+    of a number may be those of the target language, as in 1.200,50 for 1,200.50. The text of a KEPT span may also occur
+    more often, because it may be an ordinary word.
     """
     if not spans:
         return []
@@ -200,7 +200,7 @@ def remove_spans(sentence: str, spans: Sequence[ProtectedSpan]) -> StrippedText:
 def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> tuple[ProtectedSpan, ...]:
     """Return all spans of a translation. `spans` are the spans of its source.
 
-    A kept text counts as a span at most as often as it occurs in `spans`.
+    The text of a KEPT span counts as a span at most as often as it occurs in `spans`.
     """
     return find_spans(translation, list(_find_kept(translation, spans)))
 
@@ -303,7 +303,7 @@ def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
 def span_key(span: ProtectedSpan) -> str:
     """Return a key for comparing spans: the text or, for a number, the groups of digits and the unit.
 
-    Numbers that differ only in separators, or in the side of the unit, thus have equal keys.
+    Two numbers thus have equal keys if they differ only in separators, or in whether the unit precedes the digits.
     """
     if span.kind is not SpanKind.NUMBER:
         return span.text
@@ -337,7 +337,7 @@ def _removal_ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[tuple
 
 
 def _extend_to_words(sentence: str, ranges: Sequence[Range]) -> Iterator[Range]:
-    """Extend each range to whole words. Before, remove white space at the ends of the range."""
+    """Remove white space at the ends of each range, and then extend the range to whole words."""
     words = _word_ranges(sentence, _is_letter)
     for begin, end in ranges:
         begin += len(sentence[begin:end]) - len(sentence[begin:end].lstrip())
@@ -348,7 +348,10 @@ def _extend_to_words(sentence: str, ranges: Sequence[Range]) -> Iterator[Range]:
 
 
 def _word_ranges(sentence: str, is_inside: Callable[[str], bool]) -> list[Range]:
-    """Return (begin, end) of the word around each offset 0, ..., len(sentence), in linear time."""
+    """Return, for each offset 0, ..., len(sentence), the range of the word that contains or touches it, in linear time.
+
+    `is_inside` tells whether a character is part of a word. The range for an offset without a word is empty.
+    """
     inside = list(map(is_inside, sentence))
     begins, ends = [0], [len(sentence)]
     for place, in_word in enumerate(inside, start=1):

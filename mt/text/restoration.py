@@ -28,7 +28,7 @@ def restore_spans(
 ) -> str:
     """Insert the removed spans, in the order of the source, and the missing numbers into the translation.
 
-    The result contains each span as often as the source sentence; numbers and kept text may occur more often.
+    The result contains each span as often as the source sentence; numbers and KEPT spans may occur more often.
 
     Args:
         stripped: source sentence without the removed spans.
@@ -86,7 +86,8 @@ def _ranges_between(ranges: Sequence[Range], length: int) -> Iterator[Range]:
 def _spaces(links: UnitLinks, gap: int, span: RemovedSpan) -> tuple[bool, bool]:
     """Return whether a span needs white space before it, and whether it needs white space after it.
 
-    A side needs white space if the source has it there, or if a letter or digit of the translation is next to it.
+    A side of the span needs white space if the source has white space there. A side also needs white space if a letter
+    or digit of the translation is next to it, unless the span is tight or the script has no spaces.
     """
     before = links.target[links.right[gap - 1][1] - 1] if gap else " "
     after = links.target[links.right[gap][0]] if gap < len(links.right) else " "
@@ -97,8 +98,8 @@ def _spaces(links: UnitLinks, gap: int, span: RemovedSpan) -> tuple[bool, bool]:
 def _number_edits(links: UnitLinks, source: str) -> Iterator[tuple[Range, str]]:
     """Yield an edit (range, replacement) for each number that the translation lacks.
 
-    The number replaces the target unit with the largest link weight. If all link weights are small, the number is
-    inserted instead.
+    The number replaces the target word with the largest link weight to the number. The weights of words
+    with digits count twice. If all weights are small, the number is inserted instead.
     """
     spans = [span for span in find_spans(source) if span.kind is SpanKind.NUMBER]
     missing = lost_spans(spans, links.target)

@@ -63,11 +63,12 @@ class _Term:
 
 
 class _IndexEntry:
-    """Entry of the index: the terms that have the same keys.
+    """Entry of the index: the terms that have the same keys, in two maps.
 
-    `exact` and `any_form` map a first token, as in the glossary, to the preferred term with this token, and None to the
-    preferred term of all. `exact` is for a last token as in the glossary, and `any_form` for a last token with another
-    inflectional ending. Untranslated words are only in `exact`, because they are not inflected.
+    `exact` is used for a last token as in the glossary, `any_form` for a last token with another inflectional ending.
+    Both map a first token, as in the glossary, to the preferred term that begins with this token, and None to the
+    preferred term of the whole map. The preferred term is the longest; of equally long terms, the first in the
+    glossary. Untranslated words are only in `exact`, because they are not inflected.
     """
 
     __slots__ = ("any_form", "exact")
@@ -84,7 +85,7 @@ class _IndexEntry:
 
 
 class TermIndex:
-    """Index of terms, first by the joined keys of all tokens except the last, then by the key of the last token.
+    """Index of terms with two levels: the joined keys of all tokens except the last, and the key of the last token.
 
     At each token of a sentence, the search needs one look-up per possible number of tokens of a term. The number of
     terms does not matter.
@@ -203,7 +204,9 @@ class Terms:
             return
         known: dict[str, str | None] = {}
         for number, (text, translation) in enumerate(self._entries(), 1):
-            where = f"term {number}" if number <= len(self.glossary) else f"untranslated {number - len(self.glossary)}"
+            where = (
+                f"term {number}" if number <= len(self.glossary) else f"untranslated word {number - len(self.glossary)}"
+            )
             if not text or not _TOKEN.search(text):
                 yield f"{where} is {text!r}; accepted: text with a word"
             elif translation is not None and not translation.strip():
@@ -295,9 +298,10 @@ class _Search:
     def _preferred_term(
         self, at: int, end: int, entries: dict[str, _IndexEntry], separator: str, case: _Case
     ) -> _Term | None:
-        """Return the preferred term of `entries` whose last token matches token `end` - 1, or None.
+        """Return the preferred term whose last token matches token `end` - 1 of the sentence, or None.
 
-        `separator` is the first character of the key of that token. The match begins at token `at`.
+        `entries` maps the key of a last token to the terms with this key. `separator` is the first character of the key
+        of token `end` - 1. The match begins at token `at`.
         """
         word, last = self.tokens[at][0], self.tokens[end - 1][0]
         if not entries or _joined(self.sentence, self.tokens[end - 1].end(), self.language):

@@ -7,19 +7,26 @@ from mt import evaluation
 from mt.checkpoint import CalibrationPair, Confidence
 from mt.errors import DataError
 from mt.pipeline.translator import Translator
-from mt.scoring.confidence import Observation, fit
+from mt.scoring.confidence import EXPONENT_OF_SEVERAL_DOMAINS, Observation, fit
 
 CONFIDENCE_PAIRS = 1000
 
 
-def fit_confidence(translator: Translator, pairs: Sequence[CalibrationPair]) -> Confidence:
-    """Translate the sources of `pairs`, and fit the confidence of the model to the quality of the translations.
+def fit_confidence(
+    translator: Translator, pairs: Sequence[CalibrationPair], others: Sequence[CalibrationPair] = ()
+) -> Confidence:
+    """Translate the sources of `pairs` and `others`, and fit the confidence of the model to the quality of the results.
 
-    The quality is the chrF of each translation against the target of the pair. The model must not have been trained on
-    `pairs`. Raises: DataError if all sources or all translations are empty.
+    The quality is the chrF of each translation against the target of the pair. `pairs` are like the training text:
+    their novelty determines which text is unfamiliar. `others` are of other kinds, so that the confidence holds for
+    such text too. The model must not have been trained on either.
+
+    Raises: DataError if all sources or all translations are empty.
     """
     observations, quality, novelty, searches = [], [], [], 0
-    for direction, group in groupby(sorted(pairs, key=lambda pair: pair.direction), key=lambda pair: pair.direction):
+    familiar = set(pairs)
+    ordered = sorted((*pairs, *others), key=lambda pair: pair.direction)
+    for direction, group in groupby(ordered, key=lambda pair: pair.direction):
         texts = list(group)
         source, target = direction.source, direction.target
         results = translator.translate([pair.source for pair in texts], source=source, target=target, sentences=True)
@@ -29,7 +36,7 @@ def fit_confidence(translator: Translator, pairs: Sequence[CalibrationPair]) -> 
             if probabilities := result.sentences and result.alternatives[0].piece_log_probabilities:
                 observations.append(Observation(probabilities, len(result.text)))
                 quality.append(score)
-                if translator.bigrams:
+                if translator.bigrams and pair in familiar:
                     tokens = translator.tokenizer.encode(pair.source)
                     novelty.append(translator.bigrams.novelty(str(source), tokens))
     if not quality and searches:
@@ -39,6 +46,7 @@ def fit_confidence(translator: Translator, pairs: Sequence[CalibrationPair]) -> 
         )
     if not quality:
         raise DataError(
-            f"none of the {len(pairs)} pairs has a source to translate; accepted: at least one source that is not empty"
+            f"none of the {len(ordered)} pairs has a source to translate; accepted: at least one source that is not "
+            "empty"
         )
-    return fit(observations, quality, novelty)
+    return fit(observations, quality, novelty, EXPONENT_OF_SEVERAL_DOMAINS if others else 1)

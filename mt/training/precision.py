@@ -39,7 +39,7 @@ def choose_precision(precision: str, device: torch.device, world: World) -> str:
 
 
 class WorkingCopy:
-    """The model for forward and backward passes, `model`: either a bfloat16 copy of `master`, or `master` itself.
+    """Model for forward and backward passes: `model` is a bfloat16 copy of `master`, or `master` itself.
 
     `master` is in float32. Optimizers, checkpoints and the published model use only `master`. The copy is refreshed
     before each update. All activations of the copy are in bfloat16; softmax, LayerNorm and the loss are computed in

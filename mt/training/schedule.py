@@ -22,7 +22,7 @@ def inverse_sqrt(update: int, peak: float, warmup: int) -> float:
 def default_learning_rate(config: TrainingConfig, d_model: int) -> float:
     """Return the learning rate of recipes that do not set `training.learning_rate`.
 
-    With the schedule `noam`, it is a factor, 1. Otherwise it is the peak: 1e-3 for Adam, and 0.034 / sqrt(d_model) for
+    With the schedule `noam`, it is the factor 1. Otherwise it is the peak: 1e-3 for Adam, and 0.034 / sqrt(d_model) for
     Muon, which is 3e-3 at d_model 128.
     """
     if config.schedule == "noam":

@@ -218,8 +218,8 @@ class Trainer:
         """Return (weights to publish, description of their origin, their validation metrics by name).
 
         The best and the last checkpoint, the mean of the last checkpoints and the exponential average are evaluated on
-        the validation set, and the best of them is returned. The last checkpoint is evaluated because it often was not
-        during training, and is usually the best after a cool-down. Raises: TrainingError if there is no checkpoint.
+        the validation set, and the best of them is returned. The last checkpoint often was not evaluated during
+        training, but is usually the best after a cool-down. Raises: TrainingError if there is no checkpoint.
         """
         saved = checkpoints(self.checkpoints)
         if not saved:
@@ -285,7 +285,7 @@ class Trainer:
         return rate * cooldown(update, progress.seconds, config)
 
     def _is_over(self) -> tuple[bool, bool]:
-        """Return (is a limit of the recipe reached, was `stop` called in a process); equal in all processes."""
+        """Return (whether a limit of the recipe is reached, whether `stop` was called), equal in all processes."""
         config, progress = self.config, self.progress
         stopped = self._stop_requested
         if self.world.size > 1:  # clocks and signals differ between processes

@@ -89,14 +89,14 @@ def _freeze(model: AnyModel, recipe: Recipe) -> None:
 
 
 def _complete(section: Any, defaults: Mapping[str, Any]) -> Any:
-    """Return a section of a recipe with missing values from `defaults`. Return `section` if it is not a mapping."""
+    """Return `section` with missing values from `defaults`. If `section` is not a mapping, return it unchanged."""
     return {**defaults, **section} if isinstance(section, Mapping) else section
 
 
 def _changes_of_the_model(values: Mapping[str, Any], description: Description) -> Iterator[str]:
     """Yield a message for each value of a recipe that would change the model to tune, described by `description`.
 
-    Architecture, tokenizer and known directions of the model cannot be changed, except its dropout rates.
+    The dropout rates can be changed. The rest of the architecture, the tokenizer and the known directions cannot.
     """
     section, actual = values.get("model", {}), description.model.model_dump()
     for key, value in section.items() if isinstance(section, Mapping) else ():
@@ -159,7 +159,7 @@ def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
 
 
 def _patterns(names: Iterable[str]) -> list[str]:
-    """Return the names of all parameters, and a pattern such as "encoder.layers.*" for each module that has some."""
+    """Return the parameter `names`, and a pattern such as "encoder.layers.*" for each module with parameters."""
     patterns = dict.fromkeys(names)
     for name in names:
         *modules, _ = name.split(".")

@@ -165,9 +165,9 @@ class TranslationValidation(Validation):
 
 
 def _lengths(dataset: ParallelDataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers of tokens of all sources and of all targets.
+    """Return the number of tokens of each source and of each target.
 
-    Each source has an additional tag and EOS, and each target an additional EOS.
+    The numbers include a tag and EOS for each source, and EOS for each target.
     """
     return dataset.source.lengths + 2, dataset.target.lengths + 1
 

@@ -3,9 +3,9 @@
 A key is 32 random bytes, and its SHA-256 is stored. The slow hash that passwords need would protect nothing here and
 would delay every request: 2^256 keys cannot be tried, however fast one trial is.
 
-The first 8 hexadecimal digits of the hash are the key's id, in the database, in logs and for `mt-service keys`. A key
-is looked up by its id, and then the whole hash is compared in constant time. The duration of the look-up reveals
-nothing, because an attacker cannot choose the hash of a guessed key.
+The first 8 hexadecimal digits of the hash are the id of the key. The database, the logs and `mt-service keys` use this
+id. A key is looked up by its id, and then the whole hash is compared in constant time. The duration of the look-up
+reveals nothing, because an attacker cannot choose the hash of a guessed key.
 """
 
 import hmac

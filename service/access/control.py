@@ -132,7 +132,7 @@ class AccessControl:
         self._ledger.add(caller.key.id, month, characters)
 
     async def refund(self, caller: str, charged_at: float, characters: int) -> None:
-        """Refund characters that this or an earlier process charged to `caller`, a `Caller.id`, at `charged_at`."""
+        """Refund characters to `caller`, a `Caller.id`. This or an earlier process charged them at `charged_at`."""
         if not is_anonymous(caller):
             key, month = caller.removeprefix(KEY_PREFIX), month_of(charged_at)
             await self._ledger.used(key, month)

@@ -168,7 +168,7 @@ class DatabaseError(MTError):
 
 
 class _Connection:
-    """Connection to the database that runs transactions in its own thread. Waiting callers take turns."""
+    """Database connection with a thread that runs its transactions. Waiting callers take turns."""
 
     def __init__(self, connection: sqlite3.Connection, name: str, begin: str) -> None:
         """`name` is the name of the thread, and `begin` is the statement that begins a transaction."""
@@ -229,14 +229,17 @@ class _Connection:
 
 
 class Database:
-    """Connections in separate threads, so that the event loop never waits for the disk.
+    """Connections to the database. Each has its own thread, so that the event loop never waits for the disk.
 
     One connection writes. Two others read and never wait for the writer; one of them reads only API keys, so that no
     other work delays the admission of a request. A database in memory has a single connection.
     """
 
     def __init__(self, writer: sqlite3.Connection, readers: Sequence[sqlite3.Connection]) -> None:
-        """`readers` are the reader of API keys and the reader of all other data; none if the database is in memory."""
+        """`readers` is empty or has two connections: one for reading API keys, and one for reading all other data.
+
+        If `readers` is empty, as for a database in memory, `writer` also reads.
+        """
         self._writer = _Connection(writer, "database", "BEGIN IMMEDIATE")
         separate = [_Connection(reader, "database-reader", "BEGIN") for reader in readers]
         self._key_reader, self._reader = separate or (self._writer, self._writer)
@@ -313,7 +316,7 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 
 
 def _make_private(path: Path) -> None:
-    """Create the database file if it is missing, and let only its owner read it and SQLite's files beside it."""
+    """Create the database file if it is missing. Let only its owner read it and the files that SQLite adds."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     for file in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
         with suppress(FileNotFoundError, PermissionError):  # a file of another user stays as it is

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 def evicted(stored: Iterable[tuple[str, str, int]], excess: int) -> Iterator[str]:
     """Yield the ids of the items to delete, so that at least `excess` bytes become free.
 
-    Each id is that of the oldest item of the owner who uses the most bytes, not counting the items already yielded.
+    Repeatedly choose the owner whose remaining items have the most bytes, and yield the id of this owner's oldest item.
     `stored` contains (id, owner, bytes) of all items, the oldest first.
     """
     items: dict[str, deque[tuple[str, int]]] = defaultdict(deque)

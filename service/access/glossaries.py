@@ -35,7 +35,10 @@ _UPDATE_BYTES = """UPDATE glossaries SET bytes = 1024 + (
 
 
 def glossary_direction(source: str, target: str) -> Direction:
-    """Return the direction of the dictionary for two languages, without regions: it serves all regional variants."""
+    """Return the direction of the dictionary for two languages.
+
+    The direction has no regions, because a dictionary serves all regional variants of its languages.
+    """
     return Direction(*("nb" if language == "no" else language for language in map(primary_language, (source, target))))
 
 
@@ -109,7 +112,7 @@ class GlossaryStore:
         return await self._database.write(write, owner)
 
     async def update(self, owner: str, id: str, name: str | None, dictionaries: Sequence[Dictionary]) -> Glossary:
-        """Rename a glossary unless `name` is None, and add entries. New entries replace those with the same terms."""
+        """Rename a glossary unless `name` is None, and add entries. A new entry replaces one with the same term."""
         if name is not None:
             _check_name(name)
 
@@ -169,7 +172,7 @@ class GlossaryStore:
         await self._database.write(write, owner)
 
     async def terms(self, owner: str, ids: Sequence[str], source: str, target: str) -> Terms:
-        """Return the merged terms of the glossaries `ids`. If two contain the same term, the first of them applies.
+        """Return the merged terms of the glossaries `ids`. If several contain a term, the first of them applies.
 
         Raises: NotFound for an unknown glossary; InvalidRequest if a glossary has no dictionary for the languages, or
             there are too many terms.
@@ -253,7 +256,10 @@ def _select(connection: sqlite3.Connection, id: str, direction: Direction) -> st
 
 
 def _read_entries(connection: sqlite3.Connection, owner: str, id: str, direction: Direction) -> str:
-    """Return the entries of a caller's dictionary as JSON. Raises: NotFound, NoDictionary if it does not exist."""
+    """Return the entries of a caller's dictionary as JSON.
+
+    Raises: NotFound if the caller cannot use the glossary `id`, NoDictionary if it has no dictionary for `direction`.
+    """
     _read(connection, owner, id)
     entries = _select(connection, id, direction)
     if entries is None:
@@ -284,7 +290,7 @@ def _characters(terms: Terms) -> int:
 
 
 def _merged_terms(dictionaries: Sequence[str]) -> Terms:
-    """Merge dictionaries, each given as the JSON that `_dump` wrote; the first dictionary with a term applies.
+    """Merge dictionaries, each given as the JSON that `_dump` wrote. If several contain a term, the first applies.
 
     Raises: InvalidRequest if there are too many terms.
     """

@@ -130,7 +130,7 @@ class MemoryStore:
         return await self._database.read(partial(read_units, number=memory.number, first=first), owner)
 
     async def check(self, caller: str, id: str, source: str | None, target: str) -> None:
-        """Raise NotFound if the caller may not use the memory, InvalidRequest if the memory has other languages.
+        """Raise NotFound if the caller may not use the memory, InvalidRequest if it is not from `source` to `target`.
 
         `source` is None if the source language of the request is not known yet; then only `target` is compared.
         """
@@ -144,7 +144,8 @@ class MemoryStore:
     ) -> list[MemoryMatch]:
         """Return the best match of each sentence. A sentence is left out if no match has a score of `score` or more.
 
-        The list is empty if the memory has other languages or does not exist, or if the caller may not use the memory.
+        The list is empty if the memory does not exist, has a direction other than `direction`, or may not be used by
+        the caller.
         """
         found: list[MemoryMatch] = []
         wanted = glossary_direction(direction.source, direction.target)
@@ -171,7 +172,9 @@ class MemoryStore:
 def find_or_create(
     connection: sqlite3.Connection, owner: str, name: str, direction: Direction, limits: MemoryLimits
 ) -> Memory:
-    """Return the memory of `owner` with this name and direction, or create it. Without a key, always create one.
+    """Return the memory of `owner` with this name and direction. If there is none, create it.
+
+    If `owner` is a caller without a key, always create a new memory.
 
     Raises: InvalidRequest if the name is not valid, or `owner` has too many memories.
     """

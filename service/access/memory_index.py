@@ -52,7 +52,7 @@ def similar_units(
     """Return (number, upper bound of the similarity) of units whose similarity to a sentence may be `score` or more.
 
     At most MAX_CANDIDATES units are returned, those with the largest bounds first; among equal bounds, the newest unit
-    comes first. `sentence` is a list of words.
+    comes first. `sentence` is a list of words. If it is empty or longer than MAX_WORDS, no units are returned.
     """
     keys = _keys(sentence)
     if not 0 < len(keys) <= MAX_WORDS:
@@ -104,7 +104,7 @@ def _rarest(connection: sqlite3.Connection, memory: int, keys: Sequence[int]) ->
 
 
 def _keys(sentence: Iterable[str]) -> list[int]:
-    """Return a hash of each word, ignoring upper and lower case. Each occurrence of a repeated word gets another hash.
+    """Return a hash of each word, ignoring upper and lower case. Each occurrence of a word gets a different hash.
 
     If different words have the same hash, the upper bound of a unit's similarity may be larger than necessary.
     """

@@ -46,7 +46,7 @@ class UsageLedger:
             usage.pending += characters
 
     async def write(self) -> None:
-        """Write all pending characters, and update the counts of these keys with the usage of other processes."""
+        """Write the characters that the database does not contain yet, and read the totals over all processes."""
         amounts = {place: usage.pending for place, usage in self._months.items() if usage.pending}
         if not amounts:
             return

@@ -1,4 +1,4 @@
-"""Explanations of translations as HTML pages. A separate process writes each page, one process at a time."""
+"""Explanations of translations as HTML pages. A new process writes each page; only one process runs at a time."""
 
 import asyncio
 import json

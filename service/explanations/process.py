@@ -29,7 +29,10 @@ KILLED_FIRST = "900"  # of 1,000; if the machine runs out of memory, Linux kills
 
 
 def confine(memory_bytes: int, cpu_seconds: int) -> None:
-    """Limit the processor time of this process, the memory that it allocates from now on, and torch to one thread."""
+    """Limit the processor time of this process and the memory that it allocates. Let torch use one thread.
+
+    `memory_bytes` does not count the memory that is already allocated.
+    """
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     size = pages * resource.getpagesize() + memory_bytes
     resource.setrlimit(resource.RLIMIT_AS, (size, size))

@@ -1,10 +1,10 @@
 """Operations of a parser process. They keep no state: writing a document parses it again.
 
-Operations that read return only the text of a segment and not its marks, such as tags. A segment may have 100,000
+The operations for reading return the text of each segment without its marks, such as tags. A segment may have 100,000
 marks, and unpickling them would take the event loop 0.3 s.
 
-Arguments and results are pickled, so they are plain data. If an operation has a list, it is the last argument or the
-result, because only such a list is sent in parts.
+Arguments and results are pickled, so they are plain data. A long list must be the last argument or the whole result,
+because only these are sent in parts.
 """
 
 import io

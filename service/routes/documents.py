@@ -6,13 +6,13 @@ POST /translate_file stores a document if its field `segments` is true.
 from collections.abc import AsyncIterator
 from pathlib import PurePath
 from typing import Annotated
-from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from mt.text.documents import translated_name
 from service.access.memories import MemoryUnit, clean_unit, storable
+from service.attachments import attachment
 from service.bodies import EditBody, documented_body
 from service.dependencies import (
     AccessDependency,
@@ -137,8 +137,7 @@ async def file(
     sentences = [sentence async for page in documents.pages(caller.id, id) for sentence in page.sentences]
     content = await while_connected(request, translations.documents.written(caller.id, file, sentences))
     path = PurePath(translated_name(document.name))
-    name = quote(f"{path.stem}_{document.target}{path.suffix}")
-    headers = {"Content-Disposition": f"attachment; filename*=utf-8''{name}"}
+    headers = attachment(f"{path.stem}_{document.target}{path.suffix}")
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
 from mt.text.documents import SUFFIXES, translated_name
+from service.attachments import attachment
 from service.bodies import MULTIPART, FileBody, documented_body
 from service.dependencies import (
     AccessDependency,
@@ -75,10 +76,7 @@ async def translate_file(
 async def download_file(name: str, files: FileStoreDependency) -> StreamingResponse:
     """Download a translated file."""
     file = files.open(name)
-    headers = {
-        "Content-Disposition": f"attachment; filename*=utf-8''{quote(original_name(name))}",
-        "Content-Length": str(os.fstat(file.fileno()).st_size),
-    }
+    headers = attachment(original_name(name)) | {"Content-Length": str(os.fstat(file.fileno()).st_size)}
     return StreamingResponse(chunks(file), media_type="application/octet-stream", headers=headers)
 
 

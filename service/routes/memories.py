@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import PurePath
 from typing import Annotated
-from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import StreamingResponse
@@ -15,6 +14,7 @@ from mt.languages import Direction
 from service.access.control import Caller
 from service.access.glossaries import glossary_direction
 from service.access.memories import Memory, MemoryUnit, storable
+from service.attachments import attachment
 from service.bodies import MULTIPART, MemoryBody, documented_body, query_fields
 from service.dependencies import (
     AccessDependency,
@@ -178,8 +178,7 @@ async def export(id: str, caller: CallerDependency, memories: MemoriesDependency
 
 def tmx_response(name: str, units: AsyncIterator[Sequence[MemoryUnit]], source: str, target: str) -> StreamingResponse:
     """Return a TMX file as a download with the file name `name`. `units` yields lists of the file's units."""
-    headers = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(name)}"}
-    return StreamingResponse(_tmx_parts(units, source, target), media_type=TMX, headers=headers)
+    return StreamingResponse(_tmx_parts(units, source, target), media_type=TMX, headers=attachment(name))
 
 
 async def _tmx_parts(units: AsyncIterator[Sequence[MemoryUnit]], source: str, target: str) -> AsyncIterator[str]:

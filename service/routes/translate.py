@@ -199,7 +199,7 @@ def model_of(name: str | None) -> str:
 
 
 def text_weights(body: TranslateRequest) -> int:
-    """Return the largest number of attention weights in the answer for one text; 0 if none are requested."""
+    """Return the limit of attention weights for one text and one target; 0 if the request does not want them."""
     return MAX_WEIGHTS // (len(body.texts) or 1) // len({body.target, *body.targets}) if body.attention else 0
 
 

@@ -57,7 +57,8 @@ def rounded_match(match: float | None) -> float | None:
 def moved_ranges(ranges: Sequence[Range], text: str, translation: str) -> tuple[Range, ...]:
     """Return the ranges of `translation` that contain the same characters as the `ranges` of `text`.
 
-    A range is left out if `translation` does not contain its characters, or only within ranges that were found before.
+    If several ranges have the same characters, the search for each begins after the range that was found last. A range
+    is left out if it is not found, or overlaps another range that was found before.
     """
     moved: list[Range] = []
     next_begin: dict[str, int] = {}
@@ -77,7 +78,7 @@ def _overlaps(ranges: Sequence[Range], new: Range) -> bool:
 
 
 def reports_of(answer: Answer) -> list[SentenceReport]:
-    """Return a report for each sentence of a finished answer, as a worker sends it during the translation."""
+    """Return a report for each sentence of a finished answer, like the reports of a worker during translation."""
     reports = []
     reached = 0
     for number, sentence in enumerate(answer.sentences, start=1):

@@ -12,11 +12,12 @@ from service.workers.messages import SourceText, TranslateOptions
 
 
 def bridge_sentence(text: SourceText, first: SentenceReport) -> SourceText:
-    """Return the input of the second model for one sentence: its translation by the first model.
+    """Return the input of the second model for one sentence: the first model's translation of this sentence.
 
     `text` is the whole source text, and `first` is the first model's report on the sentence. Protected ranges stay
-    protected. An exact match of the sentence in the translation memory also applies to the second model, because its
-    translation is in the target language. Other matches are dropped, because they belong to the source language.
+    protected. An exact match of the sentence in the translation memory is passed on to the second model, because the
+    match's translation is in the target language. Other matches are dropped, because the second model does not read
+    their language.
     """
     begin, end = first.source_range
     places = text.protected  # sorted, and none overlaps another

@@ -136,7 +136,7 @@ class TranslationCache(Generic[K, V]):
         self._make_room()
 
     def _make_room(self) -> None:
-        """Delete the least recently used entries of the callers with the most data, until the capacity suffices."""
+        """Delete the least recently used entries of the callers with the most data, until the rest fits."""
         while (excess := self.size - self._capacity) > 0:
             caller = max(self._caches, key=lambda caller: self._caches[caller].currsize)
             cache = self._caches[caller]
@@ -159,10 +159,10 @@ class TranslationCache(Generic[K, V]):
 
 
 def _results_of(computation: Computation[K, V], started_here: bool) -> dict[K, V]:
-    """Return the results of a computation by key. `started_here` tells whether this call started the computation.
+    """Return the results of a computation by key; {} if the computation is not finished.
 
-    If the computation has failed, raise its error if `started_here` or `shares_error` is true. Otherwise return {}, as
-    also for an unfinished computation.
+    If the computation has failed, raise its error if `started_here` or `shares_error` is true, and return {} if both
+    are false. `started_here` tells whether this call started the computation.
     """
     task = computation.task
     if not task.done() or (

@@ -16,11 +16,11 @@ MAX_DETACHED = 32  # maximum number of detached tasks at a time
 
 
 class DetachedWork:
-    """Continues the work of a request whose client has given up after a time-out, as such a client repeats the request.
+    """Continues the work of a request after its client has given up because of a time-out.
 
-    The repeated request gets the result of the continued work, because TranslationCache shares equal work in progress
-    and caches results. If the work were cancelled, a translation that takes longer than the client's time-out would
-    never end.
+    Such a client repeats the request. The repeated request gets the result of the continued work, because
+    TranslationCache shares equal work in progress and caches results. If the work were cancelled, a translation that
+    takes longer than the client's time-out would never end.
     """
 
     def __init__(self, client_timeout: float = CLIENT_TIMEOUT_SECONDS) -> None:

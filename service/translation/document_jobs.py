@@ -54,8 +54,8 @@ class DocumentJobLimits:
     """Limits of the stored documents. The limits per caller do not count documents that failed or were downloaded.
 
     If all documents together exceed `bytes`, the oldest finished document of the caller with the most bytes is deleted.
-    The unfinished documents of one caller may take at most as many bytes as unfinished documents leave free, so that
-    other callers can store documents.
+    A new document is refused if it and its caller's unfinished documents have more bytes than all unfinished documents
+    leave free of `bytes`. Other callers can therefore store documents, too.
     """
 
     documents_per_caller: int = 20

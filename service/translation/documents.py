@@ -135,7 +135,7 @@ class _Progress:
         self._admitted = False
 
     async def run(self) -> None:
-        """Translate one part after the other, until no part is left. Concurrent calls divide the parts among them."""
+        """Translate one part after the other, until no part is left. Concurrent calls share the parts."""
         for first, segments in self._parts:
             answers = await self._together(segments)
             translated = enumerate(zip(segments, answers, strict=True), start=first)

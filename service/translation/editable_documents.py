@@ -67,7 +67,7 @@ class EditableDocuments:
     """
 
     def __init__(self, database: Database, limits: EditableDocumentLimits, options: DocumentOptions) -> None:
-        """`options` are the parsing options of all documents; a document has its own languages and columns."""
+        """`options` has the parsing options of all documents, except those that are stored with each document."""
         self._database = database
         self._limits = limits
         self._options = options
@@ -111,7 +111,10 @@ class EditableDocuments:
         return await self._database.read(lambda connection: self._select(connection, caller, id), caller)
 
     async def page(self, caller: str, id: str, first: int) -> tuple[EditableDocument, SentencePage]:
-        """Return a document and its sentences, from number `first` to the end of the stored page with this sentence."""
+        """Return a document, and its sentences from number `first` to the end of the page that contains this number.
+
+        Return no sentences if `first` is too large.
+        """
 
         def read(connection: sqlite3.Connection) -> tuple[EditableDocument, SentencePage]:
             document = self._select(connection, caller, id)

@@ -111,7 +111,7 @@ def _temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def original_name(name: str) -> str:
-    """Return the client's file name, as far as it is part of a name that `FileStore.put` returned."""
+    """Return `name`, which `FileStore.put` returned, without the random characters and the dot at its beginning."""
     return name.partition(".")[2]
 
 

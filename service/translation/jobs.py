@@ -85,7 +85,7 @@ class Answer:
 
     @property
     def match(self) -> float | None:
-        """Mean score of the matches of the translation memory that the translation uses; None if it uses no match."""
+        """Mean score of the memory matches that the translation uses; None if it uses none."""
         return mean_match(self._all_sentences)
 
     @property

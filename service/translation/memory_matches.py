@@ -50,7 +50,7 @@ def _ends(route: TranslationRoute) -> Direction:
 
 
 def _sentences(text: str, route: TranslationRoute, job: Job) -> Iterator[str]:
-    """Yield the strings to look up in the memory: the whole text, its sentences, and these without list markers.
+    """Yield the strings to look up: the whole text, each sentence, and each sentence without its list marker.
 
     A worker splits the text into the same strings (see TextPlanner), and uses the matches of these strings.
     """

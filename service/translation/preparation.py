@@ -81,8 +81,8 @@ class TextPreparer:
     def detect_source(self, text: str, target: str) -> DetectedSource:
         """Return the likeliest language of a text among `target` and the languages that can be translated into it.
 
-        Raises: UnsupportedLanguage if another language is the likeliest of all with a confidence of SURE or more, or if
-            the detector knows none of these languages.
+        Raises: UnsupportedLanguage if the detector knows none of these languages, or if the likeliest of all languages
+            is not one of them and has a confidence of SURE or more.
         """
         guesses = self.detect(text)
         supported = {target, *self.routes.sources_of(target)}

@@ -187,8 +187,10 @@ class TranslationService:
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         """Return the content of the translated file. Segments that cannot be translated stay unchanged.
 
-        If `job.source` is None, the language of the file is detected. Raises: InvalidDocument, ParsingLimitExceeded if
-        the file cannot be read or written, or is in the target language; the errors of `translate`.
+        If `job.source` is None, the language of the file is detected.
+
+        Raises: InvalidDocument if the file is in the target language; InvalidDocument, ParsingLimitExceeded if the file
+            cannot be read or written; the errors of `translate`.
         """
         opened = await self.open_document(job, name, content)
         return (await self.translate_opened(opened, job, allow_equal_languages=False)).content
@@ -292,7 +294,10 @@ class TranslationService:
     async def _translate_with_one_model(
         self, texts: Sequence[SourceText], options: TranslateOptions, job: Job, on_sentence: OnSentence | None = None
     ) -> list[Answer]:
-        """Translate texts with one model, or take answers from the cache. Texts without letters and digits are kept."""
+        """Translate texts with one model, or take answers from the cache.
+
+        A text without letters and digits stays unchanged.
+        """
         source = options.direction.source
         await self.threads.run(job.caller, TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
         context = self._models.model_for(options.direction, options.model).version.encode() + options.digest

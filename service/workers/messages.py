@@ -78,7 +78,7 @@ class TranslateOptions:
         return blake2b(repr(self).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
     def search(self, defaults: SearchOptions) -> SearchOptions:
-        """Return `defaults`, a model's search options, with the options that are set here instead of the model's.
+        """Return the options for the search: those that are set here, and for the rest the model's `defaults`.
 
         Raises: RequestError if the result is not valid.
         """

@@ -37,7 +37,7 @@ class LoadableModel(Protocol):
 
 @dataclass
 class _Usage:
-    """Use of a model: the time of the last use, and a weighted number of uses as of then. Older uses count less."""
+    """Use of a model: the time of the last use, and the weighted number of uses at that time. Older uses count less."""
 
     last: float
     uses: float = 0.0

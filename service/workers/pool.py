@@ -278,9 +278,10 @@ class WorkerPool:
         worker.give(message)
 
     def _isolated_worker(self, workers: Iterable[Worker]) -> Worker | None:
-        """Return the isolated worker, or else the worker to isolate if suspected texts wait, or else None.
+        """Return the worker that translates suspected texts and nothing else, called the isolated worker.
 
-        The isolated worker translates suspected texts and nothing else. The least loaded worker is isolated next.
+        If no worker is isolated but suspected texts wait, return the worker to isolate: the least loaded one. In all
+        other cases, return None.
         """
         for worker in workers:
             worker.isolated = worker.isolated and bool(worker.in_flight)

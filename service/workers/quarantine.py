@@ -38,9 +38,9 @@ class Quarantine:
         return bool(self._crashes) and self._crashes.get(message.key, 0) >= MAX_CRASHES
 
     def record_crash(self, messages: Sequence[Translate], isolated: bool) -> None:
-        """Suspect all texts of a crashed worker. Queue those that are not blocked: in smaller groups if `isolated`.
+        """Record the texts of a crashed worker as suspected, and queue those that are not blocked.
 
-        `isolated` tells whether the worker was the isolated worker.
+        The texts form one group. If the worker was the isolated worker (`isolated`), they form several smaller groups.
         """
         for message in messages:
             self._crashes[message.key] = self._crashes.pop(message.key, 0) + (len(messages) == 1)

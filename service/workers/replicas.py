@@ -48,7 +48,10 @@ class ReplicaAnswer:
 
 
 class Replicas(Protocol):
-    """Client of the replicas. Its methods raise ReplicaDied if the replica ends. Cancelling a call cancels its work."""
+    """Client of the replicas. Its methods raise ReplicaDied if the replica ends.
+
+    Cancelling a call also cancels the work of the replica for this call.
+    """
 
     async def describe(self, model: Path) -> Ready | LoadFailed:
         """Let a replica load the model directory `model` in its present version. Return the model's description."""

@@ -43,7 +43,7 @@ def in_order_of_preference(pools: Sequence[WorkerPool], preferred: Sequence[str]
     """Return the pools, beginning with those named in `preferred`; the others follow in the given order.
 
     First set `name` of each pool: models with equal names are named after their folders instead. Raises: ModelError if
-    their folders have equal names, too, or if no model has a preferred name.
+    two models still have the same name, or if a name in `preferred` is not the name of a model.
     """
     names = Counter(model_name(pool.model) for pool in pools)
     for pool in pools:

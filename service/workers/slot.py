@@ -51,7 +51,7 @@ class WorkerSlot:
         return ready
 
     def worker_ended(self, worker: Worker, restart: bool) -> bool:
-        """Return whether the ended worker `worker` was the ready worker of this slot. If so, remove it from the slot.
+        """Remove an ended worker from this slot. Do nothing and return False if it was not the slot's ready worker.
 
         Then start a new worker in the background if `restart` is true and the slot is not closed.
         """

@@ -203,7 +203,7 @@ def _environment() -> dict[str, str]:
 
 @contextmanager
 def _block_service_signals() -> Iterator[None]:
-    """Block SERVICE_SIGNALS in this thread while the context is open. Processes that it starts meanwhile inherit this.
+    """Block SERVICE_SIGNALS in this thread while the context is open. Processes started meanwhile inherit the block.
 
     Ctrl-C is sent to every process of a terminal, and systemd's SIGTERM to every process of a service. A worker must
     ignore both signals and finish its texts.

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from mt import Translator
-from mt.checkpoint import CalibrationPair, load_model, save_calibration
+from mt.checkpoint import CalibrationPair, Confidence, load_model, save_calibration
 from mt.cli import evaluate
 from mt.cli.calibrate import main
 from mt.errors import DataError
@@ -39,7 +39,7 @@ def test_a_model_is_given_its_confidence(
 ) -> None:
     assert main([str(model), *files]) == 0
     written = json.loads((model / "confidence.json").read_text(encoding="utf-8"))
-    assert written.keys() == {"slope", "intercept", "token_length", "max_novelty", "sentences"}
+    assert written.keys() == {"slope", "exponent", "intercept", "token_length", "max_novelty", "sentences"}
     decoded = written["sentences"]  # a sentence for which the model writes nothing has no confidence
     assert len(SOURCES) / 2 < decoded <= len(SOURCES)
     plot = tmp_path / "plot.png"
@@ -62,6 +62,23 @@ def test_a_model_is_given_text_to_check_int8_with(model: Path, files: list[str])
     assert load_model(model).calibration == (pair, *added[:2])
 
 
+def test_text_of_other_kinds_is_fitted_but_stays_unfamiliar(several_directions: Path, tmp_path: Path) -> None:
+    model = Path(shutil.copytree(several_directions, tmp_path / "model"))
+    for name, lines in {"dev": SOURCES[:8], "news": [text.upper() for text in SOURCES]}.items():
+        (tmp_path / name).write_text("".join(f"{line}\tHaus\n" for line in lines), encoding="utf-8")
+
+    def calibrated(*options: str) -> Confidence:
+        assert main([str(model), "--tsv", str(tmp_path / "dev"), "en,de", *options]) == 0
+        confidence = load_model(model).confidence
+        assert confidence is not None
+        return confidence
+
+    alone = calibrated()
+    both = calibrated("--other-tsv", str(tmp_path / "news"), "en,fr")
+    assert (alone.sentences < both.sentences, alone.exponent, both.exponent) == (True, 1, 3)
+    assert both.max_novelty == alone.max_novelty
+
+
 def test_what_cannot_be_done_is_said(
     model: Path, files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,6 +86,8 @@ def test_what_cannot_be_done_is_said(
     assert "--direction is 'de-en'; accepted: en-de" in capsys.readouterr().err
     assert evaluate.main([str(model), *files, "--reliability", str(tmp_path / "plot.png")]) == 2
     assert "has no confidence.json" in capsys.readouterr().err
+    assert main([str(model), "--tsv", files[1], "en,fr"]) == 2
+    assert "the languages are en,fr; accepted: the languages of one of en-de" in capsys.readouterr().err
     assert main([str(model), *files]) == 0
     assert evaluate.main([str(model), *files, "--reliability", str(tmp_path / "no" / "plot.png")]) == 2
     assert "plot.png: cannot be written" in capsys.readouterr().err

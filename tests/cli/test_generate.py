@@ -35,7 +35,7 @@ def test_texts_are_printed(small_language_model: Path, capsys: pytest.CaptureFix
     [
         (["--temperature", "0"], "temperature is 0.0; accepted: a number of at least 0.001"),
         (["--beam-size", "3", "--top-k", "2"], "temperature, top_k and top_p apply to sampling only"),
-        (["--beam-size", "2", "--count", "3"], "count is 3; accepted: up to beam_size, 2, without sampling"),
+        (["--beam-size", "2", "--count", "3"], "count is 3; accepted without sampling: at most 2 (beam_size)"),
     ],
 )
 def test_options_that_cannot_be_used(

@@ -77,6 +77,7 @@ def test_problems_are_named(database: Path, units: Path, tmp_path: Path, capsys:
     assert "missing.tmx" in capsys.readouterr().err
     with Database.open(database) as opened:
         assert opened.run_sync(list_all) == []
+    assert "there is no memory 'x'; the database has no memories yet" in refused("delete", "x")
     imported(database, units)
     assert "there is no memory 'x'; accepted: an id or a name, handbook" in refused("delete", "x")
     assert imported(database, units, "--key", "nobody") == 2

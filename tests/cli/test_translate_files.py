@@ -165,6 +165,7 @@ def test_the_model_may_be_left_out(
         (["MODEL", "FOLDER", "FOLDER/out"], "accepted: a folder outside of it"),
         (["MODEL", "FOLDER/a.docx", "FOLDER"], "is the document itself; accepted: another file"),
         (["MODEL", "FOLDER/a.docx", "out.odt"], "accepted: .docx"),
+        (["no-such.docx", "out.docx"], "no-such.docx does not exist; accepted: a document or a folder"),
         (["MODEL", "FOLDER/a.docx"], "is a document; name its translation, too: [MODEL] FILE OUT"),
         (["MODEL", "FOLDER", "out", "--source", "de"], "this model has no direction from de; accepted: en-de"),
     ],

@@ -157,7 +157,7 @@ def test_a_scorer_reads_earlier_lines_as_training_does(generator: TextGenerator)
     [
         ({"count": 0}, "count is 0; accepted: at least 1"),
         ({"lines": 0}, "lines is 0; accepted: at least 1"),
-        ({"search": SearchOptions(beam_size=2), "count": 3}, "count is 3; accepted: up to beam_size, 2"),
+        ({"search": SearchOptions(beam_size=2), "count": 3}, "count is 3; accepted without sampling: at most 2"),
         ({"search": SearchOptions(beam_size=2), "count": 2, "lines": 2}, "lines is 2; accepted: 1 if beam search"),
     ],
 )

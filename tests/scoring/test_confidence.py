@@ -38,6 +38,16 @@ def test_quality_on_the_line_within_its_bounds(probability: float, expected: flo
     assert expected_quality(line, observed(probability)) == pytest.approx(expected)
 
 
+def test_quality_on_a_curve() -> None:
+    curve = Confidence(slope=2, exponent=3, intercept=-0.1, sentences=1)
+    assert expected_quality(curve, observed(0.5)) == pytest.approx(0.15)
+
+
+def test_the_curve_goes_through_points_on_one() -> None:
+    fitted = fit([observed(0.5), observed(0.6), observed(0.9)], [12.5, 21.6, 72.9], exponent=3)
+    assert (fitted.slope, fitted.intercept, fitted.exponent) == pytest.approx((1, 0, 3))
+
+
 def test_long_tokens_count() -> None:
     parameters = Confidence(slope=0.5, intercept=0, token_length=0.1, sentences=1)
     assert expected_quality(parameters, observed(1, 1, characters=5)) == pytest.approx(0.5 + 0.1 * math.log(3))

@@ -132,7 +132,7 @@ def test_the_error_lists_all_problems() -> None:
         f"  - term 4 has {LONGEST_TERM + 1} characters; accepted: at most {LONGEST_TERM}",
         "  - term 5, 'f', has the translation ''; accepted: text",
         "  - term 6, 'g\\nh', contains a line break, a tab or NUL; accepted: one line",
-        "  - untranslated 1, 'a', has the translations 'b' and none; accepted: one of them",
+        "  - untranslated word 1, 'a', has the translations 'b' and none; accepted: one of them",
     ]
 
 

@@ -74,6 +74,15 @@ def test_a_corpus_that_changed_meanwhile_is_refused_and_a_copy_of_it_is_not(plac
     assert "resumed at update 20" in place.here(train, *begun)
 
 
+def test_a_run_without_checkpoint_cannot_be_continued(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*arguments: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mt.cli.train.train", interrupt)
+    said = place.here(train, "--run", "run", "--threads", "1", status=130)
+    assert "stopped; no checkpoint exists; start the run again" in said
+
+
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_ctrl_c_and_a_polite_kill_lose_nothing(place: Any, number: signal.Signals) -> None:
     overrides = ("training.max_updates=100000", "training.save_every=10")

@@ -67,7 +67,7 @@ class DecodeRow:
 
     @property
     def costs(self) -> list[float]:
-        """Seconds of each round: in bulk for all sentences; for single sentences, the median of a sentence."""
+        """Seconds of each round: the total in bulk, or the median of all sentences if they are translated singly."""
         return [percentile(a.latencies, 50) if self.metric.single else a.seconds for a in self.ids]
 
     @property
@@ -113,7 +113,7 @@ def add_arguments(parser: CommandParser) -> None:
         "--settings-of",
         type=Path,
         metavar="JSON",
-        help="decode.json of an earlier run, whose settings are used without a search",
+        help="decode.json of an earlier run; use the settings that it chose, without short runs",
     )
     parser.more.add_argument(
         "--cores", type=int, default=available_cores(), help="cores of each contender (default: all)"

@@ -239,7 +239,7 @@ def profile(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
 
 
 def attention(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
-    """Measure the first and the second attention with each new shape, with and without cuDNN."""
+    """Measure the first and the second run of attention with each shape, with and without cuDNN."""
     for cudnn in (False, True):
         torch.backends.cuda.enable_cudnn_sdp(cudnn)
         for step in range(sizes.shapes):

@@ -138,7 +138,10 @@ Policy = Continuous | StaticBatches
 
 
 def policies(decoder: BatchDecoder, limits: Limits, threads: int) -> dict[str, Callable[[], Policy]]:
-    """Return functions that create each policy, by name, the baseline first. `limits` are those of the service."""
+    """Return all policies by name, as functions that create them. The first one is the baseline.
+
+    `limits` are those of the service.
+    """
     return {
         "static batches": lambda: StaticBatches(decoder, threads, early=False),
         "static batches, early answers": lambda: StaticBatches(decoder, threads, early=True),

@@ -54,7 +54,7 @@ Probing = Callable[[float, int], Sequence[float]]
 class ServeRow:
     """Results of one policy. `rounds` has all probes of each round.
 
-    `best` has the probe of each round with the highest rate among those within the bound of latency.
+    `best` has one probe for each round: the probe with the highest rate at which the latency was within the bound.
     """
 
     name: str
@@ -143,9 +143,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def search(settings: Sequence[ServeSetting], options: argparse.Namespace, console: Console) -> list[ServeRow]:
-    """Run a bisection for each policy in each round, with probes of all policies in turn. Return a row for each policy.
+    """In each round, find the highest rate of each policy by bisection. Return a row for each policy.
 
-    Raises: MTError if even a very low rate exceeds the bound of latency.
+    The policies of a round make their probes in turn. Raises: MTError if the latency of a policy exceeds the bound
+    even at a very low rate.
     """
     rows = [ServeRow(setting.name) for setting in settings]
     for number in range(options.rounds):
@@ -195,9 +196,9 @@ def _used_since(before: float) -> float:
 
 
 def sample(paths: Sequence[Path], count: int) -> list[tuple[str, str]]:
-    """Return about `count` random pairs (sentence, reference or ""), with as many from each file, in random order.
+    """Return about `count` random pairs (sentence, reference or ""), in random order.
 
-    The result is the same in each call.
+    Each file contributes the same number of pairs, if it has enough. The result is the same in each call.
     """
     random = Random(0)
     shares = []

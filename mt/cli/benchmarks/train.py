@@ -46,7 +46,7 @@ from .report import Bar, Panel, conditions, plot_bars, table, write_json, write_
 from .train_contender import TrainResult, TrainSettings, TrainTask
 
 COLUMNS = (
-    *("contender", "settings", "target tokens/s", "ratio to it (rounds)", "per CPU second", "loss first", "loss last"),
+    *("contender", "settings", "target tokens/s", "ours / this (rounds)", "per CPU second", "loss first", "loss last"),
     "peak MB a process",
 )
 # Settings of the memory allocator that our trainer sets by itself; other libraries get them as environment variables.
@@ -167,7 +167,7 @@ class TrainContender:
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("recipe", type=Path, help="recipe whose data, tokenizer and model are used")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as model.size=base")
-    parser.more.add_argument("--vocabulary", type=int, metavar="N", help="rows of embeddings (the tokenizer's pieces)")
+    parser.more.add_argument("--vocabulary", type=int, metavar="N", help="rows of embeddings (default: one per piece)")
     parser.more.add_argument("--device", choices=DEVICES, default="cpu", help="device of all contenders (default: cpu)")
     parser.more.add_argument("--updates", type=int, default=4, help="updates in each round (%(default)s)")
     parser.more.add_argument("--warm", type=int, default=3, help="updates before the first round (%(default)s)")

@@ -137,7 +137,7 @@ def trained(variant: str, seed: int, options: argparse.Namespace) -> TrainingRes
 
 
 def finished_metrics(folder: Path, updates: int) -> list[dict[str, float]]:
-    """Return the records in `metrics.jsonl` of a run. Return [] unless the last one is the validation at `updates`."""
+    """Return the records in `metrics.jsonl` of a run, or [] if the run has not been validated at update `updates`."""
     path = folder / "metrics.jsonl"
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
     is_finished = bool(records) and records[-1]["update"] == updates and "valid_loss" in records[-1]
@@ -169,7 +169,7 @@ def loss_series(name: str, results: Sequence[TrainingResult]) -> Series:
 
 
 def rate_series(by_variant: Mapping[str, Sequence[TrainingResult]]) -> list[Series]:
-    """Return the curves of the learning rate. Variants with equal learning rates have one curve together."""
+    """Return the curves of the learning rate. Variants with equal learning rates share one curve."""
     names: dict[tuple[tuple[int, float], ...], list[str]] = {}
     for name, results in by_variant.items():
         names.setdefault(tuple(results[0].rates), []).append(name)

@@ -64,7 +64,7 @@ def size_of(size: str) -> ModelConfig:
 def forced_length(source_tokens: int) -> int:
     """Return the number of target tokens, with EOS, for a source of `source_tokens` tokens.
 
-    It is about the same number, rounded to a multiple of 4, so that batches have several sentences of equal lengths.
+    It is `source_tokens` + 1, rounded to a multiple of 4, so that batches have several sentences of equal lengths.
     """
     return 4 * max(1, round((source_tokens + 1) / 4))
 

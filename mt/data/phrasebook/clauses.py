@@ -138,8 +138,8 @@ def _question_words() -> Slot[Phrase]:
 def _opened() -> Slot[tuple[Phrase, Tense]]:
     """Return (opening, tense) for yes-no questions. Openings are phrases such as "excuse me,", and may be empty.
 
-    In the present tense, they are never empty: the German question would begin with a capitalised verb ("Öffnet"), a
-    form that no other construction has.
+    In the present tense, they are never empty. Without an opening, the German question would begin with a capitalised
+    verb ("Öffnet"), a form that no other construction has.
     """
     openings = (Phrase("excuse me,", "Entschuldigung,"), Phrase("and", "und"), Phrase("tell me,", "sagen Sie,"))
     present = together(any_of(*openings), _tenses(False, one_of([s.nothing(), s.present_times()])))

@@ -154,7 +154,7 @@ def _introduction(is_question: bool, thing: NounPhrase) -> Sides:
 
 
 def _introduced() -> Slot[NounPhrase]:
-    """Return noun phrases for "This is ...": things, places and events, each with an adjective, and relatives."""
+    """Return noun phrases for "This is ...": members of a family, and things, places and events with an adjective."""
     owned = ("a", "my", "your", "his", "her", "our", "their")
     categories = ("thing", "clothing", "device", "vehicle", "document", "venue", "landmark", "event", "food")
     determiners = {category: ("a",) if category in ("venue", "landmark", "food") else owned for category in categories}

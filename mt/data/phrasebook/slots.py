@@ -65,7 +65,7 @@ def any_of(*items: T) -> Slot[T]:
 
 
 def one_of(slots: Sequence[Slot[T]], weights: Iterable[int] = ()) -> Slot[T]:
-    """Return the union of disjoint slots. To draw from the union, one slot is drawn with probability by `weights`.
+    """Return the union of disjoint slots. Each draw first chooses a slot, with probabilities proportional to `weights`.
 
     Without `weights`, all slots are equally probable.
     """
@@ -165,7 +165,7 @@ def noun_phrases(
 
 
 def nouns_of(categories: Sequence[str], slot: Callable[[str], Slot[T]]) -> Slot[T]:
-    """Return the union of `slot(category)` for all `categories`. The weights are the numbers of nouns, at least 6."""
+    """Return the union of `slot(category)` for all `categories`. Each has the weight max(6, number of its nouns)."""
     return one_of(
         [slot(category) for category in categories], [max(6, len(lexicon().nouns[category])) for category in categories]
     )
@@ -226,7 +226,7 @@ def relatives(case: Case) -> Slot[NounPhrase]:
 
 
 def short_subjects() -> Slot[Subject]:
-    """Return pronouns and names as subjects of sentences that are already long."""
+    """Return pronouns and names, the subjects of sentences whose other parts are long."""
     return one_of([pronouns(), names()], [3, 1])
 
 

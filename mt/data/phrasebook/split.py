@@ -2,10 +2,11 @@
 
 Each English sentence has exactly one German translation, so that exact match is a fair metric. A hash selects
 combinations of a lemma and a construction that never occur in training; they are called held out. Each test sentence
-contains a held-out combination. For each of them, the training set has every form of the lemma in at least three other
-constructions, and the construction with at least seven of eight lemmas of the same category: a model can learn that
-coffee is ordered only from other drinks that are ordered. The held-out combinations do not depend on the seed, so that
-sentences that were generated with different seeds can be combined.
+contains a held-out combination. For each such combination, every form of the lemma occurs in at least three other
+constructions of the training set. In the same construction, the training set has at least seven of eight lemmas of the
+same category. If "coffee" is held out from orders, for example, a model must learn from other drinks that coffee can be
+ordered. The held-out combinations do not depend on the seed, so that sentences that were generated with different seeds
+can be combined.
 """
 
 from collections import Counter
@@ -102,8 +103,8 @@ def held_out_pairs() -> frozenset[tuple[str, str]]:
     """Return the held-out combinations as (lemma, name of the construction).
 
     For each construction, a fraction HELD_OUT_SHARE of the lemmas is selected, in the order of a hash. A lemma is
-    skipped if training would have one of its forms in fewer than REMAINING_USES constructions, or if more than one of
-    WORDS_PER_HELD_OUT lemmas of its category would be held out.
+    skipped if training would have one of its forms in fewer than REMAINING_USES constructions, or if more than
+    1 / WORDS_PER_HELD_OUT of the lemmas of its category would be held out.
     """
     categories = _categories()
     held: set[tuple[str, str]] = set()

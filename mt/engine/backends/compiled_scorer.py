@@ -1,4 +1,4 @@
-"""Scorer with the compiled kernels, for comparisons with models in torch: it returns logits as torch tensors."""
+"""Scorer that runs the compiled kernels and returns torch tensors, for comparisons with models in torch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

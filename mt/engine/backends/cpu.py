@@ -32,7 +32,7 @@ from mt.model.positions import positions_of
 logger = logging.getLogger(__name__)
 
 LOGITS_COST = 2
-"""Time of one step of one row in a search that needs the logits of all tokens, relative to other searches.
+"""Time of one step of one row in a search that needs the logits of all tokens, relative to a search that does not.
 
 Term constraints, sampling and repetition penalties need the logits of all tokens.
 """
@@ -126,7 +126,7 @@ def _tables(constraints: TermConstraints) -> Arrays:
 
 
 def with_positions(weights: Arrays, config: ModelConfig) -> Arrays:
-    """Return `weights` and, unless positions are learned, the table of sinusoidal positions `embedding.positions`."""
+    """Return `weights`. Unless positions are learned, add the table of sinusoidal positions, `embedding.positions`."""
     if config.positions == "learned":
         return weights
     return {**weights, "embedding.positions": positions_of(config, config.max_length)}

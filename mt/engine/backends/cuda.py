@@ -66,7 +66,10 @@ class SlotState:
 
 @dataclass(frozen=True)
 class NewSentences:
-    """Sentences that have no slots yet: their search on the CPU, and the keys and values of their sources."""
+    """Sentences that have no slots yet, with the search that begins them (on the CPU).
+
+    `cross` are the cross-attention keys and values of the sources.
+    """
 
     states: list[SlotState]
     search: BeamSearch | Sampling
@@ -301,7 +304,7 @@ class GraphBatch:
 
 
 def _place(states: Sequence[SlotState], static: StaticBatch, free: Iterator[int]) -> list[int]:
-    """Assign a slot of `static` to each sentence, the next one from `free`. Return the slots."""
+    """Assign the next slot from `free`, a slot of `static`, to each sentence. Return the assigned slots."""
     for state in states:
         state.static, state.slot = static, next(free)
     return [state.slot for state in states]

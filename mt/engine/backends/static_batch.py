@@ -70,7 +70,7 @@ class GraphLimits:
 
 @dataclass(frozen=True)
 class ProgramKey:
-    """Key of a program among those of one static batch.
+    """Properties in which the programs of one static batch differ.
 
     `slots`, `columns` and `width` are the numbers of slots, target columns and source tokens that a step reads.
     """
@@ -85,9 +85,9 @@ class ProgramKey:
 class StaticBatch:
     """Static memory for sentences of one kind, and the operations of a decoder step on it.
 
-    A program decodes the first `slots` slots. It reads only the first columns and source tokens. A slot without a
-    sentence is decoded too, with initial values or with the values of an earlier sentence. Its search ends at the
-    latest when its tables are full, and its results are not read.
+    The ProgramKey of a program states how many slots it decodes, and how many columns and source tokens it reads. These
+    are always the first ones. A slot without a sentence is decoded too, with initial values or with the values of an
+    earlier sentence. Its search ends at the latest when its tables are full, and its results are not read.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class StaticBatch:
 
     @property
     def progress(self) -> Tensor:
-        """State of each slot, [B, 2]: the number of steps, and 1 until the sentence is finished, then 0."""
+        """State of each slot, [B, 2]: the number of steps, and 1 if the sentence is running or 0 if it is finished."""
         return self._separate["progress"]
 
     def step(self, key: ProgramKey) -> Callable[[], None]:
@@ -158,8 +158,8 @@ class StaticBatch:
     def join(self, search: BeamSearch | Sampling, cross: Tensor, lengths: Sequence[int], slots: Sequence[int]) -> None:
         """Begin to decode sentences in these slots.
 
-        `cross` [B, S, L, A, d_k] are the cross-attention keys and values of the sources, and `lengths` their numbers of
-        tokens.
+        `cross` [B, S, L, A, d_k] are the cross-attention keys and values of the sources. `lengths` are the numbers of
+        tokens of the sources.
         """
         static = StaticBeam.of(search) if isinstance(search, BeamSearch) else StaticSampling.of(search)
         source = torch.zeros(len(slots), self.shape.width, dtype=self._memory.source.dtype)
@@ -231,7 +231,7 @@ class StaticEncoder:
     def __call__(self, inputs: Tensor, count: int) -> Tensor:
         """Return the keys and values [count, S, L, A, d_k] of the first `count` sources.
 
-        `inputs` [2, B, S] is on the CPU: the ids, and 1 on tokens or 0 on padding.
+        `inputs` [2, B, S] is on the CPU. inputs[0] are the ids, and inputs[1] is 1 on tokens and 0 on padding.
         """
         self._executor.send(inputs, into=self._inputs)
         self._program.replay()
@@ -319,7 +319,11 @@ class StaticPool:
         return self._encoders[count, width](inputs, len(sources))
 
     def _preferred(self, needed: Shape) -> Shape:
-        """Return the shape of a new static batch: for all rows if the lent memory stays small, else for `needed`."""
+        """Return the shape of a new static batch: `needed`, with more slots if memory suffices.
+
+        The first choice is slots for all rows that usually run together, the second is program_slots(needed.slots)
+        slots. A choice is possible if lent batches, with the new one, stay below `GraphLimits.bytes`.
+        """
         lent = sum(static.bytes for _, static in self.lent)
         enough = program_slots(needed.slots)
         for slots in (max(enough, program_slots(self.limits.rows // needed.rows)), enough):
@@ -335,7 +339,7 @@ class StaticPool:
                 self.give_back(static)
 
     def _evict(self, idle_bytes: int) -> None:
-        """Drop the least recently used idle static batches until the others take at most `idle_bytes`.
+        """Drop the least recently used idle static batches until the remaining idle ones take at most `idle_bytes`.
 
         The programs of a dropped static batch are dropped too.
         """

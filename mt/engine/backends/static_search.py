@@ -48,7 +48,7 @@ def tables_of(table: SentenceTable, prefix: str = "") -> dict[str, Tensor]:
 def with_tables(table: Table, tensors: Tables, prefix: str = "") -> Table:
     """Return a copy of `table` whose tensors are those in `tensors`, named as in `tables_of`.
 
-    Unlike the constructor, this reads no value of a tensor.
+    The constructor is not called, because it would read values of tensors.
     """
     made = copy(table)
     for field in fields(table):
@@ -97,7 +97,7 @@ class StaticBeam(SentenceTable):
 
     @classmethod
     def of(cls, search: BeamSearch) -> Self:
-        """Return the same search before its first step, on the CPU."""
+        """Convert `search`, which must be on the CPU and before its first step."""
         batch, width, double = search.totals.shape
         largest = search.largest_penalty[:, None].expand_as(search.penalty)
         penalty = search.penalty
@@ -132,7 +132,11 @@ class StaticBeam(SentenceTable):
         return self.newest.view(torch.int32)[:, 1::2].flatten()
 
     def prepare_continuations(self, vocabulary: int) -> None:
-        """Compute the continuations of the first block of each row, [R, 1, BLOCK], as `advance` needs them."""
+        """Compute `padding` and `first_continuations`, two constants that `advance` reads.
+
+        `vocabulary` scores and `padding` more fill whole blocks. `first_continuations` [R, 1, BLOCK] are the
+        continuations of each row by the tokens of the first block.
+        """
         self.padding = -vocabulary % BLOCK
         rows = torch.arange(self.newest.numel(), device=self.newest.device)
         self.first_continuations = (rows << HALF)[:, None, None] + torch.arange(BLOCK, device=rows.device)
@@ -250,14 +254,14 @@ class StaticSampling(Sampling):
 
     @classmethod
     def of(cls, search: Sampling) -> Self:
-        """Return the same search before its first step, on the CPU."""
+        """Convert `search`, which must be on the CPU and before its first step."""
         values: dict[str, Any] = {field.name: getattr(search, field.name) for field in fields(search)}
         made = cls(**values, progress=torch.stack((search.steps, torch.ones_like(search.steps)), 1))
         made.reference = search
         return made
 
     def prepare_continuations(self, vocabulary: int) -> None:
-        """Do nothing; see `StaticBeam.prepare_continuations`."""
+        """Do nothing: `advance` needs no constants like those of `StaticBeam.prepare_continuations`."""
 
     def advance(self, logits: Tensor) -> Tensor | None:
         super().advance(logits)

@@ -27,7 +27,7 @@ class Fetched(Protocol):
     def read(self) -> Tensor:
         """Return the values that the tensor had when `fetch` was called.
 
-        Work that was queued later is not waited for.
+        This does not wait for work that was queued later.
         """
 
 
@@ -49,7 +49,7 @@ class Executor(Protocol):
         """Make later calls of `select` wait for the work that is queued now."""
 
     def select(self, table: Tensor, entries: Sequence[int]) -> Tensor:
-        """Copy the entries `entries` of a device tensor to the host.
+        """Copy table[entries] to the host and return the copy. `table` is on the device.
 
         Wait only for work queued before the last `fence`.
         """

@@ -16,7 +16,7 @@ class PackedTables:
     def __init__(self, examples: Mapping[str, Tensor]) -> None:
         """Create a layout for tables with the names, types and shapes of `examples`.
 
-        Dimension 0 may have another size.
+        The size of dimension 0 may differ from that in `examples`.
         """
         self._parts: dict[str, tuple[int, int, Tensor]] = {}
         self.words = 0
@@ -54,8 +54,5 @@ def copy_part(source: Tensor, target: Tensor) -> None:
 
 
 def common_part(a: Tensor, b: Tensor) -> tuple[slice, ...]:
-    """Return the index of the entries that both tensors, [B, ...] and [B', ...], have.
-
-    It includes all of dimension 0.
-    """
+    """Return slices for both tensors: all of dimension 0, and the smaller of the two sizes in each other dimension."""
     return (slice(None), *map(slice, map(min, a.shape[1:], b.shape[1:])))

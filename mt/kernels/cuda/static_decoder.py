@@ -3,8 +3,8 @@
 Shapes: B slots, one sentence each; K rows per slot; R = B x K rows; C columns, one for each target token; S source
 tokens; L layers; H heads; D d_model; d_k = D / H; V vocabulary.
 
-A residual connection is computed in place by one matrix product, x += h W. The bias of W must therefore be contained in
-x or in h W:
+The last matrix W of a sublayer and the residual connection are one operation in place, x += h W, where h is the input
+of W. It does not add the bias of W, so the bias must be contained in x or in h W:
 
 - With post-norm, the LayerNorm before the sublayer adds the bias to x.
 - With pre-norm, h ends with ones, and W has additional entries, which contain the bias. The ones are additional
@@ -80,7 +80,10 @@ class DecoderMemory:
         self.source.index_fill_(0, slots, -math.inf)
 
     def reorder(self, rows: Tensor, columns: int) -> None:
-        """Replace the path of each row r, up to column `columns`, by the path of row rows[r]. `rows` is [R]."""
+        """Replace the path of each row r by the path of row rows[r], in the first `columns` columns. `rows` is [R].
+
+        The path of a row states which row wrote each token of its hypothesis.
+        """
         paths = self.paths[:, :, :columns]
         paths.copy_(paths.flatten(0, 1).index_select(0, rows).view_as(paths))
 
@@ -110,7 +113,7 @@ class Affine:
         return cls(torch.cat([m.weight for m in modules]), torch.cat([m.bias for m in modules]))
 
     def of_shifted(self, shift: Tensor) -> "Affine":
-        """Return the map that returns for x + shift [D] what this map returns for x."""
+        """Return the map g with g(x + shift) = f(x), where f is this map. `shift` is [D]."""
         return Affine(self.weight, (self.bias.float() - self.weight.float() @ shift.float()).to(self.bias.dtype))
 
     def plus(self, shift: Tensor) -> "Affine":
@@ -118,9 +121,10 @@ class Affine:
         return Affine(self.weight, self.bias + shift)
 
     def with_bias_in_weight(self, count: int, value: Tensor) -> Tensor:
-        """Append `count` columns to the weight that add the bias if `count` entries `value` follow the input.
+        """Return the weight with `count` additional columns that replace the bias.
 
-        If `count` is 0, return the weight alone. `value` is a tensor [].
+        The input of this matrix must end with `count` entries that equal `value`, a tensor []. If `count` is 0, return
+        the weight alone.
         """
         columns = self.weight.new_zeros(len(self.weight), count)
         if count:
@@ -145,9 +149,10 @@ class SublayerEnd:
     pre: bool
 
     def __call__(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
-        """Add the result of the sublayer to x [R, D] in place, from h [R, .], the input of the sublayer's last matrix.
+        """Compute the result of the sublayer and add it to x [R, D] in place.
 
-        Returns x for the next sublayer, and the input of the next sublayer's first matrix.
+        h [R, .] is the input of the sublayer's last matrix. Returns x for the next sublayer, and the input of the next
+        sublayer's first matrix.
         """
         x = x.addmm_(h, self.outer.t())
         normed = F.layer_norm(x, x.shape[1:], self.norm.weight, self.norm.bias, self.epsilon)
@@ -323,9 +328,9 @@ class StaticDecoder:
     def _attend(self, query: Tensor, seen: Tensor, bias: Tensor) -> Tensor:
         """Attend from `query` [R, .] to the keys and values `seen` [B, T, A, d_k]. Return [R, (A - H) d_k].
 
-        `bias` is [B, 1, 1, T] or [B, 1, K, T]. With pre-norm, the values of the last head are ones, so its result does
-        not depend on its query and keys. Both are arbitrary: the vectors that follow the queries and keys of the other
-        heads.
+        `bias` is [B, 1, 1, T] or [B, 1, K, T]. With pre-norm, there is an additional last head. Its values are ones, so
+        that its result is ones for any query and keys. It uses the vectors that happen to follow the queries and keys
+        of the other heads.
         """
         heads = self.vectors - self.heads
         queries = query[:, : heads * self.head_size].view(len(seen), -1, heads, self.head_size).transpose(1, 2)

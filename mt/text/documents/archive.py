@@ -42,7 +42,7 @@ _OPEN_DOCUMENT = Dialect(
 )
 """Rules for the content of OpenDocument files: the texts are paragraphs and headings.
 
-Not translated are styles, comments, notes, fields, empty placeholders, and cells with a formula, number, date or time.
+Styles, comments, notes, fields, empty placeholders, and cells with a formula, number, date or time are not translated.
 """
 
 _STYLES = replace(_OPEN_DOCUMENT, textless_attributes=_OPEN_DOCUMENT.textless_attributes | {"presentation:class"})
@@ -158,10 +158,10 @@ def rewrite_archive(name: str, content: bytes, render_member: Callable[[str], by
 
 
 def check_archive(name: str, suffix: str, content: bytes, options: DocumentOptions) -> None:
-    """Check a zip archive without unpacking it to memory: number of files, unpacked size, and number of XML tags.
+    """Check the number of files, the unpacked size and the number of XML tags of a zip archive.
 
-    The unpacked size is the sum of the sizes that the archive declares; zipfile never unpacks more than the declared
-    size of a file. `name` and `suffix` are used in error messages.
+    The archive is not unpacked to memory. The unpacked size is the sum of the sizes that the archive declares; zipfile
+    never unpacks more than the declared size of a file. `name` and `suffix` are used in error messages.
 
     Raises: DocumentError if the content is not a zip archive, two files have the same name, or a limit is exceeded.
     """

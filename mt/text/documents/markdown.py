@@ -74,7 +74,7 @@ class _Lines:
         """Return the offset in the Markdown text of each character of a block, and of the end of the block.
 
         `content` is the text of the block as markdown-it reports it, and `line` is the number of its first line. The
-        search begins at offset `search_begin` or later. Return an empty list if `content` is not found.
+        text before offset `search_begin` is not searched. Return an empty list if `content` is not found.
         """
         places: list[int] = []
         for number, part in enumerate(content.split("\n"), start=line):

@@ -41,9 +41,9 @@ class RunSchema:
       elements.
     - Elements in `first` and `last` stay at the beginning and the end of a paragraph. Elements in `dropped` are left
       out of translated paragraphs. Elements in `breaks` separate words.
-    - The text of a paragraph is split at elements in `tabs`, and at line breaks if `splits_lines` is true.
-    - A `field_mark` begins or ends a field, as its attribute `field_type` tells. Fields are kept.
-    - Children and attributes of properties that are in `invisible` do not change the appearance of a run.
+    - The text of a paragraph is split at elements in `tabs` and, if `splits_lines` is true, at line breaks.
+    - The attribute `field_type` of a `field_mark` tells whether a field begins or ends there. Fields are kept.
+    - `invisible` contains the names of children and attributes of `properties` that do not change how a run looks.
     - If `preserve_space` is true, new text elements get the attribute `xml:space="preserve"`.
     """
 
@@ -211,7 +211,7 @@ _Fields = dict[Element, int]
 def _field_marks(root: Element, schema: RunSchema) -> _Fields:
     """Return the `_Fields` of an XML tree.
 
-    The fields of a paragraph do not count for the elements around it, such as a text box.
+    Fields that begin or end in a paragraph are not counted for the elements around the paragraph, such as a text box.
     """
     marks: _Fields = {}
     if not schema.field_mark or next(root.iter(schema.field_mark), None) is None:

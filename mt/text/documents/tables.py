@@ -58,8 +58,8 @@ def _chosen(name: str, header: list[str], columns: Sequence[str]) -> set[int]:
     unknown = [column for column in columns if column not in numbers]
     if unknown:
         raise DocumentError(
-            f"{name} has no column {', '.join(map(repr, unknown))}; accepted: 1 to {len(header)}, "
-            f"{', '.join(header[:20])}"
+            f"{name} has no column {', '.join(map(repr, unknown))}; accepted: a number from 1 to "
+            f"{len(header)}, or {', '.join(header[:20])}"
         )
     return {numbers[column] for column in columns}
 

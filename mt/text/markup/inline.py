@@ -167,8 +167,8 @@ def _partners(items: Sequence[InlineItem[PartType]]) -> list[int]:
 def _is_loose(item: InlineItem[PartType], partner: int, begin: int, end: int) -> bool:
     """Return whether an item at the beginning or end of items[begin:end] can be left out.
 
-    This is the case for a tag whose partner is not in items[begin:end], and for any other item without words. `partner`
-    is the index of the partner.
+    A tag can be left out if its partner is not in items[begin:end]. An item that is not a tag can be left out if it has
+    no words. `partner` is the index of the partner of a tag.
     """
     if item.kind in (InlineKind.OPEN, InlineKind.CLOSE):
         return not begin <= partner < end
@@ -259,7 +259,7 @@ class _Builder(Generic[PartType]):
             self._append(text)
 
     def _glued(self, mark: Mark, text: str) -> Mark:
-        """Return `mark`. Set `glued` if it is an empty mark directly after a word and not directly before a word."""
+        """Return `mark`, as a glued mark if it is empty, directly after a word, and not directly before a word."""
         if not mark.empty or mark.glued or mark.begin == 0 or text[mark.begin - 1].isspace():
             return mark
         return replace(mark, glued=not text[mark.begin : mark.begin + 1].isalnum())

@@ -11,7 +11,7 @@ class Mark:
     """A mark around `text[begin:end]`. `parent` is the index of the innermost mark that encloses this mark, or -1.
 
     The range of a `kept` mark is not translated. A `glued` mark is empty and attached to the word before it. A `spaced`
-    mark is empty and separates words, as <br> does; a space that is not in the source was added before it.
+    mark is empty and separates words, as <br> does; `text` has a space before the mark that the source does not have.
     """
 
     begin: int
@@ -124,7 +124,7 @@ def _sort_siblings(
 def _write_whole(pieces: list[MarkedPiece], number: int, mark: Mark, target: str, place: Range) -> None:
     """Append the pieces of an empty or kept mark. `place` is the range of the mark in `target`.
 
-    A spaced mark removes the space before it. If `place` is empty, spaces separate a kept mark from adjacent words.
+    The space before a spaced mark is removed. If `place` is empty, spaces separate a kept mark from adjacent words.
     """
     replaces = place[0] < place[1]
     before, after = target[max(0, place[0] - 1) : place[0]], target[place[0] : place[0] + 1]

@@ -52,10 +52,10 @@ class MarkupOptions:
 
 
 def parse_html(text: str, options: MarkupOptions | None = None, segments: list[Segment] | None = None) -> "Markup":
-    """Parse an HTML document or fragment. If a start or end tag is missing in a text, its tags keep their order.
+    """Parse an HTML document or fragment.
 
-    The segments are appended to the list `segments`. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS
-    tokens.
+    If a start or end tag is missing in a text, all tags of the text keep their order. The segments are appended to the
+    list `segments`. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
     """
     options = options or MarkupOptions()
     dialect = Dialect(

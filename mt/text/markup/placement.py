@@ -144,7 +144,7 @@ class _Placement:
         Return None if no unit in `unused` is aligned to the mark. The score of a range is the sum of the scores of its
         units. A unit scores +1 if all source words aligned to it are in the mark, -1 if none is, and 0 if it is not
         aligned. If several ranges have the best score, the longest is chosen. Thus a range may include a single word
-        that belongs elsewhere, if it is between two words of the mark.
+        that does not translate the mark, if it is between translations of two words of the mark.
         """
         covered = self.units.covered(mark.begin, mark.end)
         inside = [j for j in self.units.aligned(covered, allowed) if j in unused]
@@ -210,10 +210,11 @@ class _Placement:
         """Return (before, low, after, high) for the nearest aligned words before and after a mark.
 
         `among` contains source words, and the words of the mark are `among[first]` to `among[last]`. `before` and
-        `after` are the indices in `among` of the nearest aligned words; `low` and `high` are target units aligned to
-        them. If no word before the mark is aligned, `before` is -1 and `low` is the unit before `allowed`; if no word
-        after it is aligned, `after` is `len(among)` and `high` is the unit after `allowed`. Both apply if `low` is not
-        before `high`.
+        `after` are the indices in `among` of the nearest aligned words. `low` is the last unit in `allowed` that is
+        aligned to the word before, and `high` the first unit that is aligned to the word after. If no word before the
+        mark is aligned, `before` is -1 and `low` is the unit before `allowed`. If no word after the mark is aligned,
+        `after` is `len(among)` and `high` is the unit after `allowed`. If `low` would not be less than `high`, the
+        result is the same as without any aligned word.
         """
         before = next((k for k in range(first - 1, -1, -1) if self.units.aligned(among[k : k + 1], allowed)), -1)
         after = next(
@@ -224,9 +225,10 @@ class _Placement:
         return (before, low, after, high) if low < high else (-1, allowed.start - 1, len(among), allowed.stop)
 
     def _place_punctuation(self, mark: Mark, allowed: range, unused: set[int]) -> range:
-        """Return target units for a mark around punctuation only: equivalent punctuation near its relative position.
+        """Return target units for a mark around punctuation only.
 
-        Return an empty range if `unused` contains no equivalent punctuation, or if the mark is kept.
+        They are equivalent punctuation in `unused`, near the relative position of the mark. Return an empty range if
+        `unused` contains no equivalent punctuation, or if the mark is kept.
         """
         kinds = self.units.kinds(mark.begin, mark.end)
         same = {j for j in allowed if j in unused and self.units.kind(j) in kinds}
@@ -312,8 +314,8 @@ class _Placement:
     def _between_spaces(self, source_place: int, place: int) -> int:
         """Return `place` - 1 if `place` follows two spaces in the target and the source has a space at `source_place`.
 
-        Otherwise, return `place`. An empty mark between two spaces of the source is thus placed between two spaces of
-        the target.
+        In all other cases, return `place`. An empty mark between two spaces of the source is thus placed between two
+        spaces of the target.
         """
         source, target = self.units.source, self.units.target
         spaced = source[source_place : source_place + 1].isspace()
@@ -323,9 +325,9 @@ class _Placement:
         """Return the target offset of an empty mark, after the translation of the source word before the mark.
 
         The source word is `preceding[-1]`. The offset is also after the translation of the punctuation between the word
-        and the mark and, if the mark is glued, after a mark that ends with the word. Return None if no source word
-        precedes the mark, or if the word is not aligned. An exception is a mark that no source word follows (`followed`
-        is false): if the word before it is not aligned, the mark is placed after the last target word, if any.
+        and the mark and, if the mark is glued, after a mark that ends with the word. If no source word follows the mark
+        (`followed` is false), a word without alignment counts as aligned to the last target word. Return None if the
+        word has no alignment, or if no source word precedes the mark.
         """
         if not preceding:
             return None

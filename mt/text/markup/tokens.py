@@ -184,8 +184,8 @@ def _after(text: str, mark: str, place: int) -> int:
 def _declaration_end(text: str, place: int, last_cdata: int, xml: bool) -> int:
     """Return the offset after the comment, CDATA section, doctype or malformed declaration that begins at `place`.
 
-    `last_cdata` is the offset of the last `]]>` in the text, or -1. A CDATA section after it is not closed; this is
-    known without a search to the end of the text.
+    `last_cdata` is the offset of the last `]]>` in the text, or -1. A CDATA section that begins after this offset is
+    not closed, and ends at the next `>`, like a malformed declaration.
     """
     if text.startswith("<!--", place):
         for abrupt in () if xml else ("<!-->", "<!--->"):

@@ -79,10 +79,10 @@ class UnitAlignment:
     def __init__(self, source: str, target: str, alignment: Sequence[Link], cuts: Collection[int]) -> None:
         """Find the units of both texts and align them. Words of the source are cut at the offsets `cuts`.
 
-        A word that occurs once in both texts was evidently copied, and is aligned to its copy. A source word without an
-        aligned target word gets one from an adjacent source word that has several. An aligner that finds one source
-        word for each target word makes this necessary: it aligns the target's articles and prepositions to the noun of
-        the source.
+        Words that were evidently copied are aligned to their copies (`_with_copies`). A source word without an aligned
+        target word gets one from an adjacent source word that has several (`_share`). This is necessary because an
+        aligner that finds one source word for each target word aligns the target's articles and prepositions to the
+        noun of the source.
         """
         self.source, self.target = source, target
         links = _with_copies(source, target, alignment)
@@ -182,7 +182,7 @@ def _overlapping(begins: Sequence[int], ends: Sequence[int], place: Range) -> ra
 
 
 def _with_copies(source: str, target: str, alignment: Sequence[Link]) -> list[Link]:
-    """Return the alignment with additional links between equal words that occur once in both texts.
+    """Return the alignment with additional links between equal words. Such a word occurs exactly once in each text.
 
     The link of a word with digits or punctuation replaces the links of `alignment` that overlap it. Any other word is
     linked only if `alignment` has no link there, and if the length or case of the word makes a coincidence unlikely.

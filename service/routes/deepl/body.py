@@ -23,7 +23,7 @@ async def read_deepl_fields(request: Request) -> Fields:
 
 
 def first_text(fields: Fields, name: str) -> str:
-    """Return the value of the field `name`, or its first item if it is a list; "" if this is not a text."""
+    """Return the field `name`, or its first item if it is a list. Return "" if the result is not a text."""
     value = fields.get(name)
     value = value[0] if isinstance(value, list) and value else value
     return value if isinstance(value, str) else ""
@@ -65,7 +65,7 @@ def inlined(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _single(value: Any) -> Any:
-    """Return the only item of a list with one item, or any other value itself. In a text, replace lone surrogates."""
+    """Return the item of a list with one item. Return any other value itself. In a text, replace lone surrogates."""
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     return well_formed(value) if isinstance(value, str) else value
 
@@ -112,6 +112,6 @@ Words = Annotated[list[str], BeforeValidator(_words)]
 
 
 class Body(BaseModel):
-    """Base class of bodies. Unknown fields are ignored, because new versions of the SDKs send more of them."""
+    """Base class of bodies. Unknown fields are ignored, because new versions of the SDKs send new fields."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)

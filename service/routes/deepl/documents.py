@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import PurePath
 from typing import Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 
 from mt.text.documents import translated_name
+from service.attachments import attachment
 from service.bodies import parse_body, read_file
 from service.dependencies import DocumentJobsDependency, while_connected
 from service.errors import (
@@ -95,10 +95,7 @@ async def result(
     return StreamingResponse(
         sent_chunks(content, request, partial(document_jobs.remove, document.id)),
         media_type="application/octet-stream",
-        headers={
-            "Content-Disposition": f"attachment; filename*=UTF-8''{quote(translated_name(document.name))}",
-            "Content-Length": str(len(content)),
-        },
+        headers=attachment(translated_name(document.name)) | {"Content-Length": str(len(content))},
     )
 
 

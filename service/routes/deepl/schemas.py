@@ -66,10 +66,14 @@ class TranslateBody(CommonFields):
         None, description="Ignored: both versions give the same result, in which each tag stays with its words."
     )
     outline_detection: FormFlag = Field(
-        True, description="Whether the elements of XML that end a text are detected. Without XML, it has no effect."
+        True,
+        description="Whether the service detects which elements of XML separate texts, as paragraphs do. Without XML, "
+        "it has no effect.",
     )
-    non_splitting_tags: Words = Field([], description="Elements that do not end a text. They require tag_handling.")
-    splitting_tags: Words = Field([], description="Elements that end a text. They require tag_handling.")
+    non_splitting_tags: Words = Field([], description="Elements that do not separate texts. They require tag_handling.")
+    splitting_tags: Words = Field(
+        [], description="Elements that separate texts, as paragraphs do. They require tag_handling."
+    )
     ignore_tags: Words = Field([], description="Elements whose text is not translated. They require tag_handling.")
     show_billed_characters: FormFlag = Field(
         False, description="Whether the response has the number of charged characters."
@@ -297,7 +301,9 @@ class DocumentBody(CommonFields):
 
     filename: OptionalText = Field(None, description="The name of the file; by default the name in the upload.")
     output_format: OptionalText = Field(
-        None, description="The format of the translation: that of the file, or docx for a PDF file, which must name it."
+        None,
+        description="The format of the translation. For a PDF file, it is required and must be docx. Other files keep "
+        "their format.",
     )
 
 

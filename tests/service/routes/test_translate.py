@@ -406,7 +406,8 @@ def test_a_file(native: Native) -> None:
     fetched = native.client.get(address)
     assert fetched.content == b"<p>THE <b>DOG</b>"
     assert quote(address, safe=":/%") == address, "it is an address as it stands, for clients that mend nothing"
-    assert fetched.headers["content-disposition"] == "attachment; filename*=utf-8''a%20letter_de.html"
+    name = "filename=\"a letter_de.html\"; filename*=utf-8''a%20letter_de.html"
+    assert fetched.headers["content-disposition"] == f"attachment; {name}"
     assert len({upload(native, "a.txt", b"x").json()["translatedFileUrl"] for _ in range(3)}) == 3
 
 
@@ -414,7 +415,7 @@ def test_columns_of_a_file(native: Native) -> None:
     table = b"id,name\na,the dog\n"
     answer = upload(native, "a.csv", table, source="en", columns=" name ,")
     assert native.client.get(answer.json()["translatedFileUrl"]).content == b"id,name\na,THE DOG\n"
-    assert "no column 'size'; accepted: 1 to 2, id, name" in refused(
+    assert "no column 'size'; accepted: a number from 1 to 2, or id, name" in refused(
         upload(native, "a.csv", table, source="en", columns="size"), 400
     )
 

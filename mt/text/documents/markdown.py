@@ -46,26 +46,26 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
     hidden = "\n" * len(_LINE.findall(front[0])) + text[front.end() :] if front else text
     lines = _Lines(text)
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
-    done = 0
+    read_until = 0
     for token in parser.parse(hidden):
         if token.map is None or token.type not in ("inline", "html_block"):
             continue
         if token.type == "html_block":
             begin, end = lines.starts[token.map[0]], lines.starts[min(token.map[1], len(lines.starts) - 1)]
-            if begin >= done:
-                document.keep(text[done:begin])
+            if begin >= read_until:
+                document.keep(text[read_until:begin])
                 document.embed(parse_html(text[begin:end], options.markup))
-                done = end
+                read_until = end
             continue
-        places = lines.find(token.content, token.map[0], done)
+        places = lines.find(token.content, token.map[0], read_until)
         reader = _InlineReader(parser, token, text, places)
         items = reader.items() if places else None
         if places and items is not None:
-            document.keep(text[done : places[0]])
+            document.keep(text[read_until : places[0]])
             for begin, end in pairwise([0, *reader.splits, len(items)]):
                 _add(document, items[begin:end], {n - begin: end for n, end in reader.labels.items() if n >= begin})
-            done = places[-1]
-    document.keep(text[done:])
+            read_until = places[-1]
+    document.keep(text[read_until:])
     return document
 
 
@@ -76,11 +76,11 @@ class _Lines:
         self.text = text
         self.starts = [0, *(match.end() for match in _LINE.finditer(text)), len(text)]
 
-    def find(self, content: str, line: int, done: int) -> list[int]:
+    def find(self, content: str, line: int, search_begin: int) -> list[int]:
         """Return the offset in the Markdown text of each character of a block, and of the end of the block.
 
         `content` is the text of the block as markdown-it reports it, and `line` is the number of its first line. The
-        text before offset `done` is not searched. Return an empty list if `content` is not found.
+        text before offset `search_begin` is not searched. Return an empty list if `content` is not found.
         """
         places: list[int] = []
         for number, part in enumerate(content.split("\n"), start=line):
@@ -89,8 +89,8 @@ class _Lines:
             whole = self.text[self.starts[number] : self.starts[number + 1]]
             raw = part.replace("|", "\\|") if part not in whole else part
             stripped = whole.rstrip()
-            at = self.text.find(raw, max(done, self.starts[number]), self.starts[number + 1])
-            if number > line or (stripped.endswith(raw) and self.starts[number] >= done):
+            at = self.text.find(raw, max(search_begin, self.starts[number]), self.starts[number + 1])
+            if number > line or (stripped.endswith(raw) and self.starts[number] >= search_begin):
                 at = self.starts[number] + stripped.rfind(raw) if raw else self.starts[number]
             if at < 0 or (number > line and raw != part):
                 return []
@@ -296,7 +296,7 @@ def _add(document: TextDocument, items: Sequence[InlineItem[str]], labels: Mappi
         source = "".join(part for item in items for part in item.parts)
         parts = document.parts[first:]
         slot = next((part for part in parts if isinstance(part, TextSlot)), None)
-        document.parts[first:] = [source if slot is None else TextSlot(slot.number, source, partial(_write_all, parts))]
+        document.parts[first:] = [source if slot is None else TextSlot(slot.segment_index, source, partial(_write_all, parts))]
 
 
 def _write_all(parts: Sequence[str | TextSlot | EmbeddedMarkup], segment: Segment, new: TranslatedSegment) -> str:

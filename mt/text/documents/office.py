@@ -53,7 +53,7 @@ _CELLS = [
         properties=f"{_SHEET}rPr",
         text=f"{_SHEET}t",
         dropped=_names(_SHEET, "rPh phoneticPr"),
-        lines=True,
+        splits_lines=True,
     )
     for paragraph in ("si", "is")
 ]

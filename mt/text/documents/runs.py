@@ -42,7 +42,7 @@ class RunSchema:
       elements.
     - Elements in `first` and `last` stay at the beginning and the end of a paragraph. Elements in `dropped` are left
       out of translated paragraphs. Elements in `breaks` separate words.
-    - The text of a paragraph is split into segments at elements in `tabs` and, if `lines` is true, at line breaks.
+    - The text of a paragraph is split at elements in `tabs` and, if `splits_lines` is true, at line breaks.
     - The attribute `field_type` of a `field_mark` tells whether a field begins or ends there. Elements in `fields` are
       fields. All fields are kept.
     - `invisible` contains the names of children and attributes of `properties` that do not change how a run looks.
@@ -63,16 +63,16 @@ class RunSchema:
     breaks: frozenset[str] = frozenset()
     tabs: frozenset[str] = frozenset()
     invisible: frozenset[str] = frozenset()
-    lines: bool = False
+    splits_lines: bool = False
     preserve_space: bool = True
 
 
 @dataclass(frozen=True)
 class _Slot:
-    """A part of a paragraph. If it has a segment, `number` is the index of the segment."""
+    """A part of a paragraph. If it has a segment, `segment_index` is the index of the segment."""
 
     inline: InlineText[Element]
-    number: int
+    segment_index: int
 
 
 def parse_part(name: str, member: str, content: bytes) -> Element:
@@ -127,7 +127,7 @@ class RunParagraphs:
         """
         changed = False
         for paragraph, base, slots in self._paragraphs:
-            numbers = [slot.number for slot in slots if slot.inline.built]
+            numbers = [slot.segment_index for slot in slots if slot.inline.built]
             if any(translations[n].text != self._segments[n].text for n in numbers):
                 _Writer(self._schema, paragraph, base).write(slots, translations)
                 changed = True
@@ -150,7 +150,7 @@ class _Writer:
         for slot in slots:
             inline, built = slot.inline, slot.inline.built
             self._items(inline.before)
-            if built is not None and (new := translations[slot.number]).text != built.segment.text:
+            if built is not None and (new := translations[slot.segment_index]).text != built.segment.text:
                 self._translated(built, new)
             else:
                 self._items(inline.items)
@@ -257,10 +257,10 @@ class _Reader:
     schema: RunSchema
     fields: _Fields
 
-    def items(self, parent: Element, base: str) -> Iterator[InlineItem[Element]]:
+    def items(self, parent: Element, base_key: str) -> Iterator[InlineItem[Element]]:
         """Yield the inline items of a paragraph or link.
 
-        OPEN and CLOSE items enclose each link, and each text whose `format_key` differs from `base`.
+        OPEN and CLOSE items enclose each link, and each text whose `format_key` differs from `base_key`.
         """
         schema = self.schema
         field: list[Element] = []
@@ -277,10 +277,10 @@ class _Reader:
             elif child.tag == schema.link:
                 key = id(child)
                 yield InlineItem(InlineKind.OPEN, (child,), key=key)
-                yield from self.items(child, base)
+                yield from self.items(child, base_key)
                 yield InlineItem(InlineKind.CLOSE, (child,), key=key)
             elif child.tag == schema.run:
-                yield from self._run(child, base)
+                yield from self._run(child, base_key)
             elif child.tag in schema.fields:
                 yield self._field([child])
             else:
@@ -294,14 +294,14 @@ class _Reader:
         kind = InlineKind.KEPT if 0 < len(value) <= _MAX_FIELD else InlineKind.EMPTY
         return InlineItem(kind, tuple(elements), value if kind is InlineKind.KEPT else "")
 
-    def _run(self, run: Element, base: str) -> Iterator[InlineItem[Element]]:
+    def _run(self, run: Element, base_key: str) -> Iterator[InlineItem[Element]]:
         """Yield the inline items of a run. Each text yields TEXT items, and each other element an EMPTY item.
 
-        If the `format_key` of the run differs from `base`, OPEN and CLOSE items enclose each text.
+        If the `format_key` of the run differs from `base_key`, OPEN and CLOSE items enclose each text.
         """
         schema = self.schema
         properties = run.find(schema.properties)
-        marked = self.format_key(properties) != base
+        marked = self.format_key(properties) != base_key
         run_format = run.makeelement(schema.properties) if properties is None else properties
         for child in run:
             if child.tag == schema.properties or child.tag in schema.dropped:
@@ -319,9 +319,9 @@ class _Reader:
     def _texts(self, text: str) -> Iterator[str]:
         """Yield the leading white space, the rest, and the trailing white space of a text, if not empty.
 
-        If `lines` of the schema is true, each line is split separately.
+        If `splits_lines` of the schema is true, each line is split separately.
         """
-        lines = text.splitlines(keepends=True) if self.schema.lines else [text]
+        lines = text.splitlines(keepends=True) if self.schema.splits_lines else [text]
         for line in lines:
             yield from filter(None, split_whitespace(line))
 
@@ -360,7 +360,7 @@ class _Reader:
     def groups(self, items: Sequence[InlineItem[Element]]) -> Iterator[list[InlineItem[Element]]]:
         """Yield the items of a paragraph in groups. Each group becomes a segment.
 
-        A group ends after a tab or, if `lines` of the schema is true, after a line break. Tabs and line breaks in a
+        A group ends after a tab or, if the schema has `splits_lines`, after a line break. Tabs and line breaks in a
         link or in a marked run do not end a group.
         """
         group: list[InlineItem[Element]] = []
@@ -369,7 +369,7 @@ class _Reader:
             depth += {InlineKind.OPEN: 1, InlineKind.CLOSE: -1}.get(item.kind, 0)
             group.append(item)
             tab = item.breaks and item.parts[0].tag in self.schema.tabs
-            if not depth and (tab or (self.schema.lines and "\n" in item.text)):
+            if not depth and (tab or (self.schema.splits_lines and "\n" in item.text)):
                 yield group
                 group = []
         yield group

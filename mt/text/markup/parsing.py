@@ -103,9 +103,9 @@ def parse_dialect(text: str, dialect: Dialect, segments: list[Segment] | None = 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """Value of a translatable attribute. `number` is the index of its segment, and `source` includes the quotes."""
+    """Value of a translatable attribute. `segment_index` is that of its segment, and `source` includes the quotes."""
 
-    number: int
+    segment_index: int
     source: str
 
 
@@ -121,12 +121,12 @@ Part = str | _Value | _Embedded
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A translatable text. `number` is the index of its segment.
+    """A translatable text. `segment_index` is the index of its segment.
 
     `source` is rendered if the translation equals the segment. `built` is the segment with the sources of its marks.
     """
 
-    number: int
+    segment_index: int
     source: Sequence[Part]
     built: BuiltSegment[Part]
 
@@ -153,15 +153,15 @@ class Markup:
             return part.markup.render(translations)
         if isinstance(part, str):
             return part
-        text = translations[part.number].text
-        if text == self.segments[part.number].text:
+        text = translations[part.segment_index].text
+        if text == self.segments[part.segment_index].text:
             return part.source
         quote = part.source[:1] if part.source[:1] in ('"', "'") else '"'
         forms = {quote: "&quot;" if quote == '"' else "&#39;"}
         return quote + escape(text, forms, self._dialect.xml) + quote
 
     def _slot(self, slot: _Slot, translations: Sequence[TranslatedSegment]) -> str:
-        translated = translations[slot.number]
+        translated = translations[slot.segment_index]
         parts = slot.source
         if translated.text != slot.built.segment.text:
             forms = {

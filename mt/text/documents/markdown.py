@@ -296,7 +296,8 @@ def _add(document: TextDocument, items: Sequence[InlineItem[str]], labels: Mappi
         source = "".join(part for item in items for part in item.parts)
         parts = document.parts[first:]
         slot = next((part for part in parts if isinstance(part, TextSlot)), None)
-        document.parts[first:] = [source if slot is None else TextSlot(slot.segment_index, source, partial(_write_all, parts))]
+        whole = source if slot is None else TextSlot(slot.segment_index, source, partial(_write_all, parts))
+        document.parts[first:] = [whole]
 
 
 def _write_all(parts: Sequence[str | TextSlot | EmbeddedMarkup], segment: Segment, new: TranslatedSegment) -> str:

@@ -155,7 +155,7 @@ class Page {
     this.errors.clear();
     this.languages.setDetected(null);
     this.#show(read({ translatedText: "" }, text));
-    if (this.source.tooLong) this.errors.tell("This text is longer than the service takes.");
+    if (this.source.tooLong) this.errors.tell(this.source.tooLongMessage);
   }
 
   swap() {

@@ -225,7 +225,9 @@ def test_counting_characters_as_the_service_does(visit: Callable[..., Visit], do
     asked = len(double.asked)
     seen.type("😀" * LIMIT + "!")
     expect(seen.page.locator("#count")).to_have_text(f"{LIMIT + 1:,} / {LIMIT:,}: 1 too many characters")
-    expect(seen.page.locator("#trouble")).to_be_visible()
+    message = f"This text has {LIMIT + 1:,} characters. The service accepts at most {LIMIT:,}."
+    expect(seen.page.locator("#trouble")).to_have_text(message)
+    expect(seen.page.locator("#placeholder")).to_be_hidden()  # the error stands in its place
     seen.page.wait_for_timeout(500)
     assert len(double.asked) == asked
 

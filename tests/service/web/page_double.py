@@ -117,7 +117,10 @@ class Double:
         if body.get("alignment"):
             segment["alignment"] = links
         if body.get("attention"):
-            sides = ([*(f"▁{word}" for word in side), "</s>"] for side in zip(*pieces, strict=True))
+            sides = (
+                [*("<0x3F>" if word == "byte" else f"▁{word}" for word in side), "</s>"]
+                for side in zip(*pieces, strict=True)
+            )
             segment["attention"] = attention(*sides)
         return segment, written
 

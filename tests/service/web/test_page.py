@@ -387,6 +387,14 @@ def test_attention(visit: Callable[..., Visit]) -> None:
     expect(seen.page.locator("#inside-list li").nth(1)).to_contain_text("“Hund” looks at “dog”")
 
 
+def test_a_byte_of_the_attention_map_is_shown_as_its_character(visit: Callable[..., Visit]) -> None:
+    seen = visit()
+    seen.type("byte dog", "byte Hund")
+    seen.page.click("text=Look inside")
+    expect(seen.page.locator("#map .column-0")).to_have_text("?")
+    expect(seen.page.locator("#inside-list li").first).to_contain_text("“?” looks at “?”")
+
+
 def test_every_step_of_a_sentence_opens_in_a_new_tab(visit: Callable[..., Visit], double: Double) -> None:
     double.key_required = True
     seen = visit()

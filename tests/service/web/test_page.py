@@ -574,6 +574,25 @@ def test_nothing_sticks_out(visit: Callable[..., Visit], width: int) -> None:
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", [360, 390, 1280])
+def test_detect_language_is_not_cut(visit: Callable[..., Visit], width: int) -> None:
+    seen = visit("#auto/de", viewport={"width": width, "height": 740})
+    for language in ("#source-language", "#target-language"):
+        select = seen.page.locator(language)
+        shown = select.bounding_box()["width"]
+        whole = (
+            "select => { select.style.flex = 'none'; select.style.width = 'max-content'; return select.offsetWidth; }"
+        )
+        assert shown >= select.evaluate(whole) - 1
+
+
+def test_name_of_a_file_has_the_whole_width_of_a_phone(visit: Callable[..., Visit]) -> None:
+    seen = visit(viewport={"width": 390, "height": 740})
+    open_sentences(seen, "The dog.")
+    name, actions = (seen.page.locator(f"#jobs {part}").bounding_box() for part in (".file-name", ".actions"))
+    assert actions["y"] >= name["y"] + name["height"]
+
+
 def test_right_to_left(visit: Callable[..., Visit]) -> None:
     seen = visit("#en/ar")
     seen.type("hello the dog sleeps.", "مرحبا ال كلب ينام.")

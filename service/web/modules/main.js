@@ -273,7 +273,7 @@ class Page {
     byId("result").textContent = answer.text + warning;
     this.history.remember({ source: this.languages.detectedSource || job.source, target: job.target, text: job.text, translation: answer.text });
     if (this.tools.isOpen("inside")) this.attention.show(answer);
-    this.otherLanguage.check(job, answer.detected?.language);
+    this.otherLanguage.check(job, answer.detected);
   }
 
   #busy(busy) {

@@ -22,6 +22,7 @@ TARGETS = {"ar": ["en"], "de": ["en"], "en": ["ar", "de", "fr"], "fr": ["de"]}
 KEY = "secret"
 LIMIT = 2000
 UNFAMILIAR = "mortgage"  # a sentence with this word is unlike the training text
+DETECTIONS = {"xyzzy": 0, "qwer": 46}  # words with which a detected language is less sure, in percent
 
 WORDS = {
     ("en", "de"): {
@@ -66,7 +67,7 @@ class Double:
         """The answer to one text."""
         source = body["source"] if body["source"] != "auto" else detected(text)
         if source == body["target"] and not self.plain:  # nothing is translated
-            language = {"language": source, "confidence": 97}
+            language = {"language": source, "confidence": confidence(text)}
             return {"translatedText": text, "detectedLanguage": language, "quality": 100.0, "segments": []}
         segments, translation, read = [], "", 0
         for found in re.finditer(r"[^\s.!?][^.!?\n]*[.!?]*", text):
@@ -78,7 +79,7 @@ class Double:
         translation += text[read:]
         answer: dict[str, Any] = {"translatedText": translation}
         if body["source"] == "auto":
-            answer["detectedLanguage"] = {"language": source, "confidence": 97}
+            answer["detectedLanguage"] = {"language": source, "confidence": confidence(text)}
         if body.get("alternatives"):
             answer["alternatives"] = [f"{start}{translation}" for start in ("Nun: ", "Also: ", "Ja, ")]
         if body.get("quality") and not self.plain:
@@ -144,6 +145,11 @@ def detected(text: str) -> str:
     return "de" if german > sum(word in WORDS["en", "de"] for word in words) else "en"
 
 
+def confidence(text: str) -> int:
+    """The confidence of a detected language, in percent."""
+    return min((percent for word, percent in DETECTIONS.items() if word in text.lower()), default=97)
+
+
 def problem(status: int, message: str, retry_after: int | None = None) -> JSONResponse:
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
     return JSONResponse({"error": message, "message": message, "status": status}, status, headers)
@@ -202,7 +208,8 @@ def create_double(double: Double) -> FastAPI:
 
     @app.post("/detect")
     async def detect(request: Request) -> list[dict[str, Any]]:
-        return [{"language": detected((await request.json())["q"]), "confidence": 97.0}]
+        text = (await request.json())["q"]
+        return [{"language": detected(text), "confidence": float(confidence(text))}]
 
     @app.post("/suggest")
     async def suggest(request: Request) -> Response:

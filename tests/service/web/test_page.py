@@ -196,6 +196,23 @@ def test_text_in_the_target_language_is_reported(visit: Callable[..., Visit]) ->
     expect(seen.page.locator("#other-language")).to_be_hidden()
 
 
+def test_a_doubtful_language_is_not_stated_as_a_fact(visit: Callable[..., Visit]) -> None:
+    seen = visit("#auto/de")
+    label, message = seen.page.locator("#detected"), seen.page.locator("#other-language")
+    seen.type("Qwer Hund schläft.")
+    expect(label).to_have_text("Detected: German (46%)")
+    expect(message).to_contain_text("This text looks like German, so it was not translated.")
+    expect(message.get_by_role("button", name="Translate into English")).to_be_visible()
+    seen.type("Xyzzy Hund schläft.")
+    expect(label).to_have_text("Language not recognized")
+    expect(message).to_have_text("The language was not recognized. The text was not translated.", use_inner_text=True)
+    seen.type("Xyzzy dog.")
+    expect(message).to_have_text(
+        "The language was not recognized. The text was translated as English.", use_inner_text=True
+    )
+    expect(seen.page.locator("#swap")).to_have_attribute("aria-disabled", "true")
+
+
 def test_what_the_model_was_trained_on(visit: Callable[..., Visit]) -> None:
     seen = visit("#en/de")
     expect(seen.page.locator("#about-model")).to_have_text("This model was trained on phrases.")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from tests.service.web.page_double import KEY, LIMIT, Double, create_double
+from tests.service.web.page_double import KEY, LIMIT, SECOND_MODEL, Double, create_double
 
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_core_python.base")
@@ -156,6 +156,14 @@ def test_swapping(visit: Callable[..., Visit]) -> None:
     assert seen.page.url.endswith("#en/de")
 
 
+def test_a_third_language_is_named_until_the_text_is_cleared(visit: Callable[..., Visit]) -> None:
+    seen = visit("#fr/de")
+    seen.type("bridged", "bridged")
+    expect(seen.page.locator("#bridge")).to_have_text("By way of English")
+    seen.page.click("#clear")
+    expect(seen.page.locator("#bridge")).to_be_hidden()
+
+
 def test_no_way_back_no_swap(visit: Callable[..., Visit]) -> None:
     seen = visit("#en/fr")
     swap = seen.page.locator("#swap")
@@ -217,7 +225,46 @@ def test_what_the_model_was_trained_on(visit: Callable[..., Visit]) -> None:
     seen = visit("#en/de")
     expect(seen.page.locator("#about-model")).to_have_text("This model was trained on phrases.")
     seen.page.locator("#target-language").select_option("fr")
-    expect(seen.page.locator("#about-model")).to_be_hidden()
+    expect(seen.page.locator("#about-model")).to_have_text("This model does not state what it was trained on.")
+
+
+def test_models_are_offered_by_name(visit: Callable[..., Visit], double: Double) -> None:
+    double.second_model = True
+    seen = visit("#en/de")
+    model, about = seen.page.get_by_label("Model"), seen.page.locator("#about-model")
+    expect(model.locator("option")).to_have_text(["en-de", SECOND_MODEL])
+    seen.type("The dog", "der Hund")
+    assert double.asked[-1]["model"] == "default"
+    with seen.page.expect_response("**/translate"):
+        model.select_option(SECOND_MODEL)
+    assert double.asked[-1]["model"] == SECOND_MODEL
+    expect(about).to_have_text("This model was trained on captions.")
+
+
+def test_other_models_than_the_chosen_one_are_named(visit: Callable[..., Visit]) -> None:
+    seen = visit("#auto/en")
+    about = seen.page.locator("#about-model")
+    expect(seen.page.get_by_label("Model")).to_have_value("ar-en")
+    unstated = "This model does not state what it was trained on."
+    expect(about).to_have_text(unstated)
+    seen.type("Der Hund schläft.", "the dog sleeps.")
+    expect(about).to_have_text(f"This text was translated by de-en. {unstated}")
+    seen.type("Der Hund läuft bridged.")
+    expect(about).to_have_text("This text was translated by de-ar and then by ar-en.")
+    seen.page.click("#clear")
+    expect(about).to_have_text(unstated)
+
+
+def test_chosen_model_that_does_not_translate_the_detected_language(
+    visit: Callable[..., Visit], double: Double
+) -> None:
+    double.second_model = True
+    seen = visit("#auto/de")
+    seen.refusals = True
+    seen.page.get_by_label("Model").select_option(SECOND_MODEL)
+    seen.type("Der Hund schläft.")
+    message = "The model captions does not translate the language of this text. Choose another model."
+    expect(seen.page.get_by_role("alert")).to_have_text(message)
 
 
 def test_languages_that_fit_each_other(visit: Callable[..., Visit]) -> None:

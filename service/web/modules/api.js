@@ -57,11 +57,14 @@ export class Service {
     throw new ConnectionError("The connection ended before the translation did.");
   }
 
-  /** Returns the answer to POST /translate_file. `onProgress` is called with the part that has been sent, from 0 to 1. */
-  translateFile(file, source, target, { signal, onProgress = () => {} } = {}) {
+  /**
+   * Returns the answer to POST /translate_file with these fields. `onProgress` is called with the part that has been sent,
+   * from 0 to 1.
+   */
+  translateFile(file, fields, { signal, onProgress = () => {} } = {}) {
     const form = new FormData();
     form.append("file", file);
-    for (const [name, value] of Object.entries(this.#withKey({ source, target, segments: true }))) form.append(name, value);
+    for (const [name, value] of Object.entries(this.#withKey({ ...fields, segments: true }))) form.append(name, value);
     const request = new XMLHttpRequest(); // fetch does not report the progress of an upload
     return new Promise((resolve, reject) => {
       request.upload.addEventListener("progress", (event) => onProgress(event.loaded / (event.total || 1)));

@@ -98,7 +98,7 @@ class Page {
     this.glossary = new Glossary(this.languages, () => this.translate(this.#pause));
     this.history = new History(this.languages, (entry) => this.#recall(entry));
     const sentences = new Sentences(this.service);
-    this.files = new Files({ service: this.service, languages: this.languages, tools: this.tools, sentences });
+    this.files = new Files({ service: this.service, languages: this.languages, models: this.models, tools: this.tools, sentences });
     this.live = new LiveTranslation((job, signal, onPart) => this.#send(job, signal, onPart), {
       begun: () => this.#busy(true),
       part: (job, part) => this.#partly(job, part),

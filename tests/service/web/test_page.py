@@ -241,6 +241,15 @@ def test_models_are_offered_by_name(visit: Callable[..., Visit], double: Double)
     expect(about).to_have_text("This model was trained on captions.")
 
 
+def test_files_are_translated_by_the_chosen_model(visit: Callable[..., Visit], double: Double) -> None:
+    double.second_model = True
+    seen = visit("#en/de")
+    seen.page.get_by_label("Model").select_option(SECOND_MODEL)
+    seen.page.set_input_files("#file-input", {"name": "n.txt", "mimeType": "text/plain", "buffer": b"The dog."})
+    expect(seen.page.locator("#jobs li")).to_contain_text("Translated")
+    assert double.file_models == [SECOND_MODEL]
+
+
 def test_other_models_than_the_chosen_one_are_named(visit: Callable[..., Visit]) -> None:
     seen = visit("#auto/en")
     about = seen.page.locator("#about-model")

@@ -2,12 +2,14 @@
 
 import { events } from "./events.js";
 
-/** An error that the service answered with. `retryAfter` is in seconds, or null if a retry is not requested. */
+/** An error that the service answered with. `retryAfter` is in seconds, or null if a retry is not requested; `code` names
+ *  the kind of error, "" if the service does not. */
 export class ServiceError extends Error {
-  constructor(message, status, retryAfter = null) {
+  constructor(message, status, retryAfter = null, code = "") {
     super(message);
     this.status = status;
     this.retryAfter = retryAfter;
+    this.code = code;
   }
 }
 
@@ -55,11 +57,14 @@ export class Service {
     throw new ConnectionError("The connection ended before the translation did.");
   }
 
-  /** Returns the answer to POST /translate_file. `onProgress` is called with the part that has been sent, from 0 to 1. */
-  translateFile(file, source, target, { signal, onProgress = () => {} } = {}) {
+  /**
+   * Returns the answer to POST /translate_file with these fields. `onProgress` is called with the part that has been sent,
+   * from 0 to 1.
+   */
+  translateFile(file, fields, { signal, onProgress = () => {} } = {}) {
     const form = new FormData();
     form.append("file", file);
-    for (const [name, value] of Object.entries(this.#withKey({ source, target, segments: true }))) form.append(name, value);
+    for (const [name, value] of Object.entries(this.#withKey({ ...fields, segments: true }))) form.append(name, value);
     const request = new XMLHttpRequest(); // fetch does not report the progress of an upload
     return new Promise((resolve, reject) => {
       request.upload.addEventListener("progress", (event) => onProgress(event.loaded / (event.total || 1)));
@@ -145,7 +150,7 @@ function serviceError(body, status, retryAfter) {
   const message = body.error ?? body.detail ?? `The service answered with status ${status}.`;
   const seconds = Number.parseInt(retryAfter ?? "", 10);
   const again = status === 429 || status === 503 ? (Number.isNaN(seconds) ? 2 : Math.max(seconds, 1)) : null;
-  return new ServiceError(String(message), status, again);
+  return new ServiceError(String(message), status, again, String(body.code ?? ""));
 }
 
 function parsed(text) {

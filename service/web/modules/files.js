@@ -4,7 +4,7 @@ import { byId, element } from "./dom.js";
 import { withRetries } from "./retry.js";
 
 export class Files {
-  /** @param {{service, languages, tools, sentences}} parts */
+  /** @param {{service, languages, models, tools, sentences}} parts */
   constructor(parts) {
     Object.assign(this, parts);
     this.input = byId("file-input");
@@ -58,7 +58,8 @@ export class Files {
     }
     const { source, target } = this.languages;
     const { signal } = job.controller;
-    const send = () => this.service.translateFile(file, source, target, { signal, onProgress: (share) => job.progress(share) });
+    const fields = { source, target, ...this.models.fields };
+    const send = () => this.service.translateFile(file, fields, { signal, onProgress: (share) => job.progress(share) });
     try {
       const answer = await withRetries(send, { signal, onWait: (_, seconds) => job.waiting(seconds) });
       job.done(answer, target, this.sentences);

@@ -44,7 +44,7 @@ def load_arrays(path: Path) -> dict[str, Array]:
     Raises:
         ModelError: The file is missing, truncated or of another format, or has arrays of a type that is not in TYPES.
     """
-    with opened(path), safe_open(path, "np"):  # checks the header and the size of the file
+    with reading(path), safe_open(path, "np"):  # checks the header and the size of the file
         content = np.asarray(np.memmap(path, np.uint8, "c"))
     begin = 8 + int.from_bytes(content[:8].tobytes(), "little")
     header: dict[str, Any] = json.loads(content[8:begin].tobytes())
@@ -55,7 +55,7 @@ def load_arrays(path: Path) -> dict[str, Array]:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[None]:
+def reading(path: Path) -> Iterator[None]:
     """Raise ModelError if the block fails to read the safetensors file `path`."""
     try:
         yield
@@ -68,7 +68,7 @@ def opened(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def written(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
     """Raise ModelError if the block fails to write the safetensors file `path`.
 
     After the block, the file gets the access permissions of its folder.
@@ -101,7 +101,7 @@ def write_arrays(
         header[name] = {"dtype": NAMES[dtype], "shape": shape, "data_offsets": (begin, end)}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    with written(path), path.open("wb") as file:
+    with writing(path), path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name, array in arrays:
             assert (array.dtype.name, array.shape) == layout[name], f"{name} does not have the stated type and shape"

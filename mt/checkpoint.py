@@ -323,7 +323,7 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
 def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
     """Write pairs to `calibration.json` of a model directory. They replace existing pairs of the same directions.
 
-    Raise ModelError if the existing `calibration.json` cannot be read.
+    Raises: ModelError if the existing `calibration.json` cannot be read.
     """
     path = folder / "calibration.json"
     replaced = {pair.direction for pair in pairs}
@@ -345,12 +345,12 @@ def save_confidence(folder: Path, confidence: Confidence) -> None:
 
 
 def read_description(folder: Path) -> Description:
-    """Return the content of `config.json` of a translation model. Raise ModelError if the file is not valid."""
+    """Return the content of `config.json` of a translation model. Raises: ModelError if the file is not valid."""
     return _read_config(folder, Description)
 
 
 def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
-    """Return the content of `config.json` as an object of the class `kind`. Raise ModelError if it is not valid."""
+    """Return the content of `config.json` as an object of the class `kind`. Raises: ModelError if it is not valid."""
     path = folder / "config.json"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -385,7 +385,7 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
 
 
 def _load_weights(path: Path, shapes: Shapes, int8: bool = False) -> Arrays:
-    """Return the weights in a file. Raise ModelError if the file is not valid.
+    """Return the weights in a file. Raises: ModelError if the file is not valid.
 
     If `int8` is true, the returned mapping converts an int8 weight to floats each time the weight is accessed.
     """
@@ -403,7 +403,7 @@ def _load_weights(path: Path, shapes: Shapes, int8: bool = False) -> Arrays:
 def _check_sizes(folder: Path, sizes: Mapping[str, tuple[int, int]]) -> None:
     """Check that each vocabulary size in config.json equals the number of pieces of the tokenizer.
 
-    `sizes` maps the key of each size in config.json to (number of pieces, size). Raise ModelError if the two differ.
+    `sizes` maps the key of each size in config.json to (number of pieces, size). Raises: ModelError if the two differ.
     """
     for name, (pieces, size) in sizes.items():
         if pieces != size:
@@ -426,7 +426,7 @@ def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:
 
 
 def _read_optional(path: Path, kind: type[Optional], verb: str) -> Optional | None:
-    """Return the content of an optional file, or None if it does not exist. Raise ModelError if it is not valid.
+    """Return the content of an optional file, or None if it does not exist. Raises: ModelError if it is not valid.
 
     `verb` is the verb of `mt-service` that writes the file, for the message.
     """

@@ -94,7 +94,7 @@ def join_process_group(device_type: str) -> Iterator[World]:
         dist.destroy_process_group()
 
 
-def restarts() -> int:
+def max_restarts() -> int:
     """Return the number of times that torchrun may restart its processes after failures."""
     return int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0"))
 

@@ -125,7 +125,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
-        """Load the tokenizer in a file. Raise TokenizerError if the file is missing or not a SentencePiece model."""
+        """Load the tokenizer in a file. Raises: TokenizerError if the file is missing or not a SentencePiece model."""
         return Tokenizer(_read(path), str(path))
 
     @property
@@ -194,7 +194,7 @@ class Tokenizer:
         return [self._pieces[id] for id in ids]
 
     def tag_id(self, language: str) -> int:
-        """Return the id of the tag for a target language. Raise TokenizerError if the tokenizer has no such tag."""
+        """Return the id of the tag for a target language. Raises: TokenizerError if the tokenizer has no such tag."""
         piece = int(self._processor.piece_to_id(language_tag(language)))
         if piece == UNK:
             accepted = ", ".join(self.tagged_languages) or "none"
@@ -207,7 +207,7 @@ class Tokenizer:
         return self._named(_TAG)
 
     def source_tag_id(self, name: str) -> int:
-        """Return the id of the source tag `name`. Raise TokenizerError if the tokenizer has no such tag."""
+        """Return the id of the source tag `name`. Raises: TokenizerError if the tokenizer has no such tag."""
         if name not in self.source_tags:
             accepted = ", ".join(self.source_tags) or "none"
             raise TokenizerError(f"the tokenizer has no source tag {name!r}; accepted: {accepted}")
@@ -247,14 +247,14 @@ class Tokenizer:
     def source_prefix(self, source: str, target: str, directions: Sized) -> list[int]:
         """Return the ids that precede a source: the tag of the language `target` if there are several `directions`.
 
-        Raise TokenizerError if the model has no tag for this language.
+        Raises: TokenizerError if the model has no tag for this language.
         """
         return [self.tag_id(target)] if len(directions) > 1 else []
 
     def target_prefix(self, target: str) -> list[int]:
         """Return the ids with which every translation into the language `target` begins; empty for most models.
 
-        Raise TokenizerError if the model has no tag for this language.
+        Raises: TokenizerError if the model has no tag for this language.
         """
         return []
 
@@ -325,7 +325,7 @@ class VocabularyTokenizer(Tokenizer):
         """Check that the vocabulary contains every piece in `vocabulary.tags`, and no piece twice.
 
         `target` is the SentencePiece model of target text. It is required if `vocabulary` has `target_pieces`. `names`
-        are the names of the two SentencePiece models in messages. Raise TokenizerError if a SentencePiece model or the
+        are the names of both SentencePiece models in messages. Raises: TokenizerError if a SentencePiece model or the
         vocabulary cannot be used.
         """
         assert target is not None or vocabulary.target_pieces is None
@@ -402,7 +402,7 @@ class VocabularyTokenizer(Tokenizer):
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """Load the tokenizer in a model directory. Raise TokenizerError if a file is missing or wrong."""
+    """Load the tokenizer in a model directory. Raises: TokenizerError if a file is missing or wrong."""
     source, target, vocabulary_file = (folder / name for name in TOKENIZER_FILES)
     if not vocabulary_file.exists():
         return Tokenizer.load(source)
@@ -429,7 +429,7 @@ def _read(path: Path) -> bytes:
 def sentencepiece_ids(serialised: bytes, name: str) -> dict[str, int]:
     """Return the id of each piece of a SentencePiece model.
 
-    Raise TokenizerError if `serialised` is not such a model. The message calls the model `name`.
+    Raises: TokenizerError if `serialised` is not such a model. The message calls the model `name`.
     """
     processor = _load_processor(serialised, name)
     return {str(processor.id_to_piece(id)): id for id in range(processor.vocab_size())}

@@ -7,7 +7,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from mt.arrays import opened, written
+from mt.arrays import reading, writing
 from mt.errors import ModelError
 
 Weights = Mapping[str, Tensor]
@@ -15,7 +15,7 @@ Weights = Mapping[str, Tensor]
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
     """Write named tensors to a safetensors file. The file gets the access permissions of its folder."""
-    with written(path):
+    with writing(path):
         save_file({name: tensor.detach().contiguous() for name, tensor in weights.items()}, path)
 
 
@@ -25,7 +25,7 @@ def load_weights(path: Path) -> dict[str, Tensor]:
     Raises:
         ModelError: The file is missing, truncated or of another format.
     """
-    with opened(path), safe_open(path, "pt") as file:
+    with reading(path), safe_open(path, "pt") as file:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
 
 

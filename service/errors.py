@@ -366,14 +366,16 @@ def _explain(problem: Any) -> str:
     """Return the message for a pydantic error, in LibreTranslate's wording if LibreTranslate has the same error."""
     if problem["type"] == "misspelt":
         return str(problem["msg"])
+    message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
     field = next((part for part in problem["loc"][1:] if isinstance(part, str)), None)
+    if field is None and problem["type"] == "value_error":  # of a model's validator
+        return f"the body {message}"
     if field is None:
         return "the body must be a JSON object, sent with Content-Type: application/json"
     if problem["type"] == "missing":
         return f"missing {field} parameter"
     if problem["type"] in _LENGTHS:
         return f"{field} " + _LENGTHS[problem["type"]].format(**problem["ctx"])
-    message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
     return f"{field} {message}"
 
 

@@ -71,7 +71,7 @@ def text_stage(recipe: Recipe, build: BuildConfig) -> Stage:
 def measuring_stage(recipe: Recipe, build: BuildConfig, machine: Machine) -> Stage:
     """Return the stage that measures the speed of training. It trains a teacher for at most one minute."""
     planner = Planner(recipe, build, machine, MEASURED_UPDATES)
-    values = teacher_recipe(recipe, build, planner.wanted[0].directions, updates=MEASURED_UPDATES)
+    values = teacher_recipe(recipe, build, planner.requested_models[0].directions, updates=MEASURED_UPDATES)
     values["training"] |= {"max_minutes": 1.0, "validate_every": 10**6, "validate_sentences": 1}
     values["decoding"] = {"beam_size": 1, "max_length_factor": 1.0}
     return planner.train("measure", values, ())
@@ -103,7 +103,7 @@ class Planner:
         self.recipe, self.build, self.machine, self.updates = recipe, build, machine, updates
         self.stages: list[Stage] = []
         self.directions = all_directions(recipe, build)
-        self.wanted = self._groups(tuple(recipe.data.directions))
+        self.requested_models = self._groups(tuple(recipe.data.directions))
         self.groups = self._groups(self.directions)
         self._gate: Gate | None = None
 
@@ -116,21 +116,21 @@ class Planner:
         """Append all stages of the build to `stages`, in execution order."""
         rounds = self.build.rounds if self.build.is_synthetic else 0
         models = {group.label: self._teachers("base", group, ()) for group in self.groups}
-        candidates = {group.label: list(models[group.label]) for group in self.wanted}
-        scores = [[name for group in self.wanted for c in models[group.label] for name in c.scores]]
-        back: list[SyntheticCorpus] = []
+        candidates = {group.label: list(models[group.label]) for group in self.requested_models}
+        scores = [[name for group in self.requested_models for c in models[group.label] for name in c.scores]]
+        back_translations: list[SyntheticCorpus] = []
         for number in range(1, rounds + 1):
             self._gate = Gate(tuple(scores[-2]), tuple(scores[-1])) if number > 1 else None
             corpora = self._synthesize(number, models)
-            back = back or [corpus for corpus in corpora if corpus.monolingual]
-            groups = self.wanted if number == rounds else self.groups
+            back_translations = back_translations or [corpus for corpus in corpora if corpus.monolingual]
+            groups = self.requested_models if number == rounds else self.groups
             models = {group.label: self._teachers(f"round{number}", group, corpora) for group in groups}
-            scores.append([name for group in self.wanted for c in models[group.label] for name in c.scores])
-            for group in self.wanted:
+            scores.append([name for group in self.requested_models for c in models[group.label] for name in c.scores])
+            for group in self.requested_models:
                 candidates[group.label] += models[group.label]
         self._gate = None
-        for group in self.wanted:
-            self._finish(group, candidates[group.label], back)
+        for group in self.requested_models:
+            self._finish(group, candidates[group.label], back_translations)
 
     def train(self, name: str, values: Values, inputs: Sequence[str], weight: float = 1.0) -> Stage:
         """Return the stage that trains a model with the recipe `values`, after the stages `inputs`.
@@ -153,26 +153,28 @@ class Planner:
         self.stages.append(replace(stage, gate=self._gate, gain=gain))
         return stage
 
-    def _teachers(self, stem: str, group: ModelDirections, corpora: Sequence[SyntheticCorpus]) -> list[Candidate]:
+    def _teachers(
+        self, name_prefix: str, group: ModelDirections, corpora: Sequence[SyntheticCorpus]
+    ) -> list[Candidate]:
         """Append the stages that train the teachers of `group` and evaluate them on the validation set.
 
-        One teacher is trained for each seed. Its name begins with `stem`. In addition to the parallel text, it is
-        trained on those of `corpora` that have the languages of the group. Return the teachers.
+        One teacher is trained for each seed. Its name begins with `name_prefix`. In addition to the parallel text, it
+        is trained on those of `corpora` that have the languages of the group. Return the teachers.
         """
         trained = []
         used = [c for c in corpora if {c.direction, c.direction.reversed} & {*group.directions}]
         for number in range(self.build.seeds):
             values = teacher_recipe(self.recipe, self.build, group.directions, used, self.updates)
             values["seed"] = self.recipe.seed + number
-            name = f"{stem}-{group.label}-{number + 1}"
-            gain = "" if stem == "base" else self._gain(stem)
+            name = f"{name_prefix}-{group.label}-{number + 1}"
+            gain = "" if name_prefix == "base" else self._gain(name_prefix)
             model = self._add(self.train(name, values, [c.stage for c in used]), gain).output
             directions = [d for d in group.directions if d in self.recipe.data.directions]
             trained.append(Candidate(model, tuple(self._score(name, model, direction) for direction in directions)))
         return trained
 
-    def _gain(self, stem: str) -> str:
-        if stem != "round1":
+    def _gain(self, name_prefix: str) -> str:
+        if name_prefix != "round1":
             return GAINS["round"]
         used = ["diversify"] * self.build.diversify + ["monolingual"] * bool(self.build.monolingual)
         return "; ".join(GAINS[name] for name in used)
@@ -267,16 +269,18 @@ class Planner:
         self._add(Stage(stage, "distil", argv, f"{corpus}.{direction.target}", inputs))
         return SyntheticCorpus(stage, corpus, direction, monolingual=not text.reference)
 
-    def _finish(self, group: ModelDirections, candidates: list[Candidate], back: Sequence[SyntheticCorpus]) -> None:
+    def _finish(
+        self, group: ModelDirections, candidates: list[Candidate], back_translations: Sequence[SyntheticCorpus]
+    ) -> None:
         """Append the stages that choose the teacher of `group`, train the students, and evaluate all on the test sets.
 
-        `candidates` are the teachers of all rounds. `back` are the translations of the monolingual text.
+        `candidates` are the teachers of all rounds. `back_translations` are those of the monolingual text.
         """
         teacher = self._publish(f"{group.label}-teacher", candidates, ())
         self._finish_model(group, teacher)
         if not self.build.student:
             return
-        corpora = self._student_text(group, Candidate(teacher.output), back)
+        corpora = self._student_text(group, Candidate(teacher.output), back_translations)
         before, before_stage = teacher.output, teacher.name
         values = teacher_recipe(self.recipe, self.build, group.directions, (), self.updates)
         layers = (self.recipe.model.encoder_layers, self.recipe.model.decoder_layers)
@@ -307,11 +311,11 @@ class Planner:
         return self._add(Stage(name, "shrink", (model, output, *options), output, (stage,)))
 
     def _student_text(
-        self, group: ModelDirections, teacher: Candidate, back: Sequence[SyntheticCorpus]
+        self, group: ModelDirections, teacher: Candidate, back_translations: Sequence[SyntheticCorpus]
     ) -> list[SyntheticCorpus]:
         """Append the stages that translate text with `teacher`, and return the corpora for the students.
 
-        The teacher translates the training text, the monolingual text, and the sources of the back-translations `back`.
+        The teacher translates the training text, the monolingual text, and the sources of `back_translations`.
         """
         corpora = []
         for direction in group.directions:
@@ -322,7 +326,7 @@ class Planner:
                     corpora.append(
                         self._corpus(name, FileToTranslate(DATA + text.path, text.path), direction, [teacher])
                     )
-            reversed_corpora = [corpus for corpus in back if corpus.direction == direction.reversed]
+            reversed_corpora = [corpus for corpus in back_translations if corpus.direction == direction.reversed]
             for index, corpus in enumerate(reversed_corpora, 1):
                 original = [text.path for text in self.build.monolingual if text.columns[0] == direction.target]
                 source = FileToTranslate(f"{corpus.path}.{direction.source}", original[index - 1], corpus.stage)

@@ -139,7 +139,7 @@ class Runner:
                     if seconds - saved > 5:
                         saved = seconds
                         self._write(stage, record.model_copy(update={"seconds": record.seconds + seconds}))
-                    progress(stage, record.seconds + seconds, share_done(stage, self.work))
+                    progress(stage, record.seconds + seconds, fraction_done(stage, self.work))
             except BaseException:
                 process.send_signal(signal.SIGINT)
                 process.wait()
@@ -207,7 +207,7 @@ def wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
         return None
 
 
-def share_done(stage: Stage, work: Path) -> float:
+def fraction_done(stage: Stage, work: Path) -> float:
     """Return the fraction (0 to 1) of a training run that is done, from its last metrics. Return 0 for other stages."""
     if stage.kind != "train" or stage.recipe is None:
         return 0.0

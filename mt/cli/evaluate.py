@@ -172,7 +172,7 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         import_module("mt.cli.reliability").plot_reliability(reliability, options.reliability)  # needs matplotlib
         console.print(reliability_table(reliability))
     if options.show:
-        console.print(sentence_table("Translations", spaced(test, hypotheses, options.show)))
+        console.print(sentence_table("Translations", evenly_spaced_sentences(test, hypotheses, options.show)))
     if options.worst:
         sentences = evaluation.worst_sentences(test.sources, hypotheses, test.references, options.worst)
         scores["worst"] = [sentence.to_json() for sentence in sentences]
@@ -273,7 +273,7 @@ def conditions(model: Path, translator: Translator, direction: Direction, search
     }
 
 
-def spaced(test: EvaluationSet, hypotheses: Sequence[str], n: int) -> list[tuple[str, str, str]]:
+def evenly_spaced_sentences(test: EvaluationSet, hypotheses: Sequence[str], n: int) -> list[tuple[str, str, str]]:
     """Return (source, hypothesis, reference) for at most `n` evenly spaced sentences of the test set."""
     step = max(1, len(hypotheses) // n)
     return list(zip(test.sources, hypotheses, test.references, strict=True))[::step][:n]

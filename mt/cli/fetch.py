@@ -181,11 +181,11 @@ def _download_one(file: RemoteFile, progress: Progress) -> list[str]:
         OSError, HTTPException: if the download fails.
     """
     file.path.parent.mkdir(parents=True, exist_ok=True)
-    aside = file.path.with_name("part-" + file.path.name)
+    temporary = file.path.with_name("part-" + file.path.name)
     # manythings.org refuses the default user agent of urllib.
     request = Request(file.url, headers={"User-Agent": "Mozilla/5.0 (compatible; mt-service)"})
     try:
-        with urlopen(request, timeout=TIMEOUT_SECONDS) as response, aside.open("wb") as out:
+        with urlopen(request, timeout=TIMEOUT_SECONDS) as response, temporary.open("wb") as out:
             length = int(response.headers.get("Content-Length", 0))
             task = progress.add_task(file.path.name, total=length or None)
             received = 0
@@ -194,12 +194,12 @@ def _download_one(file: RemoteFile, progress: Progress) -> list[str]:
                 progress.update(task, completed=received)
         if length and received != length:
             raise OSError(f"the connection was lost after {received:,} of {length:,} bytes")
-        if file.sha256 not in (None, digest := content_sha256(aside)):
+        if file.sha256 not in (None, digest := content_sha256(temporary)):
             return [f"{file.url}: the SHA-256 is {digest}, not {file.sha256}"]
-        os.replace(aside, file.path)
+        os.replace(temporary, file.path)
         return []
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def content_sha256(path: Path) -> str:
@@ -265,8 +265,8 @@ def split_tatoeba(archive: Path, member: str, direction: str) -> None:
         DataError: if the archive is damaged or lacks `member`.
     """
     splits = ("train", "dev", "test")
-    with TemporaryDirectory(dir=archive.parent, prefix="part-") as aside:
-        files = {split: Path(aside) / f"{split}.{direction}.tsv.xz" for split in splits}
+    with TemporaryDirectory(dir=archive.parent, prefix="part-") as temporary:
+        files = {split: Path(temporary) / f"{split}.{direction}.tsv.xz" for split in splits}
         try:
             with ExitStack() as stack:
                 text = stack.enter_context(zipfile.ZipFile(archive)).open(member)
@@ -300,12 +300,12 @@ def fetch_with_mtdata(name: str, folder: Path, console: Console) -> None:
         raise DataError(f"{name}: mtdata is not installed. Run pip install 'mt-service[corpora]'")
     languages = name.split("-")[3:]
     folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder, prefix="mtdata-") as aside:
-        arguments = ["--langs", "-".join(languages), "--train", name, "--out", aside]
+    with TemporaryDirectory(dir=folder, prefix="mtdata-") as temporary:
+        arguments = ["--langs", "-".join(languages), "--train", name, "--out", temporary]
         command = [sys.executable, "-m", "mtdata", "get", *arguments]
         with console.status(f"downloading {name} with mtdata"):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
-        parts = mtdata_parts(Path(aside) / "train-parts")
+        parts = mtdata_parts(Path(temporary) / "train-parts")
         if done.returncode or len(parts) != len(languages):
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             finals = " and ".join(str(folder / f"corpus.{language}") for language in languages)

@@ -87,10 +87,10 @@ def count_to(maximum: int) -> Callable[[str], int]:
     return parse_count
 
 
-def find_database(options: argparse.Namespace, creates: str) -> Path:
+def find_database(options: argparse.Namespace, creating_action: str) -> Path:
     """Return the path of the database, from --database or the environment.
 
-    The file must exist, so that a misspelt name is reported. Only the action named `creates` may create the file.
+    The file must exist, so that a misspelt name is reported. Only the action `creating_action` may create the file.
 
     Raises:
         DatabaseError: if no database is named, or the file does not exist.
@@ -98,8 +98,10 @@ def find_database(options: argparse.Namespace, creates: str) -> Path:
     name = options.database or os.environ.get(variable("database"))
     if not name:
         raise DatabaseError(f"no database is named. Give --database FILE, or set {variable('database')}")
-    if options.action != creates and not Path(name).is_file():
-        raise DatabaseError(f"database {name} does not exist; accepted: a file that `{creates}` or the service created")
+    if options.action != creating_action and not Path(name).is_file():
+        raise DatabaseError(
+            f"database {name} does not exist; accepted: a file that `{creating_action}` or the service created"
+        )
     return Path(name)
 
 

@@ -35,7 +35,7 @@ from mt.config import Recipe
 from mt.data.corpus import SentencePair
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.preparation import language_pairs, prepared_folder, read_corpus
-from mt.distributed import SEPARATE_STORES, World, barrier, join_process_group, restarts, reuses_store, spawn_ranks
+from mt.distributed import SEPARATE_STORES, World, barrier, join_process_group, max_restarts, reuses_store, spawn_ranks
 from mt.engine.devices import available_cores, select_device
 from mt.errors import DataError, TrainingError, problems
 from mt.files import atomic_file, try_lock
@@ -215,7 +215,7 @@ def check_restarts(resume: bool) -> None:
         missing.append("the run directory would exist at a restart. Give --resume, which also starts a new run")
     if reuses_store():
         missing.append(f"restarted processes would wait for ended ones. Run {SEPARATE_STORES} torchrun ...")
-    if restarts() and missing:
+    if max_restarts() and missing:
         raise TrainingError(problems("torchrun --max-restarts cannot restart this command", missing))
 
 

@@ -37,14 +37,14 @@ class TrainingBatch:
     source_mask: Tensor  # [B, S], True on tokens
     target: Tensor  # [B, T]
     labels: Tensor  # [B, T], PAD at positions without a label
-    places: Tensor  # int64 [N], indices of the labels in [B * T]; a GPU would wait to find them
+    label_indices: Tensor  # int64 [N], indices of the labels in [B * T]; a GPU would wait to find them
     indices: tuple[int, ...]  # indices of the pairs in the dataset
 
     @classmethod
     def of(cls, source: Tensor, target: Tensor, labels: Tensor, indices: tuple[int, ...]) -> "TrainingBatch":
         """Return a batch of `source` [B, S], `target` [B, T] and `labels` [B, T], and compute the other fields."""
-        places = (labels != PAD).flatten().nonzero()[:, 0]
-        return cls(source, source != PAD, target, labels, places, indices)
+        label_indices = (labels != PAD).flatten().nonzero()[:, 0]
+        return cls(source, source != PAD, target, labels, label_indices, indices)
 
     def to(self, device: torch.device) -> "TrainingBatch":
         return self.with_tensors(lambda tensor: tensor.to(device, non_blocking=True))
@@ -52,15 +52,17 @@ class TrainingBatch:
     def with_tensors(self, function: Callable[[Tensor], Tensor]) -> "TrainingBatch":
         """Return a copy of this batch in which each tensor is replaced by `function(tensor)`."""
         source, source_mask, target = function(self.source), function(self.source_mask), function(self.target)
-        return TrainingBatch(source, source_mask, target, function(self.labels), function(self.places), self.indices)
+        return TrainingBatch(
+            source, source_mask, target, function(self.labels), function(self.label_indices), self.indices
+        )
 
     def repeat(self) -> "TrainingBatch":
         """Return a batch of 2B pairs: the B pairs of this batch, then the same pairs again."""
         twice = self.with_tensors(lambda tensor: torch.cat((tensor, tensor)))
-        return replace(twice, places=torch.cat((self.places, self.places + self.target.numel())))
+        return replace(twice, label_indices=torch.cat((self.label_indices, self.label_indices + self.target.numel())))
 
     def without_labels(self) -> "TrainingBatch":
-        return replace(self, labels=torch.full_like(self.labels, PAD), places=self.places[:0])
+        return replace(self, labels=torch.full_like(self.labels, PAD), label_indices=self.label_indices[:0])
 
 
 @dataclass(frozen=True)

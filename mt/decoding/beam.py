@@ -129,7 +129,7 @@ class BeamSearch(SentenceTable):
         alive, picked = candidates.view(batch, -1).topk(beams)  # [B, K]
         outranked = ends < torch.cat((alive, ends), 1).topk(beams).values[:, -1:]
         ends = ends.masked_fill(outranked & (self.steps < self.constraints.last)[:, None], -torch.inf)
-        return self.go_on(alive, picked // width, ids.view(batch, -1).gather(1, picked), ends)
+        return self.record_step(alive, picked // width, ids.view(batch, -1).gather(1, picked), ends)
 
     def scores(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """Return the log-probabilities [R, V] of the next tokens, and the totals [B, K] of hypotheses that end now."""
@@ -138,14 +138,14 @@ class BeamSearch(SentenceTable):
         self.constraints.forbid_early_ends(ends, self.steps)
         return self.constraints.apply(log_probs, self._not_alive, self.steps, self.history), ends
 
-    def go_on(
+    def record_step(
         self,
         alive: Tensor,
         parents: Tensor,
         tokens: Tensor,
         ends: Tensor,
         leading: Tensor | None = None,
-        enough: Tensor | None = None,
+        last_needed_index: Tensor | None = None,
     ) -> Tensor | None:
         """Record a step. Return the index [R] of the row that each row continues, or None if K is 1.
 
@@ -155,7 +155,7 @@ class BeamSearch(SentenceTable):
             tokens: The newest tokens [B, K] of these hypotheses.
             ends: Totals [B, K] of the hypotheses that end.
             leading: Totals [B, K] of the live hypotheses that can keep the sentence running; by default `alive`.
-            enough: n - 1 [B, 1]. A sentence can end when it has n finished hypotheses; by default n is K.
+            last_needed_index: n - 1 [B, 1]. A sentence can end when it has n finished hypotheses; by default n is K.
         """
         batch, beams = self.alive_totals.shape
         at = self.steps[:, None, None].expand(batch, 1, 2 * beams)
@@ -172,7 +172,8 @@ class BeamSearch(SentenceTable):
         worst = self.pool.gather(1, self.nth)[:, 0]
         hopeful = leading / self.largest_penalty > worst
         promising = leading / penalty[:, 0] > worst
-        room = (self.pool[:, -1] if enough is None else self.pool.gather(1, enough)[:, 0]) == -torch.inf
+        last_needed = self.pool[:, -1] if last_needed_index is None else self.pool.gather(1, last_needed_index)[:, 0]
+        room = last_needed == -torch.inf
         self.steps.add_(self.running)  # finished sentences write to a column that is never read
         self.running.mul_((self.steps <= self.constraints.last) & hopeful & (room | promising))
         self.alive_tokens.copy_(tokens)

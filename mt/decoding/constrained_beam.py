@@ -87,7 +87,7 @@ class ConstrainedBeamSearch(SentenceTable):
     patience: Tensor  # [B]
     threshold: Tensor  # [B, 1]
     nodes: Tensor  # [B, K, A] current node of each automaton
-    met: Tensor  # [B, K, A] number of times that a word has occurred
+    occurrences: Tensor  # [B, K, A] number of times that a word has occurred
     word: Tensor  # [B, K] the automaton of the word that the beam is writing, or -1
     parents: Tensor  # [B, K] the beam that each beam continues
     grandparents: Tensor  # [B, K] the beam of two steps ago that each beam continues
@@ -130,7 +130,7 @@ class ConstrainedBeamSearch(SentenceTable):
             patience=torch.tensor([sentence.patience for sentence in constraints], device=device),
             threshold=torch.tensor([[sentence.threshold] for sentence in constraints], device=device),
             nodes=nodes.clone(),
-            met=torch.zeros_like(nodes),
+            occurrences=torch.zeros_like(nodes),
             word=none - 1,
             parents=none,
             grandparents=none.clone(),
@@ -162,27 +162,27 @@ class ConstrainedBeamSearch(SentenceTable):
         beams = self.word.shape[1]
         log_probs, ends = self.beam.scores(logits)
         places = self._places(log_probs)
-        written = self.met + _at(self.full, self.nodes)
+        written = self.occurrences + _at(self.full, self.nodes)
         self._forbid(log_probs, written)
         ids, values, word = self._candidates(log_probs, places, written)  # [B, K, Q]
-        nodes, met = self._after(ids)  # [B, K, Q, A]
+        nodes, occurrences = self._after(ids)  # [B, K, Q, A]
         complete = _at(self.full, nodes).gather(3, word.clamp(min=0)[..., None])[..., 0] & (word >= 0)
         word = word.masked_fill(complete, -1)
         values = values.masked_fill(_duplicates(ids, values, complete, min(beams, logits.shape[1])), -torch.inf)
-        totals = values + self._changes(nodes, met) + self.beam.alive_totals[:, :, None]
-        groups = self._groups(nodes, met, word).flatten(1)
+        totals = values + self._changes(nodes, occurrences) + self.beam.alive_totals[:, :, None]
+        groups = self._groups(nodes, occurrences, word).flatten(1)
         ranks = totals.flatten(1)
         chosen = _allocate(ranks, groups, beams)  # [B, K]
 
         ends = ends.masked_fill(~(written >= self.needed[:, None]).all(2), -torch.inf)
         rivals = ranks.masked_fill(groups < _last_group(beams), -torch.inf)
-        enough = self.beam.nth.clamp(min=min(beams, MIN_FINISHED) - 1)
-        outranked = ends < torch.cat((rivals, ends), 1).topk(beams).values.gather(1, enough)
+        last_needed_index = self.beam.nth.clamp(min=min(beams, MIN_FINISHED) - 1)
+        outranked = ends < torch.cat((rivals, ends), 1).topk(beams).values.gather(1, last_needed_index)
         ends = ends.masked_fill(outranked & (self.beam.steps < self.beam.constraints.last)[:, None], -torch.inf)
 
         index, parents = chosen[:, :, None].expand(-1, -1, self.nodes.shape[2]), chosen // ids.shape[2]
         self.nodes.copy_(nodes.flatten(1, 2).gather(1, index))
-        self.met.copy_(met.flatten(1, 2).gather(1, index))
+        self.occurrences.copy_(occurrences.flatten(1, 2).gather(1, index))
         self.word.copy_(word.flatten(1).gather(1, chosen))
         self.grandparents.copy_(self.parents.gather(1, parents))
         self.parents.copy_(parents)
@@ -191,7 +191,7 @@ class ConstrainedBeamSearch(SentenceTable):
         late = (self.beam.steps >= self.patience) & (self.beam.pool[:, 0] > -torch.inf)
         hopeless = late[:, None] & (reached < _last_group(beams))
         leading = alive.masked_fill(hopeless, -torch.inf)
-        return self.beam.go_on(alive, parents, ids.flatten(1).gather(1, chosen), ends, leading, enough)
+        return self.beam.record_step(alive, parents, ids.flatten(1).gather(1, chosen), ends, leading, last_needed_index)
 
     def _falls_behind(self, totals: Tensor, groups: Tensor) -> Tensor:
         """Return bool [B, K], True for each candidate that `threshold` drops (see the docstring of the class).
@@ -272,7 +272,7 @@ class ConstrainedBeamSearch(SentenceTable):
         )
 
     def _after(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the values of `nodes` and `met` after each candidate, each [B, K, Q, A].
+        """Return the values of `nodes` and `occurrences` after each candidate, each [B, K, Q, A].
 
         `tokens` [B, K, Q] are the ids of the candidates.
         """
@@ -280,28 +280,28 @@ class ConstrainedBeamSearch(SentenceTable):
         places = self.nodes[:, :, None, :] * self.following.shape[2] + columns
         nodes = self.following.flatten(1).gather(1, places.flatten(1)).view(places.shape)
         counted = self.counts.flatten(1).gather(1, places.flatten(1)).view(places.shape)
-        return nodes, self.met[:, :, None, :] + counted
+        return nodes, self.occurrences[:, :, None, :] + counted
 
-    def _changes(self, nodes: Tensor, met: Tensor) -> Tensor:
+    def _changes(self, nodes: Tensor, occurrences: Tensor) -> Tensor:
         """Return the amount [B, K, Q] to add to the log-probability of each candidate.
 
         A candidate that continues a complete, still needed word gets the word's entry of `endings`, or -inf if it turns
         the word into another word. Other candidates get 0.
         """
-        complete = _at(self.full, self.nodes) & (self.met < self.needed[:, None])  # [B, K, A]
-        goes_on = complete[:, :, None] & (met == self.met[:, :, None])
+        complete = _at(self.full, self.nodes) & (self.occurrences < self.needed[:, None])  # [B, K, A]
+        goes_on = complete[:, :, None] & (occurrences == self.occurrences[:, :, None])
         leaves = (nodes <= self.starts[:, None, None] + 1) & goes_on
         ending = torch.where(goes_on, self.endings[:, None, None], 0.0).sum(3)
         return ending.masked_fill(leaves.any(3), -torch.inf)
 
-    def _groups(self, nodes: Tensor, met: Tensor, word: Tensor) -> Tensor:
+    def _groups(self, nodes: Tensor, occurrences: Tensor, word: Tensor) -> Tensor:
         """Return the group number of each candidate, [B, K, Q].
 
         The number grows by 2 with each required word in the hypothesis, and is higher by 1 within a word. It is
         `_last_group` for a hypothesis with all words. If there are many words, the numbers are scaled down, so that
         each group has at least two beams.
         """
-        written = (met + _at(self.full, nodes)).minimum(self.needed[:, None, None]).sum(3)
+        written = (occurrences + _at(self.full, nodes)).minimum(self.needed[:, None, None]).sum(3)
         done = 2 * written + (word >= 0)
         whole = 2 * self.needed.sum(1)[:, None, None]
         most = _last_group(self.nodes.shape[1])

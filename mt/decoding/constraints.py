@@ -111,13 +111,13 @@ class Constraints(SentenceTable):
 
     def _without_repetition(self, log_probs: Tensor, lengths: Tensor, history: Tensor) -> Tensor:
         rows, vocabulary = log_probs.shape
-        share = rows // self.last.shape[0]
+        rows_per_sentence = rows // self.last.shape[0]
         if self.features.repetition:
             valid = torch.arange(history.shape[1], device=history.device) < lengths[:, None]
             seen = seen_tokens(history, valid, vocabulary)
-            log_probs = penalize_repetition(log_probs, seen, self.repetition.repeat_interleave(share))
+            log_probs = penalize_repetition(log_probs, seen, self.repetition.repeat_interleave(rows_per_sentence))
         if self.features.ngram:
-            n = self.ngram.repeat_interleave(share)
+            n = self.ngram.repeat_interleave(rows_per_sentence)
             repeats = repeating_ngrams(history, lengths, n, self.features.ngram)
             log_probs.masked_fill_(seen_tokens(history, repeats, vocabulary), -torch.inf)
         return log_probs

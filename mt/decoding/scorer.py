@@ -82,7 +82,7 @@ class ModelScorer(Generic[State]):
     def start(self, sources: Sequence[Sequence[int]], beams: int) -> State:
         with torch.inference_mode():
             source = padded(sources, self.special.pad, self.device)
-            mask = real(sources, self.device)
+            mask = token_mask(sources, self.device)
             return self.model.start(self.model.encode(source, mask), mask, beams)
 
     def step(self, state: State, tokens: Tensor) -> Tensor:
@@ -183,7 +183,7 @@ def padded(sentences: Sequence[Sequence[int]], pad: int, device: torch.device) -
     return torch.tensor([[*ids, *[pad] * (width - len(ids))] for ids in sentences], dtype=torch.int64, device=device)
 
 
-def real(sentences: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+def token_mask(sentences: Sequence[Sequence[int]], device: torch.device) -> Tensor:
     """Return the mask of `padded(sentences)`, bool [B, S]: True on ids, False on padding."""
     lengths = torch.tensor([len(ids) for ids in sentences], device=device)
     return torch.arange(max(map(len, sentences)), device=device) < lengths[:, None]

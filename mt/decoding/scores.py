@@ -66,7 +66,7 @@ def keep_top_k(scores: Tensor, k: Tensor) -> Tensor:
     See Fan et al. 2018, section 5.4. `k` is [R].
     """
     size = scores.shape[1]
-    most = min(max(int(k.max()), 1), size) if _host(scores) else size
+    most = min(max(int(k.max()), 1), size) if _is_on_cpu(scores) else size
     worst = scores.topk(most, dim=1).values.gather(1, k.clamp(1, most)[:, None] - 1)
     return scores.masked_fill((scores < worst) & (k > 0)[:, None], -torch.inf)
 
@@ -80,7 +80,7 @@ def keep_top_p(scores: Tensor, p: Tensor) -> Tensor:
     """
     size = scores.shape[1]
     probabilities = scores.softmax(dim=1)
-    some = min(NUCLEUS, size) if _host(scores) else size
+    some = min(NUCLEUS, size) if _is_on_cpu(scores) else size
     least, enough = _nucleus(probabilities, p, some)
     if some < size:
         wide = ~enough & (p < 1)
@@ -88,7 +88,7 @@ def keep_top_p(scores: Tensor, p: Tensor) -> Tensor:
     return scores.masked_fill((probabilities < least) & (p < 1)[:, None], -torch.inf)
 
 
-def _host(scores: Tensor) -> bool:
+def _is_on_cpu(scores: Tensor) -> bool:
     """Return whether `scores` is on a CPU, where its values may be read.
 
     Reading from a GPU would wait for its pending work, and is not allowed while a CUDA graph is captured.

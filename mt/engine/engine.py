@@ -5,7 +5,7 @@ from math import ceil
 
 from mt.engine.backends.protocol import Batch, BatchDecoder, device_failed
 from mt.engine.requests import Request, Result
-from mt.engine.scheduler import BatchKey, Limits, Scheduler, Share
+from mt.engine.scheduler import BatchKey, Limits, RequestClass, Scheduler
 
 NO_HYPOTHESES = "the model's scores are not finite, or no hypothesis meets the search options"
 
@@ -152,8 +152,8 @@ class Engine:
         """Return the key and the batch whose turn it is. The batch becomes the last one in the order of turns."""
         if len(self._batches) == 1:  # the usual case; hashing the key would take most of the time
             return next(iter(self._batches.items()))
-        interactive = [key for key in self._batches if key[0] is Share.INTERACTIVE]
-        others = [key for key in self._batches if key[0] is not Share.INTERACTIVE]
+        interactive = [key for key in self._batches if key[0] is RequestClass.INTERACTIVE]
+        others = [key for key in self._batches if key[0] is not RequestClass.INTERACTIVE]
         key = interactive[0] if interactive and (self._balance > 0 or not others) else others[0]
         running = self._batches[key] = self._batches.pop(key)
         return key, running
@@ -163,20 +163,20 @@ class Engine:
 
         A turn of a batch that is not interactive is one step. After it, interactive batches may do as much work as this
         step. Their last step may exceed this amount; the excess is deducted from their next turn. A step with fewer
-        than max_rows / few_part rows counts as a step with max_rows / few_part rows, because it is hardly faster. An
+        than max_rows / few_divisor rows counts as a step with that many rows, because it is hardly faster. An
         interactive batch takes all its steps in one call of the backend: between two calls, its thread may wait for the
         interpreter lock, which takes longer than a step with few rows.
         """
-        share, kind = key
+        request_class, kind = key
         rows = running.size * kind.rows
         if len(self._batches) == 1:
             self.steps += 1
             self.rows += rows
             self._balance = rows
             return running.advance(1)
-        work = kind.cost * max(rows, self.max_rows // self.scheduler.limits.few_part)
+        work = kind.cost * max(rows, self.max_rows // self.scheduler.limits.few_divisor)
         before = running.steps
-        if share is Share.INTERACTIVE:
+        if request_class is RequestClass.INTERACTIVE:
             finished = running.advance(max(1, ceil(self._balance / work)))
             self._balance = max(-work, self._balance - (running.steps - before) * work)
         else:

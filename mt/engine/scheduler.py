@@ -18,16 +18,17 @@ class Limits:
 
     - `rows` limits the decoder rows of all bulk batches together.
     - `source_tokens` limits the padded source tokens that are encoded between two decoder steps.
-    - `free_part`: waiting requests join when at least rows / free_part rows are free. With a smaller number, the
+    - `free_divisor`: waiting requests join when at least rows / free_divisor rows are free. With a smaller number, the
       encoder runs less often.
-    - `few_part`: a step with fewer than rows / few_part rows takes about as long as a step with rows / few_part rows.
+    - `few_divisor`: a step with fewer than rows / few_divisor rows takes about as long as a step with that number of
+      rows.
     - `cells` limits the memory of all batches together, as MemoryUse counts it; None means no limit.
     """
 
     rows: int = 320
     source_tokens: int = 8192
-    free_part: int = 4
-    few_part: int = 4
+    free_divisor: int = 4
+    few_divisor: int = 4
     cells: int | None = None
 
     @classmethod
@@ -36,7 +37,7 @@ class Limits:
 
         By the estimate of docs/experiments/112, 1,024 rows suffice for a GPU. More rows would take longer to fill.
         """
-        return cls() if device_type == "cpu" else cls(rows=1024, source_tokens=16_384, free_part=8)
+        return cls() if device_type == "cpu" else cls(rows=1024, source_tokens=16_384, free_divisor=8)
 
     @classmethod
     def compiled(cls, width: int) -> "Limits":
@@ -48,7 +49,7 @@ class Limits:
         tokens would delay the running rows.
         """
         scale = min(max(768 // width, 1), 4)
-        return cls(rows=36 * scale, source_tokens=256 * scale, free_part=36, few_part=4 * scale)
+        return cls(rows=36 * scale, source_tokens=256 * scale, free_divisor=36, few_divisor=4 * scale)
 
 
 class BatchKind(NamedTuple):
@@ -69,7 +70,7 @@ class BatchKind(NamedTuple):
         return cls(request.options.rows, request.options.beams, constrained=request.constraints is not None)
 
 
-class Share(IntEnum):
+class RequestClass(IntEnum):
     """Class of requests that has its own limit of decoder rows and its own turns."""
 
     BULK = auto()
@@ -77,23 +78,23 @@ class Share(IntEnum):
     ISOLATED = auto()  # one request that failed in a batch with other requests
 
 
-BatchKey = tuple[Share, BatchKind]
+BatchKey = tuple[RequestClass, BatchKind]
 
-INTERACTIVE_PART = 4
-"""A caller with more than `Limits.rows` / INTERACTIVE_PART running rows is busy.
+INTERACTIVE_DIVISOR = 4
+"""A caller with more than `Limits.rows` / INTERACTIVE_DIVISOR running rows is busy.
 
-All interactive requests together may have `Limits.rows` / INTERACTIVE_PART rows, in addition to the rows of bulk
+All interactive requests together may have `Limits.rows` / INTERACTIVE_DIVISOR rows, in addition to the rows of bulk
 requests.
 """
 
-SHARE_PARTS = {Share.BULK: 1, Share.INTERACTIVE: INTERACTIVE_PART}
-"""All requests of a share together may have `Limits.rows` / SHARE_PARTS[share] rows.
+ROW_DIVISORS = {RequestClass.BULK: 1, RequestClass.INTERACTIVE: INTERACTIVE_DIVISOR}
+"""All requests of a class together may have `Limits.rows` / ROW_DIVISORS[class] rows.
 
 Isolated requests are not listed, because they run one at a time.
 """
 
-LIGHT_PART = 8
-"""A caller with at most rows / LIGHT_PART running rows, or with one sentence, has little work."""
+LIGHT_DIVISOR = 8
+"""A caller with at most rows / LIGHT_DIVISOR running rows, or with one sentence, has little work."""
 
 
 class WaitingRequest(NamedTuple):
@@ -126,8 +127,8 @@ class Scheduler:
         self._arrivals = count()
         self._now = 0.0  # highest tag of the admitted requests
         self._isolated: OrderedDict[int, Request] = OrderedDict()
-        self._running: dict[int, tuple[Share, Request, int]] = {}  # share, request and rows, by request id
-        self._rows: Counter[Share] = Counter()  # running rows
+        self._running: dict[int, tuple[RequestClass, Request, int]] = {}  # class, request and rows, by request id
+        self._rows: Counter[RequestClass] = Counter()  # running rows
         self._caller_rows: Counter[int] = Counter()  # number of running rows of each caller
         self._memory = MemoryUse()
 
@@ -162,9 +163,9 @@ class Scheduler:
 
     def release(self, request_id: int) -> None:
         """Free the rows of an admitted request that has finished, failed or been cancelled."""
-        share, request, rows = self._running.pop(request_id)
+        request_class, request, rows = self._running.pop(request_id)
         caller = request.caller
-        self._rows[share] -= rows
+        self._rows[request_class] -= rows
         self._caller_rows[caller] -= rows
         if not self._caller_rows[caller]:
             del self._caller_rows[caller]
@@ -174,28 +175,28 @@ class Scheduler:
     def admit(self) -> dict[BatchKey, list[Request]]:
         """Choose the waiting requests that are to run now, and remove them from the queue. Return them by batch."""
         groups: dict[BatchKey, list[Request]] = {}
-        if self._isolated and self._has_room(Share.ISOLATED, 0):
+        if self._isolated and self._has_room(RequestClass.ISOLATED, 0):
             _, request = self._isolated.popitem(last=False)
-            self._start(request, Share.ISOLATED, self._kind(request), groups)
+            self._start(request, RequestClass.ISOLATED, self._kind(request), groups)
         if not self._callers:
             return groups
-        free = self.limits.rows - self._rows[Share.BULK]
-        joins = self._rows[Share.BULK] == 0 or self.limits.free_part * free >= self.limits.rows
-        busy = {caller for caller, rows in self._caller_rows.items() if INTERACTIVE_PART * rows > self.limits.rows}
+        free = self.limits.rows - self._rows[RequestClass.BULK]
+        joins = self._rows[RequestClass.BULK] == 0 or self.limits.free_divisor * free >= self.limits.rows
+        busy = {caller for caller, rows in self._caller_rows.items() if INTERACTIVE_DIVISOR * rows > self.limits.rows}
         if not joins and not busy:
             return groups
         heads = [next(iter(queue.values())) for queue in self._queues.values()]
         heapify(heads)
         number = longest = 0
-        while heads and (joins or (busy and self._has_room(Share.INTERACTIVE, 1))):
+        while heads and (joins or (busy and self._has_room(RequestClass.INTERACTIVE, 1))):
             tag, _, request, kind = heappop(heads)
             caller = request.caller
             light = len(busy) > (caller in busy) and self._is_light(caller, kind.rows)
             fits = self._fits(request, kind.rows)
-            if fits and light and self._has_room(Share.INTERACTIVE, kind.rows):
-                share = Share.INTERACTIVE
-            elif fits and joins and self._has_room(Share.BULK, kind.rows):
-                share = Share.BULK
+            if fits and light and self._has_room(RequestClass.INTERACTIVE, kind.rows):
+                request_class = RequestClass.INTERACTIVE
+            elif fits and joins and self._has_room(RequestClass.BULK, kind.rows):
+                request_class = RequestClass.BULK
             else:
                 joins = False
                 continue
@@ -204,26 +205,30 @@ class Scheduler:
                 break
             self._now = max(self._now, tag)
             self.remove(request.id)
-            self._start(request, share, kind, groups)
+            self._start(request, request_class, kind, groups)
             if queue := self._queues.get(caller):
                 heappush(heads, next(iter(queue.values())))
         return groups
 
-    def _start(self, request: Request, share: Share, kind: BatchKind, groups: dict[BatchKey, list[Request]]) -> None:
-        groups.setdefault((share, kind), []).append(request)
-        self._running[request.id] = share, request, kind.rows
+    def _start(
+        self, request: Request, request_class: RequestClass, kind: BatchKind, groups: dict[BatchKey, list[Request]]
+    ) -> None:
+        groups.setdefault((request_class, kind), []).append(request)
+        self._running[request.id] = request_class, request, kind.rows
         if self.limits.cells is not None:
             self._memory.add(request, kind.rows)
-        self._rows[share] += kind.rows
+        self._rows[request_class] += kind.rows
         self._caller_rows[request.caller] += kind.rows
 
-    def _has_room(self, share: Share, rows: int) -> bool:
-        """Return whether `share` has no running rows, or can have `rows` more rows within its limit.
+    def _has_room(self, request_class: RequestClass, rows: int) -> bool:
+        """Return whether `request_class` has no running rows, or can have `rows` more rows within its limit.
 
         Thus a request above the limit runs alone.
         """
-        running = self._rows[share]
-        return running == 0 or (share in SHARE_PARTS and running + rows <= self.limits.rows // SHARE_PARTS[share])
+        running = self._rows[request_class]
+        return running == 0 or (
+            request_class in ROW_DIVISORS and running + rows <= self.limits.rows // ROW_DIVISORS[request_class]
+        )
 
     def _fits(self, request: Request, rows: int) -> bool:
         """Return whether the memory limit allows another request with `rows` rows.
@@ -236,4 +241,4 @@ class Scheduler:
     def _is_light(self, caller: int, rows: int) -> bool:
         """Return whether `caller` still has little work if another request with `rows` rows runs."""
         running = self._caller_rows[caller]
-        return not running or LIGHT_PART * (running + rows) <= self.limits.rows
+        return not running or LIGHT_DIVISOR * (running + rows) <= self.limits.rows

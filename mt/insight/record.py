@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mt.decoding.scorer import padded, real
+from mt.decoding.scorer import padded, token_mask
 from mt.model.attention import MultiHeadAttention
 from mt.model.embedding import Embedding
 from mt.model.transformer import Transformer
@@ -111,7 +111,7 @@ def record_pass(model: Transformer, source: Sequence[int], target: Sequence[int]
             if observe is not None:
                 hooks.callback(module.register_forward_hook(observe).remove)
         ids = padded([(*source, *[PAD] * padding)], PAD, device)
-        mask = torch.cat((real([source], device), torch.zeros(1, padding, dtype=torch.bool, device=device)), 1)
+        mask = torch.cat((token_mask([source], device), torch.zeros(1, padding, dtype=torch.bool, device=device)), 1)
         record.logits = model(ids, mask, padded([record.target], PAD, device))[0].float().cpu()
     return record
 

@@ -66,19 +66,19 @@ class RecordedBeamSearch(BeamSearch):
         self.compared = log_probs + self.alive_totals.view(-1, 1), ends.clone()
         return log_probs, ends
 
-    def go_on(
+    def record_step(
         self,
         alive: Tensor,
         parents: Tensor,
         tokens: Tensor,
         ends: Tensor,
         leading: Tensor | None = None,
-        enough: Tensor | None = None,
+        last_needed_index: Tensor | None = None,
     ) -> Tensor | None:
         """Record all continuations of this step, and then continue the search as the parent class does."""
         penalty = float(self.penalty[0, self.steps[0]])
         self._record(alive[0].tolist(), parents[0].tolist(), tokens[0].tolist(), (ends / penalty)[0].tolist())
-        rows = super().go_on(alive, parents, tokens, ends, leading, enough)
+        rows = super().record_step(alive, parents, tokens, ends, leading, last_needed_index)
         if not self.running[0]:
             self._end(float(alive.amax()), penalty)
         return rows

@@ -9,7 +9,7 @@ from mt.checkpoint import LoadedModel, load_model
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
 from mt.files import atomic_folder
-from mt.interop.mapping import Row, Table, find_misplaced, place
+from mt.interop.mapping import Row, Table, find_misplaced, rename_weights
 from mt.interop.output import check_output, exported_card
 from mt.model.embedding import position_table
 from mt.tokenizer import BOS, EOS, SOURCE_FILE, TARGET_FILE, UNK, VOCABULARY_FILE
@@ -93,7 +93,7 @@ def fill(spec: "transformer_spec.TransformerSpec", weights: dict[str, Tensor], r
     wrong = list(find_misplaced(rows, weights, required | (optional & named)))
     if wrong:
         raise ModelError(problems("the weights do not fit CTranslate2's Transformer", wrong))
-    for name, tensor in place(rows, weights).items():
+    for name, tensor in rename_weights(rows, weights).items():
         scope, _, attribute = name.rpartition("/")
         setattr(model_spec.index_spec(spec, scope), attribute, tensor)
 

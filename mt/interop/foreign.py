@@ -19,7 +19,7 @@ from mt.arrays import Array
 from mt.checkpoint import Description, LoadedModel, save_model
 from mt.config import ModelConfig
 from mt.errors import LanguageError, ModelError, MTError, problems
-from mt.interop.mapping import Table, find_misplaced, place
+from mt.interop.mapping import Table, find_misplaced, rename_weights
 from mt.languages import DirectionSet, standard_tag, three_letter_code
 from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
@@ -66,7 +66,7 @@ class Side:
         return [*SPECIAL_PIECES, *(f"<{piece}>" if piece in SPECIAL_PIECES else piece for piece in others)]
 
     @property
-    def silent(self) -> list[int]:
+    def impossible_ids(self) -> list[int]:
         """Return our ids that must get probability 0, because the other toolkit's model never produces them."""
         ids = [PAD] if self.pad is None or not self.pad_counts else []
         return [*ids, BOS] if self.start in (None, self.pad, self.unk, self.eos) else ids
@@ -179,25 +179,25 @@ class OurWeights(Mapping[str, Array]):
     """Weights under our names. Each array is computed when it is read. `_weight_problems` must have found nothing."""
 
     def __init__(self, model: ForeignModel, config: ModelConfig) -> None:
-        placed = place(model.table(config), model.weights)
-        self._placed = {BIAS: torch.zeros(len(model.target.ids)), **placed}
+        renamed = rename_weights(model.table(config), model.weights)
+        self._renamed = {BIAS: torch.zeros(len(model.target.ids)), **renamed}
         self._sides = ((model.target, TARGET_ROWS), (model.source, SOURCE_ROWS))
 
     def __getitem__(self, name: str) -> Array:
-        weight = self._placed[name]
+        weight = self._renamed[name]
         for side, names in self._sides:
             if name in names:
                 weight = _arranged(weight, side.rows)
         if name == BIAS:
-            weight[self._sides[0][0].silent] = NEVER
+            weight[self._sides[0][0].impossible_ids] = NEVER
         array: Array = weight.float().numpy()
         return array
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._placed)
+        return iter(self._renamed)
 
     def __len__(self) -> int:
-        return len(self._placed)
+        return len(self._renamed)
 
 
 def _arranged(weight: Tensor, rows: Sequence[int | None]) -> Tensor:

@@ -21,7 +21,7 @@ try:
 except ModuleNotFoundError:  # an installation without dependencies, which `fetch_model` reports
     huggingface_hub = None  # type: ignore[assignment]
 
-BESIDE = ("*.json", "*.spm", "*.bpe.model", "README.md", "LICENSE*")  # files to download besides the weights
+OTHER_FILES = ("*.json", "*.spm", "*.bpe.model", "README.md", "LICENSE*")  # files to download besides the weights
 PARTS = "model-*.safetensors"
 CONVERTER = "SFconvertbot"
 """Account of the hub that opens pull requests with weights converted to safetensors.
@@ -93,7 +93,7 @@ def fetch_model(source: str, options: ImportOptions, folder: Path, report: OnRep
     listing = _listing(name, matched["revision"], source)
     weights = _choose_weights(name, source, listing, options)
     wanted = [
-        (listing, sorted(file for file in listing.files if any(fnmatch(file, pattern) for pattern in BESIDE))),
+        (listing, sorted(file for file in listing.files if any(fnmatch(file, pattern) for pattern in OTHER_FILES))),
         (weights, _weight_files(weights.files)),
     ]
     sizes = [origin.files[file].size or 0 for origin, files in wanted for file in files]

@@ -16,7 +16,7 @@ from mt.interop.foreign import BIAS as OUR_BIAS
 from mt.interop.foreign import TAG
 from mt.interop.huggingface import BIAS, SHARED, SOURCE, TARGET, marian_mt_table
 from mt.interop.huggingface_files import SAFE
-from mt.interop.mapping import Row, find_misplaced, place
+from mt.interop.mapping import Row, find_misplaced, rename_weights
 from mt.interop.output import check_output, exported_card, require_source_tags, target_languages
 from mt.interop.residual import sines_first
 from mt.tokenizer import BOS, EOS, PAD, SOURCE_FILE, TARGET_FILE, UNK
@@ -92,7 +92,7 @@ def marian_mt_weights(loaded: LoadedModel) -> dict[str, Tensor]:
     wrong = list(find_misplaced(table, ours, [name for row in table for name in row.targets]))
     if wrong:
         raise ModelError(problems("the weights do not fit MarianMT", wrong))
-    weights = place(table, ours)
+    weights = rename_weights(table, ours)
     weights[BIAS] = weights[BIAS][None]
     if SHARED in weights and not description.model.tie_output:  # transformers does not tie the output layer here
         weights |= {name: weights[SHARED].clone() for name in (SOURCE, TARGET)}

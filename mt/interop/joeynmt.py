@@ -80,10 +80,10 @@ def read_joeynmt(origin: Origin, import_options: ImportOptions) -> ForeignModel:
         raise ModelError(f"{checkpoint}: has no entry 'model_state'; accepted: a JoeyNMT checkpoint")
     texts = [options.at(f"data.{side}") for side in ("src", "trg")]
     vocabularies = [
-        _beside(folder, text.get("voc_file"), f"{side}_vocab.txt")
+        _file_in(folder, text.get("voc_file"), f"{side}_vocab.txt")
         for text, side in zip(texts, ("src", "trg"), strict=True)
     ]
-    pieces = [_beside(folder, (text.get("tokenizer_cfg") or {}).get("model_file"), "") for text in texts]
+    pieces = [_file_in(folder, (text.get("tokenizer_cfg") or {}).get("model_file"), "") for text in texts]
     lacking = [
         f"{path.name or 'the SentencePiece model'} is missing"
         for path in (*vocabularies, *pieces)
@@ -125,7 +125,7 @@ def _checkpoint(folder: Path) -> Path:
     return paths[0]
 
 
-def _beside(folder: Path, stated: Any, usual: str) -> Path:
+def _file_in(folder: Path, stated: Any, usual: str) -> Path:
     """Return the path in `folder` of the file named in the configuration (`stated`), or else of the file `usual`."""
     named = folder / Path(str(stated)).name if stated else folder / usual
     return named if named.is_file() or not usual else folder / usual

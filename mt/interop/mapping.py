@@ -58,17 +58,17 @@ def find_misplaced(table: Table, sources: Collection[str], targets: Collection[s
         yield from (f"{name} of {side} is {repeated} {times} times" for name, times in used.items() if times > 1)
 
 
-def place(table: Table, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def rename_weights(table: Table, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the weights under the target names of `table`. Tied targets share a tensor.
 
     `find_misplaced` must have found nothing.
     """
-    placed = {}
+    renamed = {}
     for row in table:
         tensors = [weights[name] for name in row.sources]
         joined = torch.cat(tensors) if len(tensors) > 1 else tensors[0]
-        placed.update(dict.fromkeys(row.targets, joined))
-    return placed
+        renamed.update(dict.fromkeys(row.targets, joined))
+    return renamed
 
 
 def drop_tied_copies(

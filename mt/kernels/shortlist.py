@@ -49,10 +49,10 @@ class Shortlist:
             translations: Pairs of a source token and a target token that it allows.
         """
         ids = {piece: id for id, piece in enumerate(pieces)}
-        allowed = [{id, *twins(piece, ids)} for id, piece in enumerate(pieces)]
+        allowed = [{id, *space_variants(piece, ids)} for id, piece in enumerate(pieces)]
         for source, target in translations:
             allowed[source].add(target)
-        spelling = (id for id, piece in enumerate(pieces) if spells(piece))
+        spelling = (id for id, piece in enumerate(pieces) if is_single_character(piece))
         always = sorted({eos, *frequent, *spelling})
         return cls(
             np.array(always, np.int32),
@@ -100,7 +100,7 @@ def load_shortlist(folder: Path, tokenizer: Tokenizer) -> Shortlist | None:
     return Shortlist(arrays["always"], arrays["offsets"], arrays["allowed"])
 
 
-def twins(piece: str, ids: dict[str, int]) -> Iterator[int]:
+def space_variants(piece: str, ids: dict[str, int]) -> Iterator[int]:
     """Yield the id of `piece` without its leading space, or with a leading space if it has none.
 
     A word that is copied from the source may need this piece. Yield nothing if `ids` does not contain it.
@@ -110,7 +110,7 @@ def twins(piece: str, ids: dict[str, int]) -> Iterator[int]:
         yield ids[other]
 
 
-def spells(piece: str) -> bool:
+def is_single_character(piece: str) -> bool:
     """Return whether `piece` is one byte, or one digit, sign or letter of an alphabet, with or without a leading space.
 
     The leading space alone is accepted too. CJK ideographs, Hangul and kana are not letters of an alphabet, because

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mt.decoding.scorer import padded, real
+from mt.decoding.scorer import padded, token_mask
 from mt.engine.backends.one_thread import one_torch_thread
 from mt.model.transformer import Transformer
 from mt.scoring.attention import Pair
@@ -29,7 +29,7 @@ class ModelAttention:
         sources, fed = [source for source, _ in pairs], [[BOS, *target] for _, target in pairs]
         with one_torch_thread():
             weights = self.model.cross_attention(
-                padded(sources, PAD, device), real(sources, device), padded(fed, PAD, device)
+                padded(sources, PAD, device), token_mask(sources, device), padded(fed, PAD, device)
             )
             weights = weights.float().cpu()  # [L, B, H, T + 1, S]
         return [

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from mt.checkpoint import LoadedModel, load_model
-from mt.decoding.scorer import ModelScorer, padded, real
+from mt.decoding.scorer import ModelScorer, padded, token_mask
 from mt.engine.devices import select_device
 from mt.errors import RequestError, problems
 from mt.languages import Direction, DirectionSet
@@ -38,7 +38,9 @@ def score_targets(
     special, device = scorer.special, scorer.device
     fed = [[special.bos, *target] for target in targets]
     labels = padded([[*target, special.eos] for target in targets], special.pad, device)
-    logits = scorer.model(padded(sources, special.pad, device), real(sources, device), padded(fed, special.pad, device))
+    logits = scorer.model(
+        padded(sources, special.pad, device), token_mask(sources, device), padded(fed, special.pad, device)
+    )
     log_probs = logits.log_softmax(2, dtype=torch.float32).gather(2, labels[:, :, None])[:, :, 0]  # [B, T]
     rows = [tuple(row[: len(ids)]) for row, ids in zip(log_probs.tolist(), fed, strict=True)]
     return [ScoredPair(sum(values), values) for values in rows]

@@ -79,7 +79,7 @@ class UnitLinks:
         near[1:] += self._weights[:, before - 1]
         near[:-1] += self._weights[:, before]
         best_first = np.argsort(crossed - near, kind="stable").tolist()
-        return next((at for at in best_first if self._may_part(at, follows)), 0)
+        return next((at for at in best_first if self._may_insert(at, follows)), 0)
 
     def weights_from(self, source: Range) -> list[float]:
         """Return, for each target unit, the sum of the weights of its links to the source units in `source`.
@@ -113,7 +113,7 @@ class UnitLinks:
         best = int(row.argmax()) if among else 0
         return among[best] if among and row[best] > 0 else None
 
-    def _may_part(self, at: int, follows: str) -> bool:
+    def _may_insert(self, at: int, follows: str) -> bool:
         """Return whether text may be inserted before target unit `at`.
 
         `follows` is the source character after the removed text. No text is inserted before a unit that begins with a
@@ -205,26 +205,26 @@ def _free(units: dict[int, Range], taken: Sequence[Range]) -> dict[int, Range]:
     return {n: (begin, end) for n, (begin, end) in units.items() if not any(begin < e and end > b for b, e in taken)}
 
 
-def insertion(links: UnitLinks, gap: int, text: str, spaced: tuple[bool, bool]) -> tuple[Range, str]:
+def insertion(links: UnitLinks, gap: int, text: str, spaces_around: tuple[bool, bool]) -> tuple[Range, str]:
     """Return the edit (range to replace, replacement) that puts `text` into a gap of the translation.
 
-    `gap` is a result of `UnitLinks.gap`. The two values of `spaced` tell whether white space separates `text` from the
-    word before and from the word after.
+    `gap` is a result of `UnitLinks.gap`. The two values of `spaces_around` tell whether white space separates `text`
+    from the word before and from the word after.
     """
     target = links.target
     begin = links.right[gap - 1][1] if gap else 0
     end = links.right[gap][0] if gap < len(links.right) else len(target)
     if gap == 0:
-        return (0, 0), text + (" " if spaced[1] and target else "")
+        return (0, 0), text + (" " if spaces_around[1] and target else "")
     if gap == len(links.right):
-        return (len(target), len(target)), (" " if spaced[0] else "") + text
+        return (len(target), len(target)), (" " if spaces_around[0] else "") + text
     closes = target[end] in CLOSING
     if begin == end:
-        return (begin, end), (" " if spaced[0] else "") + text + (" " if spaced[1] and not closes else "")
-    if not spaced[0]:
+        return (begin, end), (" " if spaces_around[0] else "") + text + (" " if spaces_around[1] and not closes else "")
+    if not spaces_around[0]:
         return (begin, begin), text
-    if not spaced[1] or closes:
-        return (end, end), text + (" " if spaced[1] else "")
+    if not spaces_around[1] or closes:
+        return (end, end), text + (" " if spaces_around[1] else "")
     return (begin, begin), " " + text
 
 

@@ -126,8 +126,8 @@ def _edits(match: UnitLinks, plain: UnitLinks) -> Iterator[tuple[Range, str] | N
 
     An edit is a pair: a range of the match's target, and the text that replaces it.
     """
-    olds, news = ([links.source[slice(*unit)] for unit in links.left] for links in (match, plain))
-    blocks = SequenceMatcher(None, olds, news, autojunk=False).get_opcodes()
+    match_words, sentence_words = ([links.source[slice(*unit)] for unit in links.left] for links in (match, plain))
+    blocks = SequenceMatcher(None, match_words, sentence_words, autojunk=False).get_opcodes()
     sizes = [end - begin if kind == "equal" else 0 for kind, begin, end, _, _ in blocks]
     for number, (kind, old, old_end, new, new_end) in enumerate(blocks):
         if kind == "equal":
@@ -156,15 +156,16 @@ def _growths(before: int, after: int) -> Iterator[Range]:
                 yield left, total - left
 
 
-def _copied(match: UnitLinks, plain: UnitLinks, olds: Range, news: Range) -> tuple[Range, str] | None:
+def _copied(match: UnitLinks, plain: UnitLinks, match_range: Range, sentence_range: Range) -> tuple[Range, str] | None:
     """Return the edit that replaces copied words, such as numbers and names, or None if the words are not copied.
 
-    Copied words occur unchanged in the translation. The match's words `olds` must occur exactly once in its source and
-    exactly once in its target. The sentence's words `news` must occur exactly once in the model's translation.
+    Copied words occur unchanged in the translation. The match's words in `match_range` must occur exactly once in its
+    source and exactly once in its target. The sentence's words in `sentence_range` must occur exactly once in the
+    model's translation.
     """
     old, new = (
         links.source[links.left[begin][0] : links.left[end - 1][1]] if begin < end else ""
-        for links, (begin, end) in ((match, olds), (plain, news))
+        for links, (begin, end) in ((match, match_range), (plain, sentence_range))
     )
     places = [_occurrences(old, match.source), _occurrences(old, match.target), _occurrences(new, plain.target)]
     return (places[1][0], new) if all(len(place) == 1 for place in places) else None

@@ -30,10 +30,10 @@ def is_repetitive(source: Sequence[str], target: Sequence[str]) -> bool:
     """Return whether the pieces of a translation are repeated much more often than the pieces of its source."""
     if len(target) - len(set(target)) < REPEATS - 1:
         return False
-    repeats, scattered = _repeats(target), _scattered(target)
+    repeats, scattered = _repeats(target), _most_common_count(target)
     if repeats < REPEATS and scattered < SCATTERED:
         return False
-    return repeats >= max(REPEATS, _repeats(source) + 2) or scattered >= max(SCATTERED, 2 * _scattered(source))
+    return repeats >= max(REPEATS, _repeats(source) + 2) or scattered >= max(SCATTERED, 2 * _most_common_count(source))
 
 
 def is_too_short(source: str, target: str) -> bool:
@@ -68,7 +68,7 @@ def _repeats(pieces: Sequence[str]) -> int:
     return most
 
 
-def _scattered(pieces: Sequence[str]) -> int:
+def _most_common_count(pieces: Sequence[str]) -> int:
     """Return the number of occurrences of the most common unit of SCATTERED_UNIT pieces.
 
     Return 0 if these occurrences have less than half of all pieces. Units without letters are ignored.

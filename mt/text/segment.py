@@ -1,8 +1,8 @@
 """Segmentation of a text into sentences, and assembly of the translation from translated sentences.
 
-A paragraph ends at a line break as defined by `str.splitlines`. The package sentencex, which knows the abbreviations of
-about 300 languages, finds the ends of sentences. A text is split into sentences and the text between them, so that
-concatenating all parts gives the text.
+A paragraph ends at a tab, or at a line break as defined by `str.splitlines`. The package sentencex, which knows the
+abbreviations of about 300 languages, finds the ends of sentences. A text is split into sentences and the text between
+them, so that concatenating all parts gives the text.
 """
 
 import re
@@ -20,7 +20,7 @@ LONGEST_SENTENCE = 4000
 """Maximum number of characters of a sentence; longer ones, which exceed the maximum length of any model, are cut."""
 
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
-_LINE_BREAK = re.compile("(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
+_LINE_BREAK = re.compile("(\r\n|[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 _SPACE = re.compile(r"\s+")
 _OPERATORS = frozenset("=_+/\\|")
 _AFTER_CLAUSE = re.compile(r"""(?<=[,;:.!?،؛؟।–—])["'”’»)\]]*\s+|(?<=[，、；：。！？])(?=\S)""")
@@ -120,7 +120,7 @@ def lay_out(parts: Sequence[TextPart], translations: Sequence[str], source: str,
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yield paragraphs and line breaks in turn: paragraph, line break, paragraph, ..., paragraph."""
+    """Yield paragraphs and breaks (line breaks, tabs) in turn: paragraph, break, paragraph, ..., paragraph."""
     begin = 0
     for line_break in _LINE_BREAK.finditer(text):
         yield text[begin : line_break.start()]

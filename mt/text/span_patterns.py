@@ -42,7 +42,7 @@ _NUMBER = (
     r"\d{1,300}+(?:(?:\.{2,3}|[.,:/’'\u00a0\u202f×-])\d{1,300}+){0,31}+(?:[eE][-+\u2212]?\d{1,4}(?![\w-]))?+"
     r"(?!(?:st|nd|rd|th)\b|(?!AM\b|PM\b)[A-Z]|[a-z]{1,8}[A-Z\d]|_|@|[-/.][A-Za-z]{1,8}\d"
     rf"|\.[a-z_]|{_UNIT_LETTERS})"
-    rf"(?:[ \u00a0\u202f]?(?:[%‰{_MONEY}](?![\w({{])|(?:°[CF]?|{_ISO_4217})(?!\w))|[+#](?![\w+#]))?"
+    rf"(?:[ \u00a0\u202f]?(?:(?:%%|[%‰{_MONEY}])(?![\w({{])|(?:°[CF]?|{_ISO_4217})(?!\w))|[+#](?![\w+#]))?"
 )
 _EXPRESSION = r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]{0,64}\w"
 _BRACKET = (  # Dict[str, int], List<T>, wait(0.5), open("a b"), [], [a-z]+ and O(n log n)
@@ -77,7 +77,7 @@ HINT = re.compile(  # a fast test, without a match in most sentences without spa
     r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))"
 )
 VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or more than three digits between them
-EXACT = re.compile(  # the same notation in every language: 1.5e-3, 5'4 for feet and inches, and the range 1..10
-    r"\d[eE][-+\u2212]?\d|\d['’](?!\d{3}(?!\d))\d|\.\."
+EXACT = re.compile(  # the same notation in every language: 1.5e-3, 5'4 for feet and inches, the range 1..10, and 50%%
+    r"\d[eE][-+\u2212]?\d|\d['’](?!\d{3}(?!\d))\d|\.\.|%%"
 )
 UNIT = re.compile(rf"[A-Z]{{0,2}}[{_MONEY}§]|[%‰]|°[CF]?|{_ISO_4217}|[+#]$")

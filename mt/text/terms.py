@@ -62,7 +62,7 @@ class _Term:
     translation: str | None
 
 
-class _Ending:
+class _IndexEntry:
     """Entry of the index: the terms that have the same keys, in two maps.
 
     `exact` is used for a last token as in the glossary, `any_form` for a last token with another inflectional ending.
@@ -93,7 +93,7 @@ class TermIndex:
 
     def __init__(self, case: _Case) -> None:
         self.case = case
-        self.heads: dict[str, dict[str, _Ending]] = {}
+        self.heads: dict[str, dict[str, _IndexEntry]] = {}
         self.lengths: dict[str, list[int]] = {}  # by first key: the numbers of tokens of its terms, in descending order
         self.initials: set[str] = set()  # first characters of terms of one token
 
@@ -102,7 +102,7 @@ class TermIndex:
         ways = case_variants(term.first) if self.case is _Case.CAPITAL else ()
         for first in {keys[0], *(_SEPARATOR + way for way in ways)}:
             *head, last = [first, *keys[1:]]
-            self.heads.setdefault("".join(head), {}).setdefault(last, _Ending()).add(term)
+            self.heads.setdefault("".join(head), {}).setdefault(last, _IndexEntry()).add(term)
             if not head:
                 self.initials.add(last[1])
             lengths = self.lengths.setdefault(first, [])  # has at most LONGEST_TERM elements
@@ -288,28 +288,30 @@ class _Search:
             end = at + length
             if length > 1 and end <= self.stop[at]:
                 head = _SEPARATOR + joined[places[at] + 1 : places[end - 1]]
-                endings = index.heads.get(head)
-                if endings and (term := self._ending(at, end, endings, keys[end - 1][0], index.case)):
+                entries = index.heads.get(head)
+                if entries and (term := self._preferred_term(at, end, entries, keys[end - 1][0], index.case)):
                     return end, term
         if keys[at][1] not in index.initials:  # a stem of a word has the first character of the word
             return at + 1, None
-        return at + 1, self._ending(at, at + 1, index.heads.get("", {}), _SEPARATOR, index.case)
+        return at + 1, self._preferred_term(at, at + 1, index.heads.get("", {}), _SEPARATOR, index.case)
 
-    def _ending(self, at: int, end: int, endings: dict[str, _Ending], separator: str, case: _Case) -> _Term | None:
+    def _preferred_term(
+        self, at: int, end: int, entries: dict[str, _IndexEntry], separator: str, case: _Case
+    ) -> _Term | None:
         """Return the preferred term whose last token matches token `end` - 1 of the sentence, or None.
 
-        `endings` maps the key of a last token to the terms with this key. `separator` is the first character of the key
+        `entries` maps the key of a last token to the terms with this key. `separator` is the first character of the key
         of token `end` - 1. The match begins at token `at`.
         """
         word, last = self.tokens[at][0], self.tokens[end - 1][0]
-        if not endings or _joined(self.sentence, self.tokens[end - 1].end(), self.language):
+        if not entries or _joined(self.sentence, self.tokens[end - 1].end(), self.language):
             return None
         folded = case is _Case.IGNORED
-        exact = endings.get(separator + (last.casefold() if folded else last))
+        exact = entries.get(separator + (last.casefold() if folded else last))
         terms = [] if exact is None else [exact.exact]
         if last not in self.stems:
             self.stems[last] = {stem.casefold() if folded else stem for stem in possible_stems(last, self.language)}
-        terms += [endings[key].any_form for stem in self.stems[last] if (key := separator + stem) in endings]
+        terms += [entries[key].any_form for stem in self.stems[last] if (key := separator + stem) in entries]
         candidates = [term for group in terms for first in (word, None) if (term := group.get(first))]
         return min(candidates, key=lambda term: (-term.length, term.first != word, term.number), default=None)
 

@@ -158,8 +158,8 @@ def batch_loss(model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: 
     """
     if r_drop and torch.is_grad_enabled():
         batch = batch.repeat()
-    states = target_states(model, batch).flatten(0, 1).index_select(0, batch.places)
-    labels, weight = batch.labels.flatten().index_select(0, batch.places), model.embedding.projection
+    states = target_states(model, batch).flatten(0, 1).index_select(0, batch.label_indices)
+    labels, weight = batch.labels.flatten().index_select(0, batch.label_indices), model.embedding.projection
     if not torch.is_grad_enabled():
         return smoothed_cross_entropy(model.embedding.project(states), labels, smoothing)
     bias = model.embedding.bias

@@ -28,7 +28,7 @@ def batch_operations(model: AnyModel, batch: TrainingBatch) -> float:
     Each token takes 6 operations for each weight that it is multiplied with (Kaplan et al. 2020). The products of
     queries, keys and values are not counted, because they are a small part at the lengths of sentences.
     """
-    config, targets = model.config, len(batch.places)
+    config, targets = model.config, len(batch.label_indices)
     square = config.d_model**2
     layer = 4 * square + 2 * config.d_model * config.d_ff  # without cross-attention
     products = (config.decoder_layers * layer + model.vocabulary_size * config.d_model) * targets

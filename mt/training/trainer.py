@@ -311,7 +311,7 @@ class Trainer:
                 problem = f"out of memory on {self._describe(batch)}"
                 break
             losses.append(loss)
-            tokens += len(batch.places)
+            tokens += len(batch.label_indices)
             operations += (2 if self.config.r_drop else 1) * batch_operations(self.model, batch)
         total = torch.stack(losses).sum(0, keepdim=True, dtype=torch.float64) if losses else self._sent(0.0)
         sums = torch.cat((total, self._sent(tokens, operations, float(bool(problem)))))

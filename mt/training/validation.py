@@ -34,11 +34,13 @@ class Validation:
         self.recipe = recipe
         self.data = data
         limit = recipe.model.max_length
-        self.readable = np.arange(len(data.valid)) if recipe.data.block_tokens else _readable(data.valid, limit)
-        self.sets = {"valid_loss": (data.valid, self.readable)}
-        self.sets |= {f"{MONITORED}{path}": (corpus, _readable(corpus, limit)) for path, corpus in data.monitor.items()}
-        for dataset, readable in self.sets.values():
-            if not len(readable):
+        self.pair_indices = np.arange(len(data.valid)) if recipe.data.block_tokens else _pairs_within(data.valid, limit)
+        self.sets = {"valid_loss": (data.valid, self.pair_indices)}
+        self.sets |= {
+            f"{MONITORED}{path}": (corpus, _pairs_within(corpus, limit)) for path, corpus in data.monitor.items()
+        }
+        for dataset, pair_indices in self.sets.values():
+            if not len(pair_indices):
                 raise TrainingError(
                     f"all {len(dataset):,} pairs of a validation or monitored corpus are longer than model.max_length, "
                     f"{limit}; accepted: a larger model.max_length"
@@ -50,10 +52,10 @@ class Validation:
         first, *monitored = self.sets
         return [first, self.criterion, *monitored]
 
-    def figures(self, model: AnyModel, exact: AnyModel) -> dict[str, float]:
-        """Return all metrics by name. The loss is computed with `model`, and translations are made with `exact`.
+    def figures(self, model: AnyModel, float32_model: AnyModel) -> dict[str, float]:
+        """Return all metrics by name. The loss is computed with `model`, translations are made with `float32_model`.
 
-        `model` may be in bfloat16. `exact` is the same model in float32, the precision of the published weights.
+        `model` may be in bfloat16. `float32_model` is the same model in float32, as the published weights are.
         """
         losses = self.losses(model)
         return {**losses, self.criterion: float(torch.tensor(losses["valid_loss"]).exp())}  # inf on overflow
@@ -79,21 +81,21 @@ class Validation:
         return {name: self._loss(model, *selected) for name, selected in self.sets.items()}
 
     @torch.inference_mode()
-    def _loss(self, model: AnyModel, dataset: ParallelDataset, readable: np.ndarray) -> float:
+    def _loss(self, model: AnyModel, dataset: ParallelDataset, pair_indices: np.ndarray) -> float:
         """Return the cross-entropy on some pairs of `dataset`, without label smoothing, in nats per target token.
 
-        `readable` has the indices of the pairs.
+        `pair_indices` has the indices of the pairs.
         """
         model.eval()
         device = next(model.parameters()).device
         loss, tokens = 0.0, 0
-        for batch in self._batches(dataset, readable):
+        for batch in self._batches(dataset, pair_indices):
             loss += float(batch_loss(model, batch.to(device), 0.0))
-            tokens += len(batch.places)
+            tokens += len(batch.label_indices)
         return loss / tokens
 
-    def _batches(self, dataset: ParallelDataset, readable: np.ndarray) -> Iterator[TrainingBatch]:
-        """Yield batches of the pairs with the indices `readable`.
+    def _batches(self, dataset: ParallelDataset, pair_indices: np.ndarray) -> Iterator[TrainingBatch]:
+        """Yield batches of the pairs with the indices `pair_indices`.
 
         If the model is trained on blocks, yield batches of consecutive blocks of the whole text instead.
         """
@@ -104,7 +106,7 @@ class Validation:
                 yield blocks.batch(part)
             return
         prefixes = direction_prefixes(self.data.tokenizer, self.recipe)
-        for indices in plan_batches(*_lengths(dataset), BATCH_TOKENS, readable):
+        for indices in plan_batches(*_lengths(dataset), BATCH_TOKENS, pair_indices):
             yield load_batch(dataset, prefixes, indices)
 
 
@@ -118,9 +120,9 @@ class TranslationValidation(Validation):
         self.description = description
         self.directions = tuple(recipe.data.directions)
 
-    def figures(self, model: AnyModel, exact: AnyModel) -> dict[str, float]:
-        assert isinstance(exact, Transformer)
-        return {**self.losses(model), self.criterion: self.bleu(exact)}
+    def figures(self, model: AnyModel, float32_model: AnyModel) -> dict[str, float]:
+        assert isinstance(float32_model, Transformer)
+        return {**self.losses(model), self.criterion: self.bleu(float32_model)}
 
     def score(self, figures: Mapping[str, float]) -> float:
         """Return the BLEU among the metrics `figures`. The model with the highest BLEU is selected."""
@@ -155,8 +157,10 @@ class TranslationValidation(Validation):
         return [CalibrationPair(direction=pair, source=source, target=target) for pair, source, target in texts]
 
     def _evenly_spaced(self, count: int) -> np.ndarray:
-        readable = self.readable
-        chosen: np.ndarray = readable[np.linspace(0, len(readable) - 1, min(count, len(readable))).astype(int)]
+        pair_indices = self.pair_indices
+        chosen: np.ndarray = pair_indices[
+            np.linspace(0, len(pair_indices) - 1, min(count, len(pair_indices))).astype(int)
+        ]
         return chosen
 
 
@@ -168,6 +172,6 @@ def _lengths(dataset: ParallelDataset) -> tuple[np.ndarray, np.ndarray]:
     return dataset.source.lengths + 2, dataset.target.lengths + 1
 
 
-def _readable(dataset: ParallelDataset, limit: int) -> np.ndarray:
+def _pairs_within(dataset: ParallelDataset, limit: int) -> np.ndarray:
     """Return the indices of the pairs in which neither source nor target has more than `limit` tokens."""
     return np.flatnonzero(np.maximum(*_lengths(dataset)) <= limit)

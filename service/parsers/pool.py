@@ -13,8 +13,8 @@ from typing import Any, TypeVar, TypeVarTuple, Unpack, cast
 import structlog
 
 from service.errors import InvalidDocument, ParsingLimitExceeded, Unavailable
+from service.fair_semaphore import FairSemaphore
 from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump, fill
-from service.places import Places
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -86,7 +86,7 @@ class ParserPool:
         self._module = module
         self._parsers: set[_Parser] = set()
         self._idle: list[_Parser] = []
-        self._turns = Places(self._limits.processes)
+        self._turns = FairSemaphore(self._limits.processes)
         self._closed = False
 
     async def run(self, caller: str, operation: Callable[[Unpack[Arguments]], T], /, *args: *Arguments) -> T:

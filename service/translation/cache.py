@@ -1,7 +1,7 @@
 """Cache of translations. If a caller sends equal requests at the same time, one computation answers all of them.
 
 Callers share no results: the time of an answer would tell one caller which texts another caller has had translated.
-A computation in progress is called a flight. Calls that need its results join the flight instead of starting another.
+Calls that need the results of a computation in progress join it instead of starting another.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ ComputeResults = Callable[[Sequence[K]], Coroutine[Any, Any, Sequence[V]]]
 """Coroutine function that returns a result for each key, in order."""
 
 
-class Flight(Generic[K, V]):
+class Computation(Generic[K, V]):
     """Computation of the results for some keys of one caller. It is cancelled once nobody waits for the results."""
 
     def __init__(self, caller: str, keys: Sequence[K], task: "asyncio.Task[Sequence[V]]") -> None:
@@ -30,9 +30,9 @@ class Flight(Generic[K, V]):
 
     @property
     def shares_error(self) -> bool:
-        """True if the error of a failed flight is raised in every call that joined the flight.
+        """True if the error of a failed computation is raised in every call that joined the computation.
 
-        False if the cause may be another key of the flight, or the deadline of the call that started the flight.
+        False if the cause may be another key of the computation, or the deadline of the call that started it.
         """
         return len(self.keys) == 1 and not isinstance(self.task.exception(), DeadlineExceeded)
 
@@ -41,8 +41,8 @@ class TranslationCache(Generic[K, V]):
     """Cache of results by caller and key. A caller's calls that need the same result at the same time share the work.
 
     If the cache is full, the caller with the most data loses the least recently used entries. `hits` counts keys found
-    in the cache, `joined` counts keys in flights that other calls had started, and `misses` counts keys that started a
-    flight.
+    in the cache, `joined` counts keys in computations that other calls had started, and `misses` counts keys that
+    started a computation.
     """
 
     def __init__(self, capacity: int, size: Callable[[K, V], int]) -> None:
@@ -54,7 +54,7 @@ class TranslationCache(Generic[K, V]):
         self._size = size
         self._capacity = capacity
         self._caches: dict[str, LRUCache[K, tuple[V, int]]] = {}  # by caller
-        self._flights: dict[tuple[str, K], Flight[K, V]] = {}
+        self._computations: dict[tuple[str, K], Computation[K, V]] = {}
 
     @property
     def size(self) -> float:
@@ -64,40 +64,42 @@ class TranslationCache(Generic[K, V]):
     async def get(self, caller: str, keys: Sequence[K], work: ComputeResults[K, V]) -> list[V]:
         """Return a result for each key, in order.
 
-        A key that is not cached joins a flight that computes it, if this flight has at most as many keys as this call:
-        one text must not wait for a thousand texts of another request. All other keys that are not cached are passed to
-        `work` together, which starts a flight. If this coroutine is cancelled, the flights that other calls wait for
-        continue.
+        A key that is not cached joins a computation of its result, if this computation has at most as many keys as this
+        call: one text must not wait for a thousand texts of another request. All other keys that are not cached are
+        passed to `work` together, which starts a computation. If this coroutine is cancelled, the computations that
+        other calls wait for continue.
 
-        Raises: the errors of `work`. If a joined flight fails, perhaps because of another key or of the deadline of the
-            call that started it, the keys of this call are passed to `work` instead.
+        Raises: the errors of `work`. If a joined computation fails, perhaps because of another key or of the deadline
+            of the call that started it, the keys of this call are passed to `work` instead.
         """
         results: dict[K, V] = {}
-        joined: list[Flight[K, V]] = []
-        started: list[Flight[K, V]] = []
+        joined: list[Computation[K, V]] = []
+        started: list[Computation[K, V]] = []
         try:
             while missing := self._missing(caller, keys, results):
                 unshared = [key for key in missing if not self._may_join(caller, key, len(keys))]
                 if unshared:
                     started.append(self._start(caller, unshared, work))
                 self.joined += len(missing) - len(unshared)
-                flights = list(dict.fromkeys(self._flights[caller, key] for key in missing))
-                for flight in flights:
-                    if flight not in joined:
-                        joined.append(flight)
-                        flight.waiters += 1
-                await asyncio.wait([flight.task for flight in flights], return_when=asyncio.FIRST_EXCEPTION)
-                for flight in flights:
-                    results |= _landed(flight, owned=flight in started)
+                computations = list(dict.fromkeys(self._computations[caller, key] for key in missing))
+                for computation in computations:
+                    if computation not in joined:
+                        joined.append(computation)
+                        computation.waiters += 1
+                await asyncio.wait(
+                    [computation.task for computation in computations], return_when=asyncio.FIRST_EXCEPTION
+                )
+                for computation in computations:
+                    results |= _results_of(computation, started_here=computation in started)
             return [results[key] for key in keys]
         finally:
-            for flight in joined:
-                self._leave(flight)
+            for computation in joined:
+                self._leave(computation)
 
     def _may_join(self, caller: str, key: K, count: int) -> bool:
-        """Return whether a flight of this caller computes `key` and has at most `count` keys."""
-        flight = self._flights.get((caller, key))
-        return flight is not None and len(flight.keys) <= count
+        """Return whether a computation of this caller computes `key` and has at most `count` keys."""
+        computation = self._computations.get((caller, key))
+        return computation is not None and len(computation.keys) <= count
 
     def _missing(self, caller: str, keys: Sequence[K], results: dict[K, V]) -> list[K]:
         """Add cached results to `results`, and return the distinct keys that still have no result."""
@@ -114,20 +116,20 @@ class TranslationCache(Generic[K, V]):
                 self.hits += 1
         return missing
 
-    def _start(self, caller: str, keys: Sequence[K], work: ComputeResults[K, V]) -> Flight[K, V]:
+    def _start(self, caller: str, keys: Sequence[K], work: ComputeResults[K, V]) -> Computation[K, V]:
         self.misses += len(keys)
-        flight = Flight(caller, keys, asyncio.ensure_future(work(keys)))
-        self._flights.update({(caller, key): flight for key in keys})
-        flight.task.add_done_callback(lambda _: self._land(flight))
-        return flight
+        computation = Computation(caller, keys, asyncio.ensure_future(work(keys)))
+        self._computations.update({(caller, key): computation for key in keys})
+        computation.task.add_done_callback(lambda _: self._store(computation))
+        return computation
 
-    def _land(self, flight: Flight[K, V]) -> None:
-        """Cache the results of a finished flight."""
-        self._remove(flight)
-        if flight.task.cancelled() or flight.task.exception() or not self._capacity:
+    def _store(self, computation: Computation[K, V]) -> None:
+        """Cache the results of a finished computation."""
+        self._remove(computation)
+        if computation.task.cancelled() or computation.task.exception() or not self._capacity:
             return
-        cache = self._caches.setdefault(flight.caller, LRUCache(self._capacity, getsizeof=lambda entry: entry[1]))
-        for key, value in zip(flight.keys, flight.task.result(), strict=True):
+        cache = self._caches.setdefault(computation.caller, LRUCache(self._capacity, getsizeof=lambda entry: entry[1]))
+        for key, value in zip(computation.keys, computation.task.result(), strict=True):
             size = self._size(key, value)
             if size <= self._capacity:
                 cache[key] = value, size
@@ -144,25 +146,27 @@ class TranslationCache(Generic[K, V]):
             if not cache:
                 del self._caches[caller]
 
-    def _leave(self, flight: Flight[K, V]) -> None:
-        flight.waiters -= 1
-        if not flight.waiters and not flight.task.done():
-            self._remove(flight)  # before the cancellation ends: new callers must not join a cancelled flight
-            flight.task.cancel()
+    def _leave(self, computation: Computation[K, V]) -> None:
+        computation.waiters -= 1
+        if not computation.waiters and not computation.task.done():
+            self._remove(computation)  # before the cancellation ends: new callers must not join a cancelled one
+            computation.task.cancel()
 
-    def _remove(self, flight: Flight[K, V]) -> None:
-        for key in flight.keys:
-            if self._flights.get((flight.caller, key)) is flight:
-                del self._flights[flight.caller, key]
+    def _remove(self, computation: Computation[K, V]) -> None:
+        for key in computation.keys:
+            if self._computations.get((computation.caller, key)) is computation:
+                del self._computations[computation.caller, key]
 
 
-def _landed(flight: Flight[K, V], owned: bool) -> dict[K, V]:
-    """Return the results of a flight by key; {} if the flight is not finished.
+def _results_of(computation: Computation[K, V], started_here: bool) -> dict[K, V]:
+    """Return the results of a computation by key; {} if the computation is not finished.
 
-    If the flight has failed, raise its error if `owned` or `flight.shares_error` is true, and return {} if both are
-    false. `owned` tells whether this call started the flight.
+    If the computation has failed, raise its error if `started_here` or `shares_error` is true, and return {} if both
+    are false. `started_here` tells whether this call started the computation.
     """
-    task = flight.task
-    if not task.done() or (not task.cancelled() and task.exception() and not owned and not flight.shares_error):
+    task = computation.task
+    if not task.done() or (
+        not task.cancelled() and task.exception() and not started_here and not computation.shares_error
+    ):
         return {}
-    return dict(zip(flight.keys, task.result(), strict=True))
+    return dict(zip(computation.keys, task.result(), strict=True))

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from service.errors import DeadlineExceeded, Overloaded, ServiceError
-from service.places import Places
+from service.fair_semaphore import FairSemaphore
 
 T = TypeVar("T")
 
@@ -21,36 +21,36 @@ class Threads:
     """Runs long work in at most THREADS threads. Each of them competes with the event loop for the interpreter lock."""
 
     def __init__(self) -> None:
-        self._places = Places(THREADS)
+        self._semaphore = FairSemaphore(THREADS)
 
     async def run(self, caller: str, characters: int, work: Callable[[], T]) -> T:
         """Run `work` and return its result. If `characters` is THREAD_CHARACTERS or more, run it in a thread."""
         if characters < THREAD_CHARACTERS:
             return work()
-        await self._places.acquire(caller)
+        await self._semaphore.acquire(caller)
         running = asyncio.ensure_future(asyncio.to_thread(work))
         running.add_done_callback(partial(self._ended, caller))  # the thread continues after a cancellation
         return await asyncio.shield(running)
 
     def _ended(self, caller: str, running: "asyncio.Task[T]") -> None:
-        self._places.release(caller)
+        self._semaphore.release(caller)
         if not running.cancelled():
             running.exception()  # avoid a warning if nobody waits for the result
 
 
-async def when_admitted(ask: Callable[[], Awaitable[T]], may_refuse: bool) -> T:
-    """Call `ask` and return its result. Unless `may_refuse` is true, call `ask` again while it raises Overloaded."""
+async def when_admitted(request: Callable[[], Awaitable[T]], raise_overloaded: bool) -> T:
+    """Call `request` and return its result. While it raises Overloaded, raise that, or call `request` again."""
     while True:
         try:
-            return await ask()
+            return await request()
         except Overloaded:
-            if may_refuse:
+            if raise_overloaded:
                 raise
             await asyncio.sleep(RETRY_SECONDS)
 
 
 @asynccontextmanager
-async def before(deadline: float | None) -> AsyncIterator[None]:
+async def deadline_at(deadline: float | None) -> AsyncIterator[None]:
     """Raise DeadlineExceeded if the context has not ended by `deadline`, a time of time.monotonic(); None: no limit."""
     try:
         async with asyncio.timeout(None if deadline is None else max(0.0, deadline - time.monotonic())):

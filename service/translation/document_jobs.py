@@ -148,7 +148,7 @@ class DocumentJobs:
             TooManyRequests: if the caller has reached its limit of documents or bytes.
             Overloaded: if the unfinished documents of all callers leave too little of `DocumentJobLimits.bytes`.
         """
-        handle = DocumentCredentials(uuid4().hex.upper(), secrets.token_hex(32).upper())
+        credentials = DocumentCredentials(uuid4().hex.upper(), secrets.token_hex(32).upper())
         await self._expire()
         job_bytes = await asyncio.to_thread(_job_to_json, job)
 
@@ -159,26 +159,26 @@ class DocumentJobs:
                 "INSERT INTO documents (id, digest, owner, created, name, characters, job, content) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    *(handle.id, _digest(handle.key), job.caller, time.time()),
+                    *(credentials.id, _digest(credentials.key), job.caller, time.time()),
                     *(opened.name, opened.characters, job_bytes, opened.content),
                 ),
             )
 
         await self._database.write(write, job.caller)
-        self._begin(handle.id, job.caller, len(opened.content))
-        return handle
+        self._begin(credentials.id, job.caller, len(opened.content))
+        return credentials
 
-    async def find(self, owner: str, handle: DocumentCredentials, patience: float = 0.0) -> DocumentState:
-        """Return the state of a document, after waiting at most `patience` seconds for its translation to end.
+    async def find(self, owner: str, credentials: DocumentCredentials, wait_seconds: float = 0.0) -> DocumentState:
+        """Return the state of a document, after waiting at most `wait_seconds` seconds for its translation to end.
 
         Raises: NotFound if the id, the key or the owner is wrong.
         """
-        task = self._tasks.get(handle.id)  # before the state is read, because the task may end meanwhile
-        state = await self._state(owner, handle)
-        if state.settled or task is None or not patience:
+        task = self._tasks.get(credentials.id)  # before the state is read, because the task may end meanwhile
+        state = await self._state(owner, credentials)
+        if state.settled or task is None or not wait_seconds:
             return state
-        await asyncio.wait([task], timeout=patience)
-        return await self._state(owner, handle)
+        await asyncio.wait([task], timeout=wait_seconds)
+        return await self._state(owner, credentials)
 
     async def content(self, id: str) -> bytes:
         """Return the content of a translated document. Raises: NotFound if the document is deleted or unfinished."""
@@ -196,13 +196,13 @@ class DocumentJobs:
         update = "UPDATE documents SET fetched = coalesce(fetched, ?) WHERE id = ?"
         await self._database.write(lambda connection: connection.execute(update, (time.time(), id)))
 
-    async def _state(self, owner: str, handle: DocumentCredentials) -> DocumentState:
+    async def _state(self, owner: str, credentials: DocumentCredentials) -> DocumentState:
         def read(connection: sqlite3.Connection) -> DocumentState:
             query = "SELECT owner, digest, name, characters, done, error FROM documents WHERE id = ? AND created > ?"
-            row = connection.execute(query, (handle.id, time.time() - self._limits.seconds)).fetchone()
-            if row is None or row[0] != owner or not hmac.compare_digest(row[1], _digest(handle.key)):
-                raise _not_found(handle.id)
-            return DocumentState(handle.id, row[2], row[3], bool(row[4]), row[5])
+            row = connection.execute(query, (credentials.id, time.time() - self._limits.seconds)).fetchone()
+            if row is None or row[0] != owner or not hmac.compare_digest(row[1], _digest(credentials.key)):
+                raise _not_found(credentials.id)
+            return DocumentState(credentials.id, row[2], row[3], bool(row[4]), row[5])
 
         return await self._database.read(read, owner)
 
@@ -302,7 +302,7 @@ class DocumentJobs:
 
     async def _expire(self) -> None:
         now = time.time()
-        delete = partial(_delete, uploaded=now - self._limits.seconds, fetched=now - FETCHED_SECONDS)
+        delete = partial(_delete, uploaded_until=now - self._limits.seconds, fetched_until=now - FETCHED_SECONDS)
         for id, owner, created, characters, undone in await self._database.write(delete):
             self._attempted.discard(id)
             if task := self._tasks.get(id):
@@ -369,14 +369,16 @@ def _settle(connection: sqlite3.Connection, id: str, content: bytes, error: str)
     return 0 if row is None else int(row[0])
 
 
-def _delete(connection: sqlite3.Connection, uploaded: float, fetched: float) -> list[tuple[str, str, float, int, bool]]:
-    """Delete the documents that were uploaded at the time `uploaded` or earlier, or fetched at `fetched` or earlier.
+def _delete(
+    connection: sqlite3.Connection, uploaded_until: float, fetched_until: float
+) -> list[tuple[str, str, float, int, bool]]:
+    """Delete the documents that were uploaded until the first time, or fetched until the second.
 
     Return (id, owner, created, characters, unfinished) of each deleted document.
     """
     columns = f"id, owner, created, characters, {_UNFINISHED}"
     deleted = f"DELETE FROM documents WHERE created <= ? OR fetched <= ? RETURNING {columns}"
-    return [(*row[:4], bool(row[4])) for row in connection.execute(deleted, (uploaded, fetched))]
+    return [(*row[:4], bool(row[4])) for row in connection.execute(deleted, (uploaded_until, fetched_until))]
 
 
 def _job_to_json(job: Job) -> bytes:

@@ -1,7 +1,6 @@
 """The translation service, which all HTTP routes use.
 
-It detects languages, chooses one model for each text, or two with a bridge language between them, and translates. A
-leg is the translation by one of these models.
+It detects languages, chooses one model for each text, or two with a bridge language between them, and translates.
 """
 
 import asyncio
@@ -19,11 +18,11 @@ from service.errors import InvalidDocument, UnknownModel
 from service.languages import TranslationRoute, TranslationRoutes, describe
 from service.parsers.pool import Parsers
 from service.translation.answers import BridgedText, answer_of, reports_of, unchanged_answer
+from service.translation.bridging import bridge_sentence, first_options, last_options
 from service.translation.cache import TranslationCache
-from service.translation.coroutines import Threads, before, raising_one, together, when_admitted
+from service.translation.coroutines import Threads, deadline_at, raising_one, together, when_admitted
 from service.translation.documents import DocumentTranslation, DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence, StreamEnd
-from service.translation.legs import bridge_sentence, first_options, last_options
 from service.translation.markup import MarkupTranslator
 from service.translation.memory_matches import FindMatches, attach_matches
 from service.translation.preparation import PreparedText, SupportsDetect, TextPreparer
@@ -135,7 +134,7 @@ class TranslationService:
 
         Raises: the errors of Fleet.translate, such as UnsupportedLanguage and DeadlineExceeded.
         """
-        async with before(job.deadline):
+        async with deadline_at(job.deadline):
             prepared = await self.prepare(job)
             answers = iter(
                 await self.translate_parts([(part, text.route) for text in prepared for part in text.parts], job)
@@ -158,18 +157,18 @@ class TranslationService:
 
         Raises: the errors of `translate`.
         """
-        async with before(job.deadline):
+        async with deadline_at(job.deadline):
             prepared = await self.prepare(job)
         answers: list[Answer] = []
         for number, text in enumerate(prepared):
-            may_refuse = number == 0
+            raise_overloaded = number == 0
             if text.is_markup or not text.route or not job.split_sentences:
                 alone = replace(job, texts=(text.text,), source=text.source)
-                (answer,) = await when_admitted(partial(self.translate, alone), may_refuse)
+                (answer,) = await when_admitted(partial(self.translate, alone), raise_overloaded)
                 yield StreamedSentence(number, 0, (0, len(text.text)), answer.text, answer.confidence)
                 answers.append(replace(answer, detected=text.detected))
             else:
-                async for item in self._stream_text(number, text, job, may_refuse):
+                async for item in self._stream_text(number, text, job, raise_overloaded):
                     if isinstance(item, StreamedSentence):
                         yield item
                     else:
@@ -204,7 +203,7 @@ class TranslationService:
         If the file is in the target language, its text stays unchanged. If `allow_equal_languages` is False,
         InvalidDocument is raised instead.
         """
-        async with before(job.deadline):
+        async with deadline_at(job.deadline):
             (whole,) = await self.prepare(replace(job, texts=(opened.beginning(),), format=Format.TEXT))
             if not whole.route:
                 if not allow_equal_languages:
@@ -241,7 +240,10 @@ class TranslationService:
         for index, (_, route) in enumerate(parts):
             groups.setdefault(route, []).append(index)
         results = await together(
-            [self._along(route, [parts[index][0] for index in indices], job) for route, indices in groups.items()]
+            [
+                self._translate_on_route(route, [parts[index][0] for index in indices], job)
+                for route, indices in groups.items()
+            ]
         )
         answers = {
             index: answer
@@ -258,11 +260,13 @@ class TranslationService:
         assert self._find_matches is not None
         return await attach_matches(parts, job, self._find_matches, self.threads)
 
-    async def _along(self, route: TranslationRoute, texts: Sequence[SourceText], job: Job) -> list[Answer]:
+    async def _translate_on_route(self, route: TranslationRoute, texts: Sequence[SourceText], job: Job) -> list[Answer]:
         """Translate texts with the one or two models of `route`. The second model translates sentence by sentence."""
         if len(route) == 1:
-            return await self._leg(texts, last_options(job, route), job)
-        firsts = await self._leg([replace(text, matches=()) for text in texts], first_options(job, route), job)
+            return await self._translate_with_one_model(texts, last_options(job, route), job)
+        firsts = await self._translate_with_one_model(
+            [replace(text, matches=()) for text in texts], first_options(job, route), job
+        )
         reports = [reports_of(answer) for answer in firsts]
         size = sum(len(text.text) for text in texts)
         sentences = await self.threads.run(
@@ -274,7 +278,7 @@ class TranslationService:
                 for sentence in map(partial(bridge_sentence, text), text_reports)
             ],
         )
-        seconds = iter(await self._leg(sentences, last_options(job, route), job))
+        seconds = iter(await self._translate_with_one_model(sentences, last_options(job, route), job))
 
         def join() -> list[Answer]:
             answers = []
@@ -287,7 +291,7 @@ class TranslationService:
 
         return await self.threads.run(job.caller, size, join)
 
-    async def _leg(
+    async def _translate_with_one_model(
         self, texts: Sequence[SourceText], options: TranslateOptions, job: Job, on_sentence: OnSentence | None = None
     ) -> list[Answer]:
         """Translate texts with one model, or take answers from the cache.
@@ -316,19 +320,19 @@ class TranslationService:
         ]
 
     async def _stream_text(
-        self, number: int, text: PreparedText, job: Job, may_refuse: bool
+        self, number: int, text: PreparedText, job: Job, raise_overloaded: bool
     ) -> AsyncIterator[StreamedSentence | Answer]:
         """Yield the sentences of text number `number`, then the answer for the whole text.
 
-        If the queue is full, raise Overloaded if `may_refuse` is true, otherwise wait.
+        If the queue is full, raise Overloaded if `raise_overloaded` is true, otherwise wait.
         """
         ((part, route),) = await self._with_matches([(text.parts[0], text.route)], job)
         reports: asyncio.Queue[SentenceReport | None] = asyncio.Queue()
-        along = self._stream_leg if len(route) == 1 else self._stream_bridged
+        stream = self._stream_one_model if len(route) == 1 else self._stream_bridged
 
         async def work() -> Answer:
-            async with before(job.deadline):
-                return await along(part, route, job, reports.put_nowait, may_refuse)
+            async with deadline_at(job.deadline):
+                return await stream(part, route, job, reports.put_nowait, raise_overloaded)
 
         task = asyncio.create_task(work())
         task.add_done_callback(lambda _: reports.put_nowait(None))
@@ -347,15 +351,15 @@ class TranslationService:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _stream_leg(
-        self, text: SourceText, route: TranslationRoute, job: Job, report: OnSentence, may_refuse: bool
+    async def _stream_one_model(
+        self, text: SourceText, route: TranslationRoute, job: Job, report: OnSentence, raise_overloaded: bool
     ) -> Answer:
         """Translate a text with the one model of `route`, and call `report` with every finished sentence."""
         options = last_options(job, route)
-        return await self._reporting_leg(text, options, job, report, may_refuse)
+        return await self._translate_and_report(text, options, job, report, raise_overloaded)
 
     async def _stream_bridged(
-        self, text: SourceText, route: TranslationRoute, job: Job, report: OnSentence, may_refuse: bool
+        self, text: SourceText, route: TranslationRoute, job: Job, report: OnSentence, raise_overloaded: bool
     ) -> Answer:
         """Translate a text with the two models of `route`, and call `report` with every finished sentence.
 
@@ -366,33 +370,35 @@ class TranslationService:
         pending: asyncio.Queue[tuple[SentenceReport, asyncio.Task[Answer]] | None] = asyncio.Queue()
         bridged = BridgedText(text.text, Direction(route[0].source, route[1].target))
 
-        async def second_leg(first: SentenceReport) -> Answer:
+        async def translate_by_second(first: SentenceReport) -> Answer:
             async with room:
-                leg = partial(self._leg, [bridge_sentence(text, first)], second_options, job)
-                return (await when_admitted(leg, may_refuse=False))[0]
+                work = partial(self._translate_with_one_model, [bridge_sentence(text, first)], second_options, job)
+                return (await when_admitted(work, raise_overloaded=False))[0]
 
         async def report_in_order() -> None:
             while (item := await pending.get()) is not None:
                 first, task = item
                 report(bridged.add(first, await task))
 
-        async def both_legs() -> Answer:
+        async def run_both() -> Answer:
             async with asyncio.TaskGroup() as group:
 
                 def begin(first: SentenceReport) -> None:
-                    pending.put_nowait((first, group.create_task(second_leg(first))))
+                    pending.put_nowait((first, group.create_task(translate_by_second(first))))
 
                 group.create_task(report_in_order())
                 plain = replace(text, matches=())
-                answer = await self._reporting_leg(plain, first_options(job, route), job, begin, may_refuse)
+                answer = await self._translate_and_report(
+                    plain, first_options(job, route), job, begin, raise_overloaded
+                )
                 pending.put_nowait(None)
             return answer
 
-        first = await raising_one(both_legs())
+        first = await raising_one(run_both())
         return bridged.finish(replace(first, bridge=route[0].target))
 
-    async def _reporting_leg(
-        self, text: SourceText, options: TranslateOptions, job: Job, report: OnSentence, may_refuse: bool
+    async def _translate_and_report(
+        self, text: SourceText, options: TranslateOptions, job: Job, report: OnSentence, raise_overloaded: bool
     ) -> Answer:
         """Translate a text with one model, and call `report` with every sentence, even if the answer was cached."""
         reported = 0
@@ -402,7 +408,9 @@ class TranslationService:
             reported += 1
             report(sentence)
 
-        (answer,) = await when_admitted(partial(self._leg, [text], options, job, count), may_refuse)
+        (answer,) = await when_admitted(
+            partial(self._translate_with_one_model, [text], options, job, count), raise_overloaded
+        )
         for sentence in reports_of(answer)[reported:]:
             report(sentence)
         return answer

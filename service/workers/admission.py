@@ -31,9 +31,9 @@ class RequestSize:
         """Return whether this size has at most as many requests, texts and characters as `other`."""
         return self.requests <= other.requests and self.texts <= other.texts and self.characters <= other.characters
 
-    def part(self, parts: int) -> "RequestSize":
-        """Return this size divided by the number `parts`, but at least one request and one text."""
-        return RequestSize(max(1, self.requests // parts), max(1, self.texts // parts), self.characters // parts)
+    def divided_by(self, divisor: int) -> "RequestSize":
+        """Return this size divided by the number `divisor`, but at least one request and one text."""
+        return RequestSize(max(1, self.requests // divisor), max(1, self.texts // divisor), self.characters // divisor)
 
 
 @dataclass
@@ -109,5 +109,5 @@ class Admission:
         `held` is the size of the work that the same caller already has in the queue.
         """
         alone = held == self.held
-        small = not held.requests or (held + more).within(self.limits.part(SMALL))
-        return self.limits + self.limits.part(RESERVE) if small and not alone else self.limits
+        small = not held.requests or (held + more).within(self.limits.divided_by(SMALL))
+        return self.limits + self.limits.divided_by(RESERVE) if small and not alone else self.limits

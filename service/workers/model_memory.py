@@ -68,17 +68,17 @@ class ModelMemory:
         self._waiting: set[LoadableModel] = set()
         self._one_at_a_time = asyncio.Lock()
 
-    async def open(self, model: LoadableModel, open: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Load the new model `model` by calling `open`. First unload other models if the budget requires it.
+    async def open(self, model: LoadableModel, load: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Load the new model `model` by calling `load`. First unload other models if the budget requires it.
 
         Raises: ModelError if the model cannot be loaded, or needs more memory than the budget.
         """
         if self._budget is None:
-            await open()
+            await load()
             return
         async with self._one_at_a_time:
             await self._make_room(model)
-            await open()
+            await load()
             now = time.monotonic()
             self._usage[model] = _Usage(last=now, loaded=now)
             if model.memory > self._budget:

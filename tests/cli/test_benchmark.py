@@ -21,7 +21,7 @@ from mt.cli.benchmarks.harness import Batching, PeerJob, PeerResult, PeerSearch,
 from mt.cli.benchmarks.measure import Ratio, alternate, busy_seconds, noise, percentile, ratio, spread
 from mt.cli.benchmarks.peers import Metric, PeerEntry, PeerModels, entries
 from mt.cli.benchmarks.policies import cut
-from mt.cli.benchmarks.queueing import Bisection, Drive, Probe, poisson_arrivals
+from mt.cli.benchmarks.queueing import Bisection, OpenLoopLoad, Probe, poisson_arrivals
 from mt.cli.benchmarks.report import Bar, Panel, plot_bars, table, write_json, write_table
 from mt.cli.benchmarks.serve import sample
 from mt.cli.benchmarks.train import list_entries
@@ -35,7 +35,7 @@ from mt.engine.requests import Request
 # ends its process.
 FAKE = """
 import os, sys, time
-from mt.cli.benchmarks.harness import attend
+from mt.cli.benchmarks.harness import run_contender
 
 class Fake:
     def __init__(self, setup):
@@ -62,7 +62,7 @@ class Fake:
         return " ".join(tokens)
 
 def main():
-    attend(Fake)
+    run_contender(Fake)
 """
 
 
@@ -209,7 +209,9 @@ def test_ctranslate2_never_runs_int8_on_several_threads_of_one_worker(tmp_path: 
 
 def test_another_model_of_ours_takes_part_under_its_own_name(tmp_path: Path) -> None:
     (tmp_path / "teacher").mkdir()
-    found = entries(PeerModels(tmp_path, tmp_path, beside=tmp_path / "teacher"), Metric(False, 5), ["float32", "int8"])
+    found = entries(
+        PeerModels(tmp_path, tmp_path, second_model=tmp_path / "teacher"), Metric(False, 5), ["float32", "int8"]
+    )
     ours = {entry.name: entry.launches[0].setup for entry in found if entry.name.startswith(("ours", "beside"))}
     assert {name: (setup.model, setup.dtype) for name, setup in ours.items()} == {
         "ours float32": (str(tmp_path), "float32"),
@@ -318,7 +320,7 @@ class FakeQueue:
         self.now += seconds
 
     def run(self, arrivals: Sequence[float], bound: float) -> list[float]:
-        return Drive[str](lambda: self.now, self.sleep).run(self, ["a", "b"], arrivals, bound)
+        return OpenLoopLoad[str](lambda: self.now, self.sleep).run(self, ["a", "b"], arrivals, bound)
 
 
 def test_latency_counts_from_the_arrival_that_was_meant() -> None:
@@ -415,8 +417,8 @@ def test_trainings_on_a_gpu_run_on_the_gpu(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(train, "select_device", torch.device)
     monkeypatch.setattr(train, "choose_precision", lambda precision, device, world: f"auto on {device}")
     entries = list_entries("cuda")
-    assert {entry.way.device for entry in entries} == {"cuda"}
-    assert [entry.settings for entry in entries] == [
+    assert {entry.settings.device for entry in entries} == {"cuda"}
+    assert [entry.label for entry in entries] == [
         "auto on cuda, cuda",
         "auto on cuda, cuda, eager attention",
         "auto on cuda, cuda, sdpa attention",
@@ -444,7 +446,7 @@ def test_trainings_on_a_gpu_run_on_the_gpu(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_a_row_of_the_training_table() -> None:
     """The first round, a warm-up, counts for the losses only."""
     row = train.TrainRow(train.TrainEntry("ours", "train_ours", TrainSettings("float32", threads=1)))
-    row.lessons = [
+    row.results = [
         TrainResult(9.0, 9.0, 1_000_000, losses=(80.0, 60.0), tokens=(10, 10)),
         TrainResult(2.0, 4.0, 3_000_000, losses=(40.0, 30.0), tokens=(10, 20)),
     ]

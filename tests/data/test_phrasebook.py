@@ -74,12 +74,12 @@ def test_each_form_of_a_held_out_lemma_stays_in_other_constructions() -> None:
 
 def test_most_words_of_a_kind_stay_where_one_is_held_out() -> None:
     """Who has seen no drink ordered but tea cannot know that coffee can be."""
-    kinds = {noun.lemma: kind for kind, nouns in lexicon().nouns.items() for noun in nouns}
+    categories = {noun.lemma: category for category, nouns in lexicon().nouns.items() for noun in nouns}
     for construction in constructions():
-        nouns = {lemma for lemma, _ in construction.filling.forms if lemma in kinds}
-        uses = Counter(kinds[lemma] for lemma in nouns)
-        held = Counter(kinds[lemma] for lemma in nouns if (lemma, construction.name) in held_out_pairs())
-        assert all(8 * count <= uses[kind] for kind, count in held.items()), construction.name
+        nouns = {lemma for lemma, _ in construction.filling.forms if lemma in categories}
+        uses = Counter(categories[lemma] for lemma in nouns)
+        held = Counter(categories[lemma] for lemma in nouns if (lemma, construction.name) in held_out_pairs())
+        assert all(8 * count <= uses[category] for category, count in held.items()), construction.name
 
 
 def test_the_lemmas_of_a_filling_are_those_that_its_slots_declare() -> None:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mt.decoding.options import SearchOptions
-from mt.decoding.scorer import EnsembleScorer, padded, real
+from mt.decoding.scorer import EnsembleScorer, padded, token_mask
 from tests.decoding.reference import decode
 
 EOS = 3
@@ -34,4 +34,4 @@ def test_the_members_of_an_ensemble_move_together(random_scorer: Any) -> None:
 def test_sources_are_padded_and_masked() -> None:
     sources, device = [[5, 6, EOS], [EOS]], torch.device("cpu")
     assert padded(sources, 9, device).tolist() == [[5, 6, 3], [3, 9, 9]]
-    assert real(sources, device).tolist() == [[True] * 3, [True, False, False]]
+    assert token_mask(sources, device).tolist() == [[True] * 3, [True, False, False]]

@@ -12,7 +12,7 @@ from mt.decoding.options import SearchOptions
 from mt.engine.backends.torch import SearchBatch, SearchDecoder
 from mt.engine.engine import Engine
 from mt.engine.requests import Request, Result
-from mt.engine.scheduler import Limits, Share
+from mt.engine.scheduler import Limits, RequestClass
 from tests.decoding.conftest import Ids, TableScorer, TableState, random_table
 from tests.decoding.reference import decode
 
@@ -114,7 +114,7 @@ def test_a_busy_caller_keeps_half_of_the_work_beside_another() -> None:
     engine.step()
     id, rows = 100, []
     for _ in range(200):
-        if not any(key[0] is Share.INTERACTIVE for key in engine._batches):
+        if not any(key[0] is RequestClass.INTERACTIVE for key in engine._batches):
             engine.submit(Request(id := id + 1, (5, EOS), SearchOptions(beam_size=1), caller=1))
         before = engine.rows
         engine.step()
@@ -135,7 +135,7 @@ def test_an_interactive_batch_takes_all_steps_of_its_turn_at_once() -> None:
             batch = super().begin(requests)
             return SeveralSteps(batch.scorer, batch.search, batch.state)
 
-    engine = Engine(Decoder(TableScorer(random_table(VOCABULARY))), Limits(rows=24, few_part=12))
+    engine = Engine(Decoder(TableScorer(random_table(VOCABULARY))), Limits(rows=24, few_divisor=12))
     for id, source in enumerate(sources(8)):
         engine.submit(Request(id, source, replace(BEAM, min_length=8)))
     engine.step()

@@ -6,7 +6,7 @@ import pytest
 
 from mt.decoding.options import SearchOptions
 from mt.engine.requests import Request
-from mt.engine.scheduler import BatchKind, Limits, Scheduler, Share
+from mt.engine.scheduler import BatchKind, Limits, RequestClass, Scheduler
 
 GREEDY = SearchOptions(beam_size=1)
 BEAM_4 = SearchOptions(beam_size=4)
@@ -25,13 +25,13 @@ def scheduler(*waiting: Request, rows: int = 16, source_tokens: int = 1000) -> S
     return found
 
 
-def admitted(scheduler: Scheduler, share: Share = Share.BULK) -> list[int]:
-    """Admit requests. Return the ids of those of this share."""
+def admitted(scheduler: Scheduler, request_class: RequestClass = RequestClass.BULK) -> list[int]:
+    """Admit requests. Return the ids of those of this class."""
     return [
         request.id
-        for (admitted_share, _), requests in scheduler.admit().items()
+        for (admitted_class, _), requests in scheduler.admit().items()
         for request in requests
-        if admitted_share is share
+        if admitted_class is request_class
     ]
 
 
@@ -92,10 +92,13 @@ def test_the_isolated_run_one_by_one_and_delay_nobody() -> None:
     waiting = scheduler(request(3))
     waiting.isolate([request(0), request(1)])
     assert len(waiting) == 3
-    assert waiting.admit() == {(Share.ISOLATED, FOUR_ROWS): [request(0)], (Share.BULK, FOUR_ROWS): [request(3)]}
-    assert admitted(waiting, Share.ISOLATED) == []
+    assert waiting.admit() == {
+        (RequestClass.ISOLATED, FOUR_ROWS): [request(0)],
+        (RequestClass.BULK, FOUR_ROWS): [request(3)],
+    }
+    assert admitted(waiting, RequestClass.ISOLATED) == []
     release(waiting, 0)
-    assert admitted(waiting, Share.ISOLATED) == [1]
+    assert admitted(waiting, RequestClass.ISOLATED) == [1]
 
 
 def test_remove() -> None:
@@ -103,9 +106,11 @@ def test_remove() -> None:
     waiting.isolate([request(7), request(8)])
     assert waiting.remove(1) and waiting.remove(7)
     assert not waiting.remove(1) and not waiting.remove(99)
-    assert {share: [request.id for request in group] for (share, _), group in waiting.admit().items()} == {
-        Share.ISOLATED: [8],
-        Share.BULK: [0, 2],
+    assert {
+        request_class: [request.id for request in group] for (request_class, _), group in waiting.admit().items()
+    } == {
+        RequestClass.ISOLATED: [8],
+        RequestClass.BULK: [0, 2],
     }
 
 
@@ -143,12 +148,12 @@ def test_another_caller_needs_no_free_row_beside_a_busy_one() -> None:
     assert len(admitted(waiting)) == 8  # all rows
     for id in range(100, 103):
         waiting.add(replace(request(id), caller=1))
-    assert admitted(waiting, Share.INTERACTIVE) == [100]  # 4 rows of 32 for one caller
+    assert admitted(waiting, RequestClass.INTERACTIVE) == [100]  # 4 rows of 32 for one caller
     waiting.add(replace(request(200, GREEDY), caller=2))
     waiting.add(replace(request(300), caller=3))
-    assert admitted(waiting, Share.INTERACTIVE) == [200]  # 8 rows of 32 for all callers
+    assert admitted(waiting, RequestClass.INTERACTIVE) == [200]  # 8 rows of 32 for all callers
     release(waiting, 100)
-    assert admitted(waiting, Share.INTERACTIVE) == [101]
+    assert admitted(waiting, RequestClass.INTERACTIVE) == [101]
     assert len(waiting) == 3
 
 

@@ -2,14 +2,14 @@
 
 import torch
 
-from mt.interop.mapping import Row, find_misplaced, place
+from mt.interop.mapping import Row, find_misplaced, rename_weights
 
 TABLE = (Row(("q", "k"), ("qk",)), Row(("embedding",), ("input", "output")))
 
 
 def test_sources_are_joined_and_targets_tied() -> None:
     weights = {"q": torch.ones(1, 2), "k": torch.zeros(2, 2), "embedding": torch.full((1, 2), 5.0)}
-    placed = place(TABLE, weights)
+    placed = rename_weights(TABLE, weights)
     assert placed.keys() == {"qk", "input", "output"}
     assert placed["qk"].tolist() == [[1, 1], [0, 0], [0, 0]]
     assert placed["input"] is placed["output"] is weights["embedding"]

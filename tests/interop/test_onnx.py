@@ -17,7 +17,7 @@ from mt.checkpoint import LoadedModel
 from mt.data.corpus import read_lines
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions, SpecialIds
-from mt.decoding.scorer import ModelScorer, Scorer, padded, real
+from mt.decoding.scorer import ModelScorer, Scorer, padded, token_mask
 from mt.errors import ModelError
 from mt.interop.importer import import_model
 from mt.interop.onnx import export_onnx
@@ -81,7 +81,7 @@ class OnnxScorer:
             object.__setattr__(self, f"_{name}", session)
 
     def start(self, sources: Sequence[Sequence[int]], beams: int) -> OnnxState:
-        source, mask = padded(sources, self.special.pad, self.device).numpy(), real(sources, self.device).numpy()
+        source, mask = padded(sources, self.special.pad, self.device).numpy(), token_mask(sources, self.device).numpy()
         keys, values = self._encoder.run(None, {"source": source, "source_mask": mask})  # type: ignore[attr-defined]
         layers, batch, heads, _, d_k = keys.shape
         nothing = np.zeros((layers, batch, beams, heads, 0, d_k), np.float32)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mt.arrays import Array
 from mt.kernels.library import CpuShortlist
-from mt.kernels.shortlist import Shortlist, flaws, spells
+from mt.kernels.shortlist import Shortlist, flaws, is_single_character
 from mt.tokenizer import EOS, Tokenizer, train_tokenizer
 from tests.conftest import sentences
 from tests.kernels.conftest import compile_model, odd_model
@@ -31,12 +31,12 @@ def test_by_hand() -> None:
 
 @pytest.mark.parametrize("piece", ["▁", "▁x", "x", "Ж", "▁é", "7", "▁٣", "。", "—", "€", "😀", "<0x00>", "<0xFF>"])
 def test_what_spells(piece: str) -> None:
-    assert spells(piece)
+    assert is_single_character(piece)
 
 
 @pytest.mark.parametrize("piece", ["犬", "▁한", "の", "the", "▁ab", "<pad>", "</s>", "<2de>", "..", ""])
 def test_what_does_not_spell(piece: str) -> None:
-    assert spells(piece) == (piece == "")  # an empty piece could not hurt
+    assert is_single_character(piece) == (piece == "")  # an empty piece could not hurt
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable, Mapping
 
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from mt.errors import DocumentError
 from mt.text.documents import SUFFIXES, DocumentOptions, open_document
+from mt.text.documents.archive import rewrite_archive
 from mt.text.documents.markdown import _characters
 from mt.text.markup import TranslatedSegment
 
@@ -196,8 +198,27 @@ def test_json_changes_only_in_its_strings(value: object, ascii_only: bool) -> No
     assert type(new) is type(value)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.html", "<p><ruby>犬<rp>(</rp><rt>inu</rt><rp>)</rp></ruby> runs</p>"),
+        ("a.xhtml", "<p><ruby>犬<rt>inu</rt></ruby> runs</p>"),
+        ("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n<ruby>犬<rt>inu</rt></ruby> runs\n"),
+    ],
+)
+def test_the_reading_of_a_word_is_no_text(name: str, content: str) -> None:
+    assert texts(name, content) == ["犬 runs"]
+    assert "inu" in translate(name, content)
+
+
 def test_text_keeps_lines_and_white_space() -> None:
     assert translate("a.txt", "  one \r\n\n---\n\ttwo") == "  ONE \r\n\n---\n\tTWO"
+
+
+def test_columns_of_text_are_texts() -> None:
+    content = "a dog     12   two cats\nname\tA house.  It is big.\n"
+    assert texts("a.txt", content) == ["a dog", "12", "two cats", "name", "A house.  It is big."]
+    assert translate("a.txt", content) == content.upper()
 
 
 def test_html_is_written_in_the_encoding_it_declares() -> None:
@@ -222,10 +243,41 @@ def test_markdown_keeps_its_structure() -> None:
     assert "Quoted text" in segments and "two x" in segments and "The note." in segments
     result = translate("a.md", MARKDOWN)
     kept = ['title: "Not touched"', 'print("hi")', "    indented code", '[foo]: http://a.b "t"', "======", "|------"]
-    written = ["# THE *BIG* HOUSE #", "> QUOTED TEXT", "> 1. ONE TWO", "  - NESTED **ITEM**", "[REF][foo] AND [FOO]"]
+    written = [
+        "# THE *BIG* HOUSE #",
+        "> QUOTED TEXT",
+        "> 1. ONE TWO",
+        "  - NESTED **ITEM**",
+        "[REF][foo] AND [FOO][foo]",
+    ]
     for part in (*kept, *written):
         assert part in result
     assert '](http://x.y/z_(a) "Title")' in result and "![alt](u.png)" in result and "<http://auto.link>" in result
+
+
+@pytest.mark.parametrize(
+    ("source", "translated"),
+    [
+        ("- [ ] one\n- [x] two\n", "- [ ] ONE\n- [x] TWO\n"),
+        ("|a|b|\n|-|-|\n|one \\| two|three `a \\| b`|\n", "|A|B|\n|-|-|\n|ONE \\| TWO|THREE `a \\| b`|\n"),
+        ("|a|\n|-|\n|two \\|  |\n", "|A|\n|-|\n|TWO \\|  |\n"),
+        ("A term\n: the *text*\n", "A TERM\n: THE *TEXT*\n"),
+        ("[one two][]\n\n[one two]: u\n", "[ONE TWO][one two]\n\n[one two]: u\n"),
+        ("A [dog] ran[^1].\n\n[dog]: u\n[^1]: u\n", "A [DOG][dog] RAN[^1].\n\n[dog]: u\n[^1]: u\n"),
+    ],
+)
+def test_markdown_that_depends_on_its_text(source: str, translated: str) -> None:
+    assert identity("a.md", source.encode()) == source.encode()
+    document = open_document("a.md", source.encode())
+    translations = []
+    for segment in document.segments:
+        words = [match.span() for match in re.finditer(r"\S+", segment.text)]
+        capitals = "".join(
+            letter if any(begin <= place < end for begin, end in segment.kept) else letter.upper()
+            for place, letter in enumerate(segment.text)
+        )
+        translations.append(TranslatedSegment(capitals, tuple((word, word) for word in words)))
+    assert document.render(translations).decode() == translated
 
 
 def test_markdown_escapes_what_would_be_markup() -> None:
@@ -382,6 +434,56 @@ PIXEL = base64.b64decode(
 )
 
 
+def test_the_value_of_a_field_is_part_of_its_sentence() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("Page ")
+    field = '<w:fldSimple xmlns:w="{}" w:instr="PAGE"><w:r><w:t>7</w:t></w:r></w:fldSimple>'
+    paragraph._p.append(parse_xml(field.format(qn("w:p")[1:].partition("}")[0])))
+    paragraph.add_run(" of the book")
+    out = io.BytesIO()
+    document.save(out)
+    parsed = open_document("a.docx", out.getvalue())
+    (segment,) = parsed.segments
+    assert (segment.text, segment.kept) == ("Page 7 of the book", ((5, 6),))
+    links = (((0, 4), (0, 5)), ((5, 6), (6, 7)), ((7, 18), (8, 17)))
+    rendered = docx.Document(io.BytesIO(parsed.render([TranslatedSegment("Seite 7 des Buchs", links)])))
+    (paragraph,) = rendered.paragraphs
+    assert [child.tag.rpartition("}")[2] for child in paragraph._p] == ["r", "fldSimple", "r"]
+    assert [run.text for run in paragraph.runs] == ["Seite ", " des Buchs"]
+
+
+def test_notes_of_word_are_translated() -> None:
+    parts = {
+        "_rels/.rels": '<Relationships xmlns="{package}/relationships">'
+        '<Relationship Id="r1" Type="{office}/officeDocument" Target="word/document.xml"/></Relationships>',
+        "[Content_Types].xml": '<Types xmlns="{package}/content-types">'
+        '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        '<Override PartName="/word/document.xml" ContentType="{type}.document.main+xml"/>'
+        '<Override PartName="/word/footnotes.xml" ContentType="{type}.footnotes+xml"/></Types>',
+        "word/_rels/document.xml.rels": '<Relationships xmlns="{package}/relationships">'
+        '<Relationship Id="r2" Type="{office}/footnotes" Target="footnotes.xml"/></Relationships>',
+        "word/document.xml": '<w:document xmlns:w="{word}"><w:body><w:p><w:r><w:t>A dog</w:t></w:r><w:r>'
+        '<w:footnoteReference w:id="2"/></w:r></w:p></w:body></w:document>',
+        "word/footnotes.xml": '<w:footnotes xmlns:w="{word}"><w:footnote w:id="2"><w:p><w:r><w:footnoteRef/></w:r>'
+        "<w:r><w:t> It runs.</w:t></w:r></w:p></w:footnote></w:footnotes>",
+    }
+    names = {
+        "package": "http://schemas.openxmlformats.org/package/2006",
+        "office": "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
+        "word": qn("w:p")[1:].partition("}")[0],
+        "type": "application/vnd.openxmlformats-officedocument.wordprocessingml",
+    }
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, re.sub(r"{(\w+)}", lambda match: names[match[1]], part))
+    document = open_document("a.docx", out.getvalue())
+    assert [segment.text for segment in document.segments] == ["A dog", "It runs."]
+    rendered = zipfile.ZipFile(io.BytesIO(document.render([TranslatedSegment("EINS"), TranslatedSegment("ZWEI")])))
+    assert "ZWEI" in rendered.read("word/footnotes.xml").decode()
+    assert "<w:footnoteReference" in rendered.read("word/document.xml").decode()
+
+
 def illustrated() -> bytes:
     """Return a document with a picture alone, one within a sentence, and a text box within another."""
     document = docx.Document()
@@ -419,6 +521,17 @@ def test_word_keeps_pictures_and_text_boxes_and_reads_the_text_after_them(write:
 def test_unchanged_word_keeps_its_content() -> None:
     before, after = (zipfile.ZipFile(io.BytesIO(data)) for data in (word_file(), identity("a.docx", word_file())))
     assert before.read("word/document.xml") == after.read("word/document.xml")
+
+
+def test_word_copies_the_parts_that_do_not_change() -> None:
+    theme = b"<?xml version='1.0'?>\n<a  b='1'/>"
+    indented = rewrite_archive("a.docx", word_file(), lambda name: theme if "theme" in name else None)
+    document = open_document("a.docx", indented)
+    rendered = document.render([TranslatedSegment(segment.text.upper()) for segment in document.segments])
+    before, after = (zipfile.ZipFile(io.BytesIO(data)) for data in (indented, rendered))
+    changed = {name for name in before.namelist() if before.read(name) != after.read(name)}
+    assert before.namelist() == after.namelist()
+    assert "word/document.xml" in changed and changed <= {"word/document.xml", "word/header1.xml", "word/footer1.xml"}
 
 
 BOMB = io.BytesIO()

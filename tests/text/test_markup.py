@@ -249,6 +249,24 @@ def test_xml_preserves_unknown_entities_and_cdata() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("section", "segments", "rendered"),
+    [
+        ("<p>A &amp; <b>dog</b></p>", ["A & dog"], "<p>A &amp; <b>DOG</b></p>"),
+        ("Tom & a dog < 3", ["Tom & a dog < 3"], "TOM & A DOG < 3"),
+        (" - ", [], " - "),
+    ],
+)
+def test_a_cdata_section_is_html_or_text(section: str, segments: list[str], rendered: str) -> None:
+    document = parse_xml(f"<d><a><![CDATA[{section}]]></a><code><![CDATA[a dog]]></code></d>")
+    assert [segment.text for segment in document.segments] == segments
+    translations = [
+        TranslatedSegment(text.upper(), tuple(((at, at + 1), (at, at + 1)) for at in range(len(text))))
+        for text in segments
+    ]
+    assert document.render(translations) == f"<d><a><![CDATA[{rendered}]]></a><code><![CDATA[a dog]]></code></d>"
+
+
 def test_segments_have_the_ranges_of_their_marks() -> None:
     (segment,) = parse_html("<p>a <b>big <i>dog</i></b> ran</p>").segments
     assert segment.text == "a big dog ran"

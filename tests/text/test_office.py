@@ -44,7 +44,7 @@ WORKBOOK = {
 @pytest.mark.parametrize(
     ("name", "members", "texts"),
     [
-        ("a.pptx", PRESENTATION, ["Sales", "East", "A note", "A red house", "Cell one below", "Page", "Last"]),
+        ("a.pptx", PRESENTATION, ["Sales", "East", "A note", "A red house", "Cell one below", "Page 7", "Last"]),
         ("a.xlsx", WORKBOOK, ["A dog", "First line", "second line", "This is very good", "Inline"]),
     ],
 )

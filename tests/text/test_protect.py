@@ -44,7 +44,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("HTTPS://X.COM/A AT EXAMPLE.ORG, WWW.A.B", ["HTTPS://X.COM/A", "EXAMPLE.ORG", "WWW.A.B"]),
         ("Mail first.last+tag@mail.example.co.uk, now", ["first.last+tag@mail.example.co.uk"]),
         ("@anna_b's #tag and @me@mastodon.social.", ["@anna_b", "#tag", "@me@mastodon.social"]),
-        ("%s %1$s %.2f %(name)s %name% 50% of", ["%s", "%1$s", "%.2f", "%(name)s", "%name%", "50%"]),
+        ("%s %1$s %.2f %(name)s %name% 50% of 5%%", ["%s", "%1$s", "%.2f", "%(name)s", "%name%", "50%", "5%%"]),
         ("{name} {0} {} {{x}} ${x} $x {% if %}", ["{name}", "{0}", "{}", "{{x}}", "${x}", "$x", "{% if %}"]),
         (
             "<0>a</0> <b>c</b> <br/> < > &amp; &#39;",
@@ -146,6 +146,7 @@ def test_spans_are_removed(sentence: str, text: str, removed: list[RemovedSpan])
         ("12 men, 12:30", "12 Männer, 12:30", []),
         ("12 men, 12:30", "Zwölf Männer, 12.30 Uhr", ["12", "12:30"]),
         ("5 percent", "5 %", []),
+        ("5%% done", "5% fertig", ["5%%"]),  # of printf
         ("3. Mann", "the 3rd man", []),
         ("2 men and two dogs", "2 Männer und 2 Hunde", []),  # a number may occur more often
         ("@a", "@a @a", ["@a"]),

@@ -75,6 +75,9 @@ ANDROID = r"""<?xml version="1.0"?>
 <resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">
     <string name="app" translatable="false">MyApp</string>
     <string name="hi">It\'s <b>very</b> good, <xliff:g id="n">%1$s</xliff:g>!\nBye</string>
+    <string name="title">@string/app</string>
+    <string name="wide">"  Two dogs  "</string>
+    <string name="page"><![CDATA[It\'s a <a href="x">page</a>]]></string>
     <color name="red">#ff0000</color>
     <string-array name="days"><item>Monday</item></string-array>
     <string-array name="codes" translatable="false"><item>abc</item></string-array>
@@ -136,7 +139,7 @@ def test_a_file_without_changes_has_the_same_bytes(name: str) -> None:
         ),
         ("a.strings", ['Say "you" %@', "Line\nbreak"]),
         ("a.resx", ["One <b> & two"]),
-        ("strings.xml", ["It's very good, %1$s! Bye", "Monday", "a file", "files"]),
+        ("strings.xml", ["It's very good, %1$s! Bye", "Two dogs", "It's a page", "Monday", "a file", "files"]),
         ("a.csv", ["id", "name", "long\ntext", "A dog", 'He said "hi", then left', "Two words"]),
         ("a.tsv", ["a", "A dog", "b", 'He "quotes", twice']),
     ],
@@ -181,7 +184,15 @@ def test_a_plain_translation_needs_no_quotes_in_yaml() -> None:
 def test_tags_and_line_breaks_of_android() -> None:
     found = translated("strings.xml", ANDROID.encode(), str.upper)
     assert r"It\'s" not in found
+    assert '<string name="wide">"  TWO DOGS  "</string>' in found
     assert r'IT\'S <b>VERY</b> GOOD, <xliff:g id="n">%1$s</xliff:g>!\nBYE</string>' in found
+
+
+def test_branches_of_messages_in_json() -> None:
+    content = '{"n": "{n, plural, one {a dog} other {# dogs}}", "m": "{n, select, x {a\\/b} other {c}}"}'
+    assert texts("a.json", content) == ["a dog", "# dogs", "{n, select, x {a/b} other {c}}"]  # the source has \\/
+    assert '"{n, plural, one {A DOG} other {# DOGS}}"' in translated("a.json", content.encode(), str.upper)
+    assert translated("a.json", content.encode(), str) == content
 
 
 def test_latin_1_properties() -> None:

@@ -49,6 +49,10 @@ def test_pieces_join_to_the_text(text: str, language: str) -> None:
     assert not any(a.kept and b.kept for a, b in pairwise(parts))
 
 
+def test_tabs_separate_paragraphs() -> None:
+    assert sentences("name\tA dog. It runs.\t12") == ["name", "A dog.", "It runs.", "12"]
+
+
 @given(TEXTS, st.integers(1, 9))
 def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> None:
     parts = list(split_long_sentence(text, lambda part: len(part) <= limit))

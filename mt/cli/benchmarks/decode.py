@@ -141,9 +141,9 @@ def run(options: argparse.Namespace) -> None:
         console.print(f"warning: the load average is {before['load_average'][0]:.2f}: other processes use this machine")
     rows: list[DecodeRow] = []
     trials: list[Trial] = []
-    for metric in [Metric(way == "single", beam) for way in options.settings for beam in options.beam_size]:
-        taking_part = [entry for entry in entries(models, metric, options.dtype) if _wanted(entry, options.only)]
-        compared, tried = _compare(metric, taking_part, options, console)
+    for metric in [Metric(setting == "single", beam) for setting in options.settings for beam in options.beam_size]:
+        contenders = [entry for entry in entries(models, metric, options.dtype) if _wanted(entry, options.only)]
+        compared, tried = _compare(metric, contenders, options, console)
         _add_quality(compared, references, language)
         rows += compared
         trials += tried
@@ -207,7 +207,7 @@ def _wanted(entry: PeerEntry, only: Sequence[str] | None) -> bool:
 
 
 def _compare(
-    metric: Metric, taking_part: Sequence[PeerEntry], options: argparse.Namespace, console: Console
+    metric: Metric, contenders: Sequence[PeerEntry], options: argparse.Namespace, console: Console
 ) -> tuple[list[DecodeRow], list[Trial]]:
     """Choose the settings of each contender, start all contenders, and measure them in turn.
 
@@ -216,11 +216,11 @@ def _compare(
     log = options.output / "contenders.log"
     settings = _settings_of(options.settings_of)
     count = options.single_sentences if metric.single else options.sentences
-    rows = [DecodeRow(metric, entry.name, problem=entry.problem, size_bytes=entry.size_bytes) for entry in taking_part]
+    rows = [DecodeRow(metric, entry.name, problem=entry.problem, size_bytes=entry.size_bytes) for entry in contenders]
     trials: list[Trial] = []
     running: list[tuple[DecodeRow, Variant, Contender]] = []
     with ExitStack() as stack:
-        for entry, row in zip(taking_part, rows, strict=True):
+        for entry, row in zip(contenders, rows, strict=True):
             if row.problem:
                 continue
             console.print(f"{metric.label}: {entry.name} ...", highlight=False)
@@ -254,9 +254,9 @@ def _measure(
     def measure(job: tuple[bool, tuple[DecodeRow, Variant, Contender]]) -> tuple[PeerResult, float | None]:
         text, (_, variant, contender) = job
         answers: list[PeerResult] = []
-        with watching(lambda: answers[0].cpu_seconds) as neighbours:
+        with watching(lambda: answers[0].cpu_seconds) as other_load:
             answers.append(contender.run(PeerJob(metric.beam_size, count, metric.single, text, variant.batching)))
-        return answers[0], neighbours.cores
+        return answers[0], other_load.cores
 
     return measure
 

@@ -95,7 +95,7 @@ class PeerSearch:
         """
         lengths = self.forced or (0,) * count
         for length in sorted(set(lengths), reverse=True):
-            yield length, [place for place in range(count) if lengths[place] == length]
+            yield length, [index for index in range(count) if lengths[index] == length]
 
 
 class Peer(Protocol):
@@ -144,8 +144,8 @@ class PeerRunner:
         if not single:
             return self.peer.translate(sources, search), ()
         targets, latencies = [], []
-        for place, source in enumerate(sources):
-            alone = one(search, place)
+        for index, source in enumerate(sources):
+            alone = one(search, index)
             begun = time.perf_counter()
             targets += self.peer.translate([source], alone)
             latencies.append(time.perf_counter() - begun)
@@ -155,31 +155,31 @@ class PeerRunner:
         if not single:
             return self.peer.translate_text(lines, search), ()
         texts, latencies = [], []
-        for place, line in enumerate(lines):
-            alone = one(search, place)
+        for index, line in enumerate(lines):
+            alone = one(search, index)
             begun = time.perf_counter()
             texts += self.peer.translate_text([line], alone)
             latencies.append(time.perf_counter() - begun)
         return texts, tuple(latencies)
 
 
-def one(search: PeerSearch, place: int) -> PeerSearch:
-    """Return the search options for the single sentence with index `place`."""
-    return PeerSearch(search.beam_size, search.batching, search.forced[place : place + 1])
+def one(search: PeerSearch, index: int) -> PeerSearch:
+    """Return the search options for the single sentence with index `index`."""
+    return PeerSearch(search.beam_size, search.batching, search.forced[index : index + 1])
 
 
-def sorted_batches(sources: Sequence[list[Any]], places: Sequence[int], batching: Batching) -> Iterator[list[int]]:
-    """Divide the sentences with the indices `places` into batches of indices, the longest sentences first.
+def sorted_batches(sources: Sequence[list[Any]], indices: Sequence[int], batching: Batching) -> Iterator[list[int]]:
+    """Divide the sentences with the indices `indices` into batches of indices, the longest sentences first.
 
     `batching` is the maximum number of sentences, or of source tokens with padding, in a batch.
     """
     batch: list[int] = []
-    for place in sorted(places, key=lambda place: -len(sources[place])):
+    for index in sorted(indices, key=lambda index: -len(sources[index])):
         grown = len(batch) + 1
         if batch and grown * (len(sources[batch[0]]) if batching.unit == "tokens" else 1) > batching.size:
             yield batch
             batch = []
-        batch.append(place)
+        batch.append(index)
     if batch:
         yield batch
 
@@ -211,19 +211,19 @@ def to_setup(values: dict[str, Any]) -> PeerSetup:
     return PeerSetup(**{**values, "lengths": tuple(values["lengths"])})
 
 
-def attend(load: Callable[[PeerSetup], Peer]) -> None:
+def run_contender(load: Callable[[PeerSetup], Peer]) -> None:
     """Run a contender: read the setup and then jobs from stdin until its end. Print results and errors as JSON."""
     answers = _take_stdout()
     try:
         setup = to_setup(json.loads(sys.stdin.readline()))
-        bench = _prepared(load, setup)
+        runner = _prepared(load, setup)
         _write_line(answers, {"ready": setup.dtype})
     except Exception:
         _write_line(answers, {"error": traceback.format_exc()})
         return
     for line in sys.stdin:
         try:
-            _write_line(answers, asdict(bench.run(to_job(json.loads(line)))))
+            _write_line(answers, asdict(runner.run(to_job(json.loads(line)))))
         except Exception:
             _write_line(answers, {"error": traceback.format_exc()})
 
@@ -232,10 +232,10 @@ def _prepared(load: Callable[[PeerSetup], Peer], setup: PeerSetup) -> PeerRunner
     """Load the peer, let it translate one sentence, and return its runner. All this counts as start-up time."""
     lines = Path(setup.source).read_text(encoding="utf-8").splitlines()
     peer = load(setup)
-    bench = PeerRunner(peer, setup, lines)
+    runner = PeerRunner(peer, setup, lines)
     peer.translate([peer.encode(lines[0])], PeerSearch(1, forced=setup.lengths[:1]))
-    bench.sources = [peer.encode(line) for line in lines]
-    return bench
+    runner.sources = [peer.encode(line) for line in lines]
+    return runner
 
 
 def _take_stdout() -> TextIO:

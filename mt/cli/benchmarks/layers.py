@@ -145,7 +145,7 @@ def run(options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     keep_freed_memory()  # pages that the system maps anew would take most of the time of large scores
     try:
-        with watching(time.process_time) as neighbours:
+        with watching(time.process_time) as other_load:
             kinds = layer_types(options.neighbourhood, options.kernel)
             points = {kind.name: measure(kind, options) for kind in kinds}
             paths = {kind.name: [count_path(kind, n) for n in options.paths] for kind in kinds}
@@ -161,14 +161,14 @@ def run(options: argparse.Namespace) -> None:
         heads_table(heads),
         softmax_table(softmax),
         f"Memory: tensors kept for the backward pass. Fastest of {options.rounds} rounds, float32, one thread. "
-        f"Other processes used {neighbours.cores or 0:.2f} cores.",
+        f"Other processes used {other_load.cores or 0:.2f} cores.",
     ]
     options.output.mkdir(parents=True, exist_ok=True)
     for part in parts:
         Console().print(part)
     write_table(options.output / "table.txt", parts)
     values = {
-        "conditions": {**before, "threads": 1, "rounds": options.rounds, "neighbours_cores": neighbours.cores},
+        "conditions": {**before, "threads": 1, "rounds": options.rounds, "neighbours_cores": other_load.cores},
         "points": {name: [asdict(point) for point in of_kind] for name, of_kind in points.items()},
         "exponents": {name: {key: asdict(value) for key, value in of.items()} for name, of in exponents.items()},
         "paths": {name: [asdict(path) for path in of_kind] for name, of_kind in paths.items()},

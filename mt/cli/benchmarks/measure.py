@@ -58,24 +58,24 @@ def alternate(
 
 
 @dataclass
-class Neighbours:
+class OtherLoad:
     """Mean number of cores that other processes used during a measurement. It is None on systems other than Linux."""
 
     cores: float | None = None
 
 
 @contextmanager
-def watching(cpu_seconds: Callable[[], float]) -> Iterator[Neighbours]:
+def watching(cpu_seconds: Callable[[], float]) -> Iterator[OtherLoad]:
     """Measure how many cores other processes use during the context. `cores` is set at the end of the context.
 
     At the end, `cpu_seconds` is called. It must return the processor time that the contender used during the context.
     """
-    neighbours = Neighbours()
+    other_load = OtherLoad()
     busy, begun = busy_seconds(), time.perf_counter()
-    yield neighbours
+    yield other_load
     seconds, after = time.perf_counter() - begun, busy_seconds()
     if busy is not None and after is not None:
-        neighbours.cores = max(0.0, (after - busy - cpu_seconds()) / seconds)
+        other_load.cores = max(0.0, (after - busy - cpu_seconds()) / seconds)
 
 
 def busy_seconds(stat: Path = Path("/proc/stat")) -> float | None:
@@ -90,18 +90,18 @@ def busy_seconds(stat: Path = Path("/proc/stat")) -> float | None:
     return (user + nice + system + interrupts) / float(os.sysconf("SC_CLK_TCK"))
 
 
-def noise(load: float, neighbours: Sequence[float], spreads: dict[str, float]) -> list[str]:
+def noise(load: float, other_cores: Sequence[float], spreads: dict[str, float]) -> list[str]:
     """Return warnings if other programs used the machine, or if measurements varied widely.
 
-    `load` is the load average before the benchmark, `neighbours` the numbers of cores that other processes used, and
+    `load` is the load average before the benchmark, `other_cores` the numbers of cores that other processes used, and
     `spreads` the result of `spread` for each contender.
     """
     warnings = []
     if load > QUIET_LOAD:
         warnings.append(f"the load average was {load:.2f} before the start; quiet is at most {QUIET_LOAD}")
-    if neighbours and median(neighbours) > QUIET_CORES:
+    if other_cores and median(other_cores) > QUIET_CORES:
         warnings.append(
-            f"other processes kept {median(neighbours):.2f} cores busy (median; at worst {max(neighbours):.2f}); "
+            f"other processes kept {median(other_cores):.2f} cores busy (median; at worst {max(other_cores):.2f}); "
             f"quiet is at most {QUIET_CORES}"
         )
     wide = {name: value for name, value in spreads.items() if value > QUIET_SPREAD}

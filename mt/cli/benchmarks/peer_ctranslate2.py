@@ -10,7 +10,7 @@ from pathlib import Path
 import ctranslate2
 import sentencepiece
 
-from .harness import PeerSearch, PeerSetup, attend
+from .harness import PeerSearch, PeerSetup, run_contender
 
 
 class CTranslate2:
@@ -69,4 +69,4 @@ class CTranslate2:
 
 
 def main() -> None:
-    attend(CTranslate2)
+    run_contender(CTranslate2)

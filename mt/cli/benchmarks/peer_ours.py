@@ -8,7 +8,7 @@ from mt.decoding.options import SearchOptions
 from mt.engine.requests import Request
 from mt.pipeline.translator import Translator
 
-from .harness import PeerSearch, PeerSetup, attend
+from .harness import PeerSearch, PeerSetup, run_contender
 
 
 class OurPeer:
@@ -58,4 +58,4 @@ class OurPeer:
 
 
 def main() -> None:
-    attend(OurPeer)
+    run_contender(OurPeer)

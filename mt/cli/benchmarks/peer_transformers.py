@@ -9,7 +9,7 @@ from transformers import AutoTokenizer, MarianConfig, MarianMTModel
 
 from mt.tokenizer import EOS, Tokenizer
 
-from .harness import PeerSearch, PeerSetup, attend, sorted_batches
+from .harness import PeerSearch, PeerSetup, run_contender, sorted_batches
 
 
 class TextCodec(Protocol):
@@ -104,4 +104,4 @@ class MarianPeer:
 
 
 def main() -> None:
-    attend(MarianPeer)
+    run_contender(MarianPeer)

@@ -57,8 +57,8 @@ class PeerModels:
     """Models to measure, and common settings.
 
     `ours` is our model, `ctranslate2` has the models for CTranslate2 by dtype, `transformers` is the model for
-    transformers, and `beside` another model of ours. `source` is the file with the sentences, and `lengths` are the
-    forced lengths of the translations, if any.
+    transformers, and `second_model` another model of ours. `source` is the file with the sentences, and `lengths` are
+    the forced lengths of the translations, if any.
     """
 
     source: Path
@@ -68,7 +68,7 @@ class PeerModels:
     lengths: tuple[int, ...] = ()
     cores: int = 1
     device: str = "cpu"
-    beside: Path | None = None
+    second_model: Path | None = None
 
     def setup(self, model: Path, dtype: str, workers: int, threads: int) -> PeerSetup:
         return PeerSetup(str(model), str(self.source), dtype, workers, threads, self.lengths, self.device)
@@ -99,7 +99,7 @@ def entries(models: PeerModels, metric: Metric, dtypes: Sequence[str]) -> list[P
 
 def _ours(models: PeerModels, metric: Metric, dtypes: Sequence[str]) -> Iterator[PeerEntry]:
     alone = metric.single or models.device != "cpu"
-    compared = {"ours": models.ours} | ({"beside": models.beside} if models.beside else {})
+    compared = {"ours": models.ours} | ({"beside": models.second_model} if models.second_model else {})
     for name, model in compared.items():
         for dtype in dtypes:
             setup = models.setup(model, dtype, 1 if alone else models.cores, 1)
@@ -117,9 +117,9 @@ def _ctranslate2(models: PeerModels, metric: Metric) -> Iterator[PeerEntry]:
             yield PeerEntry(name, problem="not installed")
             continue
         on_cpu = models.device == "cpu"
-        ways = [(models.cores, 1)] if on_cpu and not metric.single else [(1, 1)]
+        settings = [(models.cores, 1)] if on_cpu and not metric.single else [(1, 1)]
         if on_cpu and dtype != "int8" and models.cores > 1:
-            ways.append((1, models.cores))
+            settings.append((1, models.cores))
         launches = [
             Launch(
                 "mt.cli.benchmarks.peer_ctranslate2",
@@ -127,7 +127,7 @@ def _ctranslate2(models: PeerModels, metric: Metric) -> Iterator[PeerEntry]:
                 (("CT2_FORCE_CPU_ISA", isa),) if isa else (),
                 without=("torch",),
             )
-            for workers, threads in ways
+            for workers, threads in settings
             for isa in (("", "AVX512") if on_cpu else ("",))
         ]
         many = CT2_BATCHINGS if on_cpu else CT2_CUDA_BATCHINGS
@@ -142,12 +142,12 @@ def _transformers(models: PeerModels, metric: Metric) -> PeerEntry:
     if models.transformers is None:
         return PeerEntry("transformers", problem="no Marian directory (--transformers DIR)")
     on_cpu = models.device == "cpu"
-    ways = [("float32", models.cores), ("bfloat16", models.cores)]
+    settings = [("float32", models.cores), ("bfloat16", models.cores)]
     if on_cpu and metric.single and models.cores > 1:
-        ways.append(("float32", 1))
+        settings.append(("float32", 1))
     launches = [
         Launch("mt.cli.benchmarks.peer_transformers", models.setup(models.transformers, dtype, 1, threads))
-        for dtype, threads in ways
+        for dtype, threads in settings
     ]
     sizes = (64,) if on_cpu else (64, 256)
     batchings = (Batching(),) if metric.single else tuple(map(Batching, sizes))

@@ -101,7 +101,7 @@ class LoadTarget(Protocol[Item]):
 
 
 @dataclass
-class Drive(Generic[ItemType]):
+class OpenLoopLoad(Generic[ItemType]):
     """Open-loop load: each request is sent at its arrival time, even if earlier requests are not yet answered."""
 
     clock: Callable[[], float] = time.perf_counter

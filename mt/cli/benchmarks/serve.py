@@ -38,7 +38,7 @@ from mt.pipeline.translator import Translator
 from .harness import cpu_seconds
 from .measure import Ratio, noise, ratio, watching
 from .policies import StaticBatches, policies
-from .queueing import Bisection, Drive, Probe, poisson_arrivals
+from .queueing import Bisection, OpenLoopLoad, Probe, poisson_arrivals
 from .report import conditions, table, write_json, write_table
 from .untrained import SIZES, untrained_model
 
@@ -135,58 +135,60 @@ def run(options: argparse.Namespace) -> None:
             probe = _http_probe(client, lines, options)
             rows = search([ServeSetting("HTTP", probe, 20.0, watched=False)], options, console)
     else:
-        rows = search(_engine_ways(options), options, console)
+        rows = search(_engine_settings(options), options, console)
     first = rows[0]
     for row in rows[1:]:
         row.ratio = ratio(row.rates, first.rates)
     _write(output, rows, {**before, "arguments": {name: str(value) for name, value in vars(options).items()}})
 
 
-def search(ways: Sequence[ServeSetting], options: argparse.Namespace, console: Console) -> list[ServeRow]:
+def search(settings: Sequence[ServeSetting], options: argparse.Namespace, console: Console) -> list[ServeRow]:
     """In each round, find the highest rate of each policy by bisection. Return a row for each policy.
 
     The policies of a round make their probes in turn. Raises: MTError if the latency of a policy exceeds the bound
     even at a very low rate.
     """
-    rows = [ServeRow(way.name) for way in ways]
+    rows = [ServeRow(setting.name) for setting in settings]
     for number in range(options.rounds):
         bisections = [
-            Bisection(median(row.rates) if row.rates else way.guess, options.precision)
-            for way, row in zip(ways, rows, strict=True)
+            Bisection(median(row.rates) if row.rates else setting.guess, options.precision)
+            for setting, row in zip(settings, rows, strict=True)
         ]
         for row in rows:
             row.rounds.append([])
         while not all(bisection.done for bisection in bisections):
-            for way, row, bisection in zip(ways, rows, bisections, strict=True):
+            for setting, row, bisection in zip(settings, rows, bisections, strict=True):
                 if bisection.done:
                     continue
                 rate = bisection.rate
-                probe, others = _run_probe(way, rate, number, options.bound)
-                if way.watched and others is not None:
+                probe, others = _run_probe(setting, rate, number, options.bound)
+                if setting.watched and others is not None:
                     row.neighbours.append(others)
                 bisection.report(rate, probe.p95 <= options.bound)
                 row.rounds[-1].append(probe)
                 if bisection.unreachable:
                     raise MTError(
-                        f"{way.name}: the latency exceeds --bound even at {rate:.2g} sentences a second; accepted: a "
-                        "longer --bound"
+                        f"{setting.name}: the latency exceeds --bound even at {rate:.2g} sentences a second; accepted: "
+                        "a longer --bound"
                     )
-                progress = f"{way.name}: {rate:.1f}/s, p95 {1000 * probe.p95:.0f} ms, others {others or 0:.2f} cores"
+                progress = (
+                    f"{setting.name}: {rate:.1f}/s, p95 {1000 * probe.p95:.0f} ms, others {others or 0:.2f} cores"
+                )
                 console.print(f"round {number + 1}: {progress}", highlight=False)
         for row, bisection in zip(rows, bisections, strict=True):
             row.best.append(next(probe for probe in row.rounds[-1] if probe.rate == bisection.passed))
     return rows
 
 
-def _run_probe(way: ServeSetting, rate: float, seed: int, bound: float) -> tuple[Probe, float | None]:
+def _run_probe(setting: ServeSetting, rate: float, seed: int, bound: float) -> tuple[Probe, float | None]:
     """Make a probe, and repeat it once if it exceeds the bound. Return (probe, cores that other processes used)."""
     for _ in range(2):
         used = cpu_seconds()
-        with watching(partial(_used_since, used)) as neighbours:
-            probe = Probe.of(rate, way.probe(rate, seed))
+        with watching(partial(_used_since, used)) as other_load:
+            probe = Probe.of(rate, setting.probe(rate, seed))
         if probe.p95 <= bound:
             break
-    return probe, neighbours.cores
+    return probe, other_load.cores
 
 
 def _used_since(before: float) -> float:
@@ -212,7 +214,7 @@ def sample(paths: Sequence[Path], count: int) -> list[tuple[str, str]]:
     return mixed
 
 
-def _engine_ways(options: argparse.Namespace) -> list[ServeSetting]:
+def _engine_settings(options: argparse.Namespace) -> list[ServeSetting]:
     """Return the setting of each policy in the engine.
 
     The first rate of the bisection is 2/3 of the rate at which the policy serves requests that all arrive at once.
@@ -229,22 +231,22 @@ def _engine_ways(options: argparse.Namespace) -> list[ServeSetting]:
     assert isinstance(translator.engine, Engine)
     decoder, limits = translator.engine.decoder, translator.engine.scheduler.limits
     requests = requests_of(translator, pairs, options.beam_size, reference_lengths)
-    ways = []
+    settings = []
     for name, start in policies(decoder, limits, options.cores).items():
 
         def probe(rate: float, seed: int, start: Any = start) -> list[float]:
             server = start()
             arrivals = poisson_arrivals(rate, options.seconds, 200, seed)
             try:
-                return Drive[Request]().run(server, requests, arrivals, options.bound)
+                return OpenLoopLoad[Request]().run(server, requests, arrivals, options.bound)
             finally:
                 if isinstance(server, StaticBatches):
                     server.close()
 
         at_once = min(CAPACITY_SENTENCES, len(requests))
-        latencies = Drive[Request]().run(start(), requests, [0.0] * at_once, 1e9)
-        ways.append(ServeSetting(name, probe, at_once / max(latencies) / 1.5))
-    return ways
+        latencies = OpenLoopLoad[Request]().run(start(), requests, [0.0] * at_once, 1e9)
+        settings.append(ServeSetting(name, probe, at_once / max(latencies) / 1.5))
+    return settings
 
 
 def requests_of(

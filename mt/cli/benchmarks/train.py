@@ -56,43 +56,51 @@ KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), 
 
 @dataclass(frozen=True)
 class TrainEntry:
-    """A contender with one setting. If `kept` is true, its process gets the environment variables KEPT_MEMORY."""
+    """A contender with one setting. If `keeps_freed_memory` is true, its process gets the variables KEPT_MEMORY."""
 
     name: str
     module: str
-    way: TrainSettings
-    kept: bool = False
+    settings: TrainSettings
+    keeps_freed_memory: bool = False
 
     @property
-    def settings(self) -> str:
-        way = self.way
-        attention = f", {way.attention} attention" if self.name == "transformers" else ""
-        place = f"{way.processes}x{way.threads}" if way.device == "cpu" else way.device
-        return f"{way.precision}, {place}{attention}{', malloc kept' if self.kept else ''}"
+    def label(self) -> str:
+        settings = self.settings
+        attention = f", {settings.attention} attention" if self.name == "transformers" else ""
+        place = f"{settings.processes}x{settings.threads}" if settings.device == "cpu" else settings.device
+        return f"{settings.precision}, {place}{attention}{', malloc kept' if self.keeps_freed_memory else ''}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "module": self.module,
+            "way": asdict(self.settings),
+            "kept": self.keeps_freed_memory,
+        }
 
 
 @dataclass
 class TrainRow:
     """Results of one contender with one setting.
 
-    `lessons` has the results of the warm-up and of each round. If the contender failed, `problem` is the error.
+    `results` has the results of the warm-up and of each round. If the contender failed, `problem` is the error.
     """
 
     entry: TrainEntry
     problem: str = ""
-    lessons: list[TrainResult] = field(default_factory=list)
-    neighbours: list[float] = field(default_factory=list)
+    results: list[TrainResult] = field(default_factory=list)
+    other_cores: list[float] = field(default_factory=list)
     ratio: Ratio | None = None  # our speed / the speed of this entry
 
     @property
     def speeds(self) -> list[float]:
-        return [sum(lesson.tokens) / lesson.seconds for lesson in self.lessons]
+        return [sum(result.tokens) / result.seconds for result in self.results]
 
     @property
     def curve(self) -> list[float]:
         """Loss of each update, in nats per target token."""
         pairs = (
-            (loss, tokens) for lesson in self.lessons for loss, tokens in zip(lesson.losses, lesson.tokens, strict=True)
+            (loss, tokens) for result in self.results for loss, tokens in zip(result.losses, result.tokens, strict=True)
         )
         return [loss / tokens for loss, tokens in pairs]
 
@@ -100,24 +108,28 @@ class TrainRow:
 class TrainContender:
     """A running process of a contender, which trains a number of updates on request."""
 
-    def __init__(self, entry: TrainEntry, course: TrainTask, python: str, log: Path) -> None:
+    def __init__(self, entry: TrainEntry, task: TrainTask, python: str, log: Path) -> None:
         """Start the process with the interpreter `python`, and wait until the model is built.
 
         Raises: ContenderError if the library is missing or the model cannot be built.
         """
         self.name, self._log = entry.name, log
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": str(entry.way.threads)}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "OMP_NUM_THREADS": str(entry.settings.threads),
+        }
         with log.open("ab") as stderr:
             self._process = subprocess.Popen(
                 [python, "-c", f"from mt.cli.benchmarks.{entry.module} import main; main()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                env={**environment, **(KEPT_MEMORY if entry.kept else {})},
+                env={**environment, **(KEPT_MEMORY if entry.keeps_freed_memory else {})},
                 encoding="utf-8",
             )
-        self._ask(json.dumps({"course": asdict(course), "way": asdict(entry.way)}))
+        self._ask(json.dumps({"task": asdict(task), "settings": asdict(entry.settings)}))
 
     def __enter__(self) -> Self:
         return self
@@ -179,9 +191,9 @@ def run(options: argparse.Namespace) -> None:
     pythons = dict(pair.split("=", 1) for pair in options.python if "=" in pair)
     about = {**conditions(), "options": {key: str(value) for key, value in vars(options).items()}}
     with tempfile.TemporaryDirectory() as folder:
-        course = _course(recipe, options, Path(folder))
+        task = _prepare_task(recipe, options, Path(folder))
         rows = [TrainRow(entry) for entry in list_entries(options.device) if _wanted(entry, options.only)]
-        _compare(rows, course, pythons, options, console)
+        _compare(rows, task, pythons, options, console)
     _write(options.output, rows, about, console)
 
 
@@ -194,23 +206,23 @@ def list_entries(device: str) -> list[TrainEntry]:
     precision = choose_precision("auto", torch.device(select_device(device)), World())
     if device != "cpu":
         on_gpu = [TrainSettings(precision, threads=count, attention=name, device=device) for name in ("eager", "sdpa")]
-        peers = [TrainEntry("transformers", "train_transformers", way) for way in on_gpu]
+        peers = [TrainEntry("transformers", "train_transformers", settings) for settings in on_gpu]
         return [TrainEntry("ours", "train_ours", on_gpu[0]), *peers]
-    entries = [TrainEntry("ours", "train_ours", TrainSettings(precision, processes=count, threads=1), kept=False)]
+    entries = [TrainEntry("ours", "train_ours", TrainSettings(precision, processes=count, threads=1))]
     if count > 1:
         entries.append(TrainEntry("ours", "train_ours", TrainSettings(precision, processes=1, threads=count)))
-    ways = {(precision, "eager"), (precision, "sdpa"), ("float32", "sdpa")}
-    for dtype, attention in sorted(ways):
-        way = TrainSettings(dtype, threads=count, attention=attention)
-        entries += [TrainEntry("transformers", "train_transformers", way, kept) for kept in (False, True)]
+    combinations = {(precision, "eager"), (precision, "sdpa"), ("float32", "sdpa")}
+    for dtype, attention in sorted(combinations):
+        settings = TrainSettings(dtype, threads=count, attention=attention)
+        entries += [TrainEntry("transformers", "train_transformers", settings, keeps) for keeps in (False, True)]
     return entries
 
 
 def _wanted(entry: TrainEntry, only: Sequence[str] | None) -> bool:
-    return not only or any(text in f"{entry.name} {entry.settings}" for text in only)
+    return not only or any(text in f"{entry.name} {entry.label}" for text in only)
 
 
-def _course(recipe: Recipe, options: argparse.Namespace, folder: Path) -> TrainTask:
+def _prepare_task(recipe: Recipe, options: argparse.Namespace, folder: Path) -> TrainTask:
     """Prepare the data of the recipe, and write all batches of the benchmark to `folder`. Return the training task.
 
     Raises: DataError if encoder and decoder have different numbers of layers.
@@ -249,7 +261,7 @@ def _course(recipe: Recipe, options: argparse.Namespace, folder: Path) -> TrainT
 
 
 def _compare(
-    rows: Sequence[TrainRow], course: TrainTask, pythons: dict[str, str], options: argparse.Namespace, console: Console
+    rows: Sequence[TrainRow], task: TrainTask, pythons: dict[str, str], options: argparse.Namespace, console: Console
 ) -> None:
     with ExitStack() as stack:
         running: list[tuple[TrainRow, TrainContender]] = []
@@ -257,28 +269,30 @@ def _compare(
             entry = row.entry
             log = options.output / f"{entry.name}.log"
             try:
-                pupil = stack.enter_context(TrainContender(entry, course, pythons.get(entry.name, sys.executable), log))
-                row.lessons.append(pupil.learn(options.warm))
+                contender = stack.enter_context(
+                    TrainContender(entry, task, pythons.get(entry.name, sys.executable), log)
+                )
+                row.results.append(contender.learn(options.warm))
             except MTError as error:
                 row.problem = str(error)
-                console.print(f"{entry.settings}: {row.problem}", markup=False, highlight=False)
+                console.print(f"{entry.label}: {row.problem}", markup=False, highlight=False)
             else:
-                running.append((row, pupil))
+                running.append((row, contender))
 
         def measure(pair: tuple[TrainRow, TrainContender]) -> tuple[TrainResult, float | None]:
             used: list[float] = [0.0]
-            with watching(lambda: used[0]) as neighbours:
-                lesson = pair[1].learn(options.updates)
-                used[0] = lesson.cpu_seconds
-            return lesson, neighbours.cores
+            with watching(lambda: used[0]) as other_load:
+                result = pair[1].learn(options.updates)
+                used[0] = result.cpu_seconds
+            return result, other_load.cores
 
-        for number, place, (lesson, others) in alternate(running, options.rounds, measure):
+        for number, place, (result, others) in alternate(running, options.rounds, measure):
             row = running[place][0]
-            row.lessons.append(lesson)
+            row.results.append(result)
             if others is not None:
-                row.neighbours.append(others)
-            speed = sum(lesson.tokens) / lesson.seconds
-            console.print(f"round {number + 1}: {row.entry.name}, {row.entry.settings}: {speed:,.0f}", highlight=False)
+                row.other_cores.append(others)
+            speed = sum(result.tokens) / result.seconds
+            console.print(f"round {number + 1}: {row.entry.name}, {row.entry.label}: {speed:,.0f}", highlight=False)
 
 
 def _write(output: Path, rows: Sequence[TrainRow], about: dict[str, Any], console: Console) -> None:
@@ -290,22 +304,22 @@ def _write(output: Path, rows: Sequence[TrainRow], about: dict[str, Any], consol
         for row in ran:
             row.ratio = ratio(best.speeds[1:], row.speeds[1:])
     shown = table("Training", COLUMNS, [cells(row) for row in rows])
-    spreads = {f"{row.entry.name}, {row.entry.settings}": spread(row.speeds[1:]) for row in ran}
-    neighbours = [value for row in ran for value in row.neighbours]
-    warnings = noise(about["load_average"][0], neighbours, spreads)
+    spreads = {f"{row.entry.name}, {row.entry.label}": spread(row.speeds[1:]) for row in ran}
+    other_cores = [value for row in ran for value in row.other_cores]
+    warnings = noise(about["load_average"][0], other_cores, spreads)
     for part in (shown, *warnings):
         console.print(part)
     write_table(output / "table.txt", [shown, *warnings])
     results = [
-        {"entry": asdict(row.entry), "problem": row.problem, "speeds": row.speeds, "losses": row.curve}
-        | {"ratio": asdict(row.ratio) if row.ratio else None, "lessons": [asdict(lesson) for lesson in row.lessons]}
+        {"entry": row.entry.to_json(), "problem": row.problem, "speeds": row.speeds, "losses": row.curve}
+        | {"ratio": asdict(row.ratio) if row.ratio else None, "lessons": [asdict(result) for result in row.results]}
         for row in rows
     ]
     write_json(output / "results.json", {"about": about, "warnings": warnings, "rows": results})
     if ran:
         bars = [
             Bar(
-                f"{row.entry.name}, {row.entry.settings}",
+                f"{row.entry.name}, {row.entry.label}",
                 median(row.speeds[1:]),
                 min(row.speeds[1:]),
                 max(row.speeds[1:]),
@@ -320,7 +334,7 @@ def _plot_losses(path: Path, rows: Sequence[TrainRow]) -> None:
     figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.subplots()
     for row in rows:
-        axes.plot(range(1, len(row.curve) + 1), row.curve, label=f"{row.entry.name}, {row.entry.settings}", linewidth=1)
+        axes.plot(range(1, len(row.curve) + 1), row.curve, label=f"{row.entry.name}, {row.entry.label}", linewidth=1)
     axes.set(xlabel="updates", ylabel="nats a target token, smoothed")
     axes.legend(fontsize=7)
     figure.savefig(path, dpi=120)
@@ -330,17 +344,17 @@ def cells(row: TrainRow) -> list[str]:
     """Return the texts of a row of the table."""
     entry = row.entry
     if row.problem:
-        return [entry.name, entry.settings, row.problem[:80]]
-    measured = row.lessons[1:]
-    seconds = median(sum(lesson.tokens) / lesson.cpu_seconds for lesson in measured)
+        return [entry.name, entry.label, row.problem[:80]]
+    measured = row.results[1:]
+    seconds = median(sum(result.tokens) / result.cpu_seconds for result in measured)
     ours = f"{row.ratio.value:.2f} ({row.ratio.low:.2f}-{row.ratio.high:.2f})" if row.ratio else ""
     return [
         entry.name,
-        entry.settings,
+        entry.label,
         f"{median(row.speeds[1:]):,.0f}",
         ours,
         f"{seconds:,.0f}",
         f"{row.curve[0]:.3f}",
         f"{row.curve[-1]:.3f}",
-        f"{max(lesson.peak_bytes for lesson in row.lessons) / 1e6:,.0f}",
+        f"{max(result.peak_bytes for result in row.results) / 1e6:,.0f}",
     ]

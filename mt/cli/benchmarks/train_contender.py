@@ -81,7 +81,7 @@ class Learner(Protocol):
         """Return the processor time of all processes of this trainer so far, in seconds."""
 
 
-def attend(load: Callable[[TrainTask, TrainSettings], Learner]) -> None:
+def run_train_contender(load: Callable[[TrainTask, TrainSettings], Learner]) -> None:
     """Run a contender: read the setup and then numbers of updates from stdin. Print results and errors as JSON.
 
     `load` returns the trainer for a task and a setting.
@@ -89,24 +89,24 @@ def attend(load: Callable[[TrainTask, TrainSettings], Learner]) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
-    def say(message: dict[str, Any]) -> None:
+    def write_line(message: dict[str, Any]) -> None:
         answers.write(json.dumps(message) + "\n")
         answers.flush()
 
     try:
         setup = json.loads(sys.stdin.readline())
-        learner = load(TrainTask(**setup["course"]), TrainSettings(**setup["way"]))
-        say({"ready": True})
+        learner = load(TrainTask(**setup["task"]), TrainSettings(**setup["settings"]))
+        write_line({"ready": True})
         for line in sys.stdin:
             cpu, begun = learner.cpu_seconds(), time.perf_counter()
             learned = [learner.learn() for _ in range(int(line))]
-            lesson = TrainResult(
+            result = TrainResult(
                 time.perf_counter() - begun,
                 learner.cpu_seconds() - cpu,
                 peak_bytes(),
                 tuple(loss for loss, _ in learned),
                 tuple(tokens for _, tokens in learned),
             )
-            say(asdict(lesson))
+            write_line(asdict(result))
     except Exception:
-        say({"error": traceback.format_exc()})
+        write_line({"error": traceback.format_exc()})

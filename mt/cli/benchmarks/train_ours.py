@@ -20,7 +20,7 @@ from mt.training.memory import keep_freed_memory
 from mt.training.trainer import Trainer
 
 from .harness import cpu_seconds
-from .train_contender import TrainSettings, TrainTask, attend
+from .train_contender import TrainSettings, TrainTask, run_train_contender
 
 
 class PaddedTokenizer(Tokenizer):
@@ -37,14 +37,14 @@ class PaddedTokenizer(Tokenizer):
 class OurTrainer:
     """One process of our trainer. In `learn`, the processes of rank 1 or higher wait until rank 0 begins an update."""
 
-    def __init__(self, course: TrainTask, way: TrainSettings, world: World, folder: Path) -> None:
-        torch.set_num_threads(way.threads)
+    def __init__(self, task: TrainTask, settings: TrainSettings, world: World, folder: Path) -> None:
+        torch.set_num_threads(settings.threads)
         keep_freed_memory()
-        self.course, self.world = course, world
-        recipe = load_recipe(Path(course.recipe), [f"training.precision={way.precision}", "training.optimizer=adam"])
-        data: PreparedData = load_prepared(Path(course.prepared))
-        data = replace(data, tokenizer=PaddedTokenizer(data.tokenizer, course.vocabulary))
-        device = torch.device(select_device(way.device))
+        self.task, self.world = task, world
+        recipe = load_recipe(Path(task.recipe), [f"training.precision={settings.precision}", "training.optimizer=adam"])
+        data: PreparedData = load_prepared(Path(task.prepared))
+        data = replace(data, tokenizer=PaddedTokenizer(data.tokenizer, task.vocabulary))
+        device = torch.device(select_device(settings.device))
         self.trainer = Trainer(recipe, data, folder, device, world)
         updates = self.trainer.batches.updates(Position())
         self.updates = updates if device.type == "cpu" else prefetch(updates)
@@ -55,7 +55,7 @@ class OurTrainer:
         self.used = gather_objects(self.world, cpu_seconds())  # the other processes wait here between requests
         self.update += 1
         update = next(self.updates)
-        totals = self.trainer.learn(update, self.course.rate_of(self.update))
+        totals = self.trainer.learn(update, self.task.rate_of(self.update))
         assert not totals.problem, totals.problem
         self.trainer.progress.position = update.next_position
         return totals.loss, int(totals.tokens)
@@ -68,10 +68,10 @@ class OurTrainer:
         return cpu_seconds() + sum(self.used[1:])
 
 
-def follow(course: TrainTask, way: TrainSettings) -> None:
+def follow(task: TrainTask, settings: TrainSettings) -> None:
     """Train in a process of rank 1 or higher, until the connection to rank 0 ends."""
     with join_process_group("cpu") as world, tempfile.TemporaryDirectory() as folder:
-        ours = OurTrainer(course, way, world, Path(folder))
+        ours = OurTrainer(task, settings, world, Path(folder))
         try:
             while True:
                 ours.learn()
@@ -83,14 +83,14 @@ def main() -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
 
-        def load(course: TrainTask, way: TrainSettings) -> OurTrainer:
-            arguments = f"TrainTask(**{asdict(course)}), TrainSettings(**{asdict(way)})"
+        def load(task: TrainTask, settings: TrainSettings) -> OurTrainer:
+            arguments = f"TrainTask(**{asdict(task)}), TrainSettings(**{asdict(settings)})"
             source = f"from mt.cli.benchmarks.train_ours import *; follow({arguments})"
             command = [sys.executable, "-c", source]
-            stack.enter_context(spawn_ranks(command, way.processes))
-            return OurTrainer(course, way, stack.enter_context(join_process_group("cpu")), folder)
+            stack.enter_context(spawn_ranks(command, settings.processes))
+            return OurTrainer(task, settings, stack.enter_context(join_process_group("cpu")), folder)
 
-        attend(load)
+        run_train_contender(load)
 
 
 if __name__ == "__main__":

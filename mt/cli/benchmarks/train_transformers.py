@@ -5,24 +5,24 @@ import torch
 from transformers import MarianConfig, MarianMTModel
 
 from .harness import cpu_seconds
-from .train_contender import TrainSettings, TrainTask, attend
+from .train_contender import TrainSettings, TrainTask, run_train_contender
 
 
 class MarianTrainer:
     """Trainer with fused AdamW, label-smoothed cross-entropy of complete logits, and autocast for bfloat16."""
 
-    def __init__(self, course: TrainTask, way: TrainSettings) -> None:
-        torch.set_num_threads(way.threads)
+    def __init__(self, task: TrainTask, settings: TrainSettings) -> None:
+        torch.set_num_threads(settings.threads)
         torch.manual_seed(1)
-        self.course = course
-        self.device = way.device
-        self.autocast = torch.autocast(way.device, torch.bfloat16, enabled=way.precision == "bfloat16")
-        self.model = MarianMTModel(_configuration(course, way.attention)).train()
-        self.model.to(torch.device(way.device))
+        self.task = task
+        self.device = settings.device
+        self.autocast = torch.autocast(settings.device, torch.bfloat16, enabled=settings.precision == "bfloat16")
+        self.model = MarianMTModel(_configuration(task, settings.attention)).train()
+        self.model.to(torch.device(settings.device))
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
         )
-        self.batches = np.load(course.batches)
+        self.batches = np.load(task.batches)
         self.update = 0
 
     def learn(self) -> tuple[float, int]:
@@ -43,7 +43,7 @@ class MarianTrainer:
                     logits.flatten(0, 1),
                     labels.flatten(),
                     ignore_index=0,
-                    label_smoothing=self.course.smoothing,
+                    label_smoothing=self.task.smoothing,
                     reduction="sum",
                 )
             torch.autograd.backward(loss)
@@ -52,9 +52,9 @@ class MarianTrainer:
         for parameter in self.model.parameters():
             if parameter.grad is not None:
                 parameter.grad /= tokens
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.course.clip)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.task.clip)
         for group in self.optimizer.param_groups:
-            group["lr"] = self.course.rate_of(self.update)
+            group["lr"] = self.task.rate_of(self.update)
         self.optimizer.step()
         return total, tokens
 
@@ -62,23 +62,23 @@ class MarianTrainer:
         return cpu_seconds()
 
 
-def _configuration(course: TrainTask, attention: str) -> MarianConfig:
+def _configuration(task: TrainTask, attention: str) -> MarianConfig:
     return MarianConfig(
-        vocab_size=course.vocabulary,
-        decoder_vocab_size=course.vocabulary,
-        d_model=course.d_model,
-        encoder_layers=course.layers,
-        decoder_layers=course.layers,
-        encoder_ffn_dim=course.d_ff,
-        decoder_ffn_dim=course.d_ff,
-        encoder_attention_heads=course.heads,
-        decoder_attention_heads=course.heads,
-        dropout=course.dropout,
+        vocab_size=task.vocabulary,
+        decoder_vocab_size=task.vocabulary,
+        d_model=task.d_model,
+        encoder_layers=task.layers,
+        decoder_layers=task.layers,
+        encoder_ffn_dim=task.d_ff,
+        decoder_ffn_dim=task.d_ff,
+        encoder_attention_heads=task.heads,
+        decoder_attention_heads=task.heads,
+        dropout=task.dropout,
         attention_dropout=0.0,
         activation_dropout=0.0,
         activation_function="relu",
         scale_embedding=True,
-        init_std=course.d_model**-0.5,  # as in our model; Marian's default 0.02 learns more slowly
+        init_std=task.d_model**-0.5,  # as in our model; Marian's default 0.02 learns more slowly
         pad_token_id=0,
         bos_token_id=2,
         eos_token_id=3,
@@ -89,7 +89,7 @@ def _configuration(course: TrainTask, attention: str) -> MarianConfig:
 
 
 def main() -> None:
-    attend(MarianTrainer)
+    run_train_contender(MarianTrainer)
 
 
 if __name__ == "__main__":

@@ -21,33 +21,33 @@ def _statement(subject: Subject, action: Action, tense: Tense) -> Sides:
     past, time = tense
     english = words(subject.english, action.with_form(g.english_finite(action.verb, subject, past), time.english))
     group = g.german_finite(action.verb, subject, past)
-    return sentence(english), sentence(g.second(subject.german, group, "", action.field(time.german)))
+    return sentence(english), sentence(g.second(subject.german, group, "", action.middle_field(time.german)))
 
 
 def _fronted(tense: Tense, subject: Subject, action: Action) -> Sides:
     past, time = tense
     english = words(time.english, subject.english, action.with_form(g.english_finite(action.verb, subject, past)))
-    german = g.second(time.german, g.german_finite(action.verb, subject, past), subject.german, action.field())
+    german = g.second(time.german, g.german_finite(action.verb, subject, past), subject.german, action.middle_field())
     return sentence(english), sentence(german)
 
 
 def _progressive(subject: Subject, action: Action) -> Sides:
     english = words(subject.english, g.by_person(g.BE, subject.person), action.with_form(action.verb.ing, "right now"))
     group = g.german_present(action.verb, subject.person)
-    return sentence(english), sentence(g.second(subject.german, group, "", action.field("gerade")))
+    return sentence(english), sentence(g.second(subject.german, group, "", action.middle_field("gerade")))
 
 
 def _modal(modal: Auxiliary, subject: Subject, action: Action, time: Phrase) -> Sides:
     helper = g.by_person(modal.english, subject.person)
     english = words(subject.english, helper, action.with_form(action.verb.base, time.english))
-    group = modal.group(action.verb, subject.person)
-    return sentence(english), sentence(g.second(subject.german, group, "", action.field(time.german)))
+    group = modal.verb_group(action.verb, subject.person)
+    return sentence(english), sentence(g.second(subject.german, group, "", action.middle_field(time.german)))
 
 
 def _perfect(subject: Subject, action: Action) -> Sides:
     english = words(subject.english, g.by_person(g.HAVE, subject.person), "already")
     group = g.german_perfect(action.verb, subject.person)
-    german = g.second(subject.german, group, "", action.field(particle="schon"))
+    german = g.second(subject.german, group, "", action.middle_field(particle="schon"))
     return sentence(words(english, action.with_form(action.verb.participle))), sentence(german)
 
 
@@ -55,7 +55,7 @@ def _negation(particle: str, past: bool, subject: Subject, action: Action) -> Si
     helper = "did" if past else g.by_person(g.DO, subject.person)
     english = words(subject.english, helper, "not", action.with_form(action.verb.base))
     group = g.german_finite(action.verb, subject, past)
-    return sentence(english), sentence(g.second(subject.german, group, "", action.field(particle=particle)))
+    return sentence(english), sentence(g.second(subject.german, group, "", action.middle_field(particle=particle)))
 
 
 def _company(past: bool, subject: Subject, verb: Verb, friend: NounPhrase) -> Sides:
@@ -74,7 +74,7 @@ def main_clauses() -> tuple[Construction, ...]:
     past_action = s.actions(verbs, "participle past", s.SOME)
     any_tense = s.actions(verbs, "second third base participle past")
     denied = s.actions(verbs, "second base participle", determiners=s.definite)
-    without = s.actions(s.direct(), "second base participle", s.HALF, lambda kind: ("no",))
+    without = s.actions(s.direct(), "second base participle", s.HALF, lambda category: ("no",))
     done = s.actions(verbs, "participle english", determiners=s.definite)
     future = s.actions(verbs, "infinitive base", s.SOME)
     able = s.actions(s.active(), "infinitive base")
@@ -102,14 +102,16 @@ def _yes_no(opened: tuple[Phrase, Tense], subject: Subject, action: Action) -> S
     helper = "did" if past else g.by_person(g.DO, subject.person)
     english = words(opening.english, helper, subject.english, action.with_form(action.verb.base, time.english))
     group = g.german_finite(action.verb, subject, past)
-    german = g.second(opening.german, group, subject.german, action.field(time.german))
+    german = g.second(opening.german, group, subject.german, action.middle_field(time.german))
     return sentence(english, "?"), sentence(german, "?")
 
 
 def _wh(question_word: Phrase, past: bool, subject: Subject, action: Action) -> Sides:
     helper = "did" if past else g.by_person(g.DO, subject.person)
     english = words(question_word.english, helper, subject.english, action.with_form(action.verb.base))
-    german = g.second(question_word.german, g.german_finite(action.verb, subject, past), subject.german, action.field())
+    german = g.second(
+        question_word.german, g.german_finite(action.verb, subject, past), subject.german, action.middle_field()
+    )
     return sentence(english, "?"), sentence(german, "?")
 
 
@@ -117,13 +119,15 @@ def _modal_question(question: tuple[Auxiliary, Subject], action: Action, time: P
     modal, subject = question
     helper = g.by_person(modal.helper, subject.person)
     english = words(helper, subject.english, modal.base, action.with_form(action.verb.base, time.english))
-    group = modal.group(action.verb, subject.person)
-    return sentence(english, "?"), sentence(g.second("", group, subject.german, action.field(time.german)), "?")
+    group = modal.verb_group(action.verb, subject.person)
+    return sentence(english, "?"), sentence(g.second("", group, subject.german, action.middle_field(time.german)), "?")
 
 
 def _already_question(subject: Subject, action: Action) -> Sides:
     english = words(g.by_person(g.HAVE, subject.person), subject.english, "already")
-    german = g.second("", g.german_perfect(action.verb, subject.person), subject.german, action.field(particle="schon"))
+    german = g.second(
+        "", g.german_perfect(action.verb, subject.person), subject.german, action.middle_field(particle="schon")
+    )
     return sentence(words(english, action.with_form(action.verb.participle)), "?"), sentence(german, "?")
 
 
@@ -177,7 +181,7 @@ def _because(subject: Subject, state: Adjective, perfect: bool, other: Subject, 
     english = words(subject.english, g.by_person(g.BE, subject.person), state.lemma, "because", other.english, reason)
     german = words(subject.german, g.by_person(g.SEIN, subject.person), state.german) + ", "
     return sentence(english), sentence(
-        german + g.last("weil", g.german_finite(verb, other, perfect), other.german, action.field())
+        german + g.last("weil", g.german_finite(verb, other, perfect), other.german, action.middle_field())
     )
 
 
@@ -188,21 +192,25 @@ def _that(report: ReportedSpeech, subject: Subject, other: Subject, action: Acti
     claim = action.with_form(g.english_present(action.verb, other.person))
     english = words(subject.english, g.by_person(report[0], subject.person), "that", other.english, claim)
     german = words(subject.german, g.by_person(report[1], subject.person)) + ", "
-    clause = g.last("dass", g.german_present(action.verb, other.person), other.german, action.field())
+    clause = g.last("dass", g.german_present(action.verb, other.person), other.german, action.middle_field())
     return sentence(english), sentence(german + clause)
 
 
 def _if(subject: Subject, action: Action, modal: Auxiliary, other: Subject, verb: Verb) -> Sides:
     english = words("if", subject.english, action.with_form(g.english_present(action.verb, subject.person))) + ", "
     english += words(other.english, g.by_person(modal.english, other.person), verb.base + verb.particle)
-    clause = g.last("wenn", g.german_present(action.verb, subject.person), subject.german, action.field())
-    return sentence(english), sentence(clause + ", " + g.second("", modal.group(verb, other.person), other.german, ""))
+    clause = g.last("wenn", g.german_present(action.verb, subject.person), subject.german, action.middle_field())
+    return sentence(english), sentence(
+        clause + ", " + g.second("", modal.verb_group(verb, other.person), other.german, "")
+    )
 
 
 def _indirect(frame: Phrase, question_word: Phrase, subject: Subject, action: Action) -> Sides:
     mark = "?" if frame.english.startswith(("do ", "can ")) else "."
     claim = action.with_form(g.english_present(action.verb, subject.person))
-    clause = g.last(question_word.german, g.german_present(action.verb, subject.person), subject.german, action.field())
+    clause = g.last(
+        question_word.german, g.german_present(action.verb, subject.person), subject.german, action.middle_field()
+    )
     return (
         sentence(words(frame.english, question_word.english, subject.english, claim), mark),
         sentence(f"{frame.german}, {clause}", mark),
@@ -211,21 +219,23 @@ def _indirect(frame: Phrase, question_word: Phrase, subject: Subject, action: Ac
 
 def _purpose(past: bool, subject: Subject, trip: Action, action: Action) -> Sides:
     english = words(subject.english, trip.with_form(g.english_finite(trip.verb, subject, past)))
-    german = g.second(subject.german, g.german_finite(trip.verb, subject, past), "", trip.field())
-    aim = words(action.field(), g.zu_infinitive(action.verb))
+    german = g.second(subject.german, g.german_finite(trip.verb, subject, past), "", trip.middle_field())
+    aim = words(action.middle_field(), g.zu_infinitive(action.verb))
     return sentence(words(english, "to", action.with_form(action.verb.base))), sentence(f"{german}, um {aim}")
 
 
 def _infinitive(opinion: Phrase, action: Action) -> Sides:
     english = words("it is", opinion.english, "to", action.with_form(action.verb.base))
-    return sentence(english), sentence(words(f"es ist {opinion.german},", action.field(), g.zu_infinitive(action.verb)))
+    return sentence(english), sentence(
+        words(f"es ist {opinion.german},", action.middle_field(), g.zu_infinitive(action.verb))
+    )
 
 
 def _attempt(attempt: ReportedSpeech, subject: Subject, action: Action, time: Phrase) -> Sides:
     helper = g.by_person(attempt[0], subject.person)
     english = words(subject.english, helper, "to", action.with_form(action.verb.base, time.english))
     german = words(subject.german, g.by_person(attempt[1], subject.person)) + ", "
-    return sentence(english), sentence(german + words(action.field(time.german), g.zu_infinitive(action.verb)))
+    return sentence(english), sentence(german + words(action.middle_field(time.german), g.zu_infinitive(action.verb)))
 
 
 def _reported() -> Slot[ReportedSpeech]:
@@ -262,13 +272,13 @@ def _opinions() -> Slot[Phrase]:
 def subordinate_clauses() -> tuple[Construction, ...]:
     verbs = lexicon().verbs
     subject, other = s.subjects(), s.pronouns()
-    states = s.predicates(adjective for adjective in lexicon().adjectives if "state" in adjective.kinds)
+    states = s.predicates(adjective for adjective in lexicon().adjectives if "state" in adjective.categories)
     reason = s.actions(verbs, "final third base participle english")
     claim = s.actions(verbs, "final third base")
     aims = s.actions((verb for verb in s.active() if not verb.sein), "zu base")
-    trips = s.actions((verb for verb in verbs if "city" in verb.kinds), "second third base participle past")
+    trips = s.actions((verb for verb in verbs if "city" in verb.categories), "second third base participle past")
     infinitive = s.actions(verbs, "zu base", s.SOME)
-    free = s.verbs_of((verb for verb in verbs if verb.kinds == ("none",)), "infinitive base")
+    free = s.verbs_of((verb for verb in verbs if verb.categories == ("none",)), "infinitive base")
     frames = any_of(
         Phrase("do you know", "wissen Sie"),
         Phrase("I do not know", "ich weiß nicht"),
@@ -301,13 +311,13 @@ def _relative(item: tuple[NounPhrase, Verb, Adjective], subject: Subject, time: 
 
 
 def _relative_construction() -> Construction:
-    kinds = ("thing", "clothing", "device", "food", "venue")
+    categories = ("thing", "clothing", "device", "food", "venue")
 
-    def of(kind: str) -> Slot[tuple[NounPhrase, Verb, Adjective]]:
-        verbs = [verb for verb in s.accusative() if kind in verb.kinds and verb.lemma != "need"]
-        adjectives = s.predicates(lexicon().adjectives_for(kind))
-        subjects = noun_phrases(kind, ("the",), Case.NOMINATIVE)
+    def of(category: str) -> Slot[tuple[NounPhrase, Verb, Adjective]]:
+        verbs = [verb for verb in s.accusative() if category in verb.categories and verb.lemma != "need"]
+        adjectives = s.predicates(lexicon().adjectives_for(category))
+        subjects = noun_phrases(category, ("the",), Case.NOMINATIVE)
         parts = together(subjects, s.verbs_of(verbs, "participle past"), adjectives)
         return parts.map(lambda drawn: (drawn[0], drawn[1], drawn[2]))
 
-    return Construction("relative clause", _relative, together(nouns_of(kinds, of), s.subjects(), s.past_times()))
+    return Construction("relative clause", _relative, together(nouns_of(categories, of), s.subjects(), s.past_times()))

@@ -135,7 +135,7 @@ class NounPhrase:
         return Subject(self.english(), self.german(Case.NOMINATIVE), person, self.lemmas)
 
 
-class Place(Enum):
+class ObjectPosition(Enum):
     """Position of a German object: before "nicht" or, if the object has a preposition, after "nicht"."""
 
     BEFORE = 0
@@ -149,12 +149,12 @@ class Action:
     verb: Verb
     english: str = ""
     german: str = ""
-    place: Place = Place.BEFORE
+    position: ObjectPosition = ObjectPosition.BEFORE
     lemmas: tuple[str, ...] = ()
 
-    def field(self, time: str = "", particle: str = "") -> str:
+    def middle_field(self, time: str = "", particle: str = "") -> str:
         """Return the German middle field: `time`, `particle` (such as "nicht") and the object, in the right order."""
-        if self.place is Place.AFTER:
+        if self.position is ObjectPosition.AFTER:
             return words(time, particle, self.german)
         return words(time, self.german, particle)
 
@@ -171,17 +171,17 @@ def act(verb: Verb, phrase: NounPhrase | None) -> Action:
     english = f"to {phrase.english()}" if verb.preposition == "zu" else phrase.english()
     lemmas = (verb.lemma, *phrase.lemmas)
     if verb.preposition:
-        return Action(verb, english, phrase.after(verb.preposition, case), Place.AFTER, lemmas)
-    return Action(verb, english, phrase.german(case), Place.BEFORE, lemmas)
+        return Action(verb, english, phrase.after(verb.preposition, case), ObjectPosition.AFTER, lemmas)
+    return Action(verb, english, phrase.german(case), ObjectPosition.BEFORE, lemmas)
 
 
 def travel(verb: Verb, city: Phrase) -> Action:
     """Return the action `verb` to a city, such as "travel to Vienna", "nach Wien reisen"."""
-    return Action(verb, f"to {city.english}", f"nach {city.german}", Place.AFTER, (verb.lemma,))
+    return Action(verb, f"to {city.english}", f"nach {city.german}", ObjectPosition.AFTER, (verb.lemma,))
 
 
 @dataclass(frozen=True)
-class Group:
+class VerbGroup:
     """The German verbs of a clause, for main and subordinate clauses.
 
     A main clause has `finite` in second position and `tail` at the end, such as "hat" and "gekauft". A subordinate
@@ -205,9 +205,9 @@ class Auxiliary:
     base: str
     german: tuple[str, str, str]
 
-    def group(self, verb: Verb, person: Person) -> Group:
+    def verb_group(self, verb: Verb, person: Person) -> VerbGroup:
         finite = by_person(self.german, person)
-        return Group(finite, infinitive(verb), f"{infinitive(verb)} {finite}")
+        return VerbGroup(finite, infinitive(verb), f"{infinitive(verb)} {finite}")
 
 
 BE = ("am", "is", "are")
@@ -239,22 +239,22 @@ def zu_infinitive(verb: Verb) -> str:
     return f"{verb.prefix}zu{verb.infinitive}" if verb.prefix else f"zu {verb.infinitive}"
 
 
-def german_present(verb: Verb, person: Person) -> Group:
+def german_present(verb: Verb, person: Person) -> VerbGroup:
     stem = verb.infinitive[:-1] if verb.infinitive.endswith("ern") else verb.infinitive[:-2]
     finite = by_person((stem + "e", verb.german_third, verb.infinitive), person)
-    return Group(finite, verb.prefix, verb.prefix + finite)
+    return VerbGroup(finite, verb.prefix, verb.prefix + finite)
 
 
-def german_perfect(verb: Verb, person: Person) -> Group:
+def german_perfect(verb: Verb, person: Person) -> VerbGroup:
     finite = by_person(SEIN if verb.sein else HABEN, person)
-    return Group(finite, verb.german_participle, f"{verb.german_participle} {finite}")
+    return VerbGroup(finite, verb.german_participle, f"{verb.german_participle} {finite}")
 
 
 def english_present(verb: Verb, person: Person) -> str:
     return verb.third if person is Person.THIRD else verb.base
 
 
-def german_finite(verb: Verb, subject: Subject, past: bool) -> Group:
+def german_finite(verb: Verb, subject: Subject, past: bool) -> VerbGroup:
     return (german_perfect if past else german_present)(verb, subject.person)
 
 
@@ -262,17 +262,17 @@ def english_finite(verb: Verb, subject: Subject, past: bool) -> str:
     return verb.past if past else english_present(verb, subject.person)
 
 
-def second(front: str, group: Group, subject: str, field: str) -> str:
-    """Return a German main clause: `front`, the finite verb, `subject`, `field`, the other verbs.
+def second(front: str, verb_group: VerbGroup, subject: str, middle_field: str) -> str:
+    """Return a German main clause: `front`, the finite verb, `subject`, `middle_field`, the other verbs.
 
     `front` is empty in a yes-no question.
     """
-    return words(front, group.finite, subject, field, group.tail)
+    return words(front, verb_group.finite, subject, middle_field, verb_group.tail)
 
 
-def last(conjunction: str, group: Group, subject: str, field: str) -> str:
-    """Return a German subordinate clause: `conjunction`, `subject`, `field`, all verbs."""
-    return words(conjunction, subject, field, group.final)
+def last(conjunction: str, verb_group: VerbGroup, subject: str, middle_field: str) -> str:
+    """Return a German subordinate clause: `conjunction`, `subject`, `middle_field`, all verbs."""
+    return words(conjunction, subject, middle_field, verb_group.final)
 
 
 def words(*parts: str) -> str:

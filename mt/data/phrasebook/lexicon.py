@@ -8,13 +8,13 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun. `kind` is its category, such as "clothing", which determines the verbs and adjectives that it can have.
+    """A noun. Its `category`, such as "clothing", determines the verbs and adjectives that it can have.
 
     `oblique` is the German accusative and dative singular. `german_plural` is "" if the plural is not used.
     """
 
     lemma: str
-    kind: str
+    category: str
     plural: str
     gender: str
     german: str
@@ -26,7 +26,7 @@ class Noun:
 class Verb:
     """A verb. `particle` is an English particle after a space (" up"), `prefix` the separable German prefix.
 
-    `kinds` are the categories of nouns that can be the object. `preposition` and `dative` determine the form of the
+    `categories` are those of the nouns that can be the object. `preposition` and `dative` determine the form of the
     German object. `sein` tells whether the perfect is formed with "sein". Verbs that are `stative` have no progressive
     and no requests. Verbs with `company` can be followed by a phrase such as "with my brother".
     """
@@ -42,7 +42,7 @@ class Verb:
     infinitive: str
     german_third: str
     german_participle: str
-    kinds: tuple[str, ...]
+    categories: tuple[str, ...]
     preposition: str
     dative: bool
     sein: bool
@@ -54,7 +54,7 @@ class Verb:
 class Adjective:
     """An adjective. German endings are added to `stem`. The comparatives are "" if they are not used.
 
-    `kinds` are the categories of nouns that the adjective can describe.
+    `categories` are those of the nouns that the adjective can describe.
     """
 
     lemma: str
@@ -62,7 +62,7 @@ class Adjective:
     german: str
     stem: str
     german_comparative: str
-    kinds: tuple[str, ...]
+    categories: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class Lexicon:
     months: tuple[tuple[str, str], ...]
     numbers: tuple[tuple[str, str], ...]
 
-    def adjectives_for(self, kind: str) -> tuple[Adjective, ...]:
-        return tuple(adjective for adjective in self.adjectives if kind in adjective.kinds)
+    def adjectives_for(self, category: str) -> tuple[Adjective, ...]:
+        return tuple(adjective for adjective in self.adjectives if category in adjective.categories)
 
 
 @cache
@@ -91,7 +91,8 @@ def lexicon() -> Lexicon:
     tables = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
     return Lexicon(
         nouns={
-            kind: tuple(_noun(kind, line) for line in table.splitlines()) for kind, table in tables["nouns"].items()
+            category: tuple(_noun(category, line) for line in table.splitlines())
+            for category, table in tables["nouns"].items()
         },
         verbs=_verbs(tables["verbs"]),
         giving=_verbs(tables["giving"]),
@@ -111,14 +112,14 @@ def _pairs(table: str) -> tuple[tuple[str, str], ...]:
     return tuple((english, german) for english, german in rows)
 
 
-def _noun(kind: str, line: str) -> Noun:
+def _noun(category: str, line: str) -> Noun:
     english, singular, german_plural = line.split("|")
     lemma, _, plural = english.partition("/")
     article, forms = singular.split()
     german, _, oblique = forms.partition("/")
     return Noun(
         lemma=lemma,
-        kind=kind,
+        category=category,
         plural=plural or _with_s(lemma),
         gender={"der": "m", "die": "f", "das": "n"}[article],
         german=german,
@@ -132,7 +133,7 @@ def _verbs(table: str) -> tuple[Verb, ...]:
 
 
 def _verb(line: str) -> Verb:
-    english, german, kinds, marks = line.split("|")
+    english, german, categories, marks = line.split("|")
     head, space, particle = english.partition(" ")
     base, *irregular = head.split("/")
     past = irregular[0] if irregular else _with_ed(base)
@@ -152,7 +153,7 @@ def _verb(line: str) -> Verb:
         infinitive=rest,
         german_third=third,
         german_participle=german_participle,
-        kinds=tuple(kinds.split()),
+        categories=tuple(categories.split()),
         preposition=preposition,
         dative=case == "dat" or "dat" in marks.split(),
         sein="sein" in marks.split(),
@@ -162,7 +163,7 @@ def _verb(line: str) -> Verb:
 
 
 def _adjective(line: str) -> Adjective:
-    english, german, kinds = line.split("|")
+    english, german, categories = line.split("|")
     lemma, comparative = english.split()
     forms, german_comparative = german.split()
     base, _, stem = forms.partition("/")
@@ -172,7 +173,7 @@ def _adjective(line: str) -> Adjective:
         german=base,
         stem=stem or base,
         german_comparative=german_comparative.strip("-"),
-        kinds=tuple(kinds.split()),
+        categories=tuple(categories.split()),
     )
 
 

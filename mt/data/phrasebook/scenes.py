@@ -15,14 +15,14 @@ PORTS = ("Hamburg", "Venice", "Copenhagen", "Lisbon", "Athens")
 
 def _request(negative: bool, action: Action, time: Phrase) -> Sides:
     english = words("please", "do not" if negative else "", action.with_form(action.verb.base, time.english))
-    field = action.field(time.german, "nicht" if negative else "")
-    german = words("bitte", action.verb.infinitive, "Sie", field, action.verb.prefix)
+    middle_field = action.middle_field(time.german, "nicht" if negative else "")
+    german = words("bitte", action.verb.infinitive, "Sie", middle_field, action.verb.prefix)
     return sentence(english), sentence(german)
 
 
 def _polite(action: Action, time: Phrase) -> Sides:
     english = words("could you please", action.with_form(action.verb.base, time.english))
-    german = words("könnten Sie bitte", action.field(time.german), g.infinitive(action.verb))
+    german = words("könnten Sie bitte", action.middle_field(time.german), g.infinitive(action.verb))
     return sentence(english, "?"), sentence(german, "?")
 
 
@@ -95,7 +95,7 @@ def _possession(is_question: bool, subject: Subject, thing: NounPhrase) -> Sides
 def _quantity(subject: Subject, action: Action) -> Sides:
     english = words(subject.english, action.with_form(g.english_present(action.verb, subject.person)))
     group = g.german_present(action.verb, subject.person)
-    return sentence(english), sentence(g.second(subject.german, group, "", action.field()))
+    return sentence(english), sentence(g.second(subject.german, group, "", action.middle_field()))
 
 
 def _price(offer: tuple[NounPhrase, Phrase]) -> Sides:
@@ -130,8 +130,8 @@ def _comparison(is_question: bool, item: tuple[NounPhrase, Adjective, NounPhrase
 def _gift(past: bool, subject: Subject, verb: Verb, receiver: NounPhrase, thing: NounPhrase) -> Sides:
     finite = g.english_finite(verb, subject, past)
     english = words(subject.english, finite, receiver.english(), thing.english())
-    field = words(receiver.german(Case.DATIVE), thing.german(Case.ACCUSATIVE))
-    return sentence(english), sentence(g.second(subject.german, g.german_finite(verb, subject, past), "", field))
+    middle_field = words(receiver.german(Case.DATIVE), thing.german(Case.ACCUSATIVE))
+    return sentence(english), sentence(g.second(subject.german, g.german_finite(verb, subject, past), "", middle_field))
 
 
 def _prices(amounts: range) -> Slot[Phrase]:
@@ -140,8 +140,8 @@ def _prices(amounts: range) -> Slot[Phrase]:
     return any_of(*(Phrase(english, german) for english, german in rows))
 
 
-def _priced(kind: str) -> Slot[NounPhrase]:
-    return noun_phrases(kind, ("the", "this"), Case.NOMINATIVE, adjectives=s.HALF)
+def _priced(category: str) -> Slot[NounPhrase]:
+    return noun_phrases(category, ("the", "this"), Case.NOMINATIVE, adjectives=s.HALF)
 
 
 def _introduction(is_question: bool, thing: NounPhrase) -> Sides:
@@ -156,9 +156,11 @@ def _introduction(is_question: bool, thing: NounPhrase) -> Sides:
 def _introduced() -> Slot[NounPhrase]:
     """Return noun phrases for "This is ...": members of a family, and things, places and events with an adjective."""
     owned = ("a", "my", "your", "his", "her", "our", "their")
-    kinds = ("thing", "clothing", "device", "vehicle", "document", "venue", "landmark", "event", "food")
-    of_a_kind = {kind: ("a",) if kind in ("venue", "landmark", "food") else owned for kind in kinds}
-    things = nouns_of(kinds, lambda kind: noun_phrases(kind, of_a_kind[kind], Case.NOMINATIVE, adjectives=s.ALWAYS))
+    categories = ("thing", "clothing", "device", "vehicle", "document", "venue", "landmark", "event", "food")
+    determiners = {category: ("a",) if category in ("venue", "landmark", "food") else owned for category in categories}
+    things = nouns_of(
+        categories, lambda category: noun_phrases(category, determiners[category], Case.NOMINATIVE, adjectives=s.ALWAYS)
+    )
     return one_of([things, s.relatives(Case.NOMINATIVE)], [7, 1])
 
 
@@ -166,13 +168,14 @@ DEGREES = (Phrase("very", "sehr"), Phrase("too", "zu"), Phrase("quite", "ziemlic
 PLAIN = (Phrase("not", "nicht"), Phrase("", ""))
 
 
-def _described(kind: str) -> Slot[tuple[NounPhrase, Adjective, Phrase]]:
+def _described(category: str) -> Slot[tuple[NounPhrase, Adjective, Phrase]]:
     """Return (noun phrase, adjective, degree) for the nouns of a category. A degree is "very", "not", "" and so on."""
-    if kind in ("kin", "spouse"):
-        nouns, adjectives = noun_phrases(kind, s.DETERMINERS[kind], Case.NOMINATIVE), lexicon().adjectives_for("people")
+    if category in ("kin", "spouse"):
+        nouns = noun_phrases(category, s.DETERMINERS[category], Case.NOMINATIVE)
+        adjectives = lexicon().adjectives_for("people")
     else:
-        owned = ("the", "this", "my", "your", "our") if kind in ("thing", "clothing", "device") else ("the", "this")
-        nouns, adjectives = noun_phrases(kind, owned, Case.NOMINATIVE), lexicon().adjectives_for(kind)
+        owned = ("the", "this", "my", "your", "our") if category in ("thing", "clothing", "device") else ("the", "this")
+        nouns, adjectives = noun_phrases(category, owned, Case.NOMINATIVE), lexicon().adjectives_for(category)
     gradable = s.predicates(adjective for adjective in adjectives if adjective.comparative)
     absolute = [adjective for adjective in adjectives if not adjective.comparative]
     said = [together(nouns, gradable, any_of(*DEGREES, *PLAIN))]
@@ -183,32 +186,32 @@ def _described(kind: str) -> Slot[tuple[NounPhrase, Adjective, Phrase]]:
     return one_of(said, weights).map(lambda parts: (parts[0], parts[1], parts[2]))
 
 
-def _comparable(kind: str) -> list[Adjective]:
-    """Return the adjectives with which two nouns of the category `kind` can be compared.
+def _comparable(category: str) -> list[Adjective]:
+    """Return the adjectives with which two nouns of a category can be compared.
 
     Adjectives for temporary states, such as "hungry", are excluded.
     """
-    adjectives = lexicon().adjectives_for("people" if kind == "kin" else kind)
-    return [adjective for adjective in adjectives if adjective.comparative and "state" not in adjective.kinds]
+    adjectives = lexicon().adjectives_for("people" if category == "kin" else category)
+    return [adjective for adjective in adjectives if adjective.comparative and "state" not in adjective.categories]
 
 
-def _compared(kind: str) -> Slot[tuple[NounPhrase, Adjective, NounPhrase]]:
-    owned = kind in ("thing", "clothing", "device", "vehicle", "kin")
-    first = noun_phrases(kind, ("my", "our") if owned else ("this",), Case.NOMINATIVE, adjectives=s.SOME)
-    other = noun_phrases(kind, ("your", "his", "her", "their"), Case.NOMINATIVE)
-    chosen = s.predicates(_comparable(kind), "comparative")
+def _compared(category: str) -> Slot[tuple[NounPhrase, Adjective, NounPhrase]]:
+    owned = category in ("thing", "clothing", "device", "vehicle", "kin")
+    first = noun_phrases(category, ("my", "our") if owned else ("this",), Case.NOMINATIVE, adjectives=s.SOME)
+    other = noun_phrases(category, ("your", "his", "her", "their"), Case.NOMINATIVE)
+    chosen = s.predicates(_comparable(category), "comparative")
     return together(first, chosen, other).map(lambda parts: (parts[0], parts[1], parts[2]))
 
 
 def things() -> tuple[Construction, ...]:
     subject = s.subjects()
     either = any_of(False, True)
-    kinds = ("thing", "clothing", "device", "vehicle", "lodging", "document")
-    owned = nouns_of(kinds, lambda kind: noun_phrases(kind, ("a",), adjectives=s.ALWAYS))
+    categories = ("thing", "clothing", "device", "vehicle", "lodging", "document")
+    owned = nouns_of(categories, lambda category: noun_phrases(category, ("a",), adjectives=s.ALWAYS))
     counted = [
-        verb for verb in s.direct() if {"thing", "clothing", "device", "document", "food"}.issuperset(verb.kinds)
+        verb for verb in s.direct() if {"thing", "clothing", "device", "document", "food"}.issuperset(verb.categories)
     ]
-    several = s.actions(counted, "second third base", s.HALF, lambda kind: ("",))
+    several = s.actions(counted, "second third base", s.HALF, lambda category: ("",))
     priced = nouns_of(s.GOODS, _priced)
     meals = nouns_of(("food", "drink"), _priced)
     wares = nouns_of(("thing", "clothing", "device"), _priced)
@@ -217,9 +220,11 @@ def things() -> tuple[Construction, ...]:
         [together(meals, _prices(range(2, 10))), together(wares, _prices(range(10, 100, 5))), questions], [1, 2, 1]
     )
     comparing = (*s.GOODS, "lodging", "kin")
-    compared = one_of([_compared(kind) for kind in comparing], [len(_comparable(kind)) for kind in comparing])
+    compared = one_of(
+        [_compared(category) for category in comparing], [len(_comparable(category)) for category in comparing]
+    )
     described = one_of([nouns_of(s.DESCRIBED, _described), nouns_of(s.HUMAN, _described)], [2, 1])
-    given = nouns_of(("thing", "clothing"), lambda kind: noun_phrases(kind, ("a",), adjectives=s.HALF))
+    given = nouns_of(("thing", "clothing"), lambda category: noun_phrases(category, ("a",), adjectives=s.HALF))
     giving = s.verbs_of(lexicon().giving, "second third base participle past")
     return (
         Construction("possession", _possession, together(either, subject, owned)),
@@ -275,9 +280,9 @@ def _journeys() -> Slot[tuple[NounPhrase, Verb, Phrase]]:
     back = landmarks.map(lambda place: Phrase(f"from {place.english()}", place.after("von"), place.lemmas))
     ways = {"line": (to(cities), out_of(cities)), "ferry": (to(ports), out_of(ports)), "local": (across, back)}
 
-    def of(kind: str) -> Slot[tuple[NounPhrase, Verb, Phrase]]:
-        lines = noun_phrases(kind, ("the",), Case.NOMINATIVE)
-        to_place, from_place = ways[kind]
+    def of(category: str) -> Slot[tuple[NounPhrase, Verb, Phrase]]:
+        lines = noun_phrases(category, ("the",), Case.NOMINATIVE)
+        to_place, from_place = ways[category]
         leaving = together(lines, s.verbs_of([depart], "second third"), to_place)
         coming = together(lines, s.verbs_of([arrive], "second third"), from_place)
         return one_of([leaving, coming]).map(lambda parts: (parts[0], parts[1], parts[2]))
@@ -301,7 +306,7 @@ def _date(event: NounPhrase, verb: Verb, day: Phrase, hour: Phrase) -> Sides:
 
 
 def _places(case: Case) -> Slot[NounPhrase]:
-    return nouns_of(("venue", "landmark"), lambda kind: noun_phrases(kind, ("the",), case, adjectives=s.HALF))
+    return nouns_of(("venue", "landmark"), lambda category: noun_phrases(category, ("the",), case, adjectives=s.HALF))
 
 
 def travel() -> tuple[Construction, ...]:
@@ -321,7 +326,7 @@ def travel() -> tuple[Construction, ...]:
     )
     which = any_of(Phrase("next", "nächste"), Phrase("first", "erste"), Phrase("last", "letzte"))
     landmark = noun_phrases("landmark", ("the",), Case.DATIVE, adjectives=s.SOME)
-    rides = nouns_of(("line", "ferry", "vehicle"), lambda kind: noun_phrases(kind, ("the",), Case.DATIVE))
+    rides = nouns_of(("line", "ferry", "vehicle"), lambda category: noun_phrases(category, ("the",), Case.DATIVE))
     known = noun_phrases("venue", ("the",), Case.NOMINATIVE, adjectives=s.SOME)
     venue = one_of([known, noun_phrases("venue", ("a",), Case.ACCUSATIVE, adjectives=s.SOME)])
     happening = s.verbs_of(lexicon().happening, "second third")

@@ -97,7 +97,7 @@ PRONOUNS = (
     ),
     (Subject("he", "er", Person.THIRD), Subject("she", "sie", Person.THIRD)),
 )
-# The determiners of each kind of noun, and the kinds that are used in the plural.
+# The determiners of each category of nouns, and the categories that are used in the plural.
 ALL = ("a", "the", *g.POSSESSIVES)
 DETERMINERS: dict[str, tuple[str, ...]] = {
     "thing": ALL,
@@ -120,7 +120,7 @@ DETERMINERS: dict[str, tuple[str, ...]] = {
     "lodging": ("a", "the"),
     "opening": ("the", "my", "our"),
 }
-PLURAL_KINDS = ("thing", "clothing", "device", "document", "food", "kin", "people")
+PLURAL_CATEGORIES = ("thing", "clothing", "device", "document", "food", "kin", "people")
 GOODS = ("thing", "clothing", "device", "food", "drink", "vehicle")
 DESCRIBED = (*GOODS, "document", "venue", "landmark", "lodging", "opening")
 HUMAN = ("kin", "spouse", "people")
@@ -128,24 +128,24 @@ HUMAN = ("kin", "spouse", "people")
 
 @cache
 def noun_phrases(
-    kind: str,
+    category: str,
     determiners: tuple[str, ...],
     case: Case = Case.ACCUSATIVE,
     plural: bool = True,
     adjectives: tuple[int, int] = NEVER,
 ) -> Slot[NounPhrase]:
-    """Return the noun phrases of the nouns of the category `kind`. If `plural` is true, they include plural phrases.
+    """Return the noun phrases of the nouns of a category. If `plural` is true, they include plural phrases.
 
     `case` is the case in which the phrases are used. `adjectives` are the odds of (no adjective, an adjective).
     """
-    nouns = lexicon().nouns[kind]
-    plurals = plural and kind in PLURAL_KINDS
+    nouns = lexicon().nouns[category]
+    plurals = plural and category in PLURAL_CATEGORIES
     shapes = [(word, False) for word in determiners if word]
     shapes += [(word, True) for word in determiners if word not in ("a", "no") and plurals]
     numbered = [(noun, shape) for noun in nouns for shape in shapes if noun.german_plural or not shape[1]]
     choices = {noun: [shape for known, shape in numbered if known is noun] for noun in nouns}
     nouns = tuple(noun for noun in nouns if choices[noun])
-    fitting = lexicon().adjectives_for(kind) if adjectives[1] else ()
+    fitting = lexicon().adjectives_for(category) if adjectives[1] else ()
     forms = {(noun.lemma, g.noun_form(noun, case, shape[1])) for noun, shape in numbered}
     endings = {(g.adjective_ending(shape[0], noun, case, shape[1])) for noun, shape in numbered}
     forms |= {(adjective.lemma, ending) for adjective in fitting for ending in endings}
@@ -164,9 +164,11 @@ def noun_phrases(
     return Slot(draw, size, frozenset(forms))
 
 
-def nouns_of(kinds: Sequence[str], slot: Callable[[str], Slot[T]]) -> Slot[T]:
-    """Return the union of `slot(kind)` for all of `kinds`. The weight of a kind is max(6, number of its nouns)."""
-    return one_of([slot(kind) for kind in kinds], [max(6, len(lexicon().nouns[kind])) for kind in kinds])
+def nouns_of(categories: Sequence[str], slot: Callable[[str], Slot[T]]) -> Slot[T]:
+    """Return the union of `slot(category)` for all `categories`. Each has the weight max(6, number of its nouns)."""
+    return one_of(
+        [slot(category) for category in categories], [max(6, len(lexicon().nouns[category])) for category in categories]
+    )
 
 
 @cache
@@ -197,19 +199,21 @@ def actions(
 
     def of(verb: Verb) -> Slot[Action]:
         used = verb_forms(verb, forms.split())
-        if verb.kinds == ("none",):
+        if verb.categories == ("none",):
             return Slot(lambda _: g.act(verb, None), 1, used)
-        if verb.kinds == ("city",):
+        if verb.categories == ("city",):
             return Slot(lambda random: g.travel(verb, cities().draw(random)), cities().size, used)
         case = Case.DATIVE if verb.dative else Case.ACCUSATIVE
-        objects = nouns_of(verb.kinds, lambda kind: noun_phrases(kind, determiners(kind), case, True, adjectives))
+        objects = nouns_of(
+            verb.categories, lambda category: noun_phrases(category, determiners(category), case, True, adjectives)
+        )
         return Slot(lambda random: g.act(verb, objects.draw(random)), objects.size, used | objects.forms)
 
     return one_of([of(verb) for verb in verbs])
 
 
-def definite(kind: str) -> tuple[str, ...]:
-    return tuple(word for word in DETERMINERS[kind] if word != "a")
+def definite(category: str) -> tuple[str, ...]:
+    return tuple(word for word in DETERMINERS[category] if word != "a")
 
 
 def pronouns() -> Slot[Subject]:
@@ -218,7 +222,7 @@ def pronouns() -> Slot[Subject]:
 
 @cache
 def relatives(case: Case) -> Slot[NounPhrase]:
-    return nouns_of(("kin", "spouse"), lambda kind: noun_phrases(kind, DETERMINERS[kind], case))
+    return nouns_of(("kin", "spouse"), lambda category: noun_phrases(category, DETERMINERS[category], case))
 
 
 def short_subjects() -> Slot[Subject]:
@@ -332,5 +336,5 @@ def accusative() -> tuple[Verb, ...]:
 
 def direct() -> tuple[Verb, ...]:
     """Return the verbs whose objects are in the accusative and are negated with "kein"."""
-    kinds = {*GOODS, "document", "lodging", "seat"}
-    return tuple(verb for verb in accusative() if kinds.issuperset(verb.kinds))
+    categories = {*GOODS, "document", "lodging", "seat"}
+    return tuple(verb for verb in accusative() if categories.issuperset(verb.categories))

@@ -27,7 +27,7 @@ from mt.data.phrasebook.slots import Construction, lemmas_of
 from mt.errors import DataError
 
 HELD_OUT_SHARE = 0.09
-WORDS_PER_HELD_OUT = 8  # at most one of this number of words of a kind is held out in a construction
+WORDS_PER_HELD_OUT = 8  # at most one of this number of words of a category is held out in a construction
 REMAINING_USES = 3  # minimum number of training constructions with each form of a held-out lemma
 SPLIT_NAME = "phrasebook split 2"
 GLOSSARY_COPIES = 4
@@ -106,7 +106,7 @@ def held_out_pairs() -> frozenset[tuple[str, str]]:
     skipped if training would have one of its forms in fewer than REMAINING_USES constructions, or if more than
     1 / WORDS_PER_HELD_OUT of the lemmas of its category would be held out.
     """
-    kinds = _kinds()
+    categories = _categories()
     held: set[tuple[str, str]] = set()
     left = Counter(form for construction in constructions() for form in construction.filling.forms)
     for construction in constructions():
@@ -114,23 +114,23 @@ def held_out_pairs() -> frozenset[tuple[str, str]]:
         for lemma, form in construction.filling.forms:
             uses.setdefault(lemma, []).append(form)
         wanted = max(2, ceil(HELD_OUT_SHARE * len(uses)))
-        alike = Counter(kinds.get(lemma, "verb") for lemma in uses)
+        alike = Counter(categories.get(lemma, "verb") for lemma in uses)
         held_of = Counter[str]()
         for lemma in sorted(uses, key=lambda lemma: _hash(f"{SPLIT_NAME}/{construction.name}/{lemma}")):
             forms = [(lemma, form) for form in uses[lemma]]
-            kind = kinds.get(lemma, "verb")
-            room = held_of[kind] < alike[kind] // WORDS_PER_HELD_OUT
+            category = categories.get(lemma, "verb")
+            room = held_of[category] < alike[category] // WORDS_PER_HELD_OUT
             if wanted and room and all(left[form] > REMAINING_USES for form in forms):
                 wanted -= 1
-                held_of[kind] += 1
+                held_of[category] += 1
                 left.subtract(forms)
                 held.add((lemma, construction.name))
     return frozenset(held)
 
 
-def _kinds() -> dict[str, str]:
+def _categories() -> dict[str, str]:
     """Return the category of each noun and adjective, by lemma. Lemmas that are not in the result are verbs."""
-    nouns = {noun.lemma: kind for kind, nouns in lexicon().nouns.items() for noun in nouns}
+    nouns = {noun.lemma: category for category, nouns in lexicon().nouns.items() for noun in nouns}
     return {**dict.fromkeys((adjective.lemma for adjective in lexicon().adjectives), "adjective"), **nouns}
 
 

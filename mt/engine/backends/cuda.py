@@ -30,8 +30,8 @@ from mt.engine.backends.static_batch import (
     StaticBatch,
     StaticPool,
     bucket,
-    power,
-    rung,
+    power_of_two,
+    program_slots,
 )
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.devices import has_bfloat16
@@ -254,7 +254,7 @@ class GraphBatch:
         needed = self._needed(live)
         if static is None or not static.shape.contains(needed):
             self._static = static = self._pool.lend(self, needed, self._kind.beams)
-        self._slots = min(rung(len(live)), static.shape.slots)
+        self._slots = min(program_slots(len(live)), static.shape.slots)
         staying = [state for state in live if state.static is static and state.slot < self._slots]
         taken = {state.slot for state in staying}
         free = (slot for slot in range(self._slots) if slot not in taken)
@@ -279,14 +279,14 @@ class GraphBatch:
         """Return the smallest shape of a static batch that is large enough for these sentences."""
         columns = max(state.last for state in live) + 2  # finished sentences write to the last column
         width = max(state.width for state in live)
-        return Shape(len(live), self._kind.rows, power(columns, LEAST), power(width, LEAST))
+        return Shape(len(live), self._kind.rows, power_of_two(columns, LEAST), power_of_two(width, LEAST))
 
     def _choose_program(self, static: StaticBatch) -> Program:
         """Return the program for the search options of the present sentences and for the columns that they fill."""
         live = list(self._occupants.values())
         used = max(min(self._steps - state.first_step, state.last + 1) for state in live)
         columns = min(bucket(used + 1, READ), static.shape.columns)
-        width = min(power(max(state.width for state in live), READ), static.shape.width)
+        width = min(power_of_two(max(state.width for state in live), READ), static.shape.width)
         self._program_end = self._steps + columns - used
         filters = _filters([state.options for state in live])
         key = ProgramKey(self._slots, columns, width, self._constraints.features, filters)
@@ -298,7 +298,7 @@ class GraphBatch:
         if not finished:
             return []
         live = sum(not state.steps for state in self._states)
-        if rung(live) < self._slots:  # the remaining sentences move to fewer slots
+        if program_slots(live) < self._slots:  # the remaining sentences move to fewer slots
             self._program = None
         return [index for index, state in enumerate(self._states) if state in finished]
 

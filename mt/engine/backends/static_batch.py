@@ -19,7 +19,7 @@ from mt.decoding.constraints import Features
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.sampling import Filters, Sampling
-from mt.decoding.scorer import padded, real
+from mt.decoding.scorer import padded, token_mask
 from mt.engine.backends.static_search import StaticBeam, StaticSampling, tables_of, with_tables
 from mt.kernels.cuda.fused import BeamStep
 from mt.kernels.cuda.graphs import Executor, Program
@@ -32,19 +32,19 @@ GRAPH_TOKENS = 2048  # padded source tokens up to which the encoder's kernels ta
 MAX_ENCODERS = 16
 
 
-def rung(count: int) -> int:
+def program_slots(count: int) -> int:
     """Return the number of slots of the smallest program that can decode `count` sentences."""
-    return next((slots for slots in SLOTS if slots >= count), power(count))
+    return next((slots for slots in SLOTS if slots >= count), power_of_two(count))
 
 
-def power(size: int, least: int = 1) -> int:
+def power_of_two(size: int, least: int = 1) -> int:
     """Return the smallest power of 2 that is at least `size` and `least`."""
     return max(least, 1 << (size - 1).bit_length())
 
 
 def bucket(size: int, least: int) -> int:
     """Return the smallest number that is at least `size`, among `least` times 1, 2, 3, 4, 6, 8, 12, 16, ..."""
-    above = power(size, least)
+    above = power_of_two(size, least)
     between = 3 * above // 4
     return between if between >= size and between % least == 0 else above
 
@@ -101,27 +101,27 @@ class StaticBatch:
         self._memory = decoder.memory(shape)
         self._constants = decoder.constants(shape)
         self._search = _empty_search(shape, beams, special)
-        self._search.place(decoder.vocabulary)
+        self._search.prepare_continuations(decoder.vocabulary)
         tables = tables_of(self._search)
         record = {name: tables.pop(name) for name in self._search.RECORD}
         scratch = {name: tables.pop(name) for name in self._search.SCRATCH}
-        loose = {name: tables.pop(name) for name in self._search.LOOSE}
+        separate = {name: tables.pop(name) for name in self._search.SEPARATE}
         self._record_layout, self._layout = PackedTables(record), PackedTables(tables)
         # Copied to the device for a sentence: its slot, packed tables, and tables whose views would not be contiguous.
         source = torch.zeros(1, shape.width, dtype=self._memory.source.dtype)
-        self._sent = PackedTables({"slot": torch.zeros(1, dtype=torch.int64), **tables, **loose, "source": source})
-        rows = executor.send(self._sent.pack({"slot": torch.zeros(1), **tables, **loose, "source": source}))
+        self._sent = PackedTables({"slot": torch.zeros(1, dtype=torch.int64), **tables, **separate, "source": source})
+        rows = executor.send(self._sent.pack({"slot": torch.zeros(1), **tables, **separate, "source": source}))
         views = self._sent.views(rows)
         self._packed = rows[:, 1 : 1 + self._layout.words].repeat(shape.slots, 1)
         self._record = self._packed.new_zeros(shape.slots, self._record_layout.words)
-        self._loose = {name: views[name].repeat(shape.slots, *[1] * (views[name].dim() - 1)) for name in loose}
+        self._separate = {name: views[name].repeat(shape.slots, *[1] * (views[name].dim() - 1)) for name in separate}
         self._scratch = {name: rows.new_zeros(shape.slots, *table.shape[1:]) for name, table in scratch.items()}
         self._search.never = executor.send(self._search.never)
 
     @property
     def bytes(self) -> int:
         tensors = [
-            *self._loose.values(),
+            *self._separate.values(),
             *self._scratch.values(),
             self._packed,
             self._record,
@@ -132,14 +132,14 @@ class StaticBatch:
     @property
     def progress(self) -> Tensor:
         """State of each slot, [B, 2]: the number of steps, and 1 if the sentence is running or 0 if it is finished."""
-        return self._loose["progress"]
+        return self._separate["progress"]
 
     def step(self, key: ProgramKey) -> Callable[[], None]:
         """Return a function that decodes one token of each row in the slots that `key` selects."""
         memory = DecoderMemory(**{name: table[: key.slots] for name, table in vars(self._memory).items()})
         memory.cross, memory.source = memory.cross[:, : key.width], memory.source[:, : key.width]
         search = with_tables(self._search, self._tables(key.slots))
-        search.place(self.decoder.vocabulary)
+        search.prepare_continuations(self.decoder.vocabulary)
         search.constraints.features = key.features
         if isinstance(search, StaticSampling):
             search.filters = key.filters
@@ -169,7 +169,7 @@ class StaticBatch:
         views, at = self._sent.views(rows), rows[:, 0]
         self._memory.clear(at)
         self._packed.index_copy_(0, at, rows[:, 1 : 1 + self._layout.words])
-        for name, table in self._loose.items():
+        for name, table in self._separate.items():
             table.index_copy_(0, at, views[name])
         self._memory.source.index_copy_(0, at, views["source"])
         self._memory.cross[:, : cross.shape[1]].index_copy_(0, at, cross)
@@ -201,8 +201,8 @@ class StaticBatch:
     def _tables(self, slots: int) -> dict[str, Tensor]:
         """Return the tensors of the search, by name, for the first `slots` slots."""
         record = self._record_layout.views(self._record[:slots])
-        loose = {name: table[:slots] for name, table in {**self._loose, **self._scratch}.items()}
-        return {**self._layout.views(self._packed[:slots]), **record, **loose}
+        separate = {name: table[:slots] for name, table in {**self._separate, **self._scratch}.items()}
+        return {**self._layout.views(self._packed[:slots]), **record, **separate}
 
 
 def _empty_search(shape: Shape, beams: bool, special: SpecialIds) -> StaticBeam | StaticSampling:
@@ -300,13 +300,13 @@ class StaticPool:
 
         S' is at least the longest source length.
         """
-        count, width = rung(len(sources)), power(max(map(len, sources)), READ)
+        count, width = program_slots(len(sources)), power_of_two(max(map(len, sources)), READ)
         graph = count * width <= GRAPH_TOKENS
         inputs = torch.full((2, count if graph else len(sources), width), self.special.pad)
         inputs[1] = torch.arange(width) == 0  # attention over no token would give NaN
         host, longest = torch.device("cpu"), max(map(len, sources))
         inputs[0, : len(sources), :longest] = padded(sources, self.special.pad, host)
-        inputs[1, : len(sources), :longest] = real(sources, host)
+        inputs[1, : len(sources), :longest] = token_mask(sources, host)
         if not graph:
             sent = self.executor.send(inputs)
             return self.decoder.encode(sent[0], sent[1].bool())
@@ -321,12 +321,12 @@ class StaticPool:
     def _preferred(self, needed: Shape) -> Shape:
         """Return the shape of a new static batch: `needed`, with more slots if memory suffices.
 
-        The first choice is slots for all rows that usually run together, the second is rung(needed.slots) slots. A
-        choice is possible if lent batches, with the new one, stay below `GraphLimits.bytes`.
+        The first choice is slots for all rows that usually run together, the second is program_slots(needed.slots)
+        slots. A choice is possible if lent batches, with the new one, stay below `GraphLimits.bytes`.
         """
         lent = sum(static.bytes for _, static in self.lent)
-        enough = rung(needed.slots)
-        for slots in (max(enough, rung(self.limits.rows // needed.rows)), enough):
+        enough = program_slots(needed.slots)
+        for slots in (max(enough, program_slots(self.limits.rows // needed.rows)), enough):
             shape = replace(needed, slots=slots)
             if lent + self.decoder.bytes(shape) <= self.limits.bytes:
                 return shape

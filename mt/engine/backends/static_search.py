@@ -69,12 +69,12 @@ class StaticBeam(SentenceTable):
     it continues, so that both can be read as views. Whether a hypothesis that ended is one of the K best of its step is
     not recorded: the host repeats the comparison when it reads the results.
 
-    The tensors named in RECORD are read when a sentence has finished, those in LOOSE are contiguous tensors of their
+    The tensors named in RECORD are read when a sentence has finished, those in SEPARATE are contiguous tensors of their
     own, and those in SCRATCH need no initial values.
     """
 
     RECORD: ClassVar = ("totals", "continuations")
-    LOOSE: ClassVar = ("newest", "best", "pool", "progress")
+    SEPARATE: ClassVar = ("newest", "best", "pool", "progress")
     SCRATCH: ClassVar = ("history",)
 
     special: SpecialIds
@@ -131,15 +131,15 @@ class StaticBeam(SentenceTable):
         """Index of the row that each row continues, int32 [R]."""
         return self.newest.view(torch.int32)[:, 1::2].flatten()
 
-    def place(self, vocabulary: int) -> None:
-        """Compute `padding` and `places`, two constants that `advance` reads.
+    def prepare_continuations(self, vocabulary: int) -> None:
+        """Compute `padding` and `first_continuations`, two constants that `advance` reads.
 
-        `vocabulary` scores and `padding` more fill whole blocks. `places` [R, 1, BLOCK] are the continuations of each
-        row by the tokens of the first block.
+        `vocabulary` scores and `padding` more fill whole blocks. `first_continuations` [R, 1, BLOCK] are the
+        continuations of each row by the tokens of the first block.
         """
         self.padding = -vocabulary % BLOCK
         rows = torch.arange(self.newest.numel(), device=self.newest.device)
-        self.places = (rows << HALF)[:, None, None] + torch.arange(BLOCK, device=rows.device)
+        self.first_continuations = (rows << HALF)[:, None, None] + torch.arange(BLOCK, device=rows.device)
 
     def advance(self, logits: Tensor) -> Tensor | None:
         """Take one step with the logits [R, V] of the next tokens.
@@ -166,7 +166,7 @@ class StaticBeam(SentenceTable):
         candidates = inside.view(slots, beams, -1) + alive[:, :, None]
         picked = torch.empty_like(self.newest)
         torch.topk(candidates.flatten(1), beams, out=(alive, picked))
-        numbers = torch.add(self.places, chosen, alpha=BLOCK)
+        numbers = torch.add(self.first_continuations, chosen, alpha=BLOCK)
         torch.gather(numbers.view(slots, -1), 1, picked, out=self.newest)
         self._record(steps)
         self._finish(steps, running, alive)
@@ -243,7 +243,7 @@ class StaticSampling(Sampling):
     """Greedy search or sampling over B slots."""
 
     RECORD: ClassVar = ("history", "log_probs")
-    LOOSE: ClassVar = ("latest", "progress")
+    SEPARATE: ClassVar = ("latest", "progress")
     SCRATCH: ClassVar = ()
 
     progress: Tensor  # [B, 2] steps; 1 until the sentence is finished, then 0
@@ -260,8 +260,8 @@ class StaticSampling(Sampling):
         made.reference = search
         return made
 
-    def place(self, vocabulary: int) -> None:
-        """Do nothing: `advance` needs no constants like those of `StaticBeam.place`."""
+    def prepare_continuations(self, vocabulary: int) -> None:
+        """Do nothing: `advance` needs no constants like those of `StaticBeam.prepare_continuations`."""
 
     def advance(self, logits: Tensor) -> Tensor | None:
         super().advance(logits)

@@ -101,8 +101,8 @@ def open_document(name: str, content: bytes, options: DocumentOptions | None = N
     """Parse the content of a file. The suffix of `name` selects the format.
 
     If every translation equals its segment, rendering returns the bytes of `content`, with these exceptions: .xliff and
-    .tmx change in their targets and in the added variants, .docx and .po have the same content but other bytes, and
-    .pdf becomes .docx.
+    .tmx change in their targets and in the added variants, .po has the same content but other bytes, and .pdf becomes
+    .docx. In formats that are archives, such as .docx, each file in the archive has the same bytes.
 
     Raises: DocumentError if the suffix is not in SUFFIXES, the content is not in the format of the suffix, or a limit
     is exceeded.

@@ -27,22 +27,32 @@ DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runtim
 """Exceptions that zipfile raises for damaged, encrypted and unsupported archives."""
 
 _HIDDEN = """office:annotation office:automatic-styles office:font-face-decls office:meta office:scripts office:settings
-office:styles text:note text:tracked-changes"""
-_FIELDS = """text:author-initials text:author-name text:bibliography-mark text:chapter text:creation-date text:creator
-text:date text:file-name text:page-count text:page-number text:sequence text:time"""
+office:styles text:note-citation text:ruby-text text:tracked-changes"""
+_FIELDS = """presentation:date-time presentation:footer presentation:header text:author-initials text:author-name
+text:bibliography-mark text:chapter text:character-count text:conditional-text text:creation-date
+text:creation-time text:creator text:database-display text:database-name text:date text:dde-connection
+text:description text:editing-cycles text:editing-duration text:expression text:file-name text:image-count
+text:initial-creator text:keywords text:measure text:modification-date text:modification-time text:note-ref
+text:object-count text:page-count text:page-number text:page-variable-get text:paragraph-count text:print-date
+text:print-time text:printed-by text:sequence text:sheet-name text:subject
+text:table-count text:table-formula text:template-name text:time text:title text:user-defined text:user-field-get
+text:user-field-input text:variable-get text:variable-input text:variable-set text:word-count"""
 _VALUES = """table:formula office:value office:date-value office:time-value office:boolean-value
 presentation:placeholder"""
 _OPEN_DOCUMENT = Dialect(
     xml=True,
-    splitting=frozenset({"text:p", "text:h"}),
+    splitting=frozenset({"text:p", "text:h", "text:tab"}),
     textless=frozenset(_HIDDEN.split()),
     kept=frozenset(_FIELDS.split()),
-    breaks=frozenset({"text:s", "text:tab", "text:line-break"}),
+    notes=frozenset({"text:note"}),
+    breaks=frozenset({"text:s", "text:line-break"}),
+    spaces=frozenset({"text:s"}),
     textless_attributes=frozenset(_VALUES.split()),
 )
-"""Rules for the content of OpenDocument files: the texts are paragraphs and headings.
+"""Rules for the content of OpenDocument files: the texts are paragraphs and headings, split at tabs.
 
-Styles, comments, notes, fields, empty placeholders, and cells with a formula, number, date or time are not translated.
+Not translated are styles, comments, fields, readings of words (ruby), empty placeholders, and cells with a
+formula, number, date or time.
 """
 
 _STYLES = replace(_OPEN_DOCUMENT, textless_attributes=_OPEN_DOCUMENT.textless_attributes | {"presentation:class"})

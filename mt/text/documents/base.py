@@ -101,12 +101,12 @@ class TextEncoding:
 
 @dataclass(frozen=True, slots=True)
 class TextSlot:
-    """A text to translate. `number` is the index of its segment, and `source` is its form in the file.
+    """A text to translate. `segment_index` is the index of its segment, and `source` is its form in the file.
 
     `write` returns the form of a translation in the file, given the segment and the translation.
     """
 
-    number: int
+    segment_index: int
     source: str
     write: Callable[[Segment, TranslatedSegment], str]
 
@@ -115,10 +115,10 @@ class TextSlot:
 class EmbeddedMarkup:
     """HTML or XML within a document.
 
-    `number` is the index of the first segment of `markup` among the segments of the document.
+    `segment_index` is the index of the first segment of `markup` among the segments of the document.
     """
 
-    number: int
+    segment_index: int
     markup: Markup
 
 
@@ -184,10 +184,10 @@ class TextDocument:
             if isinstance(part, str):
                 rendered.append(part)
             elif isinstance(part, EmbeddedMarkup):
-                begin, end = part.number, part.number + len(part.markup.segments)
+                begin, end = part.segment_index, part.segment_index + len(part.markup.segments)
                 rendered.append(part.markup.render(translations[begin:end]))
             else:
-                new, segment = translations[part.number], self.segments[part.number]
+                new, segment = translations[part.segment_index], self.segments[part.segment_index]
                 rendered.append(part.source if new.text == segment.text else part.write(segment, new))
         return "".join(rendered)
 

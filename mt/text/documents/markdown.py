@@ -6,14 +6,15 @@ is left untranslated. Code, URLs, link references and front matter are kept.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, TextSlot, decode_text
+from mt.text.documents.base import DocumentOptions, EmbeddedMarkup, SegmentList, TextDocument, TextSlot, decode_text
 from mt.text.markup import Segment, TranslatedSegment, parse_html
 from mt.text.markup.inline import InlineItem, InlineKind
 from mt.text.markup.tokens import TokenKind, html_tokens, references
@@ -26,15 +27,18 @@ _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _HARD_BREAK = re.compile(r"(?:\\|[ ]*)\n[ \t]*")
 _FOOTNOTE = re.compile(r"(\[\^[^\[\]\s]+\]:?)")
+_NOTE_MARK = re.compile(r"\[\^[^\[\]\s]+\](?![\[(])")
 _BLOCK_START = re.compile(r"\A(\d*)([-+#>=]|(?<=\d)[.)](?=\s|\Z))")
 _END_TAG = re.compile(r"</([A-Za-z][\w-]*)")
+_TASK = re.compile(r"\[[ xX]\](?=[ \t])")  # at the beginning of the items of a task list
 _SPECIAL = "\\`*_[]<~"
 
 
 def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse Markdown. Each heading, paragraph, list item and table cell is a segment.
 
-    A translation is written in one line.
+    A line that begins with `: ` is a segment, too: in some dialects, it defines a term. A translation is written in one
+    line.
     """
     text, encoding = decode_text(name, content)
     document = TextDocument(SegmentList(name, options), encoding)
@@ -42,24 +46,26 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
     hidden = "\n" * len(_LINE.findall(front[0])) + text[front.end() :] if front else text
     lines = _Lines(text)
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
-    done = 0
+    read_until = 0
     for token in parser.parse(hidden):
         if token.map is None or token.type not in ("inline", "html_block"):
             continue
         if token.type == "html_block":
             begin, end = lines.starts[token.map[0]], lines.starts[min(token.map[1], len(lines.starts) - 1)]
-            if begin >= done:
-                document.keep(text[done:begin])
+            if begin >= read_until:
+                document.keep(text[read_until:begin])
                 document.embed(parse_html(text[begin:end], options.markup))
-                done = end
+                read_until = end
             continue
-        places = lines.find(token.content, token.map[0], done)
-        items = _InlineReader(parser, token, text, places).items() if places else None
+        places = lines.find(token.content, token.map[0], read_until)
+        reader = _InlineReader(parser, token, text, places)
+        items = reader.items() if places else None
         if places and items is not None:
-            document.keep(text[done : places[0]])
-            _add(document, items)
-            done = places[-1]
-    document.keep(text[done:])
+            document.keep(text[read_until : places[0]])
+            for begin, end in pairwise([0, *reader.splits, len(items)]):
+                _add(document, items[begin:end], {n - begin: end for n, end in reader.labels.items() if n >= begin})
+            read_until = places[-1]
+    document.keep(text[read_until:])
     return document
 
 
@@ -70,11 +76,11 @@ class _Lines:
         self.text = text
         self.starts = [0, *(match.end() for match in _LINE.finditer(text)), len(text)]
 
-    def find(self, content: str, line: int, done: int) -> list[int]:
+    def find(self, content: str, line: int, search_begin: int) -> list[int]:
         """Return the offset in the Markdown text of each character of a block, and of the end of the block.
 
         `content` is the text of the block as markdown-it reports it, and `line` is the number of its first line. The
-        text before offset `done` is not searched. Return an empty list if `content` is not found.
+        text before offset `search_begin` is not searched. Return an empty list if `content` is not found.
         """
         places: list[int] = []
         for number, part in enumerate(content.split("\n"), start=line):
@@ -83,15 +89,20 @@ class _Lines:
             whole = self.text[self.starts[number] : self.starts[number + 1]]
             raw = part.replace("|", "\\|") if part not in whole else part
             stripped = whole.rstrip()
-            at = self.text.find(raw, max(done, self.starts[number]), self.starts[number + 1])
-            if number > line or (stripped.endswith(raw) and self.starts[number] >= done):
+            at = self.text.find(raw, max(search_begin, self.starts[number]), self.starts[number + 1])
+            if number > line or (stripped.endswith(raw) and self.starts[number] >= search_begin):
                 at = self.starts[number] + stripped.rfind(raw) if raw else self.starts[number]
-            if at < 0 or raw != part:
+            if at < 0 or (number > line and raw != part):
                 return []
             if places:
                 places.append(places[-1] + 1)  # the line break extends to the content of the next line
-            places += range(at, at + len(part))
-        return [*places, places[-1] + 1] if places else []
+            for character in part:
+                places.append(at)
+                at += 2 if character == "|" and raw != part else 1
+        if not places:
+            return []
+        escaped = content.endswith("|") and self.text[places[-1]] == "\\"
+        return [*places, places[-1] + (2 if escaped else 1)]
 
 
 @dataclass
@@ -111,6 +122,9 @@ class _InlineReader:
         self.at = 0
         self.collected: list[InlineItem[str]] = []
         self.open: list[tuple[int, str]] = []
+        self.labels: dict[int, str] = {}  # by index of the item: the end of a link that names its reference
+        self.splits: list[int] = []  # indices of items that begin the definition of a term
+        self.begin = len(match[0]) if (match := _TASK.match(self.token.content)) else 0
         self.closed = {name.lower() for name in _END_TAG.findall(self.token.content)}
         children = [child for child in self.token.children or () if child.type != "text" or child.content]
         number = 0
@@ -121,6 +135,11 @@ class _InlineReader:
                     number += 1
                 end = self.token.content.find(">", self.at) + 1
                 fits = self._whole(InlineKind.KEPT, end, self.token.content[self.at + 1 : end - 1])
+            elif child.type == "link_open" and (note := _NOTE_MARK.match(self.token.content, self.at)):
+                # The definition of a footnote that is one word is also that of a link.
+                while children[number].type != "link_close":
+                    number += 1
+                fits = self._whole(InlineKind.EMPTY, note.end())
             else:
                 fits = self._child(child)
             if not fits:
@@ -136,6 +155,10 @@ class _InlineReader:
             match = (_BREAK if child.type == "softbreak" else _HARD_BREAK).match(content, at)
             if match is None:
                 return False
+            if child.type == "softbreak" and content.startswith(": ", match.end()) and not self.open:
+                self.splits.append(len(self.collected))
+                self.begin = match.end() + 2
+                return self._whole(InlineKind.EMPTY, match.end())
             if child.type == "softbreak":
                 return self._whole(InlineKind.TEXT, match.end(), "\n")
             return self._whole(InlineKind.EMPTY, match.end(), breaks=True)
@@ -151,26 +174,34 @@ class _InlineReader:
             return self._tag(InlineKind.OPEN, "[", "link")
         if child.type == "link_close":
             end = self._target_end(at) if content.startswith("]", at) else -1
+            if content[at:end] in ("]", "][]") and self.open:
+                label = content[self.open[-1][0] + 1 : at].replace("\n", " ")
+                self.labels[len(self.collected)] = f"][{label}]"
             return end > 0 and self._tag(InlineKind.CLOSE, content[at:end], "link")
         if child.nesting:
             return self._tag(InlineKind.OPEN if child.nesting > 0 else InlineKind.CLOSE, child.markup, child.markup)
         return False
 
     def _source(self, end: int) -> str:
-        return self.text[
-            self.places[self.at] : self.places[end - 1] + 1 if end == len(self.token.content) else self.places[end]
-        ]
+        return self.text[self.places[self.at] : self.places[end]]
 
     def _whole(self, kind: InlineKind, end: int, text: str = "", breaks: bool = False) -> bool:
         if end <= self.at:
             return False
-        self.collected.append(InlineItem(kind, (self._source(end),), text, breaks=breaks))
+        source = self._source(end)
+        if kind is InlineKind.TEXT and "\\|" in source:  # in a cell, where the parser has removed the backslash
+            text = text.replace("|", "\\|")
+        self.collected.append(InlineItem(kind, (source,), text, breaks=breaks))
         self.at = end
         return True
 
     def _text(self, source: str) -> bool:
-        if not self.token.content.startswith(source, self.at):
+        at = self.at
+        if not self.token.content.startswith(source, at):
             return False
+        if at < self.begin:
+            self._whole(InlineKind.EMPTY, self.at + min(len(source), self.begin - self.at))
+            source = source[self.at - at :]
         for number, part in enumerate(_FOOTNOTE.split(source)):
             if part:
                 kind = InlineKind.EMPTY if number % 2 else InlineKind.TEXT
@@ -248,16 +279,29 @@ class _InlineReader:
         return gap.end() + 1 if content.startswith(")", gap.end()) else -1
 
 
-def _add(document: TextDocument, items: Sequence[InlineItem[str]]) -> None:
+def _add(document: TextDocument, items: Sequence[InlineItem[str]], labels: Mapping[int, str]) -> None:
     """Append the text of a block to a document.
 
-    If the translation would begin with the sign of a list, heading or quote, this sign is escaped.
+    If the translation would begin with the sign of a list, heading or quote, this sign is escaped. `labels` contains
+    the ends of links after translation, by index of the item: `[a dog]` becomes `[ein Hund][a dog]`, because the text
+    of such a link names its reference.
     """
     first = len(document.parts)
-    document.add_items(items, _decode, _escape)
+    written = [replace(item, parts=(labels.get(number, item.parts[0]),)) for number, item in enumerate(items)]
+    document.add_items(written, _decode, _escape)
     for number, part in enumerate(document.parts[first:], start=first):
         if isinstance(part, TextSlot):
             document.parts[number] = replace(part, write=partial(_write_text, part))
+    if labels:
+        source = "".join(part for item in items for part in item.parts)
+        parts = document.parts[first:]
+        slot = next((part for part in parts if isinstance(part, TextSlot)), None)
+        whole = source if slot is None else TextSlot(slot.segment_index, source, partial(_write_all, parts))
+        document.parts[first:] = [whole]
+
+
+def _write_all(parts: Sequence[str | TextSlot | EmbeddedMarkup], segment: Segment, new: TranslatedSegment) -> str:
+    return "".join(part.write(segment, new) if isinstance(part, TextSlot) else str(part) for part in parts)
 
 
 def _write_text(slot: TextSlot, segment: Segment, new: TranslatedSegment) -> str:

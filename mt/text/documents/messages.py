@@ -1,7 +1,9 @@
 """Messages in ICU MessageFormat, such as `{count, plural, one {a file} other {# files}}`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+from mt.text.documents.base import TextDocument
 
 _CHOICE = re.compile(r"\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset\s*:\s*\d+)?")
 _BRANCH = re.compile(r"\s*(?:=\d+|[\w-]+)\s*\{")
@@ -17,6 +19,26 @@ def split_message(message: str) -> list[tuple[str, bool]]:
     """
     parts = list(_split(message, 0))
     return parts if "".join(text for text, _ in parts) == message else [(message, True)]
+
+
+def add_message(document: TextDocument, value: str, source: str, quote: str, write: Callable[[str], str]) -> bool:
+    """Add the parts of a string with branches. Return False, without adding it, if it has none.
+
+    `write` returns the source of a text between the quotes. A string in quotes is not added if `write` would change its
+    source.
+    """
+    parts = split_message(value)
+    written = quote + "".join(write(text) for text, _ in parts) + quote
+    if len(parts) == 1 or (source[:1] == quote and written != source):
+        return False
+    document.keep(quote)
+    for text, translated in parts:
+        if translated:
+            document.add_stripped(text, write(text), write)
+        else:
+            document.keep(write(text))
+    document.keep(quote)
+    return True
 
 
 def _split(message: str, depth: int) -> Iterator[tuple[str, bool]]:

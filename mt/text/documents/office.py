@@ -16,7 +16,7 @@ from lxml import etree
 from mt.errors import DocumentError
 from mt.text.documents.archive import DAMAGES, check_archive, rewrite_archive
 from mt.text.documents.base import DocumentOptions, SegmentList
-from mt.text.documents.runs import Element, RunParagraphs, RunSchema
+from mt.text.documents.runs import Element, RunParagraphs, RunSchema, parse_part
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.inline import split_whitespace
 from mt.text.markup.parsing import NOT_XML
@@ -37,6 +37,7 @@ _SHAPE = RunSchema(
     run=f"{_DRAWING}r",
     properties=f"{_DRAWING}rPr",
     text=f"{_DRAWING}t",
+    fields=_names(_DRAWING, "fld"),
     first=_names(_DRAWING, "pPr"),
     last=_names(_DRAWING, "endParaRPr"),
     breaks=_names(_DRAWING, "br"),
@@ -52,7 +53,7 @@ _CELLS = [
         properties=f"{_SHEET}rPr",
         text=f"{_SHEET}t",
         dropped=_names(_SHEET, "rPh phoneticPr"),
-        lines=True,
+        splits_lines=True,
     )
     for paragraph in ("si", "is")
 ]
@@ -92,11 +93,11 @@ class OfficeDocument:
                     column
                     for member in names
                     if _COLUMNS.fullmatch(member)
-                    for column in _column_names(_parse(name, member, archive.read(member)))
+                    for column in _column_names(parse_part(name, member, archive.read(member)))
                 }
                 for member in names:
                     if _MEMBERS[suffix].fullmatch(member):
-                        root = _parse(name, member, archive.read(member))
+                        root = parse_part(name, member, archive.read(member))
                         self._members[member] = _Member(name, root, self.segments, kept)
         except DAMAGES as error:
             raise DocumentError(f"{name} is not a {suffix} file: {error}") from error
@@ -175,14 +176,6 @@ def _column_names(root: Element) -> Iterator[str]:
     for element in root.iter(f"{_SHEET}tableColumn", f"{_SHEET}cacheField"):
         if name := element.get("name"):
             yield name
-
-
-def _parse(name: str, member: str, content: bytes) -> Element:
-    parser = etree.XMLParser(resolve_entities=False, no_network=True)
-    try:
-        return etree.fromstring(content, parser)
-    except etree.XMLSyntaxError as error:
-        raise DocumentError(f"{name}: {member} is not XML: {error}") from error
 
 
 def _natural_order(member: str) -> list[tuple[bool, int, str]]:

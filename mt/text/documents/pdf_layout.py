@@ -171,17 +171,17 @@ def _right_edges(lines: Sequence[PdfLine]) -> list[float]:
     return edges
 
 
-def _continues(paragraph: Sequence[PdfLine], line: PdfLine, leading: dict[float, float], edge: float) -> bool:
+def _continues(paragraph: Sequence[PdfLine], line: PdfLine, leading: dict[float, float], right_edge: float) -> bool:
     """Return whether `line` continues `paragraph`.
 
-    `leading` maps each font size to the usual distance between baselines, divided by the font size. `edge` is the right
-    edge of the column that contains the last line of the paragraph.
+    `leading` maps each font size to the usual distance between baselines, divided by the font size. `right_edge` is the
+    right edge of the column that contains the last line of the paragraph.
     """
     last = paragraph[-1]
     if abs(line.size - last.size) > _SAME_SIZE * last.size or line.bold != last.bold or _marked(line):
         return False
     word = (line.right - line.left) * (len(line.text.split(None, 1)[0]) + 1) / len(line.text)
-    fits = last.right + word < edge - 0.5 * line.size
+    fits = last.right + word < right_edge - 0.5 * line.size
     distance = last.baseline - line.baseline
     if line.page != last.page or distance < -line.size:  # the top of the next column or page
         unfinished = not fits and not _SENTENCE_END.search(last.text[-_END:])

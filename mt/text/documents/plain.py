@@ -7,16 +7,18 @@ from dataclasses import dataclass
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
+from mt.text.documents.messages import add_message
 from mt.text.markup import Segment
 from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
 from mt.text.markup.tokens import MAX_TOKENS, references
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
+_COLUMN = re.compile(r"(?:[^\r\n\t ]| {1,2}(?! ))+")
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[,.]\d{1,3}"
 _TIMING = re.compile(rf"[^\S\r\n]*{_TIME}[^\S\r\n]*-->[^\S\r\n]*{_TIME}")
 _INLINE = re.compile(
-    r"(?P<line>\r\n|\r|\n)|(?P<tag></?(?:b|i|u|s|c|v|font|lang|ruby|rt)(?:[.\s][^<>\r\n]*)?>|<\d[\d:.]*>)"
-    r"|(?P<code>\{\\[^{}\r\n]*\})",
+    r"(?P<line>\r\n|\r|\n)|(?P<code>\{\\[^{}\r\n]*\}|<rt>[^<>\r\n]*</rt>)"
+    r"|(?P<tag></?(?:b|i|u|s|c|v|font|lang|ruby|rt)(?:[.\s][^<>\r\n]*)?>|<\d[\d:.]*>)",
     re.IGNORECASE,
 )
 _TAG_NAME = re.compile(r"[a-z]+", re.IGNORECASE)
@@ -27,15 +29,18 @@ _JSON_COLON = re.compile(r"[ \t\r\n]*:")
 
 
 def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse plain text. Each line with a letter or digit is a segment, without leading and trailing white space."""
+    """Parse plain text. Each line with a letter or digit is a segment, without leading and trailing white space.
+
+    Tabs, and three or more spaces, separate the columns of a table: a line is split there.
+    """
     text, encoding = decode_text(name, content)
     document = TextDocument(SegmentList(name, options), encoding)
     done = 0
-    for match in _LINE.finditer(text):
-        if any(map(str.isalnum, match[1])):
+    for match in _COLUMN.finditer(text):
+        if any(map(str.isalnum, match[0])):
             document.keep(text[done : match.start()])
-            document.add_stripped(match[1], match[1], str)
-            done = match.end(1)
+            document.add_stripped(match[0], match[0], str)
+            done = match.end()
     document.keep(text[done:])
     return document
 
@@ -73,14 +78,21 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
 
 
 def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse JSON. Each string value is a segment.
+    """Parse JSON. Each string value is a segment, and each branch of a plural or select message.
 
-    Raises: DocumentError, with line and column, if the content is not JSON.
+    Raises: DocumentError with line and column if the content is not JSON.
     """
     text, encoding = decode_text(name, content)
     check_json(name, text)
     ascii_only = text.isascii() and "\\u" in text
     document = TextDocument(SegmentList(name, options), encoding)
+
+    def write(new: str) -> str:
+        return json.dumps(new, ensure_ascii=ascii_only)
+
+    def write_part(new: str) -> str:
+        return write(new)[1:-1]
+
     place = 0
     for string in json_strings(text):
         document.keep(text[place : string.begin])
@@ -89,7 +101,8 @@ def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocume
             document.keep(string.source)
         else:
             value: str = json.loads(string.source, strict=False)
-            document.add_stripped(value, string.source, lambda new: json.dumps(new, ensure_ascii=ascii_only))
+            if not add_message(document, value, string.source, '"', write_part):
+                document.add_stripped(value, string.source, write)
     document.keep(text[place:])
     return document
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from mt.errors import DocumentError
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
 from mt.text.documents.markup import declared_encoding
-from mt.text.documents.messages import split_message
+from mt.text.documents.messages import add_message
 from mt.text.documents.plain import check_json, json_strings
 from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import parse_dialect
@@ -23,6 +23,7 @@ _MEANINGS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _ARGUMENT = re.compile(r"\{\d")
 _STRINGS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\r\n]*|\"(?:[^\"\\]|\\(?:.|\Z))*+(?:\"|\Z)|[=;]", re.DOTALL)
 _STRINGS_ESCAPE = re.compile(r"\\(?:[Uu]([0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_REFERENCE = re.compile(r"\s*[@?](?:[\w.]+:)?\w+/[\w.]+\s*")  # of Android, to another resource
 _RESOURCES = re.compile(rb"<(?:[\w.-]+:)?resources[\s>]")
 _RESOURCES_WITHIN = 4096  # number of bytes that are searched for the root element, after comments and a license
 
@@ -151,17 +152,8 @@ def open_arb(name: str, content: bytes, options: DocumentOptions) -> TextDocumen
         if string.is_key or kept:
             document.keep(string.source)
             continue
-        parts = split_message(value)
-        if len(parts) == 1:
+        if not add_message(document, value, string.source, '"', write_part):
             document.add_stripped(value, string.source, write)
-            continue
-        document.keep('"')
-        for part, translated in parts:
-            if translated:
-                document.add_stripped(part, write_part(part), write_part)
-            else:
-                document.keep(write_part(part))
-        document.keep('"')
     document.keep(text[place:])
     return document
 
@@ -188,7 +180,7 @@ def is_android(content: bytes) -> bool:
 def open_android(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse Android's string resources. Each string and each item of an array or of plurals is a segment.
 
-    Elements with `translatable="false"` are kept.
+    Elements with `translatable="false"`, references such as `@string/title`, and quotes that protect spaces are kept.
     """
 
     def is_translatable(token: Token) -> bool:
@@ -229,9 +221,11 @@ def _open_elements(
         if parent not in parents:
             parents[parent] = selects_parent(tokens[parent])
         if parents[parent] and selects(token, tokens[parent]):
-            end = elements.end[number] - 1
+            inner = elements.inner(number)
+            if dialect.backslashes and _REFERENCE.fullmatch(inner):
+                continue
             document.keep("".join(each.source for each in tokens[done : number + 1]))
-            document.embed(parse_dialect("".join(each.source for each in tokens[number + 1 : end]), dialect))
-            done = end
+            document.embed(parse_dialect(inner, dialect))
+            done = elements.end[number] - 1
     document.keep("".join(token.source for token in tokens[done:]))
     return document

@@ -12,7 +12,7 @@ from typing import Any
 
 from lxml import etree
 
-from mt.errors import DocumentLimitExceeded
+from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.markup import Segment, TranslatedSegment, place_marks
 from mt.text.markup.inline import (
     BuiltSegment,
@@ -30,6 +30,7 @@ _MAX_PROPERTIES, _MAX_VALUES = (
     200,
     10_000,
 )  # maximum number of elements and characters in the format of a run; Word has 40 properties
+_MAX_FIELD = 40  # maximum number of characters of a field that is read as a part of its sentence
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
@@ -41,8 +42,9 @@ class RunSchema:
       elements.
     - Elements in `first` and `last` stay at the beginning and the end of a paragraph. Elements in `dropped` are left
       out of translated paragraphs. Elements in `breaks` separate words.
-    - The text of a paragraph is split into segments at elements in `tabs` and, if `lines` is true, at line breaks.
-    - The attribute `field_type` of a `field_mark` tells whether a field begins or ends there. Fields are kept.
+    - The text of a paragraph is split at elements in `tabs` and, if `splits_lines` is true, at line breaks.
+    - The attribute `field_type` of a `field_mark` tells whether a field begins or ends there. Elements in `fields` are
+      fields. All fields are kept.
     - `invisible` contains the names of children and attributes of `properties` that do not change how a run looks.
     - If `preserve_space` is true, new text elements get the attribute `xml:space="preserve"`.
     """
@@ -54,22 +56,32 @@ class RunSchema:
     link: str = ""
     field_mark: str = ""
     field_type: str = ""
+    fields: frozenset[str] = frozenset()
     first: frozenset[str] = frozenset()
     last: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
     breaks: frozenset[str] = frozenset()
     tabs: frozenset[str] = frozenset()
     invisible: frozenset[str] = frozenset()
-    lines: bool = False
+    splits_lines: bool = False
     preserve_space: bool = True
 
 
 @dataclass(frozen=True)
 class _Slot:
-    """A part of a paragraph. If it has a segment, `number` is the index of the segment."""
+    """A part of a paragraph. If it has a segment, `segment_index` is the index of the segment."""
 
     inline: InlineText[Element]
-    number: int
+    segment_index: int
+
+
+def parse_part(name: str, member: str, content: bytes) -> Element:
+    """Parse the XML file `member` of the archive `name`. Raises: DocumentError if it is not XML."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    try:
+        return etree.fromstring(content, parser)
+    except etree.XMLSyntaxError as error:
+        raise DocumentError(f"{name}: {member} is not XML: {error}") from error
 
 
 class RunParagraphs:
@@ -115,7 +127,7 @@ class RunParagraphs:
         """
         changed = False
         for paragraph, base, slots in self._paragraphs:
-            numbers = [slot.number for slot in slots if slot.inline.built]
+            numbers = [slot.segment_index for slot in slots if slot.inline.built]
             if any(translations[n].text != self._segments[n].text for n in numbers):
                 _Writer(self._schema, paragraph, base).write(slots, translations)
                 changed = True
@@ -138,7 +150,7 @@ class _Writer:
         for slot in slots:
             inline, built = slot.inline, slot.inline.built
             self._items(inline.before)
-            if built is not None and (new := translations[slot.number]).text != built.segment.text:
+            if built is not None and (new := translations[slot.segment_index]).text != built.segment.text:
                 self._translated(built, new)
             else:
                 self._items(inline.items)
@@ -245,10 +257,10 @@ class _Reader:
     schema: RunSchema
     fields: _Fields
 
-    def items(self, parent: Element, base: str) -> Iterator[InlineItem[Element]]:
+    def items(self, parent: Element, base_key: str) -> Iterator[InlineItem[Element]]:
         """Yield the inline items of a paragraph or link.
 
-        OPEN and CLOSE items enclose each link, and each text whose `format_key` differs from `base`.
+        OPEN and CLOSE items enclose each link, and each text whose `format_key` differs from `base_key`.
         """
         schema = self.schema
         field: list[Element] = []
@@ -260,28 +272,36 @@ class _Reader:
             if depth > 0 or child in self.fields:
                 field.append(child)
                 if depth <= 0:
-                    yield InlineItem(InlineKind.EMPTY, tuple(field))
+                    yield self._field(field)
                     field, depth = [], 0
             elif child.tag == schema.link:
                 key = id(child)
                 yield InlineItem(InlineKind.OPEN, (child,), key=key)
-                yield from self.items(child, base)
+                yield from self.items(child, base_key)
                 yield InlineItem(InlineKind.CLOSE, (child,), key=key)
             elif child.tag == schema.run:
-                yield from self._run(child, base)
+                yield from self._run(child, base_key)
+            elif child.tag in schema.fields:
+                yield self._field([child])
             else:
                 yield InlineItem(InlineKind.EMPTY, (child,), breaks=child.tag in schema.breaks)
         if field:
-            yield InlineItem(InlineKind.EMPTY, tuple(field))
+            yield self._field(field)
 
-    def _run(self, run: Element, base: str) -> Iterator[InlineItem[Element]]:
+    def _field(self, elements: Sequence[Element]) -> InlineItem[Element]:
+        """Return the item of a field. Its value, such as the number of a page, is part of the sentence around it."""
+        value = "".join(text.text or "" for element in elements for text in element.iter(self.schema.text)).strip()
+        kind = InlineKind.KEPT if 0 < len(value) <= _MAX_FIELD else InlineKind.EMPTY
+        return InlineItem(kind, tuple(elements), value if kind is InlineKind.KEPT else "")
+
+    def _run(self, run: Element, base_key: str) -> Iterator[InlineItem[Element]]:
         """Yield the inline items of a run. Each text yields TEXT items, and each other element an EMPTY item.
 
-        If the `format_key` of the run differs from `base`, OPEN and CLOSE items enclose each text.
+        If the `format_key` of the run differs from `base_key`, OPEN and CLOSE items enclose each text.
         """
         schema = self.schema
         properties = run.find(schema.properties)
-        marked = self.format_key(properties) != base
+        marked = self.format_key(properties) != base_key
         run_format = run.makeelement(schema.properties) if properties is None else properties
         for child in run:
             if child.tag == schema.properties or child.tag in schema.dropped:
@@ -299,9 +319,9 @@ class _Reader:
     def _texts(self, text: str) -> Iterator[str]:
         """Yield the leading white space, the rest, and the trailing white space of a text, if not empty.
 
-        If `lines` of the schema is true, each line is split separately.
+        If `splits_lines` of the schema is true, each line is split separately.
         """
-        lines = text.splitlines(keepends=True) if self.schema.lines else [text]
+        lines = text.splitlines(keepends=True) if self.schema.splits_lines else [text]
         for line in lines:
             yield from filter(None, split_whitespace(line))
 
@@ -340,7 +360,7 @@ class _Reader:
     def groups(self, items: Sequence[InlineItem[Element]]) -> Iterator[list[InlineItem[Element]]]:
         """Yield the items of a paragraph in groups. Each group becomes a segment.
 
-        A group ends after a tab or, if `lines` of the schema is true, after a line break. Tabs and line breaks in a
+        A group ends after a tab or, if the schema has `splits_lines`, after a line break. Tabs and line breaks in a
         link or in a marked run do not end a group.
         """
         group: list[InlineItem[Element]] = []
@@ -349,7 +369,7 @@ class _Reader:
             depth += {InlineKind.OPEN: 1, InlineKind.CLOSE: -1}.get(item.kind, 0)
             group.append(item)
             tab = item.breaks and item.parts[0].tag in self.schema.tabs
-            if not depth and (tab or (self.schema.lines and "\n" in item.text)):
+            if not depth and (tab or (self.schema.splits_lines and "\n" in item.text)):
                 yield group
                 group = []
         yield group

@@ -8,7 +8,7 @@ import yaml
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
-from mt.text.documents.messages import split_message
+from mt.text.documents.messages import add_message
 
 _MAX_DEPTH = 100
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -81,20 +81,11 @@ def _add_scalar(document: TextDocument, source: str, value: str, style: str | No
             return text.replace("'", "''")
         return json.dumps(text, ensure_ascii=False)[1:-1]
 
-    parts = split_message(value)
     quote = style if style == "'" and "\n" not in value else '"'
-    if len(parts) == 1:
+    if not add_message(document, value, source, quote, write):
         document.add_stripped(
             value, source, lambda text: text if _is_plain(text, style) else quote + write(text) + quote
         )
-        return
-    document.keep(quote)
-    for part, translated in parts:
-        if translated:
-            document.add_stripped(part, write(part), write)
-        else:
-            document.keep(write(part))
-    document.keep(quote)
 
 
 def _is_plain(text: str, style: str | None) -> bool:

@@ -39,10 +39,12 @@ class Dialect:
       too. Exceptions are elements in `non_splitting`, and elements inside an element that contains text directly.
     - The content of `textless` elements, and of elements with an attribute in `textless_attributes`, is not part of a
       text. The content of `kept` elements is part of a text, but is not translated.
-    - Empty XML elements in `breaks` stand for white space.
+    - The content of `notes` elements is divided into texts of its own, and the element is an empty one within a text.
+    - Empty XML elements in `breaks` stand for white space, those in `spaces` for one space if they have no attribute.
     - The values of `attributes` are translated.
     - If `backslashes` is true, a backslash begins an escape, as in the resources of Android.
     - If `collapse` is true, a run of white space counts as one space, as in HTML.
+    - If `literal` is true, no character is escaped, as in a CDATA section.
     """
 
     xml: bool
@@ -52,10 +54,13 @@ class Dialect:
     textless: frozenset[str] = frozenset()
     textless_attributes: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
+    notes: frozenset[str] = frozenset()
     breaks: frozenset[str] = frozenset()
+    spaces: frozenset[str] = frozenset()
     backslashes: bool = False
     attributes: frozenset[str] = frozenset()
     collapse: bool = True
+    literal: bool = False
 
 
 class _OpenElements:
@@ -155,6 +160,10 @@ class ElementIndex:
         if token.name in self.dialect.textless:
             return True
         return bool(attributes) and any(attribute.name in attributes for attribute in token.attributes)
+
+    def within_text(self, number: int) -> bool:
+        """Return whether the element around token `number` contains text directly."""
+        return self._mixed[self.parent[number]]
 
     def requests_translation(self, number: int) -> bool:
         return self.tokens[number].attribute("translate") == "yes"

@@ -8,11 +8,11 @@ escapes are escaped.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from mt.text.markup.elements import BLOCKS, Dialect, ElementIndex
-from mt.text.markup.inline import BuiltSegment, InlineItem, InlineKind, read_inline, split_whitespace
+from mt.text.markup.inline import BuiltSegment, InlineItem, InlineKind, decode_nothing, read_inline, split_whitespace
 from mt.text.markup.marks import Segment, TranslatedSegment
 from mt.text.markup.tokens import Token, TokenKind, decode, html_tokens, references, xml_tokens
 
@@ -21,7 +21,7 @@ _CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
 _TEXTLESS = frozenset(
     {
         *("iframe", "math", "noembed", "noframes", "plaintext", "pre", "script", "style", "svg", "template"),
-        *("textarea", "xmp"),
+        *("rp", "rt", "rtc", "textarea", "xmp"),  # rt: the reading of a word
     }
 )
 _HTML_SPACE = " \t\n\f\r"
@@ -30,9 +30,15 @@ _NOTE = re.compile(r"\s*[\[(]?(?:\d{1,3}|[*†‡§]{1,3})[\])]?\s*")
 _NOTE_TOKENS = 8  # maximum number of tokens in a footnote mark
 _LONG_WORD = re.compile(r"""[^\W\d_]{3}[.,;:!?"'”’»)\]]*$""")
 _BACKSLASH = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
-_LINE_BREAK = re.compile(r"(?<!\\)(\\n)")
+_SYNTAX = re.compile(r"""(?<!\\)(\\n|")""")  # line breaks and, in the resources of Android, quotes around spaces
 _ESCAPES = {"n": "\n", "t": "\t"}
 _BACKSLASH_FORMS = {"\\": "\\\\", "'": "\\'", '"': '\\"', "\n": "\\n", "\t": "\\t"}
+_LITERAL_FORMS = {"&": "&", "<": "<"}
+_CDATA = re.compile(r"(<!\[CDATA\[)(.*)(\]\]>)", re.DOTALL)
+_HTML_WITHIN = re.compile(r"</?[A-Za-z]|&(?:[A-Za-z]+|#\d+|#[xX][0-9A-Fa-f]+);")
+_VERBATIM = frozenset({"code", "codeblock", "listing", "pre", "programlisting", "screen", "script", "source", "style"})
+"""Local names of XML elements whose CDATA sections are code."""
+
 NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -57,22 +63,25 @@ def parse_html(text: str, options: MarkupOptions | None = None, segments: list[S
     If a start or end tag is missing in a text, all tags of the text keep their order. The segments are appended to the
     list `segments`. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
     """
-    options = options or MarkupOptions()
-    dialect = Dialect(
+    return parse_dialect(text, _html_dialect(options or MarkupOptions()), segments)
+
+
+def _html_dialect(options: MarkupOptions) -> Dialect:
+    return Dialect(
         xml=False,
         splitting=(BLOCKS | options.splitting_tags) - options.non_splitting_tags,
         textless=_TEXTLESS,
         kept=_CODE | options.ignore_tags,
         attributes=TRANSLATABLE_ATTRIBUTES,
     )
-    return parse_dialect(text, dialect, segments)
 
 
 def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Segment] | None = None) -> "Markup":
     """Parse XML, whether it is well-formed or not.
 
-    By default, a tag ends a text unless the parent of its element also contains text directly. The segments are
-    appended to the list `segments`. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
+    By default, a tag ends a text unless the parent of its element also contains text directly. A CDATA section without
+    text beside it is translated, as HTML if it contains a tag or a reference of HTML. The segments are appended to the
+    list `segments`. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
     """
     options = options or MarkupOptions()
     dialect = Dialect(
@@ -81,6 +90,7 @@ def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Se
         non_splitting=options.non_splitting_tags,
         outline=options.outline_detection,
         kept=options.ignore_tags,
+        breaks=frozenset({"br"}),
     )
     return parse_dialect(text, dialect, segments)
 
@@ -93,23 +103,30 @@ def parse_dialect(text: str, dialect: Dialect, segments: list[Segment] | None = 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """Value of a translatable attribute. `number` is the index of its segment, and `source` includes the quotes."""
+    """Value of a translatable attribute. `segment_index` is that of its segment, and `source` includes the quotes."""
 
-    number: int
+    segment_index: int
     source: str
 
 
-Part = str | _Value
+@dataclass(frozen=True, slots=True)
+class _Embedded:
+    """Markup within a text, with segments of its own: a note, or a CDATA section."""
+
+    markup: "Markup"
+
+
+Part = str | _Value | _Embedded
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A translatable text. `number` is the index of its segment.
+    """A translatable text. `segment_index` is the index of its segment.
 
     `source` is rendered if the translation equals the segment. `built` is the segment with the sources of its marks.
     """
 
-    number: int
+    segment_index: int
     source: Sequence[Part]
     built: BuiltSegment[Part]
 
@@ -132,20 +149,26 @@ class Markup:
         )
 
     def _part(self, part: Part, translations: Sequence[TranslatedSegment]) -> str:
+        if isinstance(part, _Embedded):
+            return part.markup.render(translations)
         if isinstance(part, str):
             return part
-        text = translations[part.number].text
-        if text == self.segments[part.number].text:
+        text = translations[part.segment_index].text
+        if text == self.segments[part.segment_index].text:
             return part.source
         quote = part.source[:1] if part.source[:1] in ('"', "'") else '"'
         forms = {quote: "&quot;" if quote == '"' else "&#39;"}
         return quote + escape(text, forms, self._dialect.xml) + quote
 
     def _slot(self, slot: _Slot, translations: Sequence[TranslatedSegment]) -> str:
-        translated = translations[slot.number]
+        translated = translations[slot.segment_index]
         parts = slot.source
         if translated.text != slot.built.segment.text:
-            forms = {**(_BACKSLASH_FORMS if self._dialect.backslashes else {}), **slot.built.forms}
+            forms = {
+                **(_BACKSLASH_FORMS if self._dialect.backslashes else {}),
+                **(_LITERAL_FORMS if self._dialect.literal else {}),
+                **slot.built.forms,
+            }
             parts = slot.built.render(translated, partial(escape, forms=forms, xml=self._dialect.xml))
         return "".join(self._part(part, translations) for part in parts)
 
@@ -189,6 +212,11 @@ class _Reader:
         """Read token `number`, or the whole element that begins there. Return the number of the next token to read."""
         token, elements = self.tokens[number], self.elements
         starts = token.kind in (TokenKind.START, TokenKind.EMPTY)
+        if starts and self._translating and token.name in self.dialect.notes and elements.partner[number] >= 0:
+            inside = self.tokens[number : elements.end[number]]
+            note = Markup(inside, replace(self.dialect, notes=frozenset()), self.segments)
+            self.items.append(InlineItem(InlineKind.EMPTY, (_Embedded(note),)))
+            return elements.end[number]
         if starts and self._translating and elements.untranslatable(number):
             if self._keep_element(number):
                 return elements.end[number]
@@ -205,6 +233,8 @@ class _Reader:
             self.parts += self._tag(number)
         elif self._is_note(number) and self._keep_element(number):
             return elements.end[number]
+        elif (section := self._cdata(number)) is not None:
+            self._embed(section)
         else:
             self._inline(number)
         return number + 1
@@ -243,16 +273,40 @@ class _Reader:
         before = next((item.text for item in reversed(self.items) if item.kind is not InlineKind.CLOSE), "")
         return bool(_NOTE.fullmatch(text) and _LONG_WORD.search(before))
 
+    def _cdata(self, number: int) -> re.Match[str] | None:
+        """Return the match of a CDATA section that is translated, or None."""
+        token = self.tokens[number]
+        if not self.dialect.xml or token.kind is not TokenKind.OTHER or self.elements.within_text(number):
+            return None
+        parent = self.elements.parent[number]
+        if parent >= 0 and self.tokens[parent].name.rpartition(":")[2] in _VERBATIM:
+            return None
+        return _CDATA.fullmatch(token.source)
+
+    def _embed(self, section: re.Match[str]) -> None:
+        """Add a CDATA section as HTML, if it contains a tag or a reference, or else as text."""
+        self._flush()
+        opening, inside, closing = section.groups()
+        backslashes = self.dialect.backslashes
+        if _HTML_WITHIN.search(inside):
+            inner = replace(_html_dialect(MarkupOptions()), backslashes=backslashes)
+            tokens = list(html_tokens(inside))
+        else:
+            inner = Dialect(True, frozenset(), backslashes=backslashes, collapse=False, literal=True)
+            tokens = [Token(TokenKind.TEXT, inside)]
+        self.parts += [opening, _Embedded(Markup(tokens, inner, self.segments)), closing]
+
     def _text(self, source: str) -> None:
         """Append a text to the items. Leading and trailing white space and unknown entities become separate items."""
         before, body, after = split_whitespace(source, _HTML_SPACE)
         self._append_text(before)
         if self.dialect.backslashes:
-            for piece in _LINE_BREAK.split(body):
-                if piece == "\\n":
-                    self.items.append(InlineItem(InlineKind.EMPTY, (piece,), breaks=True))
+            for piece in _SYNTAX.split(body):
+                if piece in ("\\n", '"'):
+                    self.items.append(InlineItem(InlineKind.EMPTY, (piece,), breaks=piece != '"'))
                 else:
-                    self._append_text(piece)
+                    for part in split_whitespace(piece, _HTML_SPACE):
+                        self._append_text(part)
         elif self.dialect.xml:
             run = ""
             for piece, meaning in references(body, xml=True):
@@ -283,6 +337,8 @@ class _Reader:
                 self.parts += parts
             else:
                 self.items.append(InlineItem(InlineKind.EMPTY, parts, breaks=True))
+        elif token.kind is TokenKind.EMPTY and token.name in self.dialect.spaces and not token.attributes:
+            self.items.append(InlineItem(InlineKind.TEXT, parts, " "))
         elif token.kind is TokenKind.EMPTY and token.name in self.dialect.breaks:
             self.items.append(InlineItem(InlineKind.EMPTY, parts, breaks=True))
         else:
@@ -320,6 +376,8 @@ class _Reader:
 
     @property
     def _decode(self) -> Callable[[str], Iterator[tuple[str, str | None]]]:
+        if self.dialect.literal and not self.dialect.backslashes:
+            return decode_nothing
         return _decode_backslashes if self.dialect.backslashes else partial(references, xml=self.dialect.xml)
 
 

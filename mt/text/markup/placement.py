@@ -5,9 +5,9 @@ target word that is aligned to the next source word. Nested marks stay nested, a
 aligned words is placed between its neighbours, or at the same relative position. Punctuation is inside a mark of the
 translation only if it is inside the mark of the source: the comma of `<b>here</b>,` stays outside.
 
-A unit is a word or a punctuation character. Units and marks are identified by their indices. In all functions, `room`
-contains the target units that a mark may enclose: all units, or the units that its parent encloses. `free` contains the
-units of `room` that no mark with the same parent encloses yet.
+A unit is a word or a punctuation character. Units and marks are identified by their indices. In all functions,
+`allowed` contains the target units that a mark may enclose: all units, or the units that its parent encloses. `unused`
+contains the units of `allowed` that no mark with the same parent encloses yet.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,7 +63,7 @@ class _Placement:
                         self.places[number] = (at, at)
             level = [number for parent in level for number in children[parent] if number in children]
 
-    def room(self, parent: int) -> range:
+    def allowed(self, parent: int) -> range:
         """Return the target units that the children of mark `parent` may enclose: all units if `parent` is -1."""
         return range(len(self.units.right)) if parent < 0 else self.spans[parent]
 
@@ -79,19 +79,19 @@ class _Placement:
         First, kept marks with a copy in the target are placed, then marks with aligned words in descending order of
         their scores, and last all others.
         """
-        room = self.room(parent)
-        free = set(room)
-        copies = {number: self._copy(self.marks[number], room, free) for number in numbers}
-        scored = {number: self._best(self.marks[number], room, free) for number in numbers}
+        allowed = self.allowed(parent)
+        unused = set(allowed)
+        copies = {number: self._copy(self.marks[number], allowed, unused) for number in numbers}
+        scored = {number: self._best(self.marks[number], allowed, unused) for number in numbers}
         first = [number for number in numbers if copies[number]]
         first += sorted((n for n in numbers if scored[n] and not copies[n]), key=lambda n: -(scored[n] or (0.0,))[0])
         last = [number for number in numbers if not copies[number] and not scored[number]]
         for number in first:
             mark = self.marks[number]
-            if copy := self._copy(mark, room, free):
-                self._settle(number, copy, free)
-            elif best := self._best(mark, room, free):
-                self._settle(number, self._with_punctuation(mark, best[1], room, free), free)
+            if copy := self._copy(mark, allowed, unused):
+                self._assign(number, copy, unused)
+            elif best := self._best(mark, allowed, unused):
+                self._assign(number, self._with_punctuation(mark, best[1], allowed, unused), unused)
             else:
                 last.append(number)
         for number in last:
@@ -99,25 +99,26 @@ class _Placement:
             sibling = self._taken_by(mark, numbers)
             if sibling is not None:  # one target word translates the words of both marks
                 self.marks[number] = replace(mark, parent=sibling)
-                self._settle(number, self.spans[sibling], free)
+                self._assign(number, self.spans[sibling], unused)
             else:
-                self._settle(number, self._with_punctuation(mark, self._guess(mark, room, free), room, free), free)
+                span = self._place_by_position(mark, allowed, unused)
+                self._assign(number, self._with_punctuation(mark, span, allowed, unused), unused)
 
-    def _settle(self, number: int, span: range, free: set[int]) -> None:
+    def _assign(self, number: int, span: range, unused: set[int]) -> None:
         self.spans[number] = span
         self.places[number] = self.units.characters(span)
-        free.difference_update(span)
+        unused.difference_update(span)
 
-    def _copy(self, mark: Mark, room: range, free: set[int]) -> range | None:
-        """Return the target units with the same text as the kept mark, or None if `free` does not contain such a copy.
+    def _copy(self, mark: Mark, allowed: range, unused: set[int]) -> range | None:
+        """Return the target units with the same text as the kept mark, or None if `unused` contains no such copy.
 
         If there are several copies, choose the one whose relative position is most similar to that of the mark.
         """
         text = self.units.source[mark.begin : mark.end].strip()
-        if not mark.kept or not text or not room:
+        if not mark.kept or not text or not allowed:
             return None
-        begins = {self.units.right[j].begin: j for j in room}
-        ends = {self.units.right[j].end: j + 1 for j in room}
+        begins = {self.units.right[j].begin: j for j in allowed}
+        ends = {self.units.right[j].end: j + 1 for j in allowed}
         copies = [
             range(begins[place], ends[place + len(text)])
             for place in _occurrences(_lower(text), self._lower_target)
@@ -125,7 +126,7 @@ class _Placement:
         ]
         expected = self._expected(mark)
         return min(
-            (span for span in copies if free.issuperset(span)),
+            (span for span in copies if unused.issuperset(span)),
             key=lambda span: abs(self.units.right[span.start].begin - expected),
             default=None,
         )
@@ -137,16 +138,16 @@ class _Placement:
     def _expected(self, mark: Mark) -> float:
         return mark.begin / max(1, len(self.units.source)) * len(self.units.target)
 
-    def _best(self, mark: Mark, room: range, free: set[int]) -> tuple[float, range] | None:
-        """Return (score, range) of the consecutive units in `free` that best translate the words of a mark.
+    def _best(self, mark: Mark, allowed: range, unused: set[int]) -> tuple[float, range] | None:
+        """Return (score, range) of the consecutive units in `unused` that best translate the words of a mark.
 
-        Return None if no unit in `free` is aligned to the mark. The score of a range is the sum of the scores of its
+        Return None if no unit in `unused` is aligned to the mark. The score of a range is the sum of the scores of its
         units. A unit scores +1 if all source words aligned to it are in the mark, -1 if none is, and 0 if it is not
         aligned. If several ranges have the best score, the longest is chosen. Thus a range may include a single word
         that does not translate the mark, if it is between translations of two words of the mark.
         """
         covered = self.units.covered(mark.begin, mark.end)
-        inside = [j for j in self.units.aligned(covered, room) if j in free]
+        inside = [j for j in self.units.aligned(covered, allowed) if j in unused]
         if not inside:
             return None
         inside_units = set(inside)
@@ -154,7 +155,7 @@ class _Placement:
         best = (-2.0, 0, inside[0])  # (score, number of units, first unit)
         lowest, start, total = 0.0, -1, 0.0  # `lowest` is the smallest prefix sum before a possible first unit
         for j in range(inside[0], inside[-1] + 1):
-            if j not in free:
+            if j not in unused:
                 start = -1
                 continue
             back = self.units.back[j]
@@ -176,7 +177,7 @@ class _Placement:
         others = (n for n in siblings if n in self.spans and not self.marks[n].kept and not mark.kept)
         return next((n for n in others if self.units.aligned(covered, self.spans[n])), None)
 
-    def _guess(self, mark: Mark, room: range, free: set[int]) -> range:
+    def _place_by_position(self, mark: Mark, allowed: range, unused: set[int]) -> range:
         """Return target units for a mark without aligned words, at the relative position of the mark.
 
         The position is relative to the nearest aligned words before and after the mark. For a kept mark, the range is
@@ -185,53 +186,55 @@ class _Placement:
         right = self.units.right
         words = self.units.words(mark.begin, mark.end)
         if not words:
-            return self._guess_punctuation(mark, room, free)
+            return self._place_punctuation(mark, allowed, unused)
         among = self.units.words(*self.outer(mark))
         first, last = among.index(words[0]), among.index(words[-1])
-        options = [j for j in room if right[j].word]
-        left, low, after, high = self._anchors(among, first, last, room)
+        options = [j for j in allowed if right[j].word]
+        left, low, after, high = self._anchors(among, first, last, allowed)
         between = [j for j in options if low < j < high and not self.units.back[j]]
-        if free.intersection(between) or mark.kept:
+        if unused.intersection(between) or mark.kept:
             first, last, count = first - left - 1, last - left - 1, after - left - 1
         else:
             between, count = options, len(among)
         scale = len(between) / count
         begin = min(round(first * scale), len(between) - 1)
-        if mark.kept or not free.intersection(between):
-            at = between[begin] if between else min(high, room.stop)
+        if mark.kept or not unused.intersection(between):
+            at = between[begin] if between else min(high, allowed.stop)
             return range(at, at)
-        chosen = [j for j in between[begin : max(begin + 1, round((last + 1) * scale))] if j in free]
-        chosen = chosen or [min(free.intersection(between), key=lambda j: abs(j - between[begin]))]
-        ends = (a + 1 for a, b in pairwise(chosen) if not free.issuperset(range(a, b)))
+        chosen = [j for j in between[begin : max(begin + 1, round((last + 1) * scale))] if j in unused]
+        chosen = chosen or [min(unused.intersection(between), key=lambda j: abs(j - between[begin]))]
+        ends = (a + 1 for a, b in pairwise(chosen) if not unused.issuperset(range(a, b)))
         return range(chosen[0], next(ends, chosen[-1] + 1))
 
-    def _anchors(self, among: Sequence[int], first: int, last: int, room: range) -> tuple[int, int, int, int]:
+    def _anchors(self, among: Sequence[int], first: int, last: int, allowed: range) -> tuple[int, int, int, int]:
         """Return (before, low, after, high) for the nearest aligned words before and after a mark.
 
         `among` contains source words, and the words of the mark are `among[first]` to `among[last]`. `before` and
-        `after` are the indices in `among` of the nearest aligned words. `low` is the last unit in `room` that is
+        `after` are the indices in `among` of the nearest aligned words. `low` is the last unit in `allowed` that is
         aligned to the word before, and `high` the first unit that is aligned to the word after. If no word before the
-        mark is aligned, `before` is -1 and `low` is the unit before `room`. If no word after the mark is aligned,
-        `after` is `len(among)` and `high` is the unit after `room`. If `low` would not be less than `high`, the result
-        is the same as without any aligned word.
+        mark is aligned, `before` is -1 and `low` is the unit before `allowed`. If no word after the mark is aligned,
+        `after` is `len(among)` and `high` is the unit after `allowed`. If `low` would not be less than `high`, the
+        result is the same as without any aligned word.
         """
-        before = next((k for k in range(first - 1, -1, -1) if self.units.aligned(among[k : k + 1], room)), -1)
-        after = next((k for k in range(last + 1, len(among)) if self.units.aligned(among[k : k + 1], room)), len(among))
-        low = self.units.aligned(among[before : before + 1], room)[-1] if before >= 0 else room.start - 1
-        high = self.units.aligned(among[after : after + 1], room)[0] if after < len(among) else room.stop
-        return (before, low, after, high) if low < high else (-1, room.start - 1, len(among), room.stop)
+        before = next((k for k in range(first - 1, -1, -1) if self.units.aligned(among[k : k + 1], allowed)), -1)
+        after = next(
+            (k for k in range(last + 1, len(among)) if self.units.aligned(among[k : k + 1], allowed)), len(among)
+        )
+        low = self.units.aligned(among[before : before + 1], allowed)[-1] if before >= 0 else allowed.start - 1
+        high = self.units.aligned(among[after : after + 1], allowed)[0] if after < len(among) else allowed.stop
+        return (before, low, after, high) if low < high else (-1, allowed.start - 1, len(among), allowed.stop)
 
-    def _guess_punctuation(self, mark: Mark, room: range, free: set[int]) -> range:
+    def _place_punctuation(self, mark: Mark, allowed: range, unused: set[int]) -> range:
         """Return target units for a mark around punctuation only.
 
-        They are equivalent punctuation in `free`, near the relative position of the mark. Return an empty range if
-        `free` contains no equivalent punctuation, or if the mark is kept.
+        They are equivalent punctuation in `unused`, near the relative position of the mark. Return an empty range if
+        `unused` contains no equivalent punctuation, or if the mark is kept.
         """
         kinds = self.units.kinds(mark.begin, mark.end)
-        same = {j for j in room if j in free and self.units.kind(j) in kinds}
+        same = {j for j in allowed if j in unused and self.units.kind(j) in kinds}
         expected = self._expected(mark)
         if not same or mark.kept:
-            at = next((j for j in room if self.units.right[j].begin >= expected), room.stop)
+            at = next((j for j in allowed if self.units.right[j].begin >= expected), allowed.stop)
             return range(at, at)
         begin = min(same, key=lambda j: abs(self.units.right[j].begin - expected))
         end = begin + 1
@@ -239,7 +242,7 @@ class _Placement:
             end += 1
         return range(begin, end)
 
-    def _with_punctuation(self, mark: Mark, span: range, room: range, free: set[int]) -> range:
+    def _with_punctuation(self, mark: Mark, span: range, allowed: range, unused: set[int]) -> range:
         """Extend `span` by the adjacent punctuation that is equivalent to the punctuation at the ends of `mark`."""
         words = self.units.words(mark.begin, mark.end)
         if not words or not span:
@@ -247,19 +250,22 @@ class _Placement:
         leading = self.units.kinds(mark.begin, self.units.left[words[0]].begin)
         trailing = self.units.kinds(self.units.left[words[-1]].end, mark.end)
         return range(
-            self._reach(span.start, -1, leading, room, free), self._reach(span.stop - 1, 1, trailing, room, free) + 1
+            self._farthest_punctuation(span.start, -1, leading, allowed, unused),
+            self._farthest_punctuation(span.stop - 1, 1, trailing, allowed, unused) + 1,
         )
 
-    def _reach(self, unit: int, step: int, kinds: set[str], room: range, free: set[int] | range) -> int:
+    def _farthest_punctuation(
+        self, unit: int, step: int, kinds: set[str], allowed: range, unused: set[int] | range
+    ) -> int:
         """Walk from `unit` over the punctuation beside it. Return the last unit found whose kind is in `kinds`.
 
         Punctuation of other kinds is skipped. If no unit is found, return `unit`. `step` is 1 to walk forward, -1 to
-        walk backward. The walk ends at the first word, at the first unit outside of `room` or `free`, and after MAX_RUN
-        units.
+        walk backward. The walk ends at the first word, at the first unit outside of `allowed` or `unused`, and after
+        MAX_RUN units.
         """
         reached = unit
         for at in range(unit + step, unit + step * (MAX_RUN + 1), step):
-            if at not in room or at not in free or self.units.right[at].word:
+            if at not in allowed or at not in unused or self.units.right[at].word:
                 break
             reached = at if self.units.kind(at) in kinds else reached
         return reached
@@ -275,12 +281,12 @@ class _Placement:
         place = next((option for option in options if option is not None), None)
         if place is not None:
             return place
-        room = self.room(mark.parent)
-        words = [j for j in room if self.units.right[j].word]
+        allowed = self.allowed(mark.parent)
+        words = [j for j in allowed if self.units.right[j].word]
         at = round(len(preceding) / max(1, len(preceding) + len(following)) * len(words))
         if mark.glued and at > 0:
             return self.units.right[words[at - 1]].end
-        return self.units.right[words[at]].begin if at < len(words) else self.units.characters(room)[1]
+        return self.units.right[words[at]].begin if at < len(words) else self.units.characters(allowed)[1]
 
     def _before(self, number: int, following: Sequence[int]) -> int | None:
         """Return the target offset of an empty mark, directly before the translation of the next source word.
@@ -297,12 +303,13 @@ class _Placement:
                 break
             if other in self.spans and self.marks[other].parent == mark.parent:
                 return self.places[other][0]
-        room = self.room(mark.parent)
-        rights = self.units.aligned(following[:1], room)
-        if not rights:
+        allowed = self.allowed(mark.parent)
+        target_units = self.units.aligned(following[:1], allowed)
+        if not target_units:
             return None
         kinds = self.units.kinds(mark.begin, word.begin)
-        return self._between_spaces(mark.begin, self.units.right[self._reach(rights[0], -1, kinds, room, room)].begin)
+        at = self._farthest_punctuation(target_units[0], -1, kinds, allowed, allowed)
+        return self._between_spaces(mark.begin, self.units.right[at].begin)
 
     def _between_spaces(self, source_place: int, place: int) -> int:
         """Return `place` - 1 if `place` follows two spaces in the target and the source has a space at `source_place`.
@@ -330,15 +337,15 @@ class _Placement:
                 if self.marks[other].end >= word.end:
                     return self.places[other][1]
                 break
-        room = self.room(mark.parent)
-        rights = self.units.aligned(preceding[-1:], room)
-        if not rights and followed:
+        allowed = self.allowed(mark.parent)
+        target_units = self.units.aligned(preceding[-1:], allowed)
+        if not target_units and followed:
             return None
-        at = rights[-1] if rights else max((j for j in room if self.units.right[j].word), default=-1)
+        at = target_units[-1] if target_units else max((j for j in allowed if self.units.right[j].word), default=-1)
         if at < 0:
             return None
-        at = self._reach(at, 1, self.units.kinds(word.end, mark.begin), room, room)
-        if mark.glued or not followed or at + 1 not in room:
+        at = self._farthest_punctuation(at, 1, self.units.kinds(word.end, mark.begin), allowed, allowed)
+        if mark.glued or not followed or at + 1 not in allowed:
             return self.units.right[at].end
         return self.units.right[at + 1].begin
 
@@ -361,14 +368,16 @@ def _in_order(placement: _Placement) -> list[Range]:
     """Return the target range of each mark, such that the order of the marks is preserved."""
     places: list[Range] = []
     last = 0
-    room = placement.room(-1)
+    allowed = placement.allowed(-1)
     for number, mark in enumerate(placement.marks):
         if mark.empty:
             begin = end = placement.empty_place(number)
         else:
-            free = set(room)
-            best = placement._best(mark, room, free)
-            span = placement._copy(mark, room, free) or (best[1] if best else placement._guess(mark, room, free))
+            unused = set(allowed)
+            best = placement._best(mark, allowed, unused)
+            span = placement._copy(mark, allowed, unused) or (
+                best[1] if best else placement._place_by_position(mark, allowed, unused)
+            )
             begin, end = placement.units.characters(span)
         begin = max(last, begin)
         last = max(begin, end)

@@ -94,9 +94,9 @@ class UnitAlignment:
         sides = [([unit.begin for unit in side], [unit.end for unit in side]) for side in (self.left, self.right)]
         self._begins, self._ends = sides[0]
         for source_range, target_range in links:
-            lefts = [i for i in _overlapping(*sides[0], source_range) if self.left[i].word]
-            rights = [j for j in _overlapping(*sides[1], target_range) if self.right[j].word]
-            for i, j in _pairs(lefts, rights):
+            source_units = [i for i in _overlapping(*sides[0], source_range) if self.left[i].word]
+            target_units = [j for j in _overlapping(*sides[1], target_range) if self.right[j].word]
+            for i, j in _pairs(source_units, target_units):
                 self.towards[i].add(j)
                 self.back[j].add(i)
         words = [i for i, unit in enumerate(self.left) if unit.word]
@@ -106,21 +106,21 @@ class UnitAlignment:
         for before, after in pairwise(words):
             self._share(after, before, first=False)
 
-    def _share(self, lonely: int, neighbour: int, first: bool) -> None:
-        """If source word `lonely` is not aligned, align it to a target word of the adjacent source word `neighbour`.
+    def _share(self, unaligned: int, neighbour: int, first: bool) -> None:
+        """If source word `unaligned` is not aligned, align it to a target word of the adjacent source word `neighbour`.
 
         `neighbour` must be aligned to several consecutive target words, and loses the first of them if `first` is true,
         otherwise the last. If this is not possible, do nothing.
         """
-        if self.towards[lonely] or len(self.towards[neighbour]) < 2:
+        if self.towards[unaligned] or len(self.towards[neighbour]) < 2:
             return
         ranked = {self._rank[j]: j for j in self.towards[neighbour] if self.back[j] == {neighbour}}
         step = 1 if first else -1
         edges = [ranked[k] for k in sorted(ranked, reverse=not first) if k + step in ranked and k - step not in ranked]
         if edges:
             self.towards[neighbour].remove(edges[0])
-            self.towards[lonely] = {edges[0]}
-            self.back[edges[0]] = {lonely}
+            self.towards[unaligned] = {edges[0]}
+            self.back[edges[0]] = {unaligned}
 
     def covered(self, begin: int, end: int) -> range:
         """Return the source units that overlap the character range from `begin` to `end`."""
@@ -130,9 +130,9 @@ class UnitAlignment:
         """Return the source words that overlap the character range from `begin` to `end`."""
         return [i for i in self.covered(begin, end) if self.left[i].word]
 
-    def aligned(self, source_units: Collection[int], room: range) -> list[int]:
-        """Return the target units in `room` that are aligned to any of `source_units`, in order."""
-        return sorted({j for i in source_units for j in self.towards[i] if j in room})
+    def aligned(self, source_units: Collection[int], allowed: range) -> list[int]:
+        """Return the target units in `allowed` that are aligned to any of `source_units`, in order."""
+        return sorted({j for i in source_units for j in self.towards[i] if j in allowed})
 
     def characters(self, span: range) -> Range:
         """Return the character range of the target units in `span`. It is empty if `span` is empty."""
@@ -151,17 +151,17 @@ class UnitAlignment:
         return {punctuation_kind(character) for character in self.source[begin : min(end, begin + MAX_RUN)]} - {""}
 
 
-def _pairs(lefts: Sequence[int], rights: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield all pairs of a unit of `lefts` and a unit of `rights`.
+def _pairs(source_units: Sequence[int], target_units: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield all pairs of a unit of `source_units` and a unit of `target_units`.
 
     If there are more than MAX_PAIRS pairs, yield only pairs of units at the same relative position.
     """
-    if len(lefts) * len(rights) <= MAX_PAIRS:
-        yield from product(lefts, rights)
+    if len(source_units) * len(target_units) <= MAX_PAIRS:
+        yield from product(source_units, target_units)
         return
-    longest = max(len(lefts), len(rights))
+    longest = max(len(source_units), len(target_units))
     for k in range(longest):
-        yield lefts[k * len(lefts) // longest], rights[k * len(rights) // longest]
+        yield source_units[k * len(source_units) // longest], target_units[k * len(target_units) // longest]
 
 
 def _split_punctuation(text: str, begin: int, end: int) -> Iterator[TextUnit]:

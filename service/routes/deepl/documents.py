@@ -51,8 +51,8 @@ async def upload(request: Request, call: AdmittedDependency, document_jobs: Docu
     job = await job_without_texts(body, call)
     opened = await while_connected(request, call.translations.open_document(job, name, content))
     async with call.charged(opened.characters):
-        handle = await document_jobs.put(opened, job)
-    return DocumentHandle(document_id=handle.id, document_key=handle.key)
+        credentials = await document_jobs.put(opened, job)
+    return DocumentHandle(document_id=credentials.id, document_key=credentials.key)
 
 
 @router.post(

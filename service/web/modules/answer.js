@@ -23,6 +23,7 @@ export function read(response, source) {
     text,
     detected: response.detectedLanguage ?? null,
     bridge: typeof response.bridge === "string" ? response.bridge : "",
+    models: response.models ?? [],
     quality: number(response.quality),
     alternatives: response.alternatives ?? [],
     sentences: sentences(response, source, text),
@@ -42,7 +43,7 @@ export function readPartial(events, source) {
     text += event.translatedText;
     if (target[0] < target[1]) found.push(withText(sentence(place, target, event), text));
   }
-  return { source, text, detected: null, bridge: "", quality: null, alternatives: [], sentences: found };
+  return { source, text, detected: null, bridge: "", models: [], quality: null, alternatives: [], sentences: found };
 }
 
 /** Returns the answer with a sentence's wording replaced; the original wording restores its other properties. */

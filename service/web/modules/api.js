@@ -2,12 +2,14 @@
 
 import { events } from "./events.js";
 
-/** An error that the service answered with. `retryAfter` is in seconds, or null if a retry is not requested. */
+/** An error that the service answered with. `retryAfter` is in seconds, or null if a retry is not requested; `code` names
+ *  the kind of error, "" if the service does not. */
 export class ServiceError extends Error {
-  constructor(message, status, retryAfter = null) {
+  constructor(message, status, retryAfter = null, code = "") {
     super(message);
     this.status = status;
     this.retryAfter = retryAfter;
+    this.code = code;
   }
 }
 
@@ -164,7 +166,7 @@ function serviceError(body, status, retryAfter) {
   const message = body.error ?? body.detail ?? `The service answered with status ${status}.`;
   const seconds = Number.parseInt(retryAfter ?? "", 10);
   const again = status === 429 || status === 503 ? (Number.isNaN(seconds) ? 2 : Math.max(seconds, 1)) : null;
-  return new ServiceError(String(message), status, again);
+  return new ServiceError(String(message), status, again, String(body.code ?? ""));
 }
 
 function parsed(text) {

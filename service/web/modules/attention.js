@@ -98,7 +98,8 @@ export class AttentionPanel {
 
   #draw() {
     if (!this.#attention) return;
-    const { source, target, weights } = this.#attention;
+    const { weights } = this.#attention;
+    const [source, target] = [this.#attention.source, this.#attention.target].map((pieces) => pieces.map(withCharacter));
     const heads = weights[Number(this.layer.value)];
     const matrix = this.head.value === MEAN ? mean(heads) : heads[Number(this.head.value)];
     const said = (row, column) =>
@@ -121,6 +122,12 @@ function counted(count) {
 /** Returns the mean over the heads of [head][row][column]. */
 function mean(heads) {
   return heads[0].map((row, r) => row.map((_, c) => heads.reduce((sum, head) => sum + head[r][c], 0) / heads.length));
+}
+
+/** Returns the character of a piece that is one byte, such as "?" for "<0x3F>"; other pieces are unchanged. */
+function withCharacter(piece) {
+  const byte = Number.parseInt(/^<0x([0-9A-F]{2})>$/.exec(piece)?.[1] ?? "", 16);
+  return byte > 0x20 && byte < 0x7f ? String.fromCharCode(byte) : piece;
 }
 
 /** Returns a piece without SentencePiece's mark of a space. */

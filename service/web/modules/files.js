@@ -4,7 +4,7 @@ import { byId, element } from "./dom.js";
 import { withRetries } from "./retry.js";
 
 export class Files {
-  /** @param {{service, languages, memory, tools, sentences}} parts */
+  /** @param {{service, languages, models, memory, tools, sentences}} parts */
   constructor(parts) {
     Object.assign(this, parts);
     this.input = byId("file-input");
@@ -59,7 +59,8 @@ export class Files {
     const { source, target } = this.languages;
     const { signal } = job.controller;
     const options = { signal, onProgress: (share) => job.progress(share) };
-    const send = () => this.memory.applied(source, target, (memory) => this.service.translateFile(file, { source, target, ...memory }, options));
+    const fields = { source, target, ...this.models.fields };
+    const send = () => this.memory.applied(source, target, (memory) => this.service.translateFile(file, { ...fields, ...memory }, options));
     try {
       const answer = await withRetries(send, { signal, onWait: (_, seconds) => job.waiting(seconds) });
       job.done(answer, target, this.sentences);

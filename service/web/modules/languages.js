@@ -4,6 +4,7 @@ import { element, setText } from "./dom.js";
 import { load, save } from "./storage.js";
 
 export const AUTO = "auto";
+const GUESS = 10; // percent below which a detected language is a guess: the text is in none of the service's languages
 
 export class Languages {
   #known = new Map();
@@ -57,9 +58,11 @@ export class Languages {
 
   /** Shows a detected language, or nothing for null. */
   setDetected(found) {
-    this.#detected = found?.language ?? "";
-    const sure = typeof found?.confidence === "number" && found.confidence > 0 ? ` (${Math.round(found.confidence)}%)` : "";
-    setText(this.detected, found ? `Detected: ${this.name(this.#detected)}${sure}` : "");
+    const guess = isGuess(found);
+    this.#detected = guess ? "" : (found?.language ?? "");
+    const sure = typeof found?.confidence === "number" ? ` (${Math.round(found.confidence)}%)` : "";
+    const label = guess ? "Language not recognized" : `Detected: ${this.name(this.#detected)}${sure}`;
+    setText(this.detected, found ? label : "");
     this.#before = this.detectedSource;
     this.#update();
   }
@@ -128,7 +131,7 @@ export class Languages {
 
   #update() {
     const able = this.canSwap;
-    const why = this.detectedSource ? `No model translates from ${this.name(this.target)} into ${this.name(this.detectedSource)}` : "The language is not known yet";
+    const why = this.detectedSource ? `No model translates from ${this.name(this.target)} into ${this.name(this.detectedSource)}` : "The language of the text is not known";
     this.swapButton.setAttribute("aria-disabled", String(!able));
     this.swapButton.title = able ? "Swap the languages" : why;
   }
@@ -141,6 +144,11 @@ export class Languages {
   #fragment() {
     return decodeURIComponent(location.hash.slice(1)).split("/");
   }
+}
+
+/** Whether a detected language, or null, is a guess. An older service gives no confidence. */
+export function isGuess(found) {
+  return typeof found?.confidence === "number" && found.confidence < GUESS;
 }
 
 function option(code, name) {

@@ -101,14 +101,14 @@ class Page {
     this.memory = new Memory({ service: this.service, languages: this.languages }, () => this.translate());
     this.history = new History(this.languages, (entry) => this.#recall(entry));
     const sentences = new Sentences(this.service);
-    const { service, languages, memory, tools } = this;
-    this.files = new Files({ service, languages, memory, tools, sentences });
+    const { service, languages, models, memory, tools } = this;
+    this.files = new Files({ service, languages, models, memory, tools, sentences });
     this.live = new LiveTranslation((job, signal, onPart) => this.#send(job, signal, onPart), {
       begun: () => this.#busy(true),
       part: (job, part) => this.#partly(job, part),
       done: (job, answer) => this.#done(job, answer),
       waiting: (error, seconds) => this.errors.waiting(error, seconds),
-      failed: (_, error) => this.#failed(error),
+      failed: (job, error) => this.#failed(job, error),
     });
     this.#wire();
   }
@@ -158,9 +158,8 @@ class Page {
     this.otherLanguage.hide();
     this.#busy(false);
     this.errors.clear();
-    this.languages.setDetected(null);
-    this.#show(read({ translatedText: "" }, text));
-    if (this.source.tooLong) this.errors.tell("This text is longer than the service takes.");
+    this.#showNothing();
+    if (this.source.tooLong) this.errors.tell(this.source.tooLongMessage);
   }
 
   swap() {
@@ -238,18 +237,32 @@ class Page {
   #done(job, answer) {
     this.#busy(false);
     this.errors.clear();
-    this.languages.setDetected(job.source === "auto" ? answer.detected : null);
-    setText(byId("bridge"), answer.bridge ? `By way of ${this.languages.name(answer.bridge)}` : "");
+    this.#showWay(job.source === "auto" ? answer.detected : null, answer);
     this.#show(answer);
     this.#settling = setTimeout(() => this.#settled(job), SETTLED);
   }
 
-  #failed(error) {
+  #failed(job, error) {
     this.#busy(false);
     this.otherLanguage.hide();
-    this.#show(read({ translatedText: "" }, this.source.text));
-    byId("placeholder").hidden = true;
-    this.errors.failed(error);
+    this.#showNothing();
+    if (job.source === "auto" && this.models.chosen && error.code === "unsupported_language") {
+      this.errors.tell(`The model ${this.models.chosen} does not translate the language of this text. Choose another model.`);
+    } else this.errors.failed(error);
+  }
+
+  /** Shows that nothing is translated. */
+  #showNothing() {
+    const nothing = read({ translatedText: "" }, this.source.text);
+    this.#showWay(null, nothing);
+    this.#show(nothing);
+  }
+
+  /** Shows the detected language of a text, and the models and the third language by which it was translated. */
+  #showWay(detected, { models, bridge }) {
+    this.languages.setDetected(detected);
+    this.models.showUsed(models);
+    setText(byId("bridge"), bridge ? `By way of ${this.languages.name(bridge)}` : "");
   }
 
   #show(answer) {
@@ -281,7 +294,7 @@ class Page {
     byId("result").textContent = answer.text + warning;
     this.history.remember({ source: this.languages.detectedSource || job.source, target: job.target, text: job.text, translation: answer.text });
     if (this.tools.isOpen("inside")) this.attention.show(answer);
-    this.otherLanguage.check(job, answer.detected?.language);
+    this.otherLanguage.check(job, answer.detected);
   }
 
   #busy(busy) {

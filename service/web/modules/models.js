@@ -1,16 +1,20 @@
-// The choice among the models that translate the selected languages, and what the chosen model was trained on.
+// The choice among the models that translate the selected languages, what the chosen model was trained on, and which
+// models translated a text if they are not the chosen one.
 
 import { element, setText } from "./dom.js";
 
 const DEFAULT = "default";
+const UNSTATED = "This model does not state what it was trained on.";
 
 export class Models {
   #list = [];
+  #used = []; // names of the models that translated the text, in order
 
   /** @param {{choice, select, about}} parts  of index.html */
   constructor(parts, onChange) {
     Object.assign(this, parts);
     this.select.addEventListener("change", () => {
+      this.#used = [];
       this.#showAbout();
       onChange();
     });
@@ -30,15 +34,35 @@ export class Models {
     this.select.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
     if (chosen) this.select.value = chosen;
     this.choice.hidden = names.length < 2;
+    this.#used = [];
     this.#showAbout();
+  }
+
+  /** Shows which models translated a text: others than the chosen one if the language was detected. */
+  showUsed(names) {
+    this.#used = [...new Set(names)];
+    this.#showAbout();
+  }
+
+  /** The name of the model that the reader chose; "" for the default model. */
+  get chosen() {
+    return this.choice.hidden || this.select.selectedIndex === 0 ? "" : this.select.value;
   }
 
   /** The field of a request: the chosen model if there is a choice. */
   get fields() {
-    return this.choice.hidden ? {} : { model: this.select.selectedIndex === 0 ? DEFAULT : this.select.value };
+    return this.choice.hidden ? {} : { model: this.chosen || DEFAULT };
   }
 
   #showAbout() {
-    setText(this.about, this.#list.find(({ name }) => name === this.select.value)?.about ?? "");
+    const [first, second] = this.#used;
+    const other = first && first !== this.select.value ? `This text was translated by ${first}. ` : "";
+    const text = second ? `This text was translated by ${first} and then by ${second}.` : other + this.#aboutOf(first ?? this.select.value);
+    setText(this.about, text);
+  }
+
+  #aboutOf(name) {
+    const model = this.#list.find((each) => each.name === name);
+    return model ? model.about || UNSTATED : "";
   }
 }

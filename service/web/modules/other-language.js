@@ -1,6 +1,8 @@
-// The message that a text is in another language than the selected one, and the button that selects its language.
+// The message that a text is in another language than the selected one, or in none that is recognized, and the button
+// that selects its language.
 
 import { setText } from "./dom.js";
+import { AUTO, isGuess } from "./languages.js";
 
 const SURE = 90; // percent: names and single words look like several languages
 const LETTERS = 10; // at least
@@ -24,11 +26,12 @@ export class OtherLanguage {
     this.message.hidden = true;
   }
 
-  /** Shows the message if it applies to a translated text. `detected` is its language if "auto" was selected. */
+  /** Shows the message if it applies to a translated text. `detected`: language and confidence if "auto" was selected. */
   async check({ text, source, target }, detected) {
     this.hide();
-    if (source === "auto") {
-      if (detected === target) this.#already(detected);
+    if (source === AUTO) {
+      if (isGuess(detected)) this.#unrecognized(text, target, detected.language);
+      else if (detected?.language === target) this.#already(detected);
       return;
     }
     if ((text.match(/\p{L}/gu) ?? []).length < LETTERS) return;
@@ -48,10 +51,18 @@ export class OtherLanguage {
     this.#show(`This text looks like ${name}.`, known ? `Translate from ${name}` : "", () => this.languages.chooseSource(code));
   }
 
-  #already(code) {
+  #already({ language: code, confidence }) {
     const other = this.languages.targetsOf(code)[0];
     const label = other ? `Translate into ${this.languages.name(other)}` : "";
-    this.#show(`This text is in ${this.languages.name(code)} already.`, label, () => this.languages.chooseTarget(other));
+    const name = this.languages.name(code);
+    const message = confidence < SURE ? `This text looks like ${name}, so it was not translated.` : `This text is in ${name} already.`;
+    this.#show(message, label, () => this.languages.chooseTarget(other));
+  }
+
+  #unrecognized(text, target, code) {
+    if (!/\p{L}/u.test(text)) return;
+    const happened = code === target ? "The text was not translated." : `The text was translated as ${this.languages.name(code)}.`;
+    this.#show(`The language was not recognized. ${happened}`, "", () => {});
   }
 
   #show(message, label, select) {

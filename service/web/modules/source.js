@@ -41,6 +41,11 @@ export class SourcePane {
     return countPoints(this.text) > this.limit;
   }
 
+  get tooLongMessage() {
+    const [count, limit] = [countPoints(this.text), this.limit].map((number) => number.toLocaleString("en"));
+    return `This text has ${count} characters. The service accepts at most ${limit}.`;
+  }
+
   /** Shows pieces with links behind the text, unless it has changed since they were made. */
   show(text, pieces) {
     if (text !== this.text) return;

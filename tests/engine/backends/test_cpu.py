@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions
-from mt.decoding.scorer import ModelScorer, Scorer, padded, real
+from mt.decoding.scorer import ModelScorer, Scorer, padded, token_mask
 from mt.engine.backends.compiled_scorer import CompiledScorer
 from mt.engine.backends.cpu import CompiledDecoder, search_params
 from mt.engine.engine import Engine
@@ -419,7 +419,7 @@ def forced(model: CpuModel, sources: Sequence[Ids], targets: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def forced_plain(model: Transformer, sources: Sequence[Ids], targets: Tensor) -> Tensor:
-    return model(padded(sources, 0, CPU), real(sources, CPU), targets)
+    return model(padded(sources, 0, CPU), token_mask(sources, CPU), targets)
 
 
 @pytest.mark.parametrize(("norm", "activation"), KINDS)

@@ -21,7 +21,7 @@ from mt.decoding.sampling import Filters
 from mt.decoding.scorer import ModelScorer
 from mt.decoding.search_state import SentenceTable
 from mt.engine.backends.cuda import GraphBatch, GraphDecoder
-from mt.engine.backends.static_batch import GraphLimits, ProgramKey, StaticBatch, bucket, power, rung
+from mt.engine.backends.static_batch import GraphLimits, ProgramKey, StaticBatch, bucket, power_of_two, program_slots
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
@@ -129,9 +129,9 @@ def decoders(request: pytest.FixtureRequest) -> Callable[..., GraphDecoder]:
 
 def test_sizes_are_rounded_up_to_few_numbers() -> None:
     assert [bucket(size, 32) for size in (1, 32, 33, 65, 97, 129, 193)] == [32, 32, 64, 96, 128, 192, 256]
-    assert [power(size, 32) for size in (1, 33, 64, 65)] == [32, 64, 64, 128]
-    assert sorted({rung(count) for count in range(1, 513)}) == [1, 8, 32, 64, 128, 256, 512]
-    assert all(count <= rung(count) <= 4 * max(count, 2) for count in range(1, 1025))
+    assert [power_of_two(size, 32) for size in (1, 33, 64, 65)] == [32, 64, 64, 128]
+    assert sorted({program_slots(count) for count in range(1, 513)}) == [1, 8, 32, 64, 128, 256, 512]
+    assert all(count <= program_slots(count) <= 4 * max(count, 2) for count in range(1, 1025))
 
 
 @pytest.mark.parametrize(

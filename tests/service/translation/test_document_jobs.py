@@ -99,11 +99,11 @@ def test_what_was_not_done_is_begun_anew_and_what_was_done_is_there(
         handles.append(await document_jobs.put(await opened("Two."), JOB))
         while len(stuck.jobs) < 2:
             await asyncio.sleep(0)
-        assert not (await document_jobs.find("key:a", handles[0], patience=0.01)).settled
+        assert not (await document_jobs.find("key:a", handles[0], wait_seconds=0.01)).settled
 
     async def second(document_jobs: DocumentJobs) -> None:
         for handle, content in zip(handles, (b"A DOG.", b"TWO."), strict=True):
-            found = await document_jobs.find("key:a", handle, patience=9.0)
+            found = await document_jobs.find("key:a", handle, wait_seconds=9.0)
             assert (found.done, found.error, found.name, found.characters) == (True, "", "a.txt", len(content))
             assert await document_jobs.content(handle.id) == content
         assert [job == JOB for job in free.jobs] == [True, True]
@@ -152,7 +152,7 @@ def test_one_that_kills_the_service_does_so_only_so_often(
 
     async def last(document_jobs: DocumentJobs) -> None:
         translator.go.set()
-        found = await document_jobs.find("key:a", handles[0], patience=9.0)
+        found = await document_jobs.find("key:a", handles[0], wait_seconds=9.0)
         assert found.done is not killed and (f"ended {MAX_ATTEMPTS} times" in found.error) is killed
 
     async def test() -> None:
@@ -178,7 +178,7 @@ def test_one_that_cannot_be_translated_while_the_service_ends_is_not_lost(
             await asyncio.sleep(0.01)
 
     async def fetch(document_jobs: DocumentJobs) -> None:
-        assert (await document_jobs.find("key:a", handles[0], patience=9.0)).done
+        assert (await document_jobs.find("key:a", handles[0], wait_seconds=9.0)).done
 
     async def test() -> None:
         await lived(tmp_path / "service.db", ending, upload)
@@ -210,7 +210,7 @@ def test_two_processes_with_one_store_settle_a_document_once(tmp_path: Path, mon
                     await asyncio.sleep(0)
                 quick = DocumentJobs(two, DocumentJobLimits(), second.means)
                 async with quick.open():
-                    assert (await quick.find("key:a", handle, patience=9.0)).error == "nor here"
+                    assert (await quick.find("key:a", handle, wait_seconds=9.0)).error == "nor here"
                     held.set()
                     await asyncio.gather(*slow._tasks.values())
                     assert (await quick.find("key:a", handle)).error == "nor here"
@@ -259,7 +259,7 @@ def test_a_store_that_cannot_be_written_to_for_a_while(tmp_path: Path, monkeypat
         while not document_jobs._database._writer._failed:
             await asyncio.sleep(0.01)
         other.execute("ROLLBACK")
-        assert (await document_jobs.find("key:a", handle, patience=9.0)).done
+        assert (await document_jobs.find("key:a", handle, wait_seconds=9.0)).done
 
     run(lambda: lived(tmp_path / "service.db", translator, use))
 
@@ -307,7 +307,7 @@ def test_one_that_fails_says_why_and_costs_nothing(tmp_path: Path, error: Except
     translator = Translator(failing=[error])
 
     async def use(document_jobs: DocumentJobs) -> None:
-        found = await document_jobs.find("key:a", await document_jobs.put(await opened(), JOB), patience=9.0)
+        found = await document_jobs.find("key:a", await document_jobs.put(await opened(), JOB), wait_seconds=9.0)
         assert (found.done, found.error) == (False, said)
 
     begun = time.time()
@@ -359,7 +359,7 @@ def test_failed_documents_take_no_room_and_few_of_each_caller_stay(tmp_path: Pat
         failed = []
         for _ in range(5):
             failed.append(await document_jobs.put(await opened(), JOB))
-            assert (await document_jobs.find("key:a", failed[-1], patience=9.0)).error == "never"
+            assert (await document_jobs.find("key:a", failed[-1], wait_seconds=9.0)).error == "never"
         for _ in range(2):
             await document_jobs.put(await opened(), JOB)
         for handle in failed[:-2]:
@@ -381,7 +381,7 @@ def test_a_full_store_deletes_what_the_largest_holder_has_finished(tmp_path: Pat
         for caller in "aaabcd":
             job = replace(JOB, caller=caller)
             handles.append((caller, await document_jobs.put(await opened(), job)))
-            await document_jobs.find(*handles[-1], patience=9.0)
+            await document_jobs.find(*handles[-1], wait_seconds=9.0)
         left = ""
         for caller, handle in handles:
             with suppress(NotFound):
@@ -430,7 +430,7 @@ def test_only_a_document_that_was_alone_is_blamed_for_the_end_of_a_process(
         assert not (await document_jobs.find("key:a", late)).settled
 
     async def last(document_jobs: DocumentJobs) -> None:
-        states = [await document_jobs.find("key:a", handle, patience=9.0) for handle in handles]
+        states = [await document_jobs.find("key:a", handle, wait_seconds=9.0) for handle in handles]
         assert [state.done for state in states] == [False, True, True]
         assert f"ended {MAX_ATTEMPTS} times" in states[0].error
 
@@ -463,7 +463,7 @@ def test_too_many_are_refused_and_leave_nothing(limits: DocumentJobLimits, refus
                 with pytest.raises(refusal):
                     await document_jobs.put(await opened(), JOB)
                 translator.go.set()
-                assert (await document_jobs.find("key:a", first, patience=9.0)).done
+                assert (await document_jobs.find("key:a", first, wait_seconds=9.0)).done
                 await document_jobs.remove(first.id)
                 await document_jobs.put(await opened(), JOB)
 

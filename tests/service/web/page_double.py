@@ -23,6 +23,9 @@ TARGETS = {"ar": ["en"], "de": ["en"], "en": ["ar", "de", "fr"], "fr": ["de"]}
 KEY = "secret"
 LIMIT = 2000
 UNFAMILIAR = "mortgage"  # a sentence with this word is unlike the training text
+BRIDGED = "bridged"  # a text with this word is translated by way of English
+DETECTIONS = {"xyzzy": 0, "qwer": 46}  # words with which a detected language is less sure, in percent
+SECOND_MODEL = "captions"  # from English into German only
 
 WORDS = {
     ("en", "de"): {
@@ -54,11 +57,13 @@ class Double:
 
     key_required: bool = False
     plain: bool = False  # no extensions: what an older service answers
+    second_model: bool = False  # whether a second model translates from English into German
     suggestions: bool = False  # whether it accepts suggestions
     suggested: list[dict[str, Any]] = field(default_factory=list)  # bodies of POST /suggest
     asked: list[dict[str, Any]] = field(default_factory=list)
     explained: list[dict[str, Any]] = field(default_factory=list)  # forms of POST /explain
     files: dict[str, bytes] = field(default_factory=dict)
+    file_models: list[str | None] = field(default_factory=list)  # the field of POST /translate_file
     sentences: list[dict[str, Any]] = field(default_factory=list)  # of the last file
     memories: dict[str, dict[str, Any]] = field(default_factory=dict)  # by id, with "pairs": {source: target}
     page_size: int = 100  # sentences of one answer
@@ -68,7 +73,7 @@ class Double:
         """The answer to one text."""
         source = body["source"] if body["source"] != "auto" else detected(text)
         if source == body["target"] and not self.plain:  # nothing is translated
-            language = {"language": source, "confidence": 97}
+            language = {"language": source, "confidence": confidence(text)}
             return {"translatedText": text, "detectedLanguage": language, "quality": 100.0, "segments": []}
         segments, translation, read = [], "", 0
         for found in re.finditer(r"[^\s.!?][^.!?\n]*[.!?]*", text):
@@ -80,7 +85,12 @@ class Double:
         translation += text[read:]
         answer: dict[str, Any] = {"translatedText": translation}
         if body["source"] == "auto":
-            answer["detectedLanguage"] = {"language": source, "confidence": 97}
+            answer["detectedLanguage"] = {"language": source, "confidence": confidence(text)}
+        if "model" in body:
+            pair = f"{source}-{body['target']}"
+            answer["models"] = [pair if body["model"] == "default" else body["model"]]
+        if BRIDGED in text:
+            answer |= {"bridge": "en", "models": ["de-ar", "ar-en"]}
         if body.get("alternatives"):
             answer["alternatives"] = [f"{start}{translation}" for start in ("Nun: ", "Also: ", "Ja, ")]
         if body.get("quality") and not self.plain:
@@ -123,7 +133,10 @@ class Double:
         if body.get("alignment"):
             segment["alignment"] = links
         if body.get("attention"):
-            sides = ([*(f"▁{word}" for word in side), "</s>"] for side in zip(*pieces, strict=True))
+            sides = (
+                [*("<0x3F>" if word == "byte" else f"▁{word}" for word in side), "</s>"]
+                for side in zip(*pieces, strict=True)
+            )
             segment["attention"] = attention(*sides)
         return segment, written
 
@@ -158,6 +171,11 @@ def detected(text: str) -> str:
     return "de" if german > sum(word in WORDS["en", "de"] for word in words) else "en"
 
 
+def confidence(text: str) -> int:
+    """The confidence of a detected language, in percent."""
+    return min((percent for word, percent in DETECTIONS.items() if word in text.lower()), default=97)
+
+
 def problem(status: int, message: str, retry_after: int | None = None) -> JSONResponse:
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
     return JSONResponse({"error": message, "message": message, "status": status}, status, headers)
@@ -177,9 +195,13 @@ def create_double(double: Double) -> FastAPI:
     def models() -> list[dict[str, Any]]:
         pairs = [f"{source}-{target}" for source, targets in TARGETS.items() for target in targets if source != target]
         about = {"en-de": "This model was trained on phrases."}
+        names = [(pair, pair) for pair in pairs]
+        if double.second_model:
+            names.append((SECOND_MODEL, "en-de"))
+            about[SECOND_MODEL] = "This model was trained on captions."
         return [
-            {"name": pair, "sources": [pair[:2]], "targets": [pair[3:]], "pairs": [pair], "about": about.get(pair, "")}
-            for pair in pairs
+            {"name": name, "sources": [pair[:2]], "targets": [pair[3:]], "pairs": [pair], "about": about.get(name, "")}
+            for name, pair in names
         ]
 
     @app.get("/frontend/settings")
@@ -209,6 +231,9 @@ def create_double(double: Double) -> FastAPI:
             return problem(503, "The service is busy: try again in 1 s", 1)
         if "FAIL" in body["q"]:
             return problem(500, "Internal error")
+        if body.get("model") == SECOND_MODEL and body["source"] == "auto" and detected(body["q"]) != "en":
+            error = {"error": "de is not supported; accepted: en", "code": "unsupported_language", "status": 400}
+            return JSONResponse(error, 400)
         if "SLOW" in body["q"]:
             await asyncio.sleep(1.2)
         answer = double.translate(body["q"], body)
@@ -218,7 +243,8 @@ def create_double(double: Double) -> FastAPI:
 
     @app.post("/detect")
     async def detect(request: Request) -> list[dict[str, Any]]:
-        return [{"language": detected((await request.json())["q"]), "confidence": 97.0}]
+        text = (await request.json())["q"]
+        return [{"language": detected(text), "confidence": float(confidence(text))}]
 
     @app.post("/suggest")
     async def suggest(request: Request) -> Response:
@@ -240,6 +266,7 @@ def create_double(double: Double) -> FastAPI:
             file = form["file"]
             assert isinstance(file, UploadFile) and file.filename is not None
             name, content = file.filename, await file.read()
+            double.file_models.append(str(form["model"]) if "model" in form else None)
             body = {
                 **{key: form.get(key, "") for key in ("source", "target", "memory")},
                 "segments": "segments" in form,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from tests.service.web.page_double import KEY, LIMIT, Double, create_double
+from tests.service.web.page_double import KEY, LIMIT, SECOND_MODEL, Double, create_double
 
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_core_python.base")
@@ -156,6 +156,14 @@ def test_swapping(visit: Callable[..., Visit]) -> None:
     assert seen.page.url.endswith("#en/de")
 
 
+def test_a_third_language_is_named_until_the_text_is_cleared(visit: Callable[..., Visit]) -> None:
+    seen = visit("#fr/de")
+    seen.type("bridged", "bridged")
+    expect(seen.page.locator("#bridge")).to_have_text("By way of English")
+    seen.page.click("#clear")
+    expect(seen.page.locator("#bridge")).to_be_hidden()
+
+
 def test_no_way_back_no_swap(visit: Callable[..., Visit]) -> None:
     seen = visit("#en/fr")
     swap = seen.page.locator("#swap")
@@ -196,11 +204,76 @@ def test_text_in_the_target_language_is_reported(visit: Callable[..., Visit]) ->
     expect(seen.page.locator("#other-language")).to_be_hidden()
 
 
+def test_a_doubtful_language_is_not_stated_as_a_fact(visit: Callable[..., Visit]) -> None:
+    seen = visit("#auto/de")
+    label, message = seen.page.locator("#detected"), seen.page.locator("#other-language")
+    seen.type("Qwer Hund schläft.")
+    expect(label).to_have_text("Detected: German (46%)")
+    expect(message).to_contain_text("This text looks like German, so it was not translated.")
+    expect(message.get_by_role("button", name="Translate into English")).to_be_visible()
+    seen.type("Xyzzy Hund schläft.")
+    expect(label).to_have_text("Language not recognized")
+    expect(message).to_have_text("The language was not recognized. The text was not translated.", use_inner_text=True)
+    seen.type("Xyzzy dog.")
+    expect(message).to_have_text(
+        "The language was not recognized. The text was translated as English.", use_inner_text=True
+    )
+    expect(seen.page.locator("#swap")).to_have_attribute("aria-disabled", "true")
+
+
 def test_what_the_model_was_trained_on(visit: Callable[..., Visit]) -> None:
     seen = visit("#en/de")
     expect(seen.page.locator("#about-model")).to_have_text("This model was trained on phrases.")
     seen.page.locator("#target-language").select_option("fr")
-    expect(seen.page.locator("#about-model")).to_be_hidden()
+    expect(seen.page.locator("#about-model")).to_have_text("This model does not state what it was trained on.")
+
+
+def test_models_are_offered_by_name(visit: Callable[..., Visit], double: Double) -> None:
+    double.second_model = True
+    seen = visit("#en/de")
+    model, about = seen.page.get_by_label("Model"), seen.page.locator("#about-model")
+    expect(model.locator("option")).to_have_text(["en-de", SECOND_MODEL])
+    seen.type("The dog", "der Hund")
+    assert double.asked[-1]["model"] == "default"
+    with seen.page.expect_response("**/translate"):
+        model.select_option(SECOND_MODEL)
+    assert double.asked[-1]["model"] == SECOND_MODEL
+    expect(about).to_have_text("This model was trained on captions.")
+
+
+def test_files_are_translated_by_the_chosen_model(visit: Callable[..., Visit], double: Double) -> None:
+    double.second_model = True
+    seen = visit("#en/de")
+    seen.page.get_by_label("Model").select_option(SECOND_MODEL)
+    seen.page.set_input_files("#file-input", {"name": "n.txt", "mimeType": "text/plain", "buffer": b"The dog."})
+    expect(seen.page.locator("#jobs li")).to_contain_text("Translated")
+    assert double.file_models == [SECOND_MODEL]
+
+
+def test_other_models_than_the_chosen_one_are_named(visit: Callable[..., Visit]) -> None:
+    seen = visit("#auto/en")
+    about = seen.page.locator("#about-model")
+    expect(seen.page.get_by_label("Model")).to_have_value("ar-en")
+    unstated = "This model does not state what it was trained on."
+    expect(about).to_have_text(unstated)
+    seen.type("Der Hund schläft.", "the dog sleeps.")
+    expect(about).to_have_text(f"This text was translated by de-en. {unstated}")
+    seen.type("Der Hund läuft bridged.")
+    expect(about).to_have_text("This text was translated by de-ar and then by ar-en.")
+    seen.page.click("#clear")
+    expect(about).to_have_text(unstated)
+
+
+def test_chosen_model_that_does_not_translate_the_detected_language(
+    visit: Callable[..., Visit], double: Double
+) -> None:
+    double.second_model = True
+    seen = visit("#auto/de")
+    seen.refusals = True
+    seen.page.get_by_label("Model").select_option(SECOND_MODEL)
+    seen.type("Der Hund schläft.")
+    message = "The model captions does not translate the language of this text. Choose another model."
+    expect(seen.page.get_by_role("alert")).to_have_text(message)
 
 
 def test_languages_that_fit_each_other(visit: Callable[..., Visit]) -> None:
@@ -225,7 +298,9 @@ def test_counting_characters_as_the_service_does(visit: Callable[..., Visit], do
     asked = len(double.asked)
     seen.type("😀" * LIMIT + "!")
     expect(seen.page.locator("#count")).to_have_text(f"{LIMIT + 1:,} / {LIMIT:,}: 1 too many characters")
-    expect(seen.page.locator("#trouble")).to_be_visible()
+    message = f"This text has {LIMIT + 1:,} characters. The service accepts at most {LIMIT:,}."
+    expect(seen.page.locator("#trouble")).to_have_text(message)
+    expect(seen.page.locator("#placeholder")).to_be_hidden()  # the error stands in its place
     seen.page.wait_for_timeout(500)
     assert len(double.asked) == asked
 
@@ -383,6 +458,14 @@ def test_attention(visit: Callable[..., Visit]) -> None:
     cells.nth(5).hover()
     expect(seen.page.locator("#inside-note")).to_contain_text("“Hund” looks at “dog”")
     expect(seen.page.locator("#inside-list li").nth(1)).to_contain_text("“Hund” looks at “dog”")
+
+
+def test_a_byte_of_the_attention_map_is_shown_as_its_character(visit: Callable[..., Visit]) -> None:
+    seen = visit()
+    seen.type("byte dog", "byte Hund")
+    seen.page.click("text=Look inside")
+    expect(seen.page.locator("#map .column-0")).to_have_text("?")
+    expect(seen.page.locator("#inside-list li").first).to_contain_text("“?” looks at “?”")
 
 
 def test_every_step_of_a_sentence_opens_in_a_new_tab(visit: Callable[..., Visit], double: Double) -> None:
@@ -677,6 +760,25 @@ def test_nothing_sticks_out(visit: Callable[..., Visit], width: int) -> None:
             expect(open_memory(seen, f"{'x' * 200}.tsv").get_by_role("status")).to_contain_text("2 sentences")
         seen.page.wait_for_timeout(100)
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [360, 390, 1280])
+def test_detect_language_is_not_cut(visit: Callable[..., Visit], width: int) -> None:
+    seen = visit("#auto/de", viewport={"width": width, "height": 740})
+    for language in ("#source-language", "#target-language"):
+        select = seen.page.locator(language)
+        shown = select.bounding_box()["width"]
+        whole = (
+            "select => { select.style.flex = 'none'; select.style.width = 'max-content'; return select.offsetWidth; }"
+        )
+        assert shown >= select.evaluate(whole) - 1
+
+
+def test_name_of_a_file_has_the_whole_width_of_a_phone(visit: Callable[..., Visit]) -> None:
+    seen = visit(viewport={"width": 390, "height": 740})
+    open_sentences(seen, "The dog.")
+    name, actions = (seen.page.locator(f"#jobs {part}").bounding_box() for part in (".file-name", ".actions"))
+    assert actions["y"] >= name["y"] + name["height"]
 
 
 def test_right_to_left(visit: Callable[..., Visit]) -> None:

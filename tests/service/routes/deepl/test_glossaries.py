@@ -150,7 +150,9 @@ def test_dictionaries_in_a_form(raw: httpx.Client) -> None:
     more = {name: value for name, value in form.items() if "[0]" in name} | {"dictionaries[0].entries": "cat\tKatze"}
     assert [each["entry_count"] for each in raw.patch(url, data=more).json()["dictionaries"]] == [2, 1]
     for nothing in ({}, {"names": "x"}, {"dictionaries[0].": "x"}):
-        assert raw.patch(url, data=nothing).status_code == 400
+        refused = raw.patch(url, data=nothing)
+        message = "Invalid request: the body has neither name nor dictionaries; accepted: at least one of them"
+        assert (refused.status_code, refused.json()["message"]) == (400, message)
 
 
 def test_a_glossary_without_dictionaries(raw: httpx.Client) -> None:

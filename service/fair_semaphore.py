@@ -1,17 +1,17 @@
-"""Limit of how many pieces of work run at the same time."""
+"""Semaphore that callers acquire in turn."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque
 
 
-class Places:
-    """Limited number of places. Each piece of work holds one place while it runs.
+class FairSemaphore:
+    """Limited number of places. Each piece of work holds one place while it runs, and callers take turns.
 
-    Callers take turns. If there are several places, one caller can hold all but one of them.
+    If there are several places, one caller can hold all but one of them.
     """
 
-    def __init__(self, places: int) -> None:
-        self._free, self._most = places, max(1, places - 1)
+    def __init__(self, value: int) -> None:
+        self._free, self._most = value, max(1, value - 1)
         self._held = Counter[str]()
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 

@@ -70,7 +70,7 @@ def test_at_most_a_thousand_fields() -> None:
 
 
 def test_the_head_of_a_part_is_short() -> None:
-    with pytest.raises(InvalidRequest, match="such as a file name, is longer than 1000 bytes"):
+    with pytest.raises(InvalidRequest, match="a header of a part, with its file name, is longer than 1000 bytes"):
         asyncio.run(read_file(request(FORM, part("file", "House", f'; filename="{"a" * 2000}.txt"') + b"--b--\r\n")))
 
 

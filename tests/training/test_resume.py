@@ -68,7 +68,7 @@ def test_a_corpus_that_changed_meanwhile_is_refused_and_a_copy_of_it_is_not(plac
     corpus.write_text(text + "so\n")
     (place.folder / "corpora/train.en").open("a").write("so\n")
     said = place.here(train, *begun, status=2)
-    assert "run/checkpoints/00000020 was trained on other text" in said and "[tuning] can begin with" in said
+    assert "run/checkpoints/00000020 was trained on other text" in said and "with [tuning], it can begin with" in said
     assert (place.folder / "run/model/model.safetensors").read_bytes() == published
     place.write_corpora(400, seed=1)  # the same again, at another time
     assert "resumed at update 20" in place.here(train, *begun)

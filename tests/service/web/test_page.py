@@ -765,8 +765,9 @@ def test_nothing_sticks_out(visit: Callable[..., Visit], width: int) -> None:
 @pytest.mark.parametrize("width", [360, 390, 1280])
 def test_detect_language_is_not_cut(visit: Callable[..., Visit], width: int) -> None:
     seen = visit("#auto/de", viewport={"width": width, "height": 740})
-    for language in ("#source-language", "#target-language"):
+    for language, chosen in (("#source-language", "auto"), ("#target-language", "de")):
         select = seen.page.locator(language)
+        expect(select).to_have_value(chosen)
         shown = select.bounding_box()["width"]
         whole = (
             "select => { select.style.flex = 'none'; select.style.width = 'max-content'; return select.offsetWidth; }"

@@ -37,7 +37,7 @@ class World:
 
     @property
     def is_main(self) -> bool:
-        """Whether this is rank 0, which writes files and shows progress."""
+        """True if this is rank 0, which writes files and shows progress."""
         return self.rank == 0
 
 

@@ -113,7 +113,7 @@ class ConfidenceBin:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """How well confidence predicts chrF: Spearman's rank correlation and the expected calibration error.
+    """Agreement of confidence with chrF: Spearman's rank correlation and the expected calibration error.
 
     The correlation is 0 if confidence or chrF is constant. `error` is the mean of |confidence - chrf| over `bins`,
     weighted by the number of sentences.

@@ -112,7 +112,7 @@ class Tokenizer:
     """A trained SentencePiece model. Its `encode` adds no BOS, EOS or tags."""
 
     tags_each_side = False
-    """Whether sources begin with the tag of the source language, and translations with that of the target language."""
+    """True if sources begin with the tag of the source language, and translations with that of the target language."""
 
     def __init__(self, serialised: bytes, name: str = "tokenizer") -> None:
         """Raise TokenizerError unless `serialised` is a SentencePiece model with the ids PAD, UNK, BOS and EOS."""
@@ -220,7 +220,7 @@ class Tokenizer:
 
     @property
     def is_bpe(self) -> bool:
-        """Whether the model is BPE: the scores of BPE pieces are whole numbers, which order the merges."""
+        """True if the model is BPE: the scores of BPE pieces are whole numbers, which order the merges."""
         scores = (self._processor.get_score(id) for id in range(self._processor.vocab_size()))
         return all(score.is_integer() for score in scores)
 
@@ -297,7 +297,7 @@ class Vocabulary(Section):
     tags: dict[str, str] = Field(default_factory=dict)
     """Piece of each language that has one. The piece of the target language precedes each source."""
     tags_each_side: bool = False
-    """Whether sources begin with the piece of their language, and translations with that of the target language."""
+    """True if sources begin with the piece of their language, and translations with that of the target language."""
 
     @property
     def target(self) -> "Vocabulary":

@@ -55,7 +55,7 @@ class SignalHandlers:
         return self._stopping and self._fleet is None and isinstance(error, asyncio.CancelledError)
 
     def serve(self, fleet: Fleet, server: Stoppable) -> None:
-        """From now on, a stop signal drains `fleet` and stops `server`. Call this once the models are loaded."""
+        """Let later stop signals drain `fleet` and stop `server`. Call this once the models are loaded."""
         self._fleet, self._server = fleet, server
 
     def _stop(self, number: int) -> None:

@@ -17,7 +17,7 @@ from mt.decoding.search_state import SentenceTable
 
 @dataclass(frozen=True)
 class Features:
-    """Which constraints at least one sentence of the batch uses. Unused constraints cost no time.
+    """Constraints that at least one sentence of the batch uses. Unused constraints cost no time.
 
     `ngram` is the largest `no_repeat_ngram` of the batch.
     """

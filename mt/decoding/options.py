@@ -117,7 +117,7 @@ class SearchOptions:
 
     @property
     def beams(self) -> bool:
-        """Whether the search is a beam search. False for greedy search and sampling."""
+        """True if the search is a beam search, False for greedy search and sampling."""
         return not self.sample and self.beam_size > 1
 
     @property

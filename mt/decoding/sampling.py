@@ -50,7 +50,7 @@ def draw(scores: Tensor, numbers: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Filters:
-    """Which sampling options at least one sentence of the batch uses. Unused options cost no time."""
+    """Sampling options that at least one sentence of the batch uses. Unused options cost no time."""
 
     sample: bool
     top_k: bool

@@ -89,7 +89,7 @@ class Engine:
 
     @property
     def busy(self) -> bool:
-        """Whether a request waits or runs."""
+        """True if a request waits or runs."""
         return bool(self._batches) or len(self.scheduler) > 0
 
     @property

@@ -82,7 +82,7 @@ class ThreadedEngine:
 
     @property
     def busy(self) -> bool:
-        """Whether a request waits or runs."""
+        """True if a request waits or runs."""
         return bool(self._waiting)
 
     @property

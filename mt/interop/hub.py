@@ -46,7 +46,7 @@ class HubFile:
 
     @property
     def has_checksum(self) -> bool:
-        """Whether the hub states a checksum."""
+        """True if the hub states a checksum."""
         return bool(self.sha256) or len(self.git_id or "") == 40
 
     def problem(self, path: Path) -> str:

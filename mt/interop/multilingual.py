@@ -64,7 +64,7 @@ class Family:
 
     @property
     def learned(self) -> bool:
-        """Whether positions are learned and a LayerNorm follows the embeddings."""
+        """True if positions are learned and a LayerNorm follows the embeddings."""
         return self.name == "mBART-50"
 
 

@@ -18,7 +18,7 @@ class ExplanationTask:
 
 
 class ExplanationStatus(StrEnum):
-    """How an explanation ended."""
+    """Outcome of an explanation."""
 
     DONE = "done"
     REFUSED = "refused"  # the sentence cannot be explained: a RequestError

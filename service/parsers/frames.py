@@ -20,7 +20,7 @@ PART = 500  # items in a part
 
 
 class Status(StrEnum):
-    """How an operation ended."""
+    """Outcome of an operation."""
 
     DONE = "done"
     REFUSED = "refused"  # the input is wrong: a DocumentError

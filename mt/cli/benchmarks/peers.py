@@ -27,7 +27,7 @@ DEVICES = tuple(OUR_DTYPES)
 
 @dataclass(frozen=True)
 class Metric:
-    """What is measured: translation with a beam size, of all sentences in bulk or of single sentences."""
+    """Kind of measurement: translation with a beam size, of all sentences in bulk or of single sentences."""
 
     single: bool
     beam_size: int

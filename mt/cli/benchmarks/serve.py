@@ -143,7 +143,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def search(settings: Sequence[ServeSetting], options: argparse.Namespace, console: Console) -> list[ServeRow]:
-    """In each round, find the highest rate of each policy by bisection. Return a row for each policy.
+    """Find the highest rate of each policy in each round by bisection. Return a row for each policy.
 
     The policies of a round make their probes in turn. Raises: MTError if the latency of a policy exceeds the bound
     even at a very low rate.

@@ -54,6 +54,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(argv)
     if (options.source is None) != (options.reference is None) or (options.source is None) != bool(options.tsv):
         parser.error("give --source FILE and --reference FILE, or --tsv FILE LANGUAGES")
+    if options.direction is not None and options.tsv:
+        parser.error("--direction requires --source; --tsv uses all directions of the model")
     return options
 
 

@@ -86,6 +86,9 @@ def test_what_cannot_be_done_is_said(
     assert "--direction is 'de-en'; accepted: en-de" in capsys.readouterr().err
     assert evaluate.main([str(model), *files, "--reliability", str(tmp_path / "plot.png")]) == 2
     assert "has no confidence.json" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([str(model), "--tsv", files[1], "en,de", "--direction", "en-de"])
+    assert "--direction requires --source" in capsys.readouterr().err
     assert main([str(model), "--tsv", files[1], "en,fr"]) == 2
     assert "the languages are en,fr; accepted: the languages of one of en-de" in capsys.readouterr().err
     assert main([str(model), *files]) == 0

@@ -23,7 +23,7 @@ class ContenderError(MTError):
 
 @dataclass(frozen=True)
 class Launch:
-    """Instructions to start a contender: the module whose `main` it runs, its setup, and additional environment variables.
+    """Instructions to start a contender: the module whose `main` it runs, its setup, additional environment variables.
 
     `without` names packages that the process cannot import. For example, a library that uses torch only if torch is
     installed is measured without torch.

@@ -107,7 +107,7 @@ class UnitAlignment:
             self._share(after, before, first=False)
 
     def _share(self, unaligned: int, neighbour: int, first: bool) -> None:
-        """Align source word `unaligned`, if it is not aligned, to a target word of the adjacent source word `neighbour`.
+        """Align `unaligned`, a source word without alignment, to a target word of the adjacent source word `neighbour`.
 
         `neighbour` must be aligned to several consecutive target words, and loses the first of them if `first` is true,
         otherwise the last. If this is not possible, do nothing.

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 import torch
+from hypothesis import settings
 
 from mt import Translator
 from mt.checkpoint import Description, LanguageModelDescription, LoadedLanguageModel, LoadedModel, save_model
@@ -22,8 +23,13 @@ VERBS = ["sees", "finds", "likes", "follows", "draws", "hears", "paints", "forge
 
 
 def pytest_configure() -> None:
-    """One thread for each test process: on busy cores a second one waits in a loop, at five times the whole cost."""
+    """Use one torch thread in each test process, and no time limit for the examples of hypothesis.
+
+    On busy cores, a second thread waits in a loop and takes five times the processor time.
+    """
     torch.set_num_threads(1)
+    settings.register_profile("project", settings(), deadline=None)
+    settings.load_profile("project")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

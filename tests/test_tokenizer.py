@@ -53,19 +53,19 @@ def tokenizer() -> Tokenizer:
     )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(text=text)
 def test_any_text_survives(tokenizer: Tokenizer, text: str) -> None:
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(texts=st.lists(text, max_size=5))
 def test_many_at_once_as_one_by_one(tokenizer: Tokenizer, texts: list[str]) -> None:
     assert tokenizer.encode_many(texts, threads=2) == [tokenizer.encode(text) for text in texts]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(texts=st.lists(text, max_size=5), seed=st.integers(0, 2**32))
 def test_any_text_survives_dropout(tokenizer: Tokenizer, texts: list[str], seed: int) -> None:
     assert [tokenizer.decode(ids) for ids in tokenizer.encode_with_dropout(texts, 0.5, seed)] == texts

@@ -128,7 +128,7 @@ def test_shares_by_hand(sizes: list[int], processes: int, expected: list[list[in
     assert [[int(index) for part in mine for index in part] for mine in dealt] == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pairs=lengths, budget=st.integers(1, 100))
 def test_batches_hold_every_pair_once_within_the_budget(pairs: list[tuple[int, int]], budget: int) -> None:
     source, target = np.array(pairs).T
@@ -148,7 +148,7 @@ def test_updates_by_hand() -> None:
     assert [[int(batch[0]) for batch in update] for update in grouped] == [[0, 1, 2], [3], [4], [5], [6, 7]]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pairs=lengths, tokens=st.integers(1, 100))
 def test_updates_come_near_their_target(pairs: list[tuple[int, int]], tokens: int) -> None:
     source, target = np.array(pairs).T

@@ -23,7 +23,7 @@ def test_how_often_epochs_have_a_pair_by_hand(weight: float, turn: float, expect
     assert [epoch_counts(weights, phases, epoch).tolist() for epoch in range(len(expected))] == [[n] for n in expected]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @example(pairs=[(1.9, 0.1)], first=0, epochs=11)  # nine times 0.9 and 0.1 is a little less than 1
 @given(
     pairs=st.lists(st.tuples(st.floats(0.001, 1000), st.floats(0, 1, exclude_max=True)), min_size=1, max_size=9),
@@ -59,7 +59,7 @@ def test_a_temperature_flattens_what_weights_make_of_directions() -> None:
     assert mixed == pytest.approx([1.7] * 4 + [0.85] * 8 + [1.7] * 2)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     pairs=st.lists(st.tuples(st.floats(0.001, 1000), st.integers(0, 4)), min_size=1, max_size=30),
     temperature=st.floats(1, 100),

@@ -95,7 +95,7 @@ def plain(pairs: Pairs, iterations: int) -> dict[tuple[int, int], float]:
 TOKENS = st.lists(st.integers(4, 9), max_size=6).map(tuple)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(TOKENS, TOKENS), max_size=8), st.integers(1, 4), st.sampled_from([1, 20, 10**6]))
 def test_equal_to_the_plain_loop_however_the_text_is_cut(pairs: Pairs, iterations: int, cells: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

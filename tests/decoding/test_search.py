@@ -94,7 +94,7 @@ class Run:
         return results
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(batches(), st.data())
 def test_alone_in_a_batch_or_joined_late_it_comes_out_the_same(
     random_scorer: Any, wanted: list[tuple[Ids, Ids, SearchOptions]], data: st.DataObject

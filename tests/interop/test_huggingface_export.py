@@ -149,7 +149,7 @@ def test_every_text_becomes_our_ids_and_ours_text(build: Build, tmp_path: Path) 
     text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\u2581"), max_size=20)
     said = st.sampled_from(["</s>", "<unk>", "<pad>", "<s>", "<2de>", "  ", "The dog", "\n", "n ’t", " ,", "naïve"])
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+    @settings(max_examples=150, suppress_health_check=[HealthCheck.differing_executors])
     @given(st.lists(st.one_of(text, said), max_size=6).map("".join).filter(lambda text: not text.startswith(">>")))
     def agree(text: str) -> None:
         ids = ours.encode(text)

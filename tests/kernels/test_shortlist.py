@@ -50,7 +50,7 @@ def shortlist(tokenizer: Tokenizer) -> Shortlist:
     return Shortlist.build(tokenizer.pieces(range(len(tokenizer))), EOS, [], [])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(), st.text())
 def test_any_text_can_be_copied_and_numbers_be_written(
     tokenizer: Tokenizer, shortlist: Shortlist, text: str, other: str
@@ -63,7 +63,7 @@ def test_any_text_can_be_copied_and_numbers_be_written(
     assert len(bytes_) == 256 and bytes_ <= allowed
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from([*sentences(40), "Zürich", "№12"]), min_size=1, max_size=3))
 def test_a_word_can_be_copied_from_within_a_text_to_its_start(
     tokenizer: Tokenizer, shortlist: Shortlist, words: list[str]

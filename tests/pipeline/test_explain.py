@@ -84,7 +84,7 @@ PARTS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(PARTS | st.text(max_size=4), max_size=6).map("".join))
 def test_whatever_the_text_ranges_are_exact(translator: Translator, text: str) -> None:
     check_ranges(text.encode("utf-8", "replace").decode(), seen(translator, [text])[0])

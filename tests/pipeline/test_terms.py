@@ -52,7 +52,7 @@ def translated(translator: Translator, texts: list[str], **options: Any) -> list
     return translator.run(translator.planner(**{"terms": GLOSSARY, **options}), texts)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(WORDS)
 @example(["dog", "dog", "dog"])  # the model writes nothing, so the source is kept
 def test_terms_are_always_there(translator: Translator, words: list[str]) -> None:
@@ -65,7 +65,7 @@ def test_terms_are_always_there(translator: Translator, words: list[str]) -> Non
         assert alternative.text.count("market") >= words.count("market")
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(WORDS, st.data())
 def test_kept_ranges_come_back(translator: Translator, words: list[str], data: st.DataObject) -> None:
     text = " ".join(words) + ". The man sees it."

@@ -139,7 +139,6 @@ def searching(cases: int) -> hypothesis.settings:
         max_examples=cases,
         derandomize=GIVEN is None,
         database=None,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
     )

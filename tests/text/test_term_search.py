@@ -24,7 +24,7 @@ def glossaries(draw: st.DrawFn) -> Terms:
     return Terms(tuple((text, "x") for text in texts[kept:]), tuple(texts[:kept]))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     glossaries(),
     TEXTS,

@@ -137,7 +137,7 @@ sentence = st.lists(st.integers(4, VOCABULARY - 1), min_size=1, max_size=6)
 
 
 @given(st.lists(st.tuples(sentence, sentence), min_size=1, max_size=5))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_batch_is_the_sum_of_its_pairs_however_much_padding_it_has(pairs: list[tuple[list[int], list[int]]]) -> None:
     torch.manual_seed(1)
     config = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=2, dropout=0.0)

@@ -327,7 +327,7 @@ def test_joining_leaving_and_changing_places_changes_nothing(library: ctypes.CDL
     wanted = [MIXED[number % len(MIXED)] for number in range(14)]
     alone = [run(model, [source], options)[0] for source, options in zip(sources, wanted, strict=True)]
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(histories(), st.permutations(range(14)), st.integers(0, 2**32), st.booleans())
     def check(waves: list[tuple[int, int]], order: list[int], seed: int, keep: bool) -> None:
         random = Random(seed)
@@ -366,7 +366,7 @@ def test_a_sentence_does_not_depend_on_its_neighbours(library: ctypes.CDLL, int8
     alone = [run(model, [source], BEAM)[0] for source in sources]
     assert len({each[0].tokens for each in alone}) > 12
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=15)
     @given(st.permutations(range(16)), st.integers(1, 16), st.integers(1, 80))
     def check(order: list[int], count: int, rows: int) -> None:
         found = run(model, [sources[id] for id in order[:count]], BEAM, Limits(rows=rows))

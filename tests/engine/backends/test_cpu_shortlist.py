@@ -148,7 +148,7 @@ def test_a_sentence_does_not_depend_on_its_neighbours(library: ctypes.CDLL, int8
     for source, found in zip(sources, alone, strict=True):
         assert {token for each in found for token in each.tokens} <= set(shortlist.ids(source).tolist())
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=15)
     @given(st.permutations(range(16)), st.integers(1, 16), st.integers(1, 80))
     def check(order: list[int], count: int, rows: int) -> None:
         found = run(model, [sources[id] for id in order[:count]], BEAM, shortlist, Limits(rows=rows))

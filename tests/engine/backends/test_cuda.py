@@ -311,7 +311,7 @@ def test_a_useless_prefix_is_refused() -> None:
 arrivals = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 25)), min_size=1, max_size=5)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(arrivals, st.integers(1, 7), st.integers(1, 200), st.integers(1, 5))
 @example([(3, 24), (1, 18), (1, 5), (2, 24)], 7, 1, 5)  # the longest leaves, and fewer columns are needed
 def test_any_arrivals_find_the_same(waves: list[tuple[int, int]], gap: int, rows: int, drop: int) -> None:

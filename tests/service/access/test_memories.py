@@ -218,7 +218,7 @@ def test_the_best_match_is_found(database: Database, monkeypatch: pytest.MonkeyP
     database.run_sync(use)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.text(max_size=30), max_size=5), st.text(max_size=30))
 def test_any_text_can_be_stored_and_looked_up(texts: list[str], asked: str) -> None:
     with Database.open(None) as database:

@@ -478,7 +478,7 @@ def test_a_stream_joins_to_the_answer(ways: dict[str, Any], text: str) -> None:
 
 
 @given(st.text("ab .!?\n-1", max_size=60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_stream_joins_to_the_answer(text: str) -> None:
     async def compare() -> None:
         sentences, answers = await streamed(over(WordModels()), job(text))

@@ -1,6 +1,7 @@
 """Patterns of the spans that a translation must preserve.
 
-A search takes linear time: every quantifier is bounded or possessive, or matches text that is read only once.
+A search takes linear time: every quantifier is bounded or possessive, or matches text that is read only once. Before
+Python 3.11.5, a possessive group ends in the wrong place if its last repetition fails after a quantifier or lookahead.
 """
 
 import re
@@ -23,7 +24,7 @@ _EMOJI = (
 _ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
 # A backtick between a space and a letter begins a code span and cannot end one.
 _CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
-_TEMPLATE = _CODE_SPAN + r"|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}+(?P=mark)>"
+_TEMPLATE = _CODE_SPAN + r"|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}(?P=mark)>"
 _ARGUMENT = r"(?<![\w*])\*{1,2}[A-Za-z_]\w*+(?!\*)"
 _TAG = (
     r"</?(?:\d{1,4}|[A-Za-z](?:[^<>\n]{0,300}[^<>\n/\s])?)\s?/?>|&(?:[A-Za-z]{2,31}|\#\d{1,7}|\#x[0-9A-Fa-f]{1,6});"
@@ -36,14 +37,16 @@ _PHONE = (
 # Letters of a unit of measurement, as in 10km and 4k. Not those of an ordinal number, a plural or a time: 2nd, 80er,
 # 1990s, 5pm.
 _UNIT_LETTERS = r"(?!(?:st|nd|rd|th|a|o|e[rn]?|re|d[ae]|te[nrs]?|mal|s|h|[ap]m)(?!\w))[a-z]{1,3}(?![A-Za-z])"
+_SEPARATOR = r"[.,:/’'\u00a0\u202f×-]"
 _NUMBER = (
     rf"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212±≤≥~≈](?=[\d{_MONEY}]))?"
     rf"(?:(?:[A-Z]{{0,2}}[{_MONEY}§]|(?<!\w){_ISO_4217})[ \u00a0]?(?=\d))?"
-    r"\d{1,300}+(?:(?:\.{2,3}|[.,:/’'\u00a0\u202f×-])\d{1,300}+){0,31}+(?:[eE][-+\u2212]?\d{1,4}(?![\w-]))?+"
+    rf"\d{{1,300}}+(?:(?={_SEPARATOR}\d){_SEPARATOR}\d{{1,300}}+){{0,31}}+(?:[eE][-+\u2212]?\d{{1,4}}(?![\w-]))?"
     r"(?!(?:st|nd|rd|th)\b|(?!AM\b|PM\b)[A-Z]|[a-z]{1,8}[A-Z\d]|_|@|[-/.][A-Za-z]{1,8}\d"
     rf"|\.[a-z_]|{_UNIT_LETTERS})"
     rf"(?:[ \u00a0\u202f]?(?:(?:%%|[%‰{_MONEY}])(?![\w({{])|(?:°[CF]?|{_ISO_4217})(?!\w))|[+#](?![\w+#]))?"
 )
+_RANGE = r"(?<![\w.])\d{1,300}+\.{2,3}\d{1,300}+(?!\w)"  # 1..10
 _EXPRESSION = r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]{0,64}\w"
 _BRACKET = (  # Dict[str, int], List<T>, wait(0.5), open("a b"), [], [a-z]+ and O(n log n)
     r"[A-Za-z_](?<!\w.)[\w.]{0,63}+"
@@ -52,11 +55,11 @@ _BRACKET = (  # Dict[str, int], List<T>, wait(0.5), open("a b"), [], [a-z]+ and 
 )
 _LITERAL = r"[\"'](?<!\w.)(?:\\\w|[^\w\s\"']|_){0,8}[\"'](?!\w)"  # a string of symbols: '_-', "\t" and ''
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTER}"
-_WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|[^{_BREAK}]++)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*+"
+_WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|[^{_BREAK}]++)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*"
 SPAN = re.compile(
     rf"(?P<prose>[A-Z]?[a-z]++(?= \w))|(?P<brace>[$#%@]?\{{)|(?P<template>{_TEMPLATE})|(?P<address>{_ADDRESS})"
     rf"|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
-    rf"|{_BRACKET}|{_LITERAL}|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
+    rf"|{_BRACKET}|{_LITERAL}|{_RANGE}|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 NUMBERS = re.compile(_NUMBER)
 PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
@@ -77,7 +80,7 @@ HINT = re.compile(  # a fast test, without a match in most sentences without spa
     r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))"
 )
 VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or more than three digits between them
-EXACT = re.compile(  # the same notation in every language: 1.5e-3, 5'4 for feet and inches, the range 1..10, and 50%%
-    r"\d[eE][-+\u2212]?\d|\d['’](?!\d{3}(?!\d))\d|\.\.|%%"
+EXACT = re.compile(  # the same notation in every language: 1.5e-3, 5'4 for feet and inches, and 50%%
+    r"\d[eE][-+\u2212]?\d|\d['’](?!\d{3}(?!\d))\d|%%"
 )
 UNIT = re.compile(rf"[A-Z]{{0,2}}[{_MONEY}§]|[%‰]|°[CF]?|{_ISO_4217}|[+#]$")

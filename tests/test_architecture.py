@@ -55,7 +55,7 @@ OWNERS = {
     "fastapi": ("service",),
     "starlette": ("service",),
     "uvicorn": ("service",),
-    "ray": ("service.ray_app", "service.ray_deployments", "mt.cli.ray_cluster"),
+    "ray": ("service.ray_app", "service.ray_deployments", "mt.cli.ray_cluster", "mt.cli.build_cluster"),
     "matplotlib": ("mt.training", "mt.insight", "mt.cli.reliability", "mt.cli.benchmarks"),
 }
 

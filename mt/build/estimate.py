@@ -51,7 +51,8 @@ def measured_rate(folder: Path, update_tokens: int) -> tuple[float, float]:
     `update_tokens` is the number of target tokens of an update. It is used if the run recorded no speed.
     """
     state = json.loads(max(folder.glob("checkpoints/*/state.json")).read_text(encoding="utf-8"))
-    records = map(json.loads, (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    metrics = folder / "metrics.jsonl"  # a run of a few updates on a busy machine has none
+    records = map(json.loads, metrics.read_text(encoding="utf-8").splitlines() if metrics.exists() else ())
     speeds = sorted(record["train_speed"] for record in records if "train_speed" in record)
     mean = state["updates"] * update_tokens / state["seconds"]
     return (speeds[len(speeds) // 2] if speeds else mean), state["seconds"]

@@ -1,17 +1,16 @@
-"""Runs the stages of a build in order, each in its own process. Finished stages are skipped, interrupted ones resumed.
+"""Runs the stages of a build, each in its own process. Finished stages are skipped, interrupted ones resumed.
 
-The folder of a stage holds `stage.toml` (the recipe of the stage, if it has one), `log.txt`, and `stage.json` with the
-digest, state, seconds and figures of the stage. The state is `done` only when all output of the stage is on the disk.
+A stage starts when all stages that it needs have finished and a slot is free. The folder of a stage holds
+`stage.toml` (the recipe of the stage, if it has one), `log.txt`, and `stage.json` with the digest, state, seconds and
+figures of the stage. The state is `done` only when all output of the stage is on the disk.
 """
 
 import json
-import os
 import shutil
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
 from typing import Any, Literal
@@ -19,13 +18,14 @@ from typing import Any, Literal
 import tomli_w
 from pydantic import Field, ValidationError
 
+from mt.build.execution import Execution, LocalExecutor, StageCommand, StageExecutor
 from mt.build.stage import Candidate, Gate, Stage, stage_digests
 from mt.errors import BuildError
 from mt.files import atomic_file, atomic_folder
-from mt.processes import end_with_parent
 from mt.section import Section
 
 POLL_SECONDS = 0.2
+SAVE_SECONDS = 5  # interval at which the seconds of a running stage are saved
 LOG_LINES = 15  # number of last lines of a log that an error message contains
 ACCEPTED_STATUS = {"translate": (0, 3)}  # 3: some lines could not be translated; `distil` drops them
 DATA_PLACEHOLDER = "{data}"
@@ -43,8 +43,30 @@ class Record(Section):
     figures: dict[str, Any] = Field(default_factory=dict)
 
 
-OnProgress = Callable[[Stage, float, float], None]
-"""Callback for progress: called with the running stage, its seconds so far, and the fraction done (0 to 1)."""
+@dataclass
+class RunningStage:
+    """A stage whose program is running. `earlier_seconds` is the duration of all earlier attempts."""
+
+    stage: Stage
+    execution: Execution
+    earlier_seconds: float
+    work: Path
+    began: float = field(default_factory=time.monotonic)
+    saved: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds of this attempt and all earlier ones."""
+        return self.earlier_seconds + time.monotonic() - self.began
+
+    @property
+    def fraction(self) -> float:
+        """Return the fraction of the stage that is done (0 to 1)."""
+        return fraction_done(self.stage, self.work)
+
+
+OnProgress = Callable[[Sequence[RunningStage], Sequence[Stage]], None]
+"""Callback for progress: called with the running stages and the stages that have not started."""
 
 
 class Runner:
@@ -77,73 +99,88 @@ class Runner:
         digests = stage_digests(stages, self.root)
         return [stage for stage in stages if not self.is_done(stage, digests[stage.name])]
 
-    def run(self, stages: Sequence[Stage], progress: OnProgress = lambda stage, seconds, share: None) -> list[str]:
+    def run(
+        self,
+        stages: Sequence[Stage],
+        progress: OnProgress = lambda running, waiting: None,
+        executor: StageExecutor | None = None,
+    ) -> list[str]:
         """Run all stages that have not finished, and return their names without the skipped ones.
 
-        Raises: BuildError if a stage fails or corpora of the stages are missing.
+        Independent stages run at the same time, as far as `executor` has slots. Without `executor`, one stage at a
+        time runs on this machine.
+
+        Raises: BuildError if a stage fails or corpora of the stages are missing. Other running stages are stopped.
         """
+        executor = executor or LocalExecutor()
         digests = stage_digests(stages, self.root)
-        executed = []
-        for stage in stages:
-            digest = digests[stage.name]
-            if self.is_done(stage, digest):
-                continue
-            folder = self.work / stage.folder
-            record = self.record(stage.name)
-            if record is None or record.digest != digest:
-                shutil.rmtree(folder, ignore_errors=True)
-                record = Record(digest=digest)
-            folder.mkdir(parents=True, exist_ok=True)
-            if stage.gate and not self._improved(stage.gate):
-                self._write(stage, record.model_copy(update={"state": "skipped"}))
-                continue
-            self._write(stage, record.model_copy(update={"state": "started"}))
-            if stage.kind == "choose":
-                figures = self._choose(stage)
-                seconds = record.seconds
-            else:
-                seconds = self._execute(stage, record, progress)
-                figures = self._figures(stage)
-            self._write(stage, Record(digest=digest, state="done", seconds=seconds, figures=figures))
-            executed.append(stage.name)
+        waiting = [stage for stage in stages if not self.is_done(stage, digests[stage.name])]
+        running: list[RunningStage] = []
+        executed: list[str] = []
+        try:
+            while waiting or running:
+                unfinished = {stage.name for stage in (*waiting, *(entry.stage for entry in running))}
+                ready = next((stage for stage in waiting if not unfinished & {*stage.sources}), None)
+                if ready and len(running) < executor.slots:
+                    waiting.remove(ready)
+                    started = self._start(ready, digests[ready.name], executor, executed)
+                    running += [started] if started else []
+                    continue
+                for entry in list(running):
+                    if (status := entry.execution.wait(POLL_SECONDS / len(running))) is not None:
+                        running.remove(entry)
+                        self._finish(entry, status, digests[entry.stage.name])
+                        executed.append(entry.stage.name)
+                    elif entry.seconds - entry.earlier_seconds > entry.saved + SAVE_SECONDS:
+                        entry.saved = entry.seconds - entry.earlier_seconds
+                        self._write(entry.stage, Record(digest=digests[entry.stage.name], seconds=entry.seconds))
+                if running:
+                    progress(running, waiting)
+        finally:
+            for entry in running:
+                entry.execution.stop()
         return executed
+
+    def _start(self, stage: Stage, digest: str, executor: StageExecutor, executed: list[str]) -> RunningStage | None:
+        """Start the program of a stage. Return None if the stage has no program or is skipped.
+
+        The name of a stage without a program is appended to `executed`.
+        """
+        record = self.record(stage.name)
+        if record is None or record.digest != digest:
+            shutil.rmtree(self.work / stage.folder, ignore_errors=True)
+            record = Record(digest=digest)
+        (self.work / stage.folder).mkdir(parents=True, exist_ok=True)
+        if stage.gate and not self._improved(stage.gate):
+            self._write(stage, record.model_copy(update={"state": "skipped"}))
+            return None
+        self._write(stage, record.model_copy(update={"state": "started"}))
+        if stage.kind != "choose":
+            return RunningStage(stage, executor.start(self._command(stage)), record.seconds, self.work)
+        self._write(stage, Record(digest=digest, state="done", seconds=record.seconds, figures=self._choose(stage)))
+        executed.append(stage.name)
+        return None
 
     def _write(self, stage: Stage, record: Record) -> None:
         with atomic_file(self.work / stage.folder / "stage.json") as file:
             file.write_text(record.model_dump_json(indent=2), encoding="utf-8")
 
-    def _execute(self, stage: Stage, record: Record, progress: OnProgress) -> float:
-        """Run the command of a stage, and return the total seconds of this attempt and all earlier ones.
-
-        Raises: BuildError with the last lines of the log if the command fails.
-        """
+    def _command(self, stage: Stage) -> StageCommand:
+        """Write `stage.toml`, and return the command of a stage."""
         folder = self.work / stage.folder
         if stage.recipe is not None:
             root = str(self.root) if stage.files else "."
             values = {**stage.recipe, "data": {**stage.recipe["data"], "root": root}}
             (folder / "stage.toml").write_text(tomli_w.dumps(values), encoding="utf-8")
         argv = [argument.replace(DATA_PLACEHOLDER, str(self.root)) for argument in stage.argv]
-        began, saved, parent = time.monotonic(), 0.0, os.getpid()
-        with (folder / "log.txt").open("ab") as log, (folder / "output.part").open("wb") as output:
-            process = subprocess.Popen(
-                [*self.command, stage.kind, *argv],
-                cwd=self.work,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=log,
-                preexec_fn=lambda: end_with_parent(parent),
-            )
-            try:
-                while (status := wait(process, POLL_SECONDS)) is None:
-                    seconds = time.monotonic() - began
-                    if seconds - saved > 5:
-                        saved = seconds
-                        self._write(stage, record.model_copy(update={"seconds": record.seconds + seconds}))
-                    progress(stage, record.seconds + seconds, fraction_done(stage, self.work))
-            except BaseException:
-                process.send_signal(signal.SIGINT)
-                process.wait()
-                raise
+        return StageCommand((*self.command, stage.kind, *argv), self.work, folder / "log.txt", folder / "output.part")
+
+    def _finish(self, entry: RunningStage, status: int, digest: str) -> None:
+        """Record a stage whose program has ended.
+
+        Raises: BuildError with the last lines of the log if the program failed.
+        """
+        stage, folder = entry.stage, self.work / entry.stage.folder
         if status not in ACCEPTED_STATUS.get(stage.kind, (0,)):
             lines = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
             raise BuildError(
@@ -154,7 +191,8 @@ class Runner:
             (folder / "output.part").replace(folder / "output.json")
         else:
             (folder / "output.part").unlink()
-        return record.seconds + time.monotonic() - began
+        figures = self._figures(stage)
+        self._write(stage, Record(digest=digest, state="done", seconds=entry.seconds, figures=figures))
 
     def _figures(self, stage: Stage) -> dict[str, Any]:
         """Return the output of a stage `evaluate`: scores and conditions. Return {} for all other stages."""
@@ -197,14 +235,6 @@ class Runner:
 def score(figures: Mapping[str, Any], name: str) -> float:
     """Return the score `name`, such as BLEU, from the output `figures` of an evaluation."""
     return next(float(entry["value"]) for entry in figures["scores"] if entry["name"] == name)
-
-
-def wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
-    """Wait at most `seconds` for a process to end. Return its exit status, or None if it is still running."""
-    try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return None
 
 
 def fraction_done(stage: Stage, work: Path) -> float:

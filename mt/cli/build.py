@@ -12,12 +12,16 @@ The folder of the build holds `plan.json`, a folder for each stage, the final mo
 `report.md` and `report.html`. The same command resumes a build that was interrupted or killed, and runs only the
 stages whose inputs have changed. A budget in minutes is converted to a number of updates only once, at the beginning.
 On a CPU, the weights of a resumed build therefore equal those of an uninterrupted build.
+
+Stages that do not depend on each other run at the same time: one for each GPU, or --jobs stages on a CPU. With --ray,
+the machines of a Ray cluster run them; the folders of the build and of the corpora must have the same paths there.
 """
 
 import argparse
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -35,16 +39,18 @@ from mt.build.estimate import (
     total,
     updates_in,
 )
+from mt.build.execution import LocalExecutor, StageExecutor
 from mt.build.plan import Machine, make_plan, measuring_stage, text_stage
 from mt.build.report import write_report
-from mt.build.runner import OnProgress, Runner
+from mt.build.runner import OnProgress, Runner, RunningStage
 from mt.build.stage import Stage
+from mt.cli.build_cluster import ClusterExecutor
 from mt.cli.command import CommandParser, command, count, stderr_console
 from mt.cli.prepare import RUNS, recipe_path
 from mt.cli.train import MAX_PROCESSES
 from mt.config import Recipe
-from mt.engine.devices import available_cores, select_device
-from mt.errors import BuildError
+from mt.engine.devices import available_cores, select_device, visible_gpus
+from mt.errors import BuildError, RequestError
 from mt.files import atomic_file, try_lock
 
 LINE_SECONDS = 60  # interval of progress lines if the output is not a terminal
@@ -60,7 +66,8 @@ def main(argv: Sequence[str]) -> int:
         if not locked:
             raise BuildError(f"another process builds in {work}; wait until it has ended, or give another --run")
         try:
-            run(recipe, build, Runner(work, recipe.data.root), options, console)
+            with resources(options) as available:
+                run(recipe, build, Runner(work, recipe.data.root), available, options, console)
         except KeyboardInterrupt:
             console.print("stopped; the same command continues the build", style="yellow")
             return 130
@@ -80,17 +87,80 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         "--processes",
         type=count,
         metavar="N",
-        help=f"processes of a training on a CPU (default: one per core, at most {MAX_PROCESSES})",
+        help=f"processes of a training: cores (default: one per core, at most {MAX_PROCESSES}) or GPUs (default: 1)",
+    )
+    parser.more.add_argument(
+        "--jobs",
+        type=count,
+        metavar="N",
+        help="stages that run at the same time (default: as many as the GPUs allow; 1 on a CPU)",
+    )
+    parser.more.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="run the stages on the Ray cluster at ADDRESS (auto: the cluster of this machine)",
     )
     return parser.parse_intermixed_args(argv)
 
 
-def run(recipe: Recipe, build: BuildConfig, runner: Runner, options: argparse.Namespace, console: Console) -> None:
+@dataclass(frozen=True)
+class Resources:
+    """The device and processes of every stage, and the executor of the stages."""
+
+    machine: Machine
+    executor: StageExecutor
+
+
+@contextmanager
+def resources(options: argparse.Namespace) -> Iterator[Resources]:
+    """Choose the device and the executor for the options --device, --processes, --jobs and --ray.
+
+    Raises: RequestError if the cluster cannot be used, or --jobs is not possible.
+    """
+    if options.ray:
+        with ClusterExecutor(options.ray, options.device, options.processes) as cluster:
+            yield Resources(Machine(cluster.device, cluster.processes), cluster)
+        return
+    device = select_device(options.device)
+    if device == "cpu":
+        jobs = options.jobs or 1
+        processes = options.processes or max(1, min(available_cores() // jobs, MAX_PROCESSES))
+        yield Resources(Machine(device, processes), LocalExecutor(slots=jobs))
+        return
+    processes = options.processes or 1
+    yield Resources(Machine("cuda", processes), LocalExecutor(gpu_slots(device, processes, options.jobs)))
+
+
+def gpu_slots(device: str, processes: int, jobs: int | None) -> list[str]:
+    """Return the GPUs of each slot, such as ["0,1", "2,3"]. `device` is `cuda` or `cuda:N`.
+
+    Raises: RequestError if there are too few GPUs.
+    """
+    gpus = visible_gpus()
+    if device != "cuda":
+        gpus = [gpus[int(device.removeprefix("cuda:"))]]
+    slots = [",".join(gpus[first : first + processes]) for first in range(0, len(gpus) - processes + 1, processes)]
+    if len(slots) < (jobs or 1):
+        raise RequestError(
+            f"{jobs or 1} jobs of {processes} processes need {(jobs or 1) * processes} GPUs; accepted: --jobs and "
+            f"--processes that need at most {len(gpus)}, the GPUs that can be used"
+        )
+    return slots[:jobs]
+
+
+def run(
+    recipe: Recipe,
+    build: BuildConfig,
+    runner: Runner,
+    available: Resources,
+    options: argparse.Namespace,
+    console: Console,
+) -> None:
     """Run the stages of a build that have not finished, and write the report. With --plan, only print the plan.
 
     Raises: MTError if the build is not possible or a stage fails.
     """
-    measured = measure(recipe, build, runner, options, console)
+    measured = measure(recipe, build, runner, available, console)
     stages = make_plan(recipe, build, Machine(measured.device, measured.processes), measured.updates)
     seconds = {stage.name: estimate(stage, measured, recipe.training.update_tokens) for stage in stages}
     pending = runner.pending(stages)
@@ -98,27 +168,24 @@ def run(recipe: Recipe, build: BuildConfig, runner: Runner, options: argparse.Na
         console.print(plan_table(stages, seconds, {stage.name for stage in pending}, measured))
         return
     console.print(f"{len(stages) - len(pending)} of {len(stages)} stages are done", highlight=False)
-    with progress_display(pending, seconds, console) as observer:
-        runner.run(stages, observer)
+    slots = available.executor.slots
+    with progress_display(pending, seconds, slots, console) as observer:
+        runner.run(stages, observer, available.executor)
     report = write_report(recipe.name, stages, seconds, runner)
     console.print(
         f"the models are in {runner.work / 'models'}, the report is {report}", highlight=False, soft_wrap=True
     )
 
 
-def measure(
-    recipe: Recipe, build: BuildConfig, runner: Runner, options: argparse.Namespace, console: Console
-) -> Measurement:
+def measure(recipe: Recipe, build: BuildConfig, runner: Runner, available: Resources, console: Console) -> Measurement:
     """Return the measurement in `plan.json`. If it is missing or of other settings, measure and write it first."""
     path, settings = runner.work / "plan.json", settings_digest(recipe, build)
     if measured := read_measurement(path, settings):
         return measured
-    device = select_device(options.device)
-    processes = options.processes or (min(available_cores(), MAX_PROCESSES) if device == "cpu" else 1)
-    machine = Machine(device, processes)
+    machine = available.machine
     first = [text_stage(recipe, build), measuring_stage(recipe, build, machine)]
-    with progress_display(first, {}, console) as observer:
-        runner.run(first, observer)
+    with progress_display(first, {}, 1, console) as observer:
+        runner.run(first, observer, available.executor)
     record = runner.record(first[1].name)
     assert record is not None
     rate, seconds = measured_rate(runner.work / first[1].folder, recipe.training.update_tokens)
@@ -169,25 +236,40 @@ def plan_table(
 
 
 @contextmanager
-def progress_display(stages: Sequence[Stage], seconds: Mapping[str, float], console: Console) -> Iterator[OnProgress]:
-    """Show the progress of the running stage and the time left for all `stages`. Yield the callback for the runner."""
+def progress_display(
+    stages: Sequence[Stage], seconds: Mapping[str, float], slots: int, console: Console
+) -> Iterator[OnProgress]:
+    """Show the progress of the running stages and the time left for all `stages`. Yield the callback for the runner.
+
+    `seconds` has the estimated seconds of each stage, and `slots` is the number of stages that run at the same time.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"))
     numbers = {stage.name: number for number, stage in enumerate(stages, 1)}
     shown, last_line = "", time.monotonic()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=1.0, status="")
 
-        def observe(stage: Stage, elapsed: float, share: float) -> None:
+        def observe(running: Sequence[RunningStage], waiting: Sequence[Stage]) -> None:
             nonlocal shown, last_line
-            expected = elapsed / share if share else max(seconds.get(stage.name, 0.0), elapsed)
-            later = sum(seconds.get(other.name, 0.0) for other in stages[numbers[stage.name] :])
-            left = f", {(expected - elapsed + later) / 60:.1f} min left" if seconds else ""
-            title = f"stage {numbers[stage.name]} of {len(stages)}: {stage.name}"
-            status = f"{share:.0%}, " * bool(share) + f"{elapsed / 60:.1f} min{left}"
+            left = [remaining(entry, seconds) for entry in running]
+            later = sum(seconds.get(stage.name, 0.0) for stage in waiting) / slots
+            title = "; ".join(
+                f"stage {numbers[entry.stage.name]} of {len(stages)}: {entry.stage.name}" for entry in running
+            )
+            share = sum(entry.fraction for entry in running) / len(running)
+            status = f"{share:.0%}, " * bool(share) + f"{running[0].seconds / 60:.1f} min"
+            status += f", {(max(left) + later) / 60:.1f} min left" if seconds else ""
             bar.update(task, description=title, completed=share, status=status)
-            if not console.is_terminal and (stage.name != shown or time.monotonic() - last_line > LINE_SECONDS):
+            if not console.is_terminal and (title != shown or time.monotonic() - last_line > LINE_SECONDS):
                 console.print(f"{title} | {status}", highlight=False)
                 last_line = time.monotonic()
-            shown = stage.name
+            shown = title
 
         yield observe
+
+
+def remaining(entry: RunningStage, seconds: Mapping[str, float]) -> float:
+    """Return the expected seconds until a running stage ends. `seconds` has the estimated seconds of each stage."""
+    if fraction := entry.fraction:
+        return entry.seconds / fraction - entry.seconds
+    return max(0.0, seconds.get(entry.stage.name, 0.0) - entry.seconds)

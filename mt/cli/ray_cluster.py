@@ -215,6 +215,22 @@ class ClusterWorker:
         return TranslationJob.load(self._options, self._terms)
 
 
+def connect(address: str) -> None:
+    """Connect to the cluster at `address`. Raises: RequestError if ray is not installed or no cluster answers."""
+    if ray is None:
+        raise RequestError("ray is not installed. Run pip install 'mt-service[ray]'")
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        accepted = "accepted: auto or HOST:PORT. `ray start --head` starts a cluster"
+        raise RequestError(f"--ray {address}: no cluster answers at this address: {error}; {accepted}") from error
+
+
+def disconnect() -> None:
+    """Disconnect from the cluster. This also ends its worker processes."""
+    ray.shutdown()
+
+
 class RayCluster:
     """Context manager that runs as many worker processes as the resources of the cluster allow."""
 
@@ -229,21 +245,14 @@ class RayCluster:
 
         Raises: RequestError if ray is not installed, no cluster answers, or the cluster lacks the device of `--device`.
         """
-        if ray is None:
-            raise RequestError("ray is not installed. Run pip install 'mt-service[ray]'")
-        address = self._options.ray
-        try:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            accepted = "accepted: auto or HOST:PORT. `ray start --head` starts a cluster"
-            raise RequestError(f"--ray {address}: no cluster answers at this address: {error}; {accepted}") from error
+        connect(self._options.ray)
         self._actors = self._start_actors(ray.cluster_resources())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        ray.shutdown()  # also ends the workers
+        disconnect()
 
     @property
     def size(self) -> int:

@@ -91,6 +91,13 @@ def why_no_gpu() -> str:
     return "No CUDA GPUs are available"
 
 
+def visible_gpus() -> list[str]:
+    """Return the GPUs that torch can use, as entries of CUDA_VISIBLE_DEVICES."""
+    if listed := os.environ.get("CUDA_VISIBLE_DEVICES", ""):
+        return listed.split(",")
+    return list(map(str, range(import_module("torch").cuda.device_count())))
+
+
 def has_bfloat16(device: "torch.device") -> bool:
     """Return whether `device` is a GPU with instructions for bfloat16. GPUs before Ampere emulate them slowly."""
     return device.type == "cuda" and bool(import_module("torch").cuda.is_bf16_supported(including_emulation=False))

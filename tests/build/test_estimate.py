@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from mt.build.estimate import START_SECONDS, VALIDATION, Measurement, estimate, read_measurement, updates_in
+from mt.build.estimate import (
+    START_SECONDS,
+    VALIDATION,
+    Measurement,
+    estimate,
+    measured_rate,
+    read_measurement,
+    updates_in,
+)
 from mt.build.stage import Stage, Workload
 from mt.errors import BuildError
 
@@ -26,6 +34,21 @@ def test_estimates_of_each_kind_of_stage() -> None:
     translation = Stage("b", "translate", (), "", workload=Workload(texts=("en-de", "mono.de")))
     assert estimate(translation, MEASURED, 2000) == pytest.approx(START_SECONDS + 500 * 10 / 1000)
     assert estimate(Stage("c", "choose", (), ""), MEASURED, 2000) == 0
+
+
+@pytest.mark.parametrize(
+    ("speeds", "expected"),
+    [((900.0, 1000.0, 1100.0), 1000.0), ((), 20 * 1600 / 40), (None, 20 * 1600 / 40)],
+    ids=["median", "no speed", "no metrics"],
+)
+def test_measured_rate(tmp_path: Path, speeds: tuple[float, ...] | None, expected: float) -> None:
+    checkpoint = tmp_path / "checkpoints" / "20"
+    checkpoint.mkdir(parents=True)
+    (checkpoint / "state.json").write_text('{"updates": 20, "seconds": 40}')
+    if speeds is not None:
+        records = [f'{{"update": 1, "train_speed": {speed}}}\n' for speed in speeds]
+        (tmp_path / "metrics.jsonl").write_text('{"update": 0}\n' + "".join(records))
+    assert measured_rate(tmp_path, 1600) == (expected, 40)
 
 
 def test_a_budget_becomes_updates() -> None:

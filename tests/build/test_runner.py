@@ -6,19 +6,21 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mt.build.runner import Runner
+from mt.build.execution import LocalExecutor
+from mt.build.runner import Runner, RunningStage
 from mt.build.stage import Candidate, Gate, Stage, folder_of
 from mt.errors import BuildError
 
 ROOT = Path(__file__).resolve().parents[2]
 
 FAKE = """
-import json, sys, time
+import json, os, sys, time
 from pathlib import Path
 verb, *argv = sys.argv[1:]
 with open("calls.txt", "a") as calls:
@@ -34,6 +36,12 @@ elif verb == "distil":  # adds the lines 0 to 99 that are still missing
 elif verb == "train":
     Path(argv[0]).mkdir(parents=True, exist_ok=True)
     Path(argv[0], "bleu").write_text(argv[1])
+elif verb == "prepare":  # waits for another program that runs at the same time
+    Path(argv[0]).write_text(os.environ.get("CUDA_VISIBLE_DEVICES", ""))
+    end = time.monotonic() + 30
+    while not Path(argv[1]).exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 elif verb == "shrink":
     sys.exit("no such teacher")
 elif verb == "translate":
@@ -101,6 +109,41 @@ def test_a_failed_stage_is_reported_with_its_log(runner: Runner) -> None:
     assert runner.record("after") is None
 
 
+def meeting(name: str, other: str) -> Stage:
+    """A stage whose program ends only if that of the stage `other` runs at the same time."""
+    output = f"{folder_of(name)}/met"
+    return Stage(name, "prepare", (output, f"{folder_of(other)}/met"), output)
+
+
+def test_independent_stages_run_at_the_same_time(runner: Runner) -> None:
+    stages = [meeting("a", "b"), meeting("b", "a"), lines("c", inputs=("a", "b"))]
+    reports = []
+
+    def observe(running: Sequence[RunningStage], waiting: Sequence[Stage]) -> None:
+        reports.append(([entry.stage.name for entry in running], [stage.name for stage in waiting]))
+
+    executed = runner.run(stages, observe, LocalExecutor(gpus=("0,1", "2,3")))
+    assert set(executed[:2]) == {"a", "b"}
+    assert executed[2] == "c"
+    assert (["a", "b"], ["c"]) in reports
+    gpus = [(runner.work / f"stages/{name}/met").read_text() for name in "ab"]
+    assert gpus == ["0,1", "2,3"]
+
+
+def test_a_failed_stage_stops_the_others(runner: Runner) -> None:
+    stages = [lines("slow", 0.1), Stage("student", "shrink", ("teacher",), "none")]
+    with pytest.raises(BuildError, match="the stage student failed"):
+        runner.run(stages, executor=LocalExecutor(slots=2))
+    record = runner.record("slow")
+    assert record is not None
+    assert record.state == "started"
+    written = runner.work / "stages/slow/lines"
+    size = written.stat().st_size if written.exists() else 0
+    time.sleep(0.3)
+    assert (written.stat().st_size if written.exists() else 0) == size
+    assert runner.run([replace(stages[0])]) == ["slow"]
+
+
 @pytest.mark.parametrize(
     ("scores", "states", "best"),
     [
@@ -125,7 +168,8 @@ def test_a_round_needs_an_improvement(runner: Runner, scores: tuple[float, ...],
 def test_a_killed_build_ends_its_program_and_resumes(runner: Runner, tmp_path: Path) -> None:
     program = f"""
 from pathlib import Path
-from mt.build.runner import Runner
+from mt.build.execution import LocalExecutor
+from mt.build.runner import Runner, RunningStage
 from mt.build.stage import Stage
 stages = [Stage("a", "distil", ("stages/a/lines", "0"), "stages/a/lines"),
           Stage("b", "distil", ("stages/b/lines", "0.02"), "stages/b/lines")]

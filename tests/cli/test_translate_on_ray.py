@@ -64,12 +64,12 @@ def test_a_hundred_thousand_lines_are_those_of_one_process(
 
     first = started([*arguments, "--output", str(out), "--ray", machine.address])
     until(first, lambda: written() >= 10_000)
-    victims = machine.processes("ray::Hand")
+    victims = machine.processes("ray::ClusterWorker")
     assert len(victims) == 2
     os.kill(victims[0], signal.SIGKILL)
     at = written()
     until(first, lambda: written() >= at + 20_000)
-    assert victims[0] not in machine.processes("ray::Hand")
+    assert victims[0] not in machine.processes("ray::ClusterWorker")
     first.kill()
     assert first.wait() == -signal.SIGKILL and not out.exists() and written() < LINES
     second = started([*arguments, "--output", str(out), "--ray", machine.address])
@@ -113,7 +113,7 @@ def test_a_worker_that_starts_again_with_another_model_is_refused(machine: Clust
     process = started([*arguments, "--threads", "1", "--device", "cpu", "--ray", machine.address])
     until(process, lambda: part.exists() and part.read_bytes().count(b"\n") >= 5_000)
     other_weights(model, 0.9)
-    os.kill(machine.processes("ray::Hand")[0], signal.SIGKILL)
+    os.kill(machine.processes("ray::ClusterWorker")[0], signal.SIGKILL)
     _, said = process.communicate()
     assert process.returncode == 2
     assert f"error: machine {node()} would translate otherwise than the first one:\n  - model.safetensors is " in said

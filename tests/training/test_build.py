@@ -1,14 +1,17 @@
 """A build that is killed in five stages makes the models of an uninterrupted one, by the command as a user types it."""
 
+import os
 import random
 import signal
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mt.cli.build import main as build
+from tests.service.ray_cluster import cluster
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -60,3 +63,22 @@ def test_kill_9_in_five_stages_changes_no_bit(place: Any) -> None:
     said = place.here(build, *OVERRIDES, "--run", "killed", "--device", "cpu")
     assert "14 of 18 stages are done" in said  # all but the evaluations on the test set
     assert weights(killed) == weights(whole)
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: pip install 'mt-service[ray]'")
+def test_a_cluster_builds_the_same_models_although_a_process_dies(place: Any) -> None:
+    recipe = place.folder / "recipe.toml"
+    recipe.write_text(recipe.read_text() + SECTION)
+    place.here(build, *OVERRIDES, "--run", "local", "--device", "cpu")
+    work = place.folder / "cluster"
+    with cluster(cpus=2) as machine:
+        arguments = (*OVERRIDES, "--run", "cluster", "--device", "cpu", "--ray", machine.address)
+        process = place.start(place.command("build.py", *arguments))
+        while not started(work, "round1-en-de-1") and process.poll() is None:
+            time.sleep(0.01)
+        for victim in machine.processes("ray::execute"):
+            os.kill(victim, signal.SIGKILL)
+        _, said = process.communicate()
+    assert process.returncode == 0, said
+    assert "base-en-de-1; stage" in said  # two stages at the same time
+    assert weights(work) == weights(place.folder / "local")

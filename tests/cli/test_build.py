@@ -1,0 +1,79 @@
+"""Options of `build` for devices, and the display of progress."""
+
+import io
+from argparse import Namespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from mt.build.stage import Stage
+from mt.cli.build import gpu_slots, progress_display, remaining, resources
+from mt.errors import RequestError
+
+
+@pytest.mark.parametrize(
+    ("visible", "device", "processes", "jobs", "slots"),
+    [
+        ("0,1,2,3", "cuda", 1, None, ["0", "1", "2", "3"]),
+        ("0,1,2,3", "cuda", 1, 2, ["0", "1"]),
+        ("0,1,2,3", "cuda", 2, None, ["0,1", "2,3"]),
+        ("0,1,2", "cuda", 2, None, ["0,1"]),
+        ("4,6", "cuda:1", 1, None, ["6"]),
+        (
+            "0,1",
+            "cuda",
+            4,
+            None,
+            "1 jobs of 4 processes need 4 GPUs; accepted: --jobs and --processes",
+        ),
+        ("0,1", "cuda", 1, 3, "3 jobs of 1 processes need 3 GPUs"),
+        ("0,1", "cuda:0", 1, 2, "need at most 1"),
+    ],
+)
+def test_gpus_of_each_job(
+    monkeypatch: pytest.MonkeyPatch,
+    visible: str,
+    device: str,
+    processes: int,
+    jobs: int | None,
+    slots: list[str] | str,
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    if isinstance(slots, list):
+        assert gpu_slots(device, processes, jobs) == slots
+    else:
+        with pytest.raises(RequestError, match=slots):
+            gpu_slots(device, processes, jobs)
+
+
+@pytest.mark.parametrize(
+    ("cores", "jobs", "processes", "expected"),
+    [(2, None, None, (1, 2)), (8, None, None, (1, 4)), (8, 4, None, (4, 2)), (2, 4, None, (4, 1)), (8, 2, 3, (2, 3))],
+)
+def test_cores_are_divided_among_the_jobs(
+    monkeypatch: pytest.MonkeyPatch, cores: int, jobs: int | None, processes: int | None, expected: tuple[int, int]
+) -> None:
+    monkeypatch.setattr("mt.cli.build.available_cores", lambda: cores)
+    with resources(Namespace(ray=None, device="cpu", jobs=jobs, processes=processes)) as available:
+        assert (available.executor.slots, available.machine.processes) == expected
+
+
+class Half:
+    """A running stage that has done half of its work in a minute, or one without a known fraction."""
+
+    def __init__(self, name: str, fraction: float) -> None:
+        self.stage = Stage(name, "train", (), "")
+        self.seconds, self.fraction = 60.0, fraction
+
+
+def test_time_left_of_stages_that_run_at_the_same_time() -> None:
+    running: Any = [Half("a", 0.5), Half("b", 0.0)]
+    seconds = {"a": 999.0, "b": 180.0, "c": 240.0}
+    assert [remaining(entry, seconds) for entry in running] == [60, 120]
+    output = io.StringIO()
+    stages = [Stage(name, "train", (), "") for name in "abc"]
+    with progress_display(stages, seconds, 2, Console(file=output, width=200)) as observe:
+        observe(running, stages[2:])
+        observe(running, stages[2:])  # the same stages, and less than a minute later: no second line
+    assert output.getvalue() == "stage 1 of 3: a; stage 2 of 3: b | 25%, 1.0 min, 4.0 min left\n"

@@ -33,7 +33,7 @@ from .contender import Contender, ContenderError
 from .grid import Trial, Variant, best_variant, known_variant
 from .harness import PeerJob, PeerResult
 from .measure import QUIET_LOAD, Ratio, alternate, noise, percentile, ratio, spread, watching
-from .peers import DEVICES, OUR_DTYPES, Metric, PeerEntry, PeerModels, entries, export, one_direction
+from .peers import DEVICES, OUR_DTYPES, Metric, PeerEntry, PeerModels, choose_direction, entries, export
 from .report import Bar, Panel, conditions, plot_bars, table, write_json, write_table
 from .untrained import SIZES, untrained_models
 
@@ -86,12 +86,13 @@ class DecodeRow:
 
 
 def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("model", nargs="?", type=Path, help="a model directory of one direction")
+    parser.add_argument("model", nargs="?", type=Path, help="a model directory")
     parser.more.add_argument("--random", choices=SIZES, help="measure an untrained model of this size")
     parser.more.add_argument(
         "--source", type=Path, required=True, help="file with one sentence a line; may be .gz or .xz"
     )
     parser.more.add_argument("--reference", type=Path, help="reference translations, for BLEU")
+    parser.more.add_argument("--direction", metavar="L-L", help="direction, if the model has several")
     parser.more.add_argument(
         "--transformers", type=Path, metavar="DIR", help="model directory of transformers with the same weights"
     )
@@ -181,12 +182,15 @@ def _models(options: argparse.Namespace, lines: Sequence[str], source: Path) -> 
     if options.random:
         models = untrained_models(options.random, lines, source, folder, options.device)
         return replace(models, cores=options.cores), "de"
-    direction = one_direction(options.model)
+    direction, tagged = choose_direction(options.model, options.direction)
     exported = export(options.model, folder, options.device)
-    if options.beside and one_direction(options.beside) != direction:
-        raise MTError(f"--beside {options.beside}: does not translate {direction}; accepted: a model of this direction")
+    if options.beside and choose_direction(options.beside, direction) != (direction, tagged):
+        raise MTError(
+            f"--beside {options.beside} has {'one direction' if tagged else 'several directions'}; accepted: a model "
+            f"with {'several directions' if tagged else 'one direction'}, as {options.model}"
+        )
     models = PeerModels(
-        source, options.model, exported, options.transformers, (), options.cores, options.device, options.beside
+        source, options.model, exported, options.transformers, (), options.cores, options.device, options.beside, tagged
     )
     return models, Direction.parse(direction).target
 

@@ -22,7 +22,8 @@ class PeerSetup:
     """Model that a contender loads, and settings of the library.
 
     `lengths` has the exact number of target tokens for each line of `source`; if it is empty, the lengths are free.
-    `workers` batches are translated at the same time, with `threads` threads each.
+    `workers` batches are translated at the same time, with `threads` threads each. `direction`, such as "en-de", is
+    given for a model with several directions, whose sources begin with a language tag.
     """
 
     model: str
@@ -32,6 +33,7 @@ class PeerSetup:
     threads: int = 1
     lengths: tuple[int, ...] = ()
     device: str = "cpu"  # or cuda
+    direction: str = ""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ class CTranslate2:
 
     def __init__(self, setup: PeerSetup) -> None:
         model = Path(setup.model)
+        self._tag = [f"<2{setup.direction.rpartition('-')[2]}>"] if setup.direction else []
         self._pieces = sentencepiece.SentencePieceProcessor(model_file=str(model / "tokenizer.model"))
         self._translator = ctranslate2.Translator(
             str(model),
@@ -31,7 +32,7 @@ class CTranslate2:
         )
 
     def encode(self, line: str) -> list[str]:
-        return list(self._pieces.encode(line, out_type=str))
+        return [*self._tag, *self._pieces.encode(line, out_type=str)]
 
     def translate(self, sources: Sequence[list[str]], search: PeerSearch) -> list[list[str]]:
         """Return the target tokens of each source. A call of CTranslate2 can force only one length for all sentences.
@@ -61,7 +62,7 @@ class CTranslate2:
         return targets
 
     def translate_text(self, lines: Sequence[str], search: PeerSearch) -> list[str]:
-        sources = self._pieces.encode(list(lines), out_type=str)
+        sources = [[*self._tag, *pieces] for pieces in self._pieces.encode(list(lines), out_type=str)]
         return list(self._pieces.decode(self.translate(sources, search)))
 
     def decode(self, tokens: list[str]) -> str:

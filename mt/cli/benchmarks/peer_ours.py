@@ -6,6 +6,7 @@ from itertools import count
 
 from mt.decoding.options import SearchOptions
 from mt.engine.requests import Request
+from mt.languages import Direction
 from mt.pipeline.translator import Translator
 
 from .harness import PeerSearch, PeerSetup, run_contender
@@ -20,10 +21,13 @@ class OurPeer:
 
     def __init__(self, setup: PeerSetup) -> None:
         self.translator = Translator.load(setup.model, setup.device, setup.dtype, setup.workers)
+        direction = Direction.parse(setup.direction) if setup.direction else None
+        self._source = direction.source if direction else None
+        self._target = direction.target if direction else None
         self._ids = count()
 
     def encode(self, line: str) -> list[int]:
-        request = self.translator.request(line)
+        request = self.translator.request(line, source=self._source, target=self._target)
         return list(request.source) if request else []
 
     def translate(self, sources: Sequence[list[int]], search: PeerSearch) -> list[list[int]]:
@@ -42,7 +46,12 @@ class OurPeer:
             return [
                 translation.text
                 for translation in self.translator.translate(
-                    list(lines), options=options, sentences=True, protect=False
+                    list(lines),
+                    source=self._source,
+                    target=self._target,
+                    options=options,
+                    sentences=True,
+                    protect=False,
                 )
             ]
         return list(map(self.decode, self.translate([self.encode(line) for line in lines], search)))

@@ -1,13 +1,12 @@
 """Contenders of the benchmark `decode`, each with the settings from which the fastest is selected."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from mt.errors import MTError
+from mt.checkpoint import read_description
 
 from .contender import Launch
 from .harness import Batching, PeerSetup
@@ -58,7 +57,7 @@ class PeerModels:
 
     `ours` is our model, `ctranslate2` has the models for CTranslate2 by dtype, `transformers` is the model for
     transformers, and `second_model` another model of ours. `source` is the file with the sentences, and `lengths` are
-    the forced lengths of the translations, if any.
+    the forced lengths of the translations, if any. `direction` is given if our model has several directions.
     """
 
     source: Path
@@ -69,9 +68,12 @@ class PeerModels:
     cores: int = 1
     device: str = "cpu"
     second_model: Path | None = None
+    direction: str = ""
 
     def setup(self, model: Path, dtype: str, workers: int, threads: int) -> PeerSetup:
-        return PeerSetup(str(model), str(self.source), dtype, workers, threads, self.lengths, self.device)
+        return PeerSetup(
+            str(model), str(self.source), dtype, workers, threads, self.lengths, self.device, self.direction
+        )
 
 
 def installed(package: str) -> bool:
@@ -154,12 +156,16 @@ def _transformers(models: PeerModels, metric: Metric) -> PeerEntry:
     return PeerEntry("transformers", tuple(launches), batchings, size_bytes=_size(models.transformers))
 
 
-def one_direction(model: Path) -> str:
-    """Return the only direction of a model. Raises: MTError if it has several, which would need language tags."""
-    directions = json.loads((model / "config.json").read_text(encoding="utf-8"))["directions"]
-    if len(directions) != 1:
-        raise MTError(f"{model} translates {', '.join(directions)}; accepted: a model of one direction")
-    return str(directions[0])
+def choose_direction(model: Path, requested: str | None) -> tuple[str, str]:
+    """Return (direction, direction of the sources' language tag) of a measurement with `model`.
+
+    The second is "" if the model has one direction and therefore no language tags.
+
+    Raises: LanguageError if the model does not have the direction `requested`, or has several and none is requested.
+    """
+    directions = read_description(model).directions
+    direction = str(directions.choose(requested))
+    return direction, direction if len(directions) > 1 else ""
 
 
 def _size(folder: Path) -> int:

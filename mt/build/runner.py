@@ -43,6 +43,15 @@ class Record(Section):
     figures: dict[str, Any] = Field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class TrainingState:
+    """State of a running training: fraction done (0 to 1), target tokens per second, and BLEU of each validation."""
+
+    fraction: float = 0.0
+    tokens_per_second: float = 0.0
+    bleu: tuple[float, ...] = ()
+
+
 @dataclass
 class RunningStage:
     """A stage whose program is running. `earlier_seconds` is the duration of all earlier attempts."""
@@ -60,9 +69,9 @@ class RunningStage:
         return self.earlier_seconds + time.monotonic() - self.began
 
     @property
-    def fraction(self) -> float:
-        """Return the fraction of the stage that is done (0 to 1)."""
-        return fraction_done(self.stage, self.work)
+    def training(self) -> TrainingState:
+        """Return the state of the training, or zeros if the stage is no training."""
+        return training_state(self.stage, self.work)
 
 
 OnProgress = Callable[[Sequence[RunningStage], Sequence[Stage]], None]
@@ -237,12 +246,16 @@ def score(figures: Mapping[str, Any], name: str) -> float:
     return next(float(entry["value"]) for entry in figures["scores"] if entry["name"] == name)
 
 
-def fraction_done(stage: Stage, work: Path) -> float:
-    """Return the fraction (0 to 1) of a training run that is done, from its last metrics. Return 0 for other stages."""
+def training_state(stage: Stage, work: Path) -> TrainingState:
+    """Return the state of the training of `stage`, from its metrics. Return zeros for other stages, or at the start."""
     if stage.kind != "train" or stage.recipe is None:
-        return 0.0
+        return TrainingState()
     try:
-        last = (work / stage.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1]
-        return float(json.loads(last)["update"]) / float(stage.recipe["training"]["max_updates"])
+        lines = (work / stage.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        metrics = [json.loads(line) for line in lines]
+        fraction = float(metrics[-1]["update"]) / float(stage.recipe["training"]["max_updates"])
     except (OSError, ValueError, IndexError):
-        return 0.0
+        return TrainingState()
+    speeds = [float(entry["train_speed"]) for entry in metrics if "train_speed" in entry]
+    bleu = tuple(float(entry["valid_bleu"]) for entry in metrics if "valid_bleu" in entry)
+    return TrainingState(fraction, speeds[-1] if speeds else 0.0, bleu)

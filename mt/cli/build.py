@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 from rich.console import Console
@@ -42,7 +43,7 @@ from mt.build.estimate import (
 from mt.build.execution import LocalExecutor, StageExecutor
 from mt.build.plan import Machine, make_plan, measuring_stage, text_stage
 from mt.build.report import write_report
-from mt.build.runner import OnProgress, Runner, RunningStage
+from mt.build.runner import OnProgress, Runner, RunningStage, TrainingState
 from mt.build.stage import Stage
 from mt.cli.build_cluster import ClusterExecutor
 from mt.cli.command import CommandParser, command, count, stderr_console
@@ -53,6 +54,8 @@ from mt.engine.devices import available_cores, select_device, visible_gpus
 from mt.errors import BuildError, RequestError
 from mt.files import atomic_file, try_lock
 
+BARS = "▁▂▃▄▅▆▇█"  # of the curve of BLEU
+MAX_BARS = 20
 LINE_SECONDS = 60  # interval of progress lines if the output is not a terminal
 
 
@@ -251,14 +254,16 @@ def progress_display(
 
         def observe(running: Sequence[RunningStage], waiting: Sequence[Stage]) -> None:
             nonlocal shown, last_line
-            left = [remaining(entry, seconds) for entry in running]
-            later = sum(seconds.get(stage.name, 0.0) for stage in waiting) / slots
+            trainings = [entry.training for entry in running]
+            left = max(map(remaining, running, trainings, repeat(seconds)))
+            left += sum(seconds.get(stage.name, 0.0) for stage in waiting) / slots
             title = "; ".join(
                 f"stage {numbers[entry.stage.name]} of {len(stages)}: {entry.stage.name}" for entry in running
             )
-            share = sum(entry.fraction for entry in running) / len(running)
+            share = sum(training.fraction for training in trainings) / len(trainings)
             status = f"{share:.0%}, " * bool(share) + f"{running[0].seconds / 60:.1f} min"
-            status += f", {(max(left) + later) / 60:.1f} min left" if seconds else ""
+            status += f", {left / 60:.1f} min left" if seconds else ""
+            status += "".join(map(describe, trainings))
             bar.update(task, description=title, completed=share, status=status)
             if not console.is_terminal and (title != shown or time.monotonic() - last_line > LINE_SECONDS):
                 console.print(f"{title} | {status}", highlight=False)
@@ -268,8 +273,18 @@ def progress_display(
         yield observe
 
 
-def remaining(entry: RunningStage, seconds: Mapping[str, float]) -> float:
+def remaining(entry: RunningStage, training: TrainingState, seconds: Mapping[str, float]) -> float:
     """Return the expected seconds until a running stage ends. `seconds` has the estimated seconds of each stage."""
-    if fraction := entry.fraction:
-        return entry.seconds / fraction - entry.seconds
+    if training.fraction:
+        return entry.seconds / training.fraction - entry.seconds
     return max(0.0, seconds.get(entry.stage.name, 0.0) - entry.seconds)
+
+
+def describe(training: TrainingState) -> str:
+    """Return the rate and the BLEU of a training, such as `, 4,900 target tokens/s, BLEU ▁▅█ 31.2`, or ""."""
+    text = f", {training.tokens_per_second:,.0f} target tokens/s" if training.tokens_per_second else ""
+    if training.bleu:
+        highest = max(*training.bleu, 1e-9)
+        bars = (BARS[round(value / highest * (len(BARS) - 1))] for value in training.bleu[-MAX_BARS:])
+        text += f", BLEU {''.join(bars)} {training.bleu[-1]:.1f}"
+    return text

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from mt.build.runner import TrainingState
 from mt.build.stage import Stage
 from mt.cli.build import gpu_slots, progress_display, remaining, resources
 from mt.errors import RequestError
@@ -59,21 +60,25 @@ def test_cores_are_divided_among_the_jobs(
         assert (available.executor.slots, available.machine.processes) == expected
 
 
-class Half:
-    """A running stage that has done half of its work in a minute, or one without a known fraction."""
+class OneMinute:
+    """A stage that has run for a minute."""
 
-    def __init__(self, name: str, fraction: float) -> None:
+    def __init__(self, name: str, training: TrainingState) -> None:
         self.stage = Stage(name, "train", (), "")
-        self.seconds, self.fraction = 60.0, fraction
+        self.seconds, self.training = 60.0, training
 
 
 def test_time_left_of_stages_that_run_at_the_same_time() -> None:
-    running: Any = [Half("a", 0.5), Half("b", 0.0)]
+    half, unknown = TrainingState(0.5, 4900.4, (0.0, 21.8, 31.2)), TrainingState()
+    running: Any = [OneMinute("a", half), OneMinute("b", unknown)]
     seconds = {"a": 999.0, "b": 180.0, "c": 240.0}
-    assert [remaining(entry, seconds) for entry in running] == [60, 120]
+    assert [remaining(entry, entry.training, seconds) for entry in running] == [60, 120]
     output = io.StringIO()
     stages = [Stage(name, "train", (), "") for name in "abc"]
     with progress_display(stages, seconds, 2, Console(file=output, width=200)) as observe:
         observe(running, stages[2:])
         observe(running, stages[2:])  # the same stages, and less than a minute later: no second line
-    assert output.getvalue() == "stage 1 of 3: a; stage 2 of 3: b | 25%, 1.0 min, 4.0 min left\n"
+    assert (
+        output.getvalue()
+        == "stage 1 of 3: a; stage 2 of 3: b | 25%, 1.0 min, 4.0 min left, 4,900 target tokens/s, BLEU ▁▆█ 31.2\n"
+    )

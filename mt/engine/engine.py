@@ -1,6 +1,6 @@
 """Continuous batching of requests: they join and leave batches between decoder steps."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from math import ceil
 
 from mt.engine.backends.protocol import Batch, BatchDecoder, device_failed
@@ -13,10 +13,14 @@ NO_HYPOTHESES = "the model's scores are not finite, or no hypothesis meets the s
 class RunningBatch:
     """Batch that is being decoded, with the request of each of its sentences."""
 
-    def __init__(self, batch: Batch, requests: Sequence[Request]) -> None:
+    def __init__(self, batch: Batch, requests: Sequence[Request], cost: Callable[[Request], int]) -> None:
+        """Create a batch. `cost` is that of the BatchDecoder."""
         self._batch = batch
+        self._cost = cost
         self._by_index: list[Request | None] = list(requests)  # None if finished or cancelled
-        self.size = len(requests)  # number of requests that are neither finished nor cancelled
+        # Of the requests that are neither finished nor cancelled: their number, their rows, the sum of rows x cost
+        self.size = self.rows = self._weight = 0
+        self._count(requests, 1)
 
     @property
     def requests(self) -> list[Request]:
@@ -28,7 +32,12 @@ class RunningBatch:
         self._compact(min_gaps=1)
         self._batch.extend(batch)
         self._by_index += requests
-        self.size += len(requests)
+        self._count(requests, 1)
+
+    @property
+    def cost(self) -> float:
+        """Mean time of one step of one row, relative to the fastest search of the backend."""
+        return self._weight / self.rows
 
     @property
     def steps(self) -> int:
@@ -45,7 +54,7 @@ class RunningBatch:
         for (index, request), hypotheses in zip(finished, hypotheses_of, strict=True):
             results.append(Result(request.id, tuple(hypotheses), "" if hypotheses else NO_HYPOTHESES))
             self._by_index[index] = None
-        self.size -= len(finished)
+        self._count([request for _, request in finished], -1)
         self._compact(min_gaps=max(1, len(self._by_index) // 4))
         return results
 
@@ -55,10 +64,16 @@ class RunningBatch:
         for index, request in enumerate(self._by_index):
             if request is not None and request.id in request_ids:
                 self._by_index[index] = None
-                dropped.append(request.id)
-        self.size -= len(dropped)
+                dropped.append(request)
+        self._count(dropped, -1)
         self._compact(min_gaps=1)
-        return dropped
+        return [request.id for request in dropped]
+
+    def _count(self, requests: Sequence[Request], sign: int) -> None:
+        self.size += sign * len(requests)
+        for request in requests:
+            self.rows += sign * request.options.rows
+            self._weight += sign * request.options.rows * self._cost(request)
 
     def _compact(self, min_gaps: int) -> None:
         """Remove finished and cancelled requests from the batch if there are at least `min_gaps` of them.
@@ -85,7 +100,7 @@ class Engine:
         self.steps = 0  # decoder steps so far
         self.rows = 0  # sum of the decoder rows of all steps
         self._batches: dict[BatchKey, RunningBatch] = {}  # the batch with the latest turn is last
-        self._balance = 0  # work that interactive batches may do before the next step of another batch
+        self._balance = 0.0  # work that interactive batches may do before the next step of another batch
 
     @property
     def busy(self) -> bool:
@@ -146,7 +161,7 @@ class Engine:
         if running := self._batches.get(key):
             running.join(batch, requests)
         else:
-            self._batches[key] = RunningBatch(batch, requests)
+            self._batches[key] = RunningBatch(batch, requests, self.decoder.cost)
 
     def _next_turn(self) -> tuple[BatchKey, RunningBatch]:
         """Return the key and the batch whose turn it is. The batch becomes the last one in the order of turns."""
@@ -167,14 +182,13 @@ class Engine:
         interactive batch takes all its steps in one call of the backend: between two calls, its thread may wait for the
         interpreter lock, which takes longer than a step with few rows.
         """
-        request_class, kind = key
-        rows = running.size * kind.rows
+        request_class, rows = key[0], running.rows
         if len(self._batches) == 1:
             self.steps += 1
             self.rows += rows
             self._balance = rows
             return running.advance(1)
-        work = kind.cost * max(rows, self.max_rows // self.scheduler.limits.few_divisor)
+        work = running.cost * max(rows, self.max_rows // self.scheduler.limits.few_divisor)
         before = running.steps
         if request_class is RequestClass.INTERACTIVE:
             finished = running.advance(max(1, ceil(self._balance / work)))

@@ -19,21 +19,21 @@ class MemoryUse:
         self._columns: Counter[int] = Counter()  # number of requests for each number of target columns
         self._widths: Counter[int] = Counter()  # number of requests for each number of source tokens
 
-    def cells_with(self, request: Request, rows: int) -> int:
-        """Return the number of cells that the running requests and `request`, which has `rows` rows, need together."""
+    def cells_with(self, request: Request) -> int:
+        """Return the number of cells that the running requests and `request` need together."""
         columns, width = max(_columns(request), *self._columns, 0), max(_width(request), *self._widths, 0)
-        return (self._rows + rows) * columns + (self._sentences + 1) * width
+        return (self._rows + request.options.rows) * columns + (self._sentences + 1) * width
 
-    def add(self, request: Request, rows: int) -> None:
-        """Count a request that begins to run with `rows` rows."""
-        self._change(request, rows, 1)
+    def add(self, request: Request) -> None:
+        """Count a request that begins to run."""
+        self._change(request, 1)
 
-    def remove(self, request: Request, rows: int) -> None:
+    def remove(self, request: Request) -> None:
         """Stop counting a request that was added."""
-        self._change(request, rows, -1)
+        self._change(request, -1)
 
-    def _change(self, request: Request, rows: int, sign: int) -> None:
-        self._rows += sign * rows
+    def _change(self, request: Request, sign: int) -> None:
+        self._rows += sign * request.options.rows
         self._sentences += sign
         for counts, length in ((self._columns, _columns(request)), (self._widths, _width(request))):
             counts[length] += sign

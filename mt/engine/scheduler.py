@@ -55,19 +55,17 @@ class Limits:
 class BatchKind(NamedTuple):
     """Properties that all requests of a batch have in common: the rows per sentence and the kind of search.
 
-    `beams` is True for beam search. `constrained` is True for requests with TermConstraints. `cost` is the time of one
-    step of one row, relative to the fastest kind of the backend.
+    `beams` is True for beam search. `constrained` is True for requests with TermConstraints.
     """
 
     rows: int
     beams: bool
     constrained: bool = False
-    cost: int = 1
 
     @classmethod
     def of(cls, request: Request) -> "BatchKind":
-        """Return the kind of batch for `request`, with the cost 1."""
-        return cls(request.options.rows, request.options.beams, constrained=request.constraints is not None)
+        """Return the kind of batch for `request`."""
+        return cls(request.options.rows, request.options.beams, request.constraints is not None)
 
 
 class RequestClass(IntEnum):
@@ -78,7 +76,8 @@ class RequestClass(IntEnum):
     ISOLATED = auto()  # one request that failed in a batch with other requests
 
 
-BatchKey = tuple[RequestClass, BatchKind]
+BatchKey = tuple[RequestClass, BatchKind | None]
+"""Requests with equal keys form a batch. The kind is None if requests of all kinds can share a batch."""
 
 INTERACTIVE_DIVISOR = 4
 """A caller with more than `Limits.rows` / INTERACTIVE_DIVISOR running rows is busy.
@@ -103,7 +102,6 @@ class WaitingRequest(NamedTuple):
     tag: float
     number: int  # by arrival
     request: Request
-    kind: BatchKind
 
 
 class Scheduler:
@@ -119,7 +117,7 @@ class Scheduler:
     batches, whose steps do not include the rows of the busy caller. Isolated requests run one at a time.
     """
 
-    def __init__(self, limits: Limits, kind: Callable[[Request], BatchKind] = BatchKind.of) -> None:
+    def __init__(self, limits: Limits, kind: Callable[[Request], BatchKind | None] = BatchKind.of) -> None:
         self.limits = limits
         self._kind = kind
         self._queues: dict[int, OrderedDict[int, WaitingRequest]] = {}  # waiting requests, by caller and request id
@@ -127,7 +125,7 @@ class Scheduler:
         self._arrivals = count()
         self._now = 0.0  # highest tag of the admitted requests
         self._isolated: OrderedDict[int, Request] = OrderedDict()
-        self._running: dict[int, tuple[RequestClass, Request, int]] = {}  # class, request and rows, by request id
+        self._running: dict[int, tuple[RequestClass, Request]] = {}  # by request id
         self._rows: Counter[RequestClass] = Counter()  # running rows
         self._caller_rows: Counter[int] = Counter()  # number of running rows of each caller
         self._memory = MemoryUse()
@@ -139,11 +137,10 @@ class Scheduler:
         """Queue a request."""
         if not self._callers:
             self._now = 0.0
-        kind = self._kind(request)
         queue = self._queues.setdefault(request.caller, OrderedDict())
         start = queue[next(reversed(queue))].tag if queue else self._now
-        tag = max(self._now, start) + len(request.source) * kind.rows
-        queue[request.id] = WaitingRequest(tag, next(self._arrivals), request, kind)
+        tag = max(self._now, start) + len(request.source) * request.options.rows
+        queue[request.id] = WaitingRequest(tag, next(self._arrivals), request)
         self._callers[request.id] = request.caller
 
     def isolate(self, requests: Iterable[Request]) -> None:
@@ -163,21 +160,21 @@ class Scheduler:
 
     def release(self, request_id: int) -> None:
         """Free the rows of an admitted request that has finished, failed or been cancelled."""
-        request_class, request, rows = self._running.pop(request_id)
-        caller = request.caller
+        request_class, request = self._running.pop(request_id)
+        caller, rows = request.caller, request.options.rows
         self._rows[request_class] -= rows
         self._caller_rows[caller] -= rows
         if not self._caller_rows[caller]:
             del self._caller_rows[caller]
         if self.limits.cells is not None:
-            self._memory.remove(request, rows)
+            self._memory.remove(request)
 
     def admit(self) -> dict[BatchKey, list[Request]]:
         """Choose the waiting requests that are to run now, and remove them from the queue. Return them by batch."""
         groups: dict[BatchKey, list[Request]] = {}
         if self._isolated and self._has_room(RequestClass.ISOLATED, 0):
             _, request = self._isolated.popitem(last=False)
-            self._start(request, RequestClass.ISOLATED, self._kind(request), groups)
+            self._start(request, RequestClass.ISOLATED, groups)
         if not self._callers:
             return groups
         free = self.limits.rows - self._rows[RequestClass.BULK]
@@ -189,13 +186,13 @@ class Scheduler:
         heapify(heads)
         number = longest = 0
         while heads and (joins or (busy and self._has_room(RequestClass.INTERACTIVE, 1))):
-            tag, _, request, kind = heappop(heads)
-            caller = request.caller
-            light = len(busy) > (caller in busy) and self._is_light(caller, kind.rows)
-            fits = self._fits(request, kind.rows)
-            if fits and light and self._has_room(RequestClass.INTERACTIVE, kind.rows):
+            tag, _, request = heappop(heads)
+            caller, rows = request.caller, request.options.rows
+            light = len(busy) > (caller in busy) and self._is_light(caller, rows)
+            fits = self._fits(request)
+            if fits and light and self._has_room(RequestClass.INTERACTIVE, rows):
                 request_class = RequestClass.INTERACTIVE
-            elif fits and joins and self._has_room(RequestClass.BULK, kind.rows):
+            elif fits and joins and self._has_room(RequestClass.BULK, rows):
                 request_class = RequestClass.BULK
             else:
                 joins = False
@@ -205,20 +202,19 @@ class Scheduler:
                 break
             self._now = max(self._now, tag)
             self.remove(request.id)
-            self._start(request, request_class, kind, groups)
+            self._start(request, request_class, groups)
             if queue := self._queues.get(caller):
                 heappush(heads, next(iter(queue.values())))
         return groups
 
-    def _start(
-        self, request: Request, request_class: RequestClass, kind: BatchKind, groups: dict[BatchKey, list[Request]]
-    ) -> None:
-        groups.setdefault((request_class, kind), []).append(request)
-        self._running[request.id] = request_class, request, kind.rows
+    def _start(self, request: Request, request_class: RequestClass, groups: dict[BatchKey, list[Request]]) -> None:
+        rows = request.options.rows
+        groups.setdefault((request_class, self._kind(request)), []).append(request)
+        self._running[request.id] = request_class, request
         if self.limits.cells is not None:
-            self._memory.add(request, kind.rows)
-        self._rows[request_class] += kind.rows
-        self._caller_rows[request.caller] += kind.rows
+            self._memory.add(request)
+        self._rows[request_class] += rows
+        self._caller_rows[request.caller] += rows
 
     def _has_room(self, request_class: RequestClass, rows: int) -> bool:
         """Return whether `request_class` has no running rows, or can have `rows` more rows within its limit.
@@ -230,13 +226,13 @@ class Scheduler:
             request_class in ROW_DIVISORS and running + rows <= self.limits.rows // ROW_DIVISORS[request_class]
         )
 
-    def _fits(self, request: Request, rows: int) -> bool:
-        """Return whether the memory limit allows another request with `rows` rows.
+    def _fits(self, request: Request) -> bool:
+        """Return whether the memory limit allows another request.
 
         A request above the limit runs alone.
         """
         cells = self.limits.cells
-        return cells is None or not self._running or self._memory.cells_with(request, rows) <= cells
+        return cells is None or not self._running or self._memory.cells_with(request) <= cells
 
     def _is_light(self, caller: int, rows: int) -> bool:
         """Return whether `caller` still has little work if another request with `rows` rows runs."""

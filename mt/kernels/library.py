@@ -30,7 +30,7 @@ from mt.kernels.packed import digest, private_memory, shared_memory
 from mt.kernels.quantization import SCALE
 from mt.kernels.shortlist import Shortlist
 
-INTERFACE = 11
+INTERFACE = 12
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results", "mt_batch_require")
 """Names of short functions. While they run, Python's interpreter lock is kept."""
 INT32, FLOAT, UINT8 = "i", "f", "B"
@@ -53,20 +53,22 @@ class KernelConfig(ctypes.Structure):
 class SearchParams(ctypes.Structure):
     """Search options of one sentence: struct SearchParams of cpu/search.hpp. Lengths include EOS.
 
-    `prefix` is the number of forced tokens. `longest` and `shortest` are the limits of the length. The other fields are
-    those of SearchOptions.
+    `beams` is the number of rows. `prefix` is the number of forced tokens. `longest` and `shortest` are the limits of
+    the length. The other fields are those of SearchOptions.
     """
 
     _fields_ = [
-        *((name, c_int32) for name in ("longest", "shortest", "n_best", "gnmt", "prefix", "ngram", "sample", "top_k")),
+        *((name, c_int32) for name in ("beams", "longest", "shortest", "n_best", "gnmt", "prefix", "ngram")),
+        *((name, c_int32) for name in ("sample", "top_k")),
         *((name, c_float) for name in ("repetition_penalty", "temperature", "top_p")),
         ("length_penalty", c_double),
         ("seed", c_int64),
     ]
 
 
-SCORES_ONLY = SearchParams(longest=1, shortest=1, n_best=1, repetition_penalty=1)
-"""Search options of a sentence in a batch that only returns logits."""
+def scores_only(beams: int) -> SearchParams:
+    """Return search options of a sentence in a batch that only returns logits."""
+    return SearchParams(beams=beams, longest=1, shortest=1, n_best=1, repetition_penalty=1)
 
 
 TABLE_TYPES = {
@@ -115,7 +117,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "mt_cross_attention": (c_int, [c_void_p, c_int, *[c_void_p] * 5]),
     "mt_shortlist_new": (c_void_p, [c_void_p, c_int, *[c_void_p] * 3]),
     "mt_shortlist_free": (None, [c_void_p]),
-    "mt_batch_new": (c_void_p, [c_void_p, c_int, c_void_p]),
+    "mt_batch_new": (c_void_p, [c_void_p, c_void_p]),
     "mt_batch_free": (None, [c_void_p]),
     "mt_batch_join": (c_int, [c_void_p, c_int, c_void_p, c_void_p, POINTER(SearchParams), c_void_p]),
     "mt_batch_require": (c_int, [c_void_p, c_int, POINTER(TermTables)]),
@@ -302,19 +304,19 @@ class CpuShortlist:
 
 
 class CpuBatch:
-    """Batch of sentences with `beams` rows each.
+    """Batch of sentences, each with its own number of rows and its own search.
 
     To search in the library, call `advance`. For a search outside of the library, call `logits` and `reorder`. With a
     shortlist, `advance` uses only the tokens of the shortlist and normalizes log-probabilities over these tokens.
     """
 
-    def __init__(self, model: CpuModel, beams: int, shortlist: CpuShortlist | None = None) -> None:
+    def __init__(self, model: CpuModel, shortlist: CpuShortlist | None = None) -> None:
         self.model = model
         self.shortlist = shortlist
-        self.beams = beams
+        self._beams: list[int] = []  # rows of each sentence
         self._longest: list[int] = []  # longest allowed translation of each sentence, in tokens
         self._n_best: list[int] = []
-        self._handle = model.library.mt_batch_new(model.handle, beams, shortlist and shortlist.handle)
+        self._handle = model.library.mt_batch_new(model.handle, shortlist and shortlist.handle)
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
@@ -323,6 +325,10 @@ class CpuBatch:
     @property
     def sentences(self) -> int:
         return len(self._longest)
+
+    @property
+    def rows(self) -> int:
+        return sum(self._beams)
 
     def join(
         self,
@@ -345,6 +351,7 @@ class CpuBatch:
             (SearchParams * len(params))(*params),
             _address(forced),
         )
+        self._beams += [sentence.beams for sentence in params]
         self._longest += [sentence.longest for sentence in params]
         self._n_best += [sentence.n_best for sentence in params]
 
@@ -372,16 +379,18 @@ class CpuBatch:
 
     def extend(self, other: "CpuBatch") -> None:
         """Move the sentences of `other` to the end of this batch. `other` is empty afterwards."""
-        assert (self.beams, self.model, self.shortlist) == (other.beams, other.model, other.shortlist)
+        assert (self.model, self.shortlist) == (other.model, other.shortlist)
         self.model.library.mt_batch_extend(self._handle, other._handle)
+        self._beams += other._beams
         self._longest += other._longest
         self._n_best += other._n_best
-        other._longest, other._n_best = [], []
+        other._beams, other._longest, other._n_best = [], [], []
 
     def select(self, indices: Sequence[int]) -> None:
         """Keep only the sentences at these indices, in this order."""
         chosen = array(INT32, indices)
         self.model.library.mt_batch_select(self._handle, len(indices), _address(chosen))
+        self._beams = [self._beams[index] for index in indices]
         self._longest = [self._longest[index] for index in indices]
         self._n_best = [self._n_best[index] for index in indices]
 
@@ -416,7 +425,7 @@ class CpuBatch:
 
     def logits(self, tokens: Sequence[int] | NDArray[np.integer[Any]]) -> NDArray[np.float32]:
         """Append the newest token of each row, `tokens` [R]. Return the logits [R, V] of the next tokens."""
-        assert len(tokens) == self.sentences * self.beams
+        assert len(tokens) == self.rows
         ids = np.ascontiguousarray(tokens, np.int32)
         logits = np.empty((len(ids), self.model.vocabulary_size), np.float32)
         self.model.library.mt_batch_logits(self._handle, ids.ctypes.data, logits.ctypes.data)
@@ -424,6 +433,6 @@ class CpuBatch:
 
     def reorder(self, rows: NDArray[np.integer[Any]]) -> None:
         """Replace the state of each row r by the state of row rows[r], a row of the same sentence. `rows` is [R]."""
-        assert len(rows) == self.sentences * self.beams
+        assert len(rows) == self.rows
         rows = np.ascontiguousarray(rows, np.int64)
         self.model.library.mt_batch_reorder(self._handle, rows.ctypes.data)

@@ -81,6 +81,9 @@ class Gate:
     def kind(self, request: Request) -> BatchKind:
         return self.decoder.kind(request)
 
+    def cost(self, request: Request) -> int:
+        return self.decoder.cost(request)
+
     def begin(self, requests: Sequence[Request]) -> Batch:
         assert self.opened.wait(PATIENCE)
         if self.error is not None:

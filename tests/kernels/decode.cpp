@@ -30,11 +30,11 @@ int main(int, char** arguments) {
     Buffer<uint8_t> memory;
     const size_t size = Model(config, tensors, Memory(nullptr, false)).memory_size();
     const Model model(config, tensors, Memory(memory.reserve(size), false));
-    const int beams = number(), count = number(), ids = number();
+    const int count = number(), ids = number();
     std::vector<int32_t> lengths(count), sources(ids);
     std::vector<SearchParams> params(count);
     read(lengths.data(), count), read(sources.data(), ids), read(params.data(), count);
-    Batch batch(model, beams, nullptr);
+    Batch batch(model, nullptr);
     batch.join(count, sources.data(), lengths.data(), params.data(), nullptr);
     std::vector<uint8_t> finished(count);
     while (std::count(finished.begin(), finished.end(), 1) < count) mt_batch_advance(&batch, 1, finished.data());

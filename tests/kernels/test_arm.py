@@ -80,7 +80,7 @@ class Recorder:
         """Return the input of decode.cpp."""
         params = [search_params(options, len(source)) for source in sources]
         ids = [id for source in sources for id in source]
-        numbers = [options.rows, len(sources), len(ids), *map(len, sources), *ids]
+        numbers = [len(sources), len(ids), *map(len, sources), *ids]
         count = np.int32(len(self.tensors)).tobytes()
         return b"".join(
             [
@@ -94,7 +94,7 @@ class Recorder:
 
 
 def decode_here(model: CpuModel, sources: Sequence[Ids], options: SearchOptions) -> list[tuple[float, list[int]]]:
-    batch = CpuBatch(model, options.rows)
+    batch = CpuBatch(model)
     batch.join(sources, [search_params(options, len(source)) for source in sources])
     while len(batch.advance(1000)[1]) < len(sources):
         pass

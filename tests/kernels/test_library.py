@@ -24,7 +24,7 @@ from mt.engine.requests import Request
 from mt.errors import ModelError
 from mt.kernels import build
 from mt.kernels.build import TARGETS, compile_library, find_libraries, fitting_targets, main
-from mt.kernels.library import CpuBatch, CpuModel, load_library, open_library
+from mt.kernels.library import CpuBatch, CpuModel, load_library, open_library, scores_only
 from tests.kernels.conftest import Ids, compile_model, odd_model, some_sources
 
 BEAM = SearchOptions(beam_size=4, n_best=4, max_length_factor=1.0, max_length_offset=6)
@@ -34,7 +34,7 @@ HERE = [target for target in TARGETS if target.compiles_on(platform.machine())]
 
 def translate(model: CpuModel, sources: list[Ids], options: SearchOptions = BEAM) -> list[list[Hypothesis]]:
     """All in one batch."""
-    batch = CpuBatch(model, options.rows)
+    batch = CpuBatch(model)
     batch.join(sources, [search_params(options, len(source)) for source in sources])
     done: list[int] = []
     while len(done) < len(sources):
@@ -281,7 +281,7 @@ def test_compilers_have_no_warnings(tmp_path: Path, compiler: str, target: build
 
 
 def test_sources_that_cannot_be_used(library: ctypes.CDLL) -> None:
-    batch = CpuBatch(compile_model(library, odd_model(max_length=16)), 2)
+    batch = CpuBatch(compile_model(library, odd_model(max_length=16)))
     for source, problem in [
         ((), "a source is empty"),
         ((77, 3), "outside of the vocabulary"),
@@ -292,8 +292,8 @@ def test_sources_that_cannot_be_used(library: ctypes.CDLL) -> None:
             batch.join([(5, 3), source], [search_params(BEAM, 2)] * 2)
     batch.join([(5,) * 16], [search_params(BEAM, 16)])
     with pytest.raises(RuntimeError, match="outside of the vocabulary"):
-        batch.logits([2, 77])
-    assert np.isfinite(batch.logits([2, 2])).all()
+        batch.logits([2, 2, 2, 77])
+    assert np.isfinite(batch.logits([2] * 4)).all()
 
 
 def test_one_that_cannot_be_used_fails_alone(library: ctypes.CDLL) -> None:
@@ -309,7 +309,7 @@ def test_one_that_cannot_be_used_fails_alone(library: ctypes.CDLL) -> None:
 @pytest.mark.parametrize("beams", [0, 65536])
 def test_beams_that_cannot_be_counted(library: ctypes.CDLL, beams: int) -> None:
     with pytest.raises(RuntimeError, match="beams must be from 1 to 65535"):
-        CpuBatch(compile_model(library, odd_model()), beams)
+        CpuBatch(compile_model(library, odd_model())).join([(5, 3)], [scores_only(beams)])
 
 
 def test_weights_that_do_not_fit(library: ctypes.CDLL) -> None:
@@ -367,7 +367,7 @@ def test_models_of_other_sizes_take_turns_in_one_thread(library: ctypes.CDLL) ->
         for one, other in sizes
     ]
     expected = [translate(model, some_sources(6)) for model in models]
-    batches = [CpuBatch(model, 4) for model in models]
+    batches = [CpuBatch(model) for model in models]
     for batch in batches:
         batch.join(some_sources(6), [search_params(BEAM, len(source)) for source in some_sources(6)])
     for _ in range(40):
@@ -378,10 +378,10 @@ def test_models_of_other_sizes_take_turns_in_one_thread(library: ctypes.CDLL) ->
 
 def test_several_steps_end_where_a_sentence_is_finished(library: ctypes.CDLL) -> None:
     model, sources = compile_model(library, odd_model()), some_sources(5)
-    batch = CpuBatch(model, 4)
+    batch = CpuBatch(model)
     batch.join(sources, [search_params(BEAM, len(source)) for source in sources])
     taken, done = batch.advance(1000)
-    other = CpuBatch(model, 4)
+    other = CpuBatch(model)
     other.join(sources, [search_params(BEAM, len(source)) for source in sources])
     for _ in range(taken - 1):
         assert other.advance(1) == (1, [])
@@ -393,7 +393,7 @@ def test_a_batch_that_grows_and_shrinks(library: ctypes.CDLL) -> None:
     """Its buffers grow while others are in flight, and what they held before is not seen again."""
     model = compile_model(library, odd_model())
     expected = translate(model, [(5, 6, 3)])[0]
-    batch = CpuBatch(model, 4)
+    batch = CpuBatch(model)
     batch.join([(5, 6, 3)], [search_params(BEAM, 3)])
     for size in (1, 60, 2, 300):
         batch.advance(1)
@@ -408,11 +408,11 @@ def test_a_batch_that_grows_and_shrinks(library: ctypes.CDLL) -> None:
 
 
 def test_an_empty_batch(library: ctypes.CDLL) -> None:
-    batch = CpuBatch(compile_model(library, odd_model()), 3)
+    batch = CpuBatch(compile_model(library, odd_model()))
     batch.join([], [])
     assert batch.advance(3) == (3, []) and batch.sentences == 0
     batch.select([])
-    other = CpuBatch(batch.model, 3)
+    other = CpuBatch(batch.model)
     other.join([(5, 3)], [search_params(BEAM, 2)])
     batch.extend(other)
     assert (batch.sentences, other.sentences) == (1, 0)

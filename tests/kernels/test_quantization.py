@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mt.arrays import Array
 from mt.checkpoint import to_arrays
-from mt.kernels.library import CpuBatch, CpuModel, SearchParams
+from mt.kernels.library import CpuBatch, CpuModel, scores_only
 from mt.kernels.quantization import Int8Weights, flaws, quantize, quantize_weights
 from tests.kernels.conftest import FOREIGN, compile_model, odd_model, some_sources
 
@@ -70,8 +70,8 @@ def test_what_cannot_be_int8_weights(change: dict[str, Array | None], message: s
 
 def logits(model: CpuModel) -> NDArray[np.float32]:
     sources = some_sources(12)
-    batch = CpuBatch(model, 1)
-    batch.join(sources, [SearchParams(longest=1, shortest=1, n_best=1)] * len(sources))
+    batch = CpuBatch(model)
+    batch.join(sources, [scores_only(1)] * len(sources))
     return batch.logits(range(4, 4 + len(sources)))
 
 

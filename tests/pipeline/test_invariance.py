@@ -1,4 +1,4 @@
-"""A thousand real sentences: in any order, arriving at any time, in batches of any size, one and the same text each."""
+"""Sentences in any order, arriving at any time, in batches of any size and any mix: one and the same text each."""
 
 import ctypes
 import os
@@ -20,8 +20,11 @@ from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
 from mt.engine.threads import AnyEngine, ThreadedEngine
 from mt.evaluation import bleu
+from mt.pipeline.results import ExplainOptions
+from mt.text.terms import Terms
 
 CPU = torch.device("cpu")
+FROZEN = Path(__file__).resolve().parents[1] / "frozen"
 BUSY = 150  # sentences that wait or run, about, while others arrive
 
 needs_data = pytest.mark.skipif(
@@ -75,6 +78,37 @@ def test_five_orders_give_one_text_each(library: ctypes.CDLL, dtype: Dtype, beam
         for engine in engines:
             assert arrive(engine, wanted, random) == expected, f"order {number}, {type(engine).__name__}, {limits}"
     assert len(expected) == 1000 and len({each[0].tokens for each in expected.values()}) > 950
+
+
+@pytest.mark.parametrize(("dtype", "threads"), [(Dtype.FLOAT32, 1), (Dtype.INT8, 1), (Dtype.INT8, 2)])
+def test_texts_of_all_kinds_together_give_the_translations_of_each_alone(
+    library: ctypes.CDLL, dtype: Dtype, threads: int
+) -> None:
+    """Translations, with alternatives, scores, confidence and links."""
+    translator = Translator.load(FROZEN / "model", "cpu", dtype, threads)
+    beam = replace(translator.options, beam_size=5)
+    terms = Terms((("hotel", "Gasthaus"), ("husband", "Gatte")))
+    planners = [
+        translator.planner(options=replace(beam, beam_size=1)),
+        translator.planner(options=replace(beam, beam_size=2)),
+        translator.planner(options=beam),
+        translator.planner(options=replace(beam, n_best=4)),
+        translator.planner(options=replace(beam, n_best=3, sample=True, seed=5)),
+        translator.planner(options=replace(beam, no_repeat_ngram=2, repetition_penalty=1.2)),
+        translator.planner(options=beam, terms=terms),
+        translator.planner(options=replace(beam, beam_size=1), terms=terms),
+        translator.planner(options=beam, explain=ExplainOptions(alignment=True)),
+    ]
+    texts = [line.partition("\t")[0] for line in read_lines(FROZEN / "lines.tsv")]
+    texts = [text for text in texts if "hotel" in text][:3] + texts[:9]
+    pairs = [(planner, text) for planner in planners for text in texts]
+    alone = [translator.run(planner, [text])[0] for planner, text in pairs]
+    for seed in range(3):
+        order = Random(seed).sample(range(len(pairs)), len(pairs))
+        tasks = {place: pairs[place][0].task(pairs[place][1]) for place in order}
+        translator.dispatcher.run(list(tasks.values()))
+        assert [tasks[place].translation() for place in range(len(pairs))] == alone
+    assert len({repr(translation) for translation in alone}) > 5 * len(texts)
 
 
 @needs_data

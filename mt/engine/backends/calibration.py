@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mt.checkpoint import CalibrationPair, Int8Check, LoadedModel
-from mt.kernels.library import SCORES_ONLY, CpuBatch, CpuModel
+from mt.kernels.library import CpuBatch, CpuModel, scores_only
 from mt.tokenizer import EOS
 
 LARGEST_LOSS = 0.01
@@ -30,8 +30,8 @@ def accepts(check: Int8Check) -> bool:
 def mean_log_probability(model: CpuModel, loaded: LoadedModel) -> float:
     """Return the mean log-probability per token of the target sides of the calibration text, with EOS."""
     pairs = sorted((encode_pair(loaded, pair) for pair in loaded.calibration), key=lambda pair: -len(pair[1]))
-    batch = CpuBatch(model, 1)
-    batch.join([source for source, _ in pairs], [SCORES_ONLY] * len(pairs))
+    batch = CpuBatch(model)
+    batch.join([source for source, _ in pairs], [scores_only(1)] * len(pairs))
     total, tokens = 0.0, [model.bos] * len(pairs)
     for step in range(len(pairs[0][1])):
         remaining = sum(step < len(target) for _, target in pairs)  # pairs are sorted by target length, longest first

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mt.decoding.options import SpecialIds
-from mt.kernels.library import SCORES_ONLY, CpuBatch, CpuModel
+from mt.kernels.library import CpuBatch, CpuModel, scores_only
 
 
 @dataclass
@@ -36,8 +36,8 @@ class CompiledScorer:
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     def start(self, sources: Sequence[Sequence[int]], beams: int) -> CompiledState:
-        batch = CpuBatch(self.model, beams)
-        batch.join(sources, [SCORES_ONLY] * len(sources))
+        batch = CpuBatch(self.model)
+        batch.join(sources, [scores_only(beams)] * len(sources))
         return CompiledState(batch)
 
     def step(self, state: CompiledState, tokens: Tensor) -> Tensor:

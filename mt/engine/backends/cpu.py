@@ -23,7 +23,7 @@ from mt.engine.backends.calibration import (
 )
 from mt.engine.backends.protocol import Backend, Dtype
 from mt.engine.requests import Request
-from mt.engine.scheduler import BatchKind, Limits
+from mt.engine.scheduler import Limits
 from mt.errors import ModelError
 from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, SearchParams, load_library
 from mt.kernels.quantization import Int8Weights, quantize_weights
@@ -41,6 +41,7 @@ Term constraints, sampling and repetition penalties need the logits of all token
 def search_params(options: SearchOptions, source_length: int, prefix_length: int = 0) -> SearchParams:
     """Convert the search options of one sentence into the struct that the kernels read."""
     return SearchParams(
+        beams=options.rows,
         longest=options.longest(source_length, prefix_length),
         shortest=options.shortest(source_length),
         n_best=options.n_best,
@@ -81,20 +82,26 @@ class CompiledBatch:
 
 @dataclass(frozen=True)
 class CompiledDecoder:
-    """Creates `CompiledBatch` objects. Searches that need the logits of all tokens do not use the shortlist."""
+    """Creates `CompiledBatch` objects. Searches that need the logits of all tokens do not use the shortlist.
+
+    Requests of all kinds share a batch.
+    """
 
     model: CpuModel
     shortlist: CpuShortlist | None = None
 
-    def kind(self, request: Request) -> BatchKind:
-        options, constrained = request.options, request.constraints is not None
-        logits = constrained or options.sample or options.repetition_penalty != 1
-        return BatchKind(options.rows, options.beams, constrained, LOGITS_COST if logits else 1)
+    def kind(self, request: Request) -> None:
+        return None
+
+    def cost(self, request: Request) -> int:
+        options = request.options
+        logits = request.constraints is not None or options.sample or options.repetition_penalty != 1
+        return LOGITS_COST if logits else 1
 
     def begin(self, requests: Sequence[Request]) -> CompiledBatch:
         prefixes = [request.prefix for request in requests]
         check_prefixes(prefixes, [request.options for request in requests], SpecialIds())
-        batch = CpuBatch(self.model, requests[0].options.rows, self.shortlist)
+        batch = CpuBatch(self.model, self.shortlist)
         batch.join(
             [request.source for request in requests],
             [search_params(request.options, len(request.source), len(request.prefix)) for request in requests],

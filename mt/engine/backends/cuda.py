@@ -115,8 +115,10 @@ class GraphDecoder:
         self._reference = SearchDecoder(ModelScorer(model, special, device))
 
     def kind(self, request: Request) -> BatchKind:
-        kind = BatchKind.of(request)
-        return kind._replace(cost=REFERENCE_COST) if kind.constrained else kind
+        return BatchKind.of(request)
+
+    def cost(self, request: Request) -> int:
+        return 1 if request.constraints is None else REFERENCE_COST
 
     @torch.inference_mode()
     def begin(self, requests: Sequence[Request]) -> Batch:

@@ -14,7 +14,7 @@ from mt.engine.scheduler import BatchKind, Limits
 
 
 class Batch(Protocol):
-    """Sentences of one BatchKind that are decoded together. Sentences may be at different steps.
+    """Sentences of one kind that are decoded together. Sentences may be at different steps.
 
     A sentence is identified by its index in the batch.
     """
@@ -47,8 +47,14 @@ class Batch(Protocol):
 class BatchDecoder(Protocol):
     """Creates the batches that one backend decodes."""
 
-    def kind(self, request: Request) -> BatchKind:
-        """Return the kind of the batch that `request` needs. Requests of the same kind can share a batch."""
+    def kind(self, request: Request) -> BatchKind | None:
+        """Return the kind of the batch that `request` needs. Requests of the same kind can share a batch.
+
+        The kind is None if requests of all kinds can share a batch.
+        """
+
+    def cost(self, request: Request) -> int:
+        """Return the time of one step of one row of `request`, relative to the fastest search of the backend."""
 
     def begin(self, requests: Sequence[Request]) -> Batch:
         """Encode requests of one kind and return a batch of them.

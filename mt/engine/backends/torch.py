@@ -68,6 +68,9 @@ class SearchDecoder(Generic[State]):
     def kind(self, request: Request) -> BatchKind:
         return BatchKind.of(request)
 
+    def cost(self, request: Request) -> int:
+        return 1
+
     @torch.inference_mode()
     def begin(self, requests: Sequence[Request]) -> SearchBatch[State]:
         sources = [request.source for request in requests]

@@ -1,5 +1,5 @@
-// Batch of sentences. Each sentence has its own step and its own cache, so that joining, leaving and reordering copy no
-// cache.
+// Batch of sentences. Each sentence has its own search, its own step and its own cache, so that joining, leaving and
+// reordering copy no cache, and sentences of different beam sizes share the matrix products of a step.
 #pragma once
 
 #include "encoder.hpp"
@@ -56,8 +56,8 @@ class History {
 };
 
 struct Sentence {
-    Sentence(const Model& model, int length, int beams, const SearchParams& params, const int32_t* prefix)
-        : length(length), history(model, beams), search(beams, params, prefix, model.config) {
+    Sentence(const Model& model, int length, const SearchParams& params, const int32_t* prefix)
+        : length(length), history(model, params.beams), search(params, prefix, model.config) {
         if (params.sample) sampler = std::make_unique<Sampler>(params, model.config);
     }
 
@@ -89,10 +89,7 @@ struct Row {
 class Batch {
   public:
     // With a shortlist, `advance` uses only its tokens; `logits` always uses the whole vocabulary.
-    Batch(const Model& model, int beams, const Shortlist* shortlist)
-        : model_(model), beams_(beams), shortlist_(shortlist) {
-        if (beams < 1 || beams > UINT16_MAX) throw std::invalid_argument("beams must be from 1 to 65535");
-    }
+    Batch(const Model& model, const Shortlist* shortlist) : model_(model), shortlist_(shortlist) {}
 
     // Encode `count` sources and append their sentences. Ids and prefixes of all sentences are concatenated.
     void join(int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params,
@@ -109,7 +106,8 @@ class Batch {
 
     // Require and forbid words in the translation of a sentence that has just joined.
     void require(int place, const TermTables& tables) {
-        sentences_[place]->terms = std::make_unique<TermSearch>(tables, beams_, model_.config);
+        Sentence& sentence = *sentences_[place];
+        sentence.terms = std::make_unique<TermSearch>(tables, sentence.search.beams(), model_.config);
     }
 
     // Move the sentences of another batch to the end of this batch.
@@ -132,7 +130,7 @@ class Batch {
         for (const int need : {Sentence::CANDIDATES, Sentence::NOTHING, Sentence::LOGITS}) {
             for (auto& sentence : sentences_)
                 if (!sentence->search.finished() && sentence->need() == need)
-                    for (int b = 0; b < beams_; b++)
+                    for (int b = 0; b < sentence->search.beams(); b++)
                         if (sentence->search.alive(b))
                             rows_.push_back({sentence.get(), b, sentence->search.token(b), 0});
             ends[need] = rows_.size();
@@ -154,17 +152,20 @@ class Batch {
     void logits(const int32_t* tokens, float* out) {
         rows_.clear();
         for (auto& sentence : sentences_)
-            for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, known(*tokens++, model_.target()), 0});
+            for (int b = 0; b < sentence->search.beams(); b++)
+                rows_.push_back({sentence.get(), b, known(*tokens++, model_.target()), 0});
         write_logits(decode(), 0, out, model_.config.vocabulary);
         for (auto& sentence : sentences_) sentence->step++;
     }
 
     // Row r continues row rows[r], which must be of the same sentence.
     void reorder(const int64_t* rows) {
-        std::vector<int> parents(beams_);
+        int64_t first = 0;  // first row of the sentence
         for (auto& sentence : sentences_) {
-            for (int b = 0; b < beams_; b++) parents[b] = int(*rows++ % beams_);
+            std::vector<int> parents(sentence->search.beams());
+            for (int& parent : parents) parent = int(*rows++ - first);
             sentence->history.reorder(sentence->step, parents.data());
+            first += parents.size();
         }
     }
 
@@ -195,8 +196,10 @@ class Batch {
 
     // A step of the searches that need the best tokens only: those of the first `count` rows.
     void advance_by_candidates(const float* states, size_t count) {
-        for (size_t r = 0; r < count; r++)
-            candidates_[r].reset(beams_, rows_[r].sentence->search.repeats(rows_[r].beam));
+        for (size_t r = 0; r < count; r++) {
+            const BeamSearch& search = rows_[r].sentence->search;
+            candidates_[r].reset(search.beams(), search.repeats(rows_[r].beam));
+        }
         if (count) offer(shortlist_ ? shortlist_->always : model_.output, states, 0, count);
         for (size_t r = 0, end = 0; r < count; r = end) {
             Sentence& sentence = *rows_[r].sentence;
@@ -213,10 +216,10 @@ class Batch {
         const int stride = padded(model_.config.vocabulary);
         float* logits = logits_.reserve((rows_.size() - begin) * stride);
         write_logits(states, begin, logits, stride);
-        std::vector<float*> rows(beams_);
+        std::vector<float*> rows;
         for (size_t r = begin, end = begin; r < rows_.size(); r = end) {
             Sentence& sentence = *rows_[r].sentence;
-            std::fill(rows.begin(), rows.end(), nullptr);
+            rows.assign(sentence.search.beams(), nullptr);
             for (; end < rows_.size() && rows_[end].sentence == &sentence; end++, logits += stride)
                 rows[rows_[end].beam] = logits;
             if (sentence.terms) sentence.terms->advance(sentence.search, rows);
@@ -229,11 +232,11 @@ class Batch {
     // Take a step of a beam search with a repetition penalty.
     void advance_constrained(BeamSearch& search, const std::vector<float*>& rows) {
         int used = 0;
-        for (int b = 0; b < beams_; b++) {
+        for (int b = 0; b < search.beams(); b++) {
             if (!rows[b]) continue;
             if (!normalise(rows[b], model_.config)) return search.fail();
             search.constrain(b, rows[b], model_.config.vocabulary);
-            candidates_[used].reset(beams_, {});
+            candidates_[used].reset(search.beams(), {});
             candidates_[used++].take(rows[b], model_.output);
         }
         search.advance(candidates_.data());
@@ -250,8 +253,11 @@ class Batch {
     void check(int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params,
                const int32_t* prefixes) const {
         check_sources(model_, count, ids, lengths);
-        for (int s = 0; s < count; s++)
+        for (int s = 0; s < count; s++) {
+            if (params[s].beams < 1 || params[s].beams > UINT16_MAX)
+                throw std::invalid_argument("beams must be from 1 to 65535");
             for (int i = 0; i < params[s].prefix; i++) known(*prefixes++, model_.target());
+        }
     }
 
     void join_chunk(int rows, int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params,
@@ -259,7 +265,7 @@ class Batch {
         const float* encoded = encode(model_, rows, count, ids, lengths);
         const size_t first = sentences_.size();
         for (int s = 0; s < count; prefixes += params[s++].prefix)
-            sentences_.push_back(std::make_unique<Sentence>(model_, lengths[s], beams_, params[s], prefixes));
+            sentences_.push_back(std::make_unique<Sentence>(model_, lengths[s], params[s], prefixes));
         for (int s = 0; s < count; s++)
             sentences_[first + s]->memory.reserve(memory_size(model_, lengths[s]), false);
         write_memory(model_, encoded, rows, count, lengths,
@@ -315,7 +321,6 @@ class Batch {
     }
 
     const Model& model_;
-    const int beams_;
     const Shortlist* const shortlist_;
     std::vector<std::unique_ptr<Sentence>> sentences_;
     std::vector<Row> rows_;

@@ -36,7 +36,7 @@ int done(Work&& work) {
 extern "C" {
 
 // Increase this number with every change of this interface.
-int mt_interface() { return 11; }
+int mt_interface() { return 12; }
 
 const char* mt_problem() { return problem; }
 
@@ -85,8 +85,8 @@ Shortlist* mt_shortlist_new(const Model* model, int count, const int32_t* always
 void mt_shortlist_free(Shortlist* shortlist) { delete shortlist; }
 
 // After a failed call, a batch may only be freed. The shortlist may be null.
-Batch* mt_batch_new(const Model* model, int beams, const Shortlist* shortlist) {
-    return guarded<Batch*>(nullptr, [&] { return new Batch(*model, beams, shortlist); });
+Batch* mt_batch_new(const Model* model, const Shortlist* shortlist) {
+    return guarded<Batch*>(nullptr, [&] { return new Batch(*model, shortlist); });
 }
 void mt_batch_free(Batch* batch) { delete batch; }
 int mt_batch_join(Batch* batch, int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params,

@@ -10,11 +10,11 @@
 
 namespace mt {
 
-// Search parameters of a sentence, equal to SearchParams of mt/kernels/library.py. Lengths count tokens with the final
-// EOS. `prefix` is the number of forced first tokens. No n-gram of `ngram` tokens occurs twice; 0 allows all. `sample`,
-// `top_k`, `temperature`, `top_p` and `seed` are parameters of sampling.
+// Search parameters of a sentence, equal to SearchParams of mt/kernels/library.py. `beams` is the number of its decoder
+// rows. Lengths count tokens with the final EOS. `prefix` is the number of forced first tokens. No n-gram of `ngram`
+// tokens occurs twice; 0 allows all. `sample`, `top_k`, `temperature`, `top_p` and `seed` are parameters of sampling.
 struct SearchParams {
-    int32_t longest, shortest, n_best, gnmt, prefix, ngram, sample, top_k;
+    int32_t beams, longest, shortest, n_best, gnmt, prefix, ngram, sample, top_k;
     float repetition_penalty, temperature, top_p;
     double length_penalty;
     int64_t seed;
@@ -122,9 +122,9 @@ struct Hypothesis {
 class BeamSearch {
   public:
     // `prefix` are the forced first tokens of every hypothesis.
-    BeamSearch(int beams, const SearchParams& params, const int32_t* prefix, const Config& config)
-        : beams_(beams), params_(params), prefix_(prefix, prefix + params.prefix), pool_(beams, -INFINITY),
-          tokens_(beams, config.bos), parents_(beams), totals_(beams, params.sample ? 0 : -INFINITY) {
+    BeamSearch(const SearchParams& params, const int32_t* prefix, const Config& config)
+        : beams_(params.beams), params_(params), prefix_(prefix, prefix + params.prefix), pool_(beams_, -INFINITY),
+          tokens_(beams_, config.bos), parents_(beams_), totals_(beams_, params.sample ? 0 : -INFINITY) {
         totals_[0] = 0;  // before the first step all beams are equal, so only one continues
         std::iota(parents_.begin(), parents_.end(), 0);
     }
@@ -185,6 +185,7 @@ class BeamSearch {
     }
 
     const SearchParams& params() const { return params_; }
+    int beams() const { return beams_; }
     int steps() const { return steps_; }
     float total(int beam) const { return totals_[beam]; }
     float best_finished() const { return pool_[0]; }

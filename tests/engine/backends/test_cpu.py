@@ -28,11 +28,13 @@ from mt.kernels.library import CpuModel
 from mt.kernels.quantization import Int8Weights, quantize_weights
 from mt.model.transformer import Transformer
 from tests.decoding.reference import decode
+from tests.decoding.test_constrained_beam import wording
 from tests.kernels.conftest import FOREIGN, KINDS, Ids, assert_same, compile_model, odd_model, some_sources
 
 CPU = torch.device("cpu")
 MBART = {"positions": "learned", "embedding_norm": True}
 SHORT: dict[str, Any] = {"max_length_factor": 1.0, "max_length_offset": 6}
+FIVE: dict[str, Any] = {"min_length": 5, "max_length": 5}
 BEAM = SearchOptions(beam_size=4, n_best=4, **SHORT)
 
 
@@ -45,11 +47,22 @@ def run(
 ) -> list[list[Hypothesis]]:
     """All through an engine."""
     each = [options] * len(sources) if isinstance(options, SearchOptions) else options
-    engine = Engine(CompiledDecoder(model), limits)
-    for id, (source, wanted) in enumerate(zip(sources, each, strict=True)):
-        engine.submit(Request(id, source, wanted, prefixes[id] if prefixes else ()))
-    results = {result.id: result for result in engine.drain()}
-    return [list(results[id].hypotheses) for id in range(len(sources))]
+    requests = [
+        Request(id, source, wanted, prefixes[id] if prefixes else ())
+        for id, (source, wanted) in enumerate(zip(sources, each, strict=True))
+    ]
+    found = run_requests(CompiledDecoder(model), requests, limits)
+    return [found[id] for id in range(len(sources))]
+
+
+def run_requests(
+    decoder: CompiledDecoder, requests: Sequence[Request], limits: Limits | None = None
+) -> dict[int, list[Hypothesis]]:
+    """All through an engine, by id."""
+    engine = Engine(decoder, limits)
+    for request in requests:
+        engine.submit(request)
+    return {result.id: list(result.hypotheses) for result in engine.drain()}
 
 
 @pytest.mark.parametrize(("norm", "activation"), KINDS)
@@ -235,18 +248,28 @@ def test_the_kernels_read_every_option() -> None:
 
 @pytest.mark.parametrize("int8", [False, True])
 def test_searches_of_all_kinds_in_one_batch(library: ctypes.CDLL, int8: bool) -> None:
-    """Some need the best tokens, some all logits, some neither in this step; to the last bit as alone."""
+    """Beams differ, and some need the best tokens, some all logits, some neither in this step.
+
+    To the last bit as alone.
+    """
     model, sources = compile_model(library, odd_model(), int8), some_sources(30)
     kinds = [
-        SearchOptions(beam_size=3, n_best=3, **SHORT),
+        SearchOptions(beam_size=1, **SHORT),
+        SearchOptions(beam_size=2, **SHORT),
+        SearchOptions(beam_size=5, n_best=4, **SHORT),
         SearchOptions(sample=True, n_best=3, temperature=1.5, top_p=0.9, **SHORT),
         SearchOptions(beam_size=3, repetition_penalty=1.3, **SHORT),
-        SearchOptions(beam_size=3, no_repeat_ngram=1, **SHORT),
+        SearchOptions(beam_size=4, no_repeat_ngram=1, **SHORT),
+        SearchOptions(beam_size=8, **SHORT),
     ]
     prefixes = [(), PREFIX, (11,)]
-    requests = [Request(n, sources[n], kinds[n % 4].of(sources[n]), prefixes[n % 3]) for n in range(30)]
+    words = wording(model.vocabulary_size, {(20, 21): 1, (30,): 1}, [(40, 41)])
+    requests = [
+        Request(n, sources[n], kinds[n % 7].of(sources[n]), prefixes[n % 3], n % 5, words if n % 7 == 6 else None)
+        for n in range(30)
+    ]
     decoder = CompiledDecoder(model)
-    alone = [run(model, [one.source], one.options, None, [one.prefix])[0] for one in requests]
+    alone = [run_requests(decoder, [request])[request.id] for request in requests]
     batch = decoder.begin(requests[:11])
     found: dict[int, list[Hypothesis]] = {}
     for step in range(100):
@@ -256,6 +279,9 @@ def test_searches_of_all_kinds_in_one_batch(library: ctypes.CDLL, int8: bool) ->
         found.update(zip(done, batch.results(done), strict=True))
     assert [found[n] for n in range(30)] == alone
     assert len({tuple(one.tokens for one in hypotheses) for hypotheses in alone}) > 25
+    assert all(30 in one.tokens for n in range(6, 30, 7) for one in alone[n])
+    for rows in (1, 12, 40, 300):
+        assert run_requests(decoder, requests, Limits(rows=rows)) == dict(enumerate(alone))
 
 
 def test_several_steps_in_one_call(library: ctypes.CDLL) -> None:
@@ -284,27 +310,30 @@ def test_samples_follow_the_probabilities(library: ctypes.CDLL) -> None:
     assert [one.tokens for one in other] != [one.tokens for one in drawn]
 
 
-def test_kinds_do_not_mix(library: ctypes.CDLL) -> None:
+def test_all_kinds_share_the_steps_of_one_batch(library: ctypes.CDLL) -> None:
+    """Searches that need all logits cost more."""
     decoder = CompiledDecoder(compile_model(library, odd_model()))
-    kinds = [
-        decoder.kind(Request(0, (3,), options, prefix))
-        for options, prefix in [
-            (SearchOptions(beam_size=1), ()),
-            (SearchOptions(beam_size=2), ()),
-            (SearchOptions(beam_size=2, repetition_penalty=1.1), ()),
-            (SearchOptions(sample=True, n_best=2), ()),
-        ]
+    options = [
+        SearchOptions(beam_size=1, **FIVE),
+        SearchOptions(beam_size=3, **FIVE),
+        SearchOptions(beam_size=2, repetition_penalty=1.1, **FIVE),
+        SearchOptions(sample=True, n_best=4, **FIVE),
     ]
-    assert len(set(kinds)) == 4
-    options = SearchOptions(beam_size=2, n_best=2, length_penalty=0.1)
-    assert decoder.kind(Request(0, (3,), options, PREFIX)) == kinds[1]
+    requests = [Request(id, (5, 6, 3), each) for id, each in enumerate(options)]
+    engine = Engine(decoder)
+    for request in requests:
+        engine.submit(request)
+    assert len(list(engine.drain())) == 4
+    assert (engine.steps, engine.rows) == (5, 5 * (1 + 3 + 2 + 4))
+    constrained = Request(4, (5, 6, 3), options[1], constraints=wording(77, {(20, 21): 1}))
+    assert [decoder.cost(request) for request in (*requests, constrained)] == [1, 1, 2, 2, 2]
 
 
 MIXED = [
     BEAM,
-    SearchOptions(beam_size=4, **SHORT),
-    SearchOptions(beam_size=4, n_best=2, length_penalty=0.5, max_length=7),
-    SearchOptions(beam_size=4, n_best=3, min_length=8, normalization=Normalization.GNMT, **SHORT),
+    SearchOptions(beam_size=1, **SHORT),
+    SearchOptions(beam_size=2, n_best=2, length_penalty=0.5, max_length=7),
+    SearchOptions(beam_size=5, n_best=3, min_length=8, normalization=Normalization.GNMT, **SHORT),
 ]
 
 

@@ -24,7 +24,7 @@ from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
 from mt.errors import ModelError
-from mt.kernels.library import SCORES_ONLY, CpuBatch, CpuModel, CpuShortlist
+from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, scores_only
 from mt.kernels.shortlist import Shortlist, save_shortlist
 from mt.tokenizer import EOS, Tokenizer
 from tests.conftest import sentences, write_model
@@ -178,8 +178,8 @@ def test_logits_are_of_the_whole_vocabulary(library: ctypes.CDLL) -> None:
     model, sources = compile_model(library, odd_model(), int8=True), some_sources(3)
     found = []
     for shortlist in (None, CpuShortlist(model, some_shortlist(77, 3, 2))):
-        batch = CpuBatch(model, 2, shortlist)
-        batch.join(sources, [SCORES_ONLY] * 3)
+        batch = CpuBatch(model, shortlist)
+        batch.join(sources, [scores_only(2)] * 3)
         found.append(batch.logits([2, 2, 4, 5, 2, 9]))
     assert np.isfinite(found[0]).all() and np.array_equal(found[0], found[1])
 

@@ -89,9 +89,10 @@ class RunningBatch:
 class Engine:
     """Decodes many requests together. Requests join and leave running batches between decoder steps.
 
-    Requests of the same kind form a batch, and the batches take turns. Interactive batches together get as much work as
-    all other batches together. One thread owns an engine and calls `step` while the engine is `busy`. If a batch raises
-    an exception, each of its requests runs again alone, so that only the request that causes the exception fails.
+    Requests of the same kind form a batch, and the batches take turns. A backend may decode all kinds in one batch.
+    Interactive batches together get as much work as all other batches together. One thread owns an engine and calls
+    `step` while the engine is `busy`. If a batch raises an exception, each of its requests runs again alone, so that
+    only the request that causes the exception fails.
     """
 
     def __init__(self, decoder: BatchDecoder, limits: Limits | None = None) -> None:

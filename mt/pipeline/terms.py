@@ -23,7 +23,8 @@ MAX_SEARCHES = 2
 MIN_BEAMS = 8
 """Minimum number of beams of a constrained search. They are divided among hypotheses with 0, 1, 2, ... terms.
 
-This and MANY_TERMS_BEAMS are the only two beam sizes, because only searches with equal beam sizes can share a batch.
+This and MANY_TERMS_BEAMS are the only two beam sizes, because only the compiled kernels decode searches with different
+beam sizes in one batch.
 """
 
 MANY_TERMS_BEAMS = 16

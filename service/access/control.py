@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
 from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
@@ -166,6 +167,7 @@ class AccessControl:
             raise TooManyRequests(str(item), retry_after)
 
 
+@lru_cache(maxsize=1024)  # each request needs the network of its address several times
 def caller_network(address: str) -> str:
     """Return the /64 network of an IPv6 address, an IPv4 address unchanged, or "unknown" if `address` is neither."""
     try:

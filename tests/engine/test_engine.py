@@ -107,8 +107,18 @@ def test_a_sentence_beside_a_busy_caller_takes_at_most_twice_its_steps_alone(opt
     assert len(by_id([*results.values(), *engine.drain()])) <= 61
 
 
-def test_a_busy_caller_keeps_half_of_the_work_beside_another() -> None:
-    engine = table_engine(limits=Limits(rows=12))
+class CostlyGreedyDecoder(SearchDecoder[TableState]):
+    """A decoder in which a step of greedy search takes four times as long as a step of another search."""
+
+    def cost(self, request: Request) -> int:
+        return 4 if request.options.rows == 1 else 1
+
+
+@pytest.mark.parametrize(("decoder", "bulk_steps"), [(SearchDecoder, 10), (CostlyGreedyDecoder, 25)])
+def test_a_busy_caller_keeps_half_of_the_work_beside_another(
+    decoder: type[SearchDecoder[TableState]], bulk_steps: int
+) -> None:
+    engine = Engine(decoder(TableScorer(random_table(VOCABULARY))), Limits(rows=12))
     for id, source in enumerate(sources(40)):
         engine.submit(Request(id, source, replace(BEAM, min_length=8)))
     engine.step()
@@ -119,7 +129,8 @@ def test_a_busy_caller_keeps_half_of_the_work_beside_another() -> None:
         before = engine.rows
         engine.step()
         rows.append(engine.rows - before)
-    assert sum(number > 1 for number in rows[:50]) == 10  # a single row counts as 3 rows: 4 steps for one with 12 rows
+    # A single row counts as 3 rows: 4 steps for one with 12 rows. With four times the cost, 1 step.
+    assert sum(number > 1 for number in rows[:50]) == bulk_steps
 
 
 def test_an_interactive_batch_takes_all_steps_of_its_turn_at_once() -> None:

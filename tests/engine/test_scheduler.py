@@ -68,7 +68,9 @@ def test_join_once_a_quarter_of_the_rows_is_free(running: int, joining: list[int
 def test_kinds_share_the_rows_and_keep_their_order() -> None:
     waiting = scheduler(request(0), request(1, GREEDY), request(2), request(3, SAMPLE, 9), request(4), rows=12)
     groups = waiting.admit()  # tags 20, 25, 45, 54, 74
-    assert {key[1].rows: [request.id for request in group] for key, group in groups.items()} == {4: [0, 2], 1: [1, 3]}
+    one_row = BatchKind(rows=1, beams=False)
+    by_kind = {kind: [request.id for request in group] for (_, kind), group in groups.items()}
+    assert by_kind == {FOUR_ROWS: [0, 2], one_row: [1, 3]}
     assert admitted(waiting) == []  # 2 rows are free
     release(waiting, 0)
     assert admitted(waiting) == [4]

@@ -184,13 +184,14 @@ class Engine:
         interpreter lock, which takes longer than a step with few rows.
         """
         request_class, rows = key[0], running.rows
+        few, before = self.max_rows // self.scheduler.limits.few_divisor, running.steps
         if len(self._batches) == 1:
-            self.steps += 1
-            self.rows += rows
+            finished = running.advance(self.scheduler.limits.few_steps if rows <= few else 1)
+            self.steps += running.steps - before
+            self.rows += (running.steps - before) * rows
             self._balance = rows
-            return running.advance(1)
-        work = running.cost * max(rows, self.max_rows // self.scheduler.limits.few_divisor)
-        before = running.steps
+            return finished
+        work = running.cost * max(rows, few)
         if request_class is RequestClass.INTERACTIVE:
             finished = running.advance(max(1, ceil(self._balance / work)))
             self._balance = max(-work, self._balance - (running.steps - before) * work)

@@ -22,6 +22,8 @@ class Limits:
       encoder runs less often.
     - `few_divisor`: a step with fewer than rows / few_divisor rows takes about as long as a step with that number of
       rows.
+    - `few_steps` is the number of steps that such a batch takes at a time if it is the only one. New requests wait
+      meanwhile.
     - `cells` limits the memory of all batches together, as MemoryUse counts it; None means no limit.
     """
 
@@ -29,6 +31,7 @@ class Limits:
     source_tokens: int = 8192
     free_divisor: int = 4
     few_divisor: int = 4
+    few_steps: int = 1
     cells: int | None = None
 
     @classmethod
@@ -46,10 +49,10 @@ class Limits:
         A large model is slower with 20 rows than with 36, and not faster with more. A small model gets more rows,
         because steps with few rows would be so short that threads wait for each other. A step with one row takes about
         as long as a step with nine rows. The encoder of a large model reaches its full speed with 256 tokens; more
-        tokens would delay the running rows.
+        tokens would delay the running rows. Four steps of few rows take less time than two steps of all rows.
         """
         scale = min(max(768 // width, 1), 4)
-        return cls(rows=36 * scale, source_tokens=256 * scale, free_divisor=36, few_divisor=4 * scale)
+        return cls(rows=36 * scale, source_tokens=256 * scale, free_divisor=36, few_divisor=4 * scale, few_steps=4)
 
 
 class BatchKind(NamedTuple):

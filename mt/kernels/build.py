@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 SOURCES = Path(__file__).parent / "cpu"
 PREBUILT = Path(__file__).parent / "prebuilt"
-OPTIONS = ("-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
+OPTIONS = ("-std=c++17", "-O3", "-shared", "-fPIC", "-pthread", "-fvisibility=hidden", "-Wall", "-Wextra")
 
 logger = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ from mt.kernels.packed import digest, private_memory, shared_memory
 from mt.kernels.quantization import SCALE
 from mt.kernels.shortlist import Shortlist
 
-INTERFACE = 12
+INTERFACE = 13
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results", "mt_batch_require")
 """Names of short functions. While they run, Python's interpreter lock is kept."""
 INT32, FLOAT, UINT8 = "i", "f", "B"
@@ -114,6 +114,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "mt_model_size": (c_int64, [POINTER(KernelConfig), c_void_p]),
     "mt_model_new": (c_void_p, [POINTER(KernelConfig), c_void_p, c_void_p, c_int]),
     "mt_model_free": (None, [c_void_p]),
+    "mt_model_help": (c_int, [c_void_p, c_int]),
     "mt_cross_attention": (c_int, [c_void_p, c_int, *[c_void_p] * 5]),
     "mt_shortlist_new": (c_void_p, [c_void_p, c_int, *[c_void_p] * 3]),
     "mt_shortlist_free": (None, [c_void_p]),
@@ -241,6 +242,14 @@ class CpuModel:
     def __del__(self) -> None:
         if getattr(self, "handle", None):
             self.library.mt_model_free(self.handle)
+
+    def use_threads(self, threads: int) -> None:
+        """Set the number of threads that decode. The model must have no batch.
+
+        While the model has one batch, the thread that decodes it is helped by threads - 1 threads of the library, so
+        that a single sentence is translated faster. With more batches, each thread works alone.
+        """
+        self.library.mt_model_help(self.handle, threads - 1)
 
     def cross_attention(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[NDArray[np.float32]]:
         """Return the cross-attention weights of each pair, each [L, H, T + 1, S].

@@ -43,6 +43,8 @@ def start_engine(backend: Backend, threads: int | None) -> AnyEngine:
             import_module("torch").set_num_threads(threads)
         return Engine(backend.decoder, backend.limits)
     threads = threads or cpu_threads()
+    if backend.use_threads:
+        backend.use_threads(threads)
     if threads == 1:
         return Engine(backend.decoder, backend.limits)
     return ThreadedEngine(backend.decoder, backend.limits, threads)

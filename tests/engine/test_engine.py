@@ -133,20 +133,44 @@ def test_a_busy_caller_keeps_half_of_the_work_beside_another(
     assert sum(number > 1 for number in rows[:50]) == bulk_steps
 
 
+class SeveralSteps(SearchBatch[TableState]):
+    """Batch that can take several steps in one call. `asked` are the rows and allowed steps of each call."""
+
+    asked: list[tuple[int, int]]
+
+    def advance(self, steps: int = 1) -> list[int]:
+        self.asked.append((self.search.tokens.shape[0], steps))
+        return next((finished for _ in range(steps) if (finished := super(SeveralSteps, self).advance())), [])
+
+
+class SeveralStepsDecoder(SearchDecoder[TableState]):
+    def __init__(self) -> None:
+        super().__init__(TableScorer(random_table(VOCABULARY)))
+        self.asked: list[tuple[int, int]] = []
+
+    def begin(self, requests: Sequence[Request]) -> SearchBatch[TableState]:
+        batch = super().begin(requests)
+        several = SeveralSteps(batch.scorer, batch.search, batch.state)
+        several.asked = self.asked
+        return several
+
+
+@pytest.mark.parametrize(("beams", "steps"), [(1, 4), (3, 4), (4, 1)])
+def test_the_only_batch_takes_several_steps_at_once_if_it_has_few_rows(beams: int, steps: int) -> None:
+    decoder = SeveralStepsDecoder()
+    engine = Engine(decoder, Limits(rows=12, few_divisor=4, few_steps=4))
+    source, options = sources(1)[0], SearchOptions(beam_size=beams, min_length=7)
+    engine.submit(Request(0, source, options))
+    (result,) = engine.drain()
+    assert set(decoder.asked) == {(beams, steps)}
+    assert result.hypotheses == alone(source, options)
+    assert engine.rows == beams * engine.steps and engine.steps >= 7
+
+
 def test_an_interactive_batch_takes_all_steps_of_its_turn_at_once() -> None:
-    asked: list[tuple[int, int]] = []  # rows and allowed steps of each call
-
-    class SeveralSteps(SearchBatch[TableState]):
-        def advance(self, steps: int = 1) -> list[int]:
-            asked.append((self.search.tokens.shape[0], steps))
-            return next((finished for _ in range(steps) if (finished := super(SeveralSteps, self).advance())), [])
-
-    class Decoder(SearchDecoder[TableState]):
-        def begin(self, requests: Sequence[Request]) -> SearchBatch[TableState]:
-            batch = super().begin(requests)
-            return SeveralSteps(batch.scorer, batch.search, batch.state)
-
-    engine = Engine(Decoder(TableScorer(random_table(VOCABULARY))), Limits(rows=24, few_divisor=12))
+    decoder = SeveralStepsDecoder()
+    asked = decoder.asked
+    engine = Engine(decoder, Limits(rows=24, few_divisor=12))
     for id, source in enumerate(sources(8)):
         engine.submit(Request(id, source, replace(BEAM, min_length=8)))
     engine.step()

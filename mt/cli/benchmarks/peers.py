@@ -100,12 +100,15 @@ def entries(models: PeerModels, metric: Metric, dtypes: Sequence[str]) -> list[P
 
 
 def _ours(models: PeerModels, metric: Metric, dtypes: Sequence[str]) -> Iterator[PeerEntry]:
-    alone = metric.single or models.device != "cpu"
+    threads = {models.cores} if models.device == "cpu" else {1}
+    if metric.single:
+        threads.add(1)
     compared = {"ours": models.ours} | ({"beside": models.second_model} if models.second_model else {})
     for name, model in compared.items():
         for dtype in dtypes:
-            setup = models.setup(model, dtype, 1 if alone else models.cores, 1)
-            yield PeerEntry(f"{name} {dtype}", (Launch("mt.cli.benchmarks.peer_ours", setup),), size_bytes=_size(model))
+            setups = [models.setup(model, dtype, number, 1) for number in sorted(threads)]
+            launches = tuple(Launch("mt.cli.benchmarks.peer_ours", setup) for setup in setups)
+            yield PeerEntry(f"{name} {dtype}", launches, size_bytes=_size(model))
 
 
 def _ctranslate2(models: PeerModels, metric: Metric) -> Iterator[PeerEntry]:

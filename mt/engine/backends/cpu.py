@@ -186,6 +186,7 @@ def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype, short
         multithreaded=True,
         shortlist=tokens is not None,
         attend=model.cross_attention,
+        use_threads=model.use_threads,
     )
 
 

@@ -88,6 +88,8 @@ Attend = Callable[[Sequence[tuple[Sequence[int], Sequence[int]]]], Sequence[NDAr
 L layers, H heads, T target tokens without BOS and EOS, S source tokens with EOS.
 """
 
+UseThreads = Callable[[int], None]
+
 
 @dataclass(frozen=True)
 class Backend:
@@ -100,6 +102,7 @@ class Backend:
     shortlist: bool = False  # whether a shortlist limits the tokens of translations
     attend: Attend | None = None  # None if the model in torch must compute cross-attention weights
     threads: int | None = None  # default number of torch's CPU threads; None: one per core
+    use_threads: UseThreads | None = None  # receives the number of engines before they start; None if nothing needs it
 
 
 def device_failed(error: Exception) -> bool:

@@ -89,12 +89,15 @@ struct Row {
 class Batch {
   public:
     // With a shortlist, `advance` uses only its tokens; `logits` always uses the whole vocabulary.
-    Batch(const Model& model, const Shortlist* shortlist) : model_(model), shortlist_(shortlist) {}
+    Batch(const Model& model, const Shortlist* shortlist) : model_(model), shortlist_(shortlist) { model_.batches++; }
+    Batch(const Batch&) = delete;
+    ~Batch() { model_.batches--; }
 
     // Encode `count` sources and append their sentences. Ids and prefixes of all sentences are concatenated.
     void join(int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params,
               const int32_t* prefixes) {
         check(count, ids, lengths, params, prefixes);
+        const Teamwork teamwork(model_);
         for (int end = 0, s = 0; s < count; s = end) {
             int rows = 0;
             while (end < count && (end == s || rows + lengths[end] <= CHUNK)) rows += lengths[end++];
@@ -136,6 +139,7 @@ class Batch {
             ends[need] = rows_.size();
         }
         if (rows_.empty()) return;
+        const Teamwork teamwork(model_);
         const float* states = decode();
         candidates_.resize(std::max(candidates_.size(), rows_.size()));
         advance_by_candidates(states, ends[Sentence::CANDIDATES]);
@@ -181,7 +185,7 @@ class Batch {
     void write_logits(const float* states, size_t begin, float* out, int stride) {
         const int vocabulary = model_.config.vocabulary;
         model_.output.linear.apply(states + begin * model_.width, model_.width, int(rows_.size() - begin),
-                                   workspace().quantised,
+                                   workspace(),
                                    [&](int row, int first, const Floats* values) {
                                        float line[PANEL];
                                        for (int v = 0; v < PANEL / W; v++) simd::store(line + v * W, values[v]);
@@ -245,9 +249,17 @@ class Batch {
     // Apply an output layer to rows [begin, end) of the states, and offer the logits to the candidates of the rows.
     void offer(const Outputs& outputs, const float* states, size_t begin, size_t end) {
         Candidates* candidates = &candidates_[begin];
-        outputs.linear.apply(
-            states + begin * model_.width, model_.width, int(end - begin), workspace().quantised,
-            [&](int row, int first, const Floats* values) { candidates[row].offer(first, values, outputs); });
+        const float* from = states + begin * model_.width;
+        const int rows = int(end - begin), stride = outputs.linear.outputs();
+        if (Team* team = workspace().team) {  // a row's candidates need the panels in order, so rows are split
+            float* logits = logits_.reserve(size_t(rows) * stride, false);
+            outputs.linear.apply(from, model_.width, rows, workspace(), Model::storing(logits, stride));
+            team->run(rows, [&](int row) { candidates[row].take_logits(logits + size_t(row) * stride, outputs); });
+        } else {
+            outputs.linear.apply(from, model_.width, rows, workspace(), [&](int row, int first, const Floats* values) {
+                candidates[row].offer(first, values, outputs);
+            });
+        }
     }
 
     void check(int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params,

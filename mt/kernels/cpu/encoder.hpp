@@ -13,6 +13,16 @@ inline Workspace& workspace() {
     return buffers;
 }
 
+// While this object exists, the helpers of the model work for this thread, if the model has no other batch.
+class Teamwork {
+  public:
+    explicit Teamwork(const Model& model) : call_(model.team()) { workspace().team = call_.team; }
+    ~Teamwork() { workspace().team = nullptr; }
+
+  private:
+    const Team::Call call_;
+};
+
 // Return `id` if it belongs to the vocabulary. Throws std::out_of_range otherwise.
 inline int known(int id, const Embedding& embedding) {
     if (id < 0 || id >= embedding.size()) throw std::out_of_range("an id is outside of the vocabulary");
@@ -68,7 +78,7 @@ void write_memory(const Model& model, const float* encoded, int rows, int count,
         const Linear& linear = model.decoder_layers[layer].memory;
         const int wide = linear.outputs();
         float* projected = work.projected.reserve(size_t(rows) * wide);
-        linear.apply(encoded, model.width, rows, work.quantised, Model::storing(projected, wide));
+        linear.apply(encoded, model.width, rows, work, Model::storing(projected, wide));
         for (int s = 0; s < count; s++) {
             SharedKeys::fill(place(s) + layer * SharedKeys::size(lengths[s], d), projected, wide, lengths[s], d);
             projected += size_t(lengths[s]) * wide;

@@ -36,7 +36,7 @@ int done(Work&& work) {
 extern "C" {
 
 // Increase this number with every change of this interface.
-int mt_interface() { return 12; }
+int mt_interface() { return 13; }
 
 const char* mt_problem() { return problem; }
 
@@ -69,6 +69,11 @@ Model* mt_model_new(const Config* config, const Tensors* tensors, uint8_t* begin
     return guarded<Model*>(nullptr, [&] { return new Model(*config, *tensors, Memory(begin, ready)); });
 }
 void mt_model_free(Model* model) { delete model; }
+
+// Let threads help the thread that decodes the only batch of a model. The model must have no batch.
+int mt_model_help(Model* model, int helpers) {
+    return done([&] { model->set_helpers(helpers); });
+}
 
 // Write the cross-attention weights of a teacher-forced pass: [layers, heads, target, source] for each of `count`
 // pairs.

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "simd.hpp"
+#include "team.hpp"
 
 namespace mt {
 
@@ -182,6 +182,14 @@ class QuantisedRows {
     Buffer<int32_t> sums_;
 };
 
+// Buffers of one thread.
+struct Workspace {
+    QuantisedRows quantised;
+    Buffer<float> x, normed, projected, hidden, attended, memory;
+    std::vector<float> scores;
+    Team* team = nullptr;  // threads that help with the present call, or null
+};
+
 // y = x W^T + b. Outputs are divided into panels of 64. The weights of a panel are stored in the order in which they
 // are read: float32 as [inputs, 64], int8 as [inputs / 4, 64, 4], where a byte is weight + OFFSET.
 class Linear {
@@ -241,25 +249,36 @@ class Linear {
     int outputs() const { return outputs_; }
 
     // Calls finish(row, first output, values[PANEL]) for each panel and row. Quantises x [rows, stride] if the weights
-    // are int8.
+    // are int8. If work.team is not null, several threads call `finish`, each for other panels.
     template <typename Finish>
-    void apply(const float* x, int stride, int rows, QuantisedRows& scratch, Finish&& finish) const {
-        if (int8_) scratch.quantise(x, stride, rows, inputs_);
-        for (int panel = 0; panel < outputs_; panel += PANEL) {
-            int r = 0;
-            for (; r + TILE <= rows; r += TILE) tile<TILE>(panel, x, stride, scratch, r, finish);
-            switch (rows - r) {
-                case 5: tile<5>(panel, x, stride, scratch, r, finish); break;
-                case 4: tile<4>(panel, x, stride, scratch, r, finish); break;
-                case 3: tile<3>(panel, x, stride, scratch, r, finish); break;
-                case 2: tile<2>(panel, x, stride, scratch, r, finish); break;
-                case 1: tile<1>(panel, x, stride, scratch, r, finish); break;
-                default: break;
-            }
-        }
+    void apply(const float* x, int stride, int rows, Workspace& work, Finish&& finish) const {
+        const QuantisedRows& bytes = work.quantised;
+        if (int8_) work.quantised.quantise(x, stride, rows, inputs_);
+        const auto panel = [&](int i) { multiply_panel(i * PANEL, x, stride, rows, bytes, finish); };
+        const int panels = outputs_ / PANEL;
+        if (work.team && size() * size_t(rows) >= WORTH_SHARING) work.team->run(panels, panel);
+        else
+            for (int i = 0; i < panels; i++) panel(i);
     }
 
   private:
+    // Bytes of weights times rows from which on a product is split: about a microsecond of one thread.
+    static constexpr size_t WORTH_SHARING = 1 << 17;
+
+    template <typename Finish>
+    void multiply_panel(int panel, const float* x, int stride, int rows, const QuantisedRows& q, Finish&& finish) const {
+        int r = 0;
+        for (; r + TILE <= rows; r += TILE) tile<TILE>(panel, x, stride, q, r, finish);
+        switch (rows - r) {
+            case 5: tile<5>(panel, x, stride, q, r, finish); break;
+            case 4: tile<4>(panel, x, stride, q, r, finish); break;
+            case 3: tile<3>(panel, x, stride, q, r, finish); break;
+            case 2: tile<2>(panel, x, stride, q, r, finish); break;
+            case 1: tile<1>(panel, x, stride, q, r, finish); break;
+            default: break;
+        }
+    }
+
     int words_an_output() const { return int8_ ? inputs_ / 4 : inputs_; }
     size_t size() const { return size_t(outputs_) * words_an_output() * 4; }  // of the weights in bytes
 

@@ -145,13 +145,6 @@ class Embedding {
     int last_, d_model_;
 };
 
-// Buffers of one thread.
-struct Workspace {
-    QuantisedRows quantised;
-    Buffer<float> x, normed, projected, hidden, attended, memory;
-    std::vector<float> scores;
-};
-
 class Model {
   public:
     // The memory must outlive the model.
@@ -221,10 +214,10 @@ class Model {
         const float* input = before(layer.norm, x, rows, work);
         const int wide = layer.input.outputs();
         float* projected = work.projected.reserve(size_t(rows) * wide);
-        layer.input.apply(input, width, rows, work.quantised, storing(projected, wide));
+        layer.input.apply(input, width, rows, work, storing(projected, wide));
         float* attended = activations(work.attended, rows);
         between(projected, wide, attended);
-        layer.output.apply(attended, width, rows, work.quantised, adding(x, width));
+        layer.output.apply(attended, width, rows, work, adding(x, width));
         after(layer.norm, x, rows);
     }
 
@@ -246,17 +239,22 @@ class Model {
     const Embedding& source() const { return *source_; }
     const Embedding& target() const { return *target_; }
 
+    // Let `helpers` threads help the thread that decodes the only batch of the model. They start when they are needed.
+    void set_helpers(int helpers) { team_ = helpers > 0 ? std::make_unique<Team>(helpers) : nullptr; }
+    Team* team() const { return batches == 1 ? team_.get() : nullptr; }
+    mutable std::atomic<int> batches{0};  // number of Batch objects
+
   private:
     void feed_chunk(const FeedForward& layer, float* x, int rows, Workspace& work) const {
         const float* input = before(layer.norm, x, rows, work);
         const int wide = layer.inner.outputs();
         float* hidden = work.hidden.reserve(size_t(rows) * wide);
         const Activation kind = Activation(config.activation);
-        layer.inner.apply(input, width, rows, work.quantised, [=](int row, int first, const Floats* values) {
+        layer.inner.apply(input, width, rows, work, [=](int row, int first, const Floats* values) {
             for (int v = 0; v < PANEL / W; v++)
                 simd::store(hidden + size_t(row) * wide + first + v * W, activate(kind, values[v]));
         });
-        layer.outer.apply(hidden, wide, rows, work.quantised, adding(x, width));
+        layer.outer.apply(hidden, wide, rows, work, adding(x, width));
         after(layer.norm, x, rows);
     }
 
@@ -324,6 +322,7 @@ class Model {
     }
 
     Memory memory_;
+    std::unique_ptr<Team> team_;
     std::optional<Embedding> source_, target_;
     Norm encoder_norm_{}, decoder_norm_{};
 };

@@ -68,13 +68,18 @@ class Candidates {
             }
     }
 
-    // The log-probabilities of a whole row, padded to whole panels, in place of logits.
-    void take(const float* row, const Outputs& outputs) {
+    // The logits of a whole row, padded to whole panels.
+    void take_logits(const float* row, const Outputs& outputs) {
         for (int first = 0; first < outputs.size(); first += PANEL) {
             Floats values[PANEL / W];
             for (int v = 0; v < PANEL / W; v++) values[v] = simd::load(row + first + v * W);
             offer(first, values, outputs);
         }
+    }
+
+    // The log-probabilities of a whole row, padded to whole panels, in place of logits.
+    void take(const float* row, const Outputs& outputs) {
+        take_logits(row, outputs);
         peak_ = log_total_ = 0;
     }
 

@@ -78,7 +78,7 @@ def test_idle_helpers_sleep(library: ctypes.CDLL) -> None:
 def test_two_batches_do_not_share_the_helpers(library: ctypes.CDLL) -> None:
     before = thread_count()
     model = large_model(library, threads=2)
-    other = CpuBatch(model, 1)
+    other = CpuBatch(model)
     sources = some_sources(30, vocabulary=900)
     expected = [translate(model, [source], BEAM) for source in sources]
     assert thread_count() == before

@@ -12,26 +12,35 @@ property `LoadedModel.model` does.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from pydantic import Field, TypeAdapter, ValidationError, field_validator, model_validator
+from pydantic import TypeAdapter, ValidationError
 
 from mt.arrays import FLOATS, Array, Arrays, check_arrays, load_arrays, write_arrays
-from mt.config import DecodingConfig, ModelConfig
+from mt.description import (
+    FORMAT_VERSION,
+    INT8_VERSION,
+    CalibrationPair,
+    Confidence,
+    Description,
+    Int8Check,
+    LanguageModelDescription,
+)
 from mt.errors import ModelError, MTError, problems
-from mt.files import atomic_file, atomic_folder
+from mt.files import atomic_file, atomic_folder, file_digest
 from mt.kernels import quantization
-from mt.kernels.shortlist import Shortlist, load_shortlist
-from mt.languages import Direction, DirectionSet
+from mt.kernels.shortlist import SHORTLIST_FILE, Shortlist, load_shortlist
 from mt.model.shapes import Shapes, language_model_shapes, transformer_shapes
 from mt.section import Section
-from mt.source_bigrams import SourceBigrams, load_source_bigrams, save_source_bigrams
-from mt.tokenizer import Tokenizer, load_tokenizer
+from mt.source_bigrams import BIGRAMS_FILE, SourceBigrams, load_source_bigrams, save_source_bigrams
+from mt.tokenizer import TOKENIZER_FILES, Tokenizer, load_tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,110 +48,19 @@ if TYPE_CHECKING:
     from mt.model.transformer import LanguageModel, Transformer
 
 T = TypeVar("T")
-Optional = TypeVar("Optional", "Confidence", "Int8Check")
 AnyDescription = TypeVar("AnyDescription", "Description", "LanguageModelDescription")
-FORMAT_VERSION, INT8_VERSION = 1, 2  # with float and with int8 weights; CHANGELOG.md says which releases read them
-
-
-class Description(Section):
-    """Content of `config.json` of a translation model: architecture, directions and default search options."""
-
-    format_version: int = FORMAT_VERSION
-    name: str
-    about: str = ""
-    """One sentence for users about the data that the model was trained on."""
-    directions: DirectionSet
-    vocabulary_size: int
-    source_vocabulary_size: int | None = None
-    """Size of the source vocabulary if source and target have separate vocabularies, otherwise None."""
-    model: ModelConfig
-    decoding: DecodingConfig = DecodingConfig()
-    weights: Literal["float32", "int8"] = "float32"
-    """Number format of the matrices in `model.safetensors`. An int8 matrix has a float scale for each row."""
-
-    @field_validator("directions")
-    @classmethod
-    def _has_directions(cls, directions: DirectionSet) -> DirectionSet:
-        if not len(directions):
-            raise ValueError("the list is empty; accepted: at least one direction, such as 'en-de'")
-        return directions
-
-    @model_validator(mode="after")
-    def _format_version_states_int8_weights(self) -> Self:
-        version = INT8_VERSION if self.weights == "int8" else FORMAT_VERSION
-        if self.format_version != version:
-            raise ValueError(
-                f"weights is {self.weights} and format_version is {self.format_version}; accepted: version {version}"
-            )
-        return self
-
-    def with_weights(self, weights: Literal["float32", "int8"]) -> Self:
-        """Return a copy whose weights have the format `weights`, with the matching format version."""
-        version = INT8_VERSION if weights == "int8" else FORMAT_VERSION
-        return self.model_copy(update={"weights": weights, "format_version": version})
-
-    @model_validator(mode="after")
-    def _two_vocabularies_have_two_matrices(self) -> Self:
-        if self.source_vocabulary_size is not None and self.model.tie_source:
-            raise ValueError("source_vocabulary_size is given and model.tie_source is true; accepted: one of them")
-        return self
-
-
-class LanguageModelDescription(Section):
-    """Content of `config.json` of a language model, which scores text of one language."""
-
-    format_version: int = FORMAT_VERSION
-    name: str
-    language: str
-    vocabulary_size: int
-    model: ModelConfig
-    block_tokens: int = Field(0, ge=0)
-    """Number of tokens of the text blocks on which the model was trained; 0 if it was trained on single lines."""
-
-
-class CalibrationPair(Section):
-    """A source text and its translation, on which the outputs of int8 and float32 weights are compared."""
-
-    direction: Direction
-    source: str
-    target: str
-
-
-class Confidence(Section):
-    """Content of `confidence.json`: parameters of a formula that estimates chrF / 100 of a translation.
-
-    intercept + slope * (mean token probability)**exponent + token_length * ln(characters of the translation per token)
-
-    See mt/scoring/confidence.py. The parameters were fitted to translations of `sentences` sentences on which the model
-    was not trained.
-    """
-
-    slope: float = Field(ge=0)
-    exponent: int = Field(1, ge=1)
-    intercept: float
-    token_length: float = 0.0
-    max_novelty: float = Field(1.0, ge=0, le=1)
-    """Sources of a higher novelty (see SourceBigrams) get no estimate, because the fit had few such sources."""
-    sentences: int = Field(ge=1)
 
 
 WEIGHTS, FLOAT_WEIGHTS = "model.safetensors", "float.safetensors"
+FILES = (
+    *("config.json", WEIGHTS, FLOAT_WEIGHTS, *TOKENIZER_FILES),
+    *("calibration.json", "confidence.json", "int8.json", SHORTLIST_FILE, BIGRAMS_FILE),
+)
+"""Files of a model directory that influence translations."""
+
 CALIBRATION_PAIRS = 32  # number of pairs that training writes to calibration.json
 CALIBRATION = TypeAdapter(tuple[CalibrationPair, ...])
-
-
-class Int8Check(Section):
-    """Content of `int8.json`: divergence of int8 from float32 for an imported model, which has no calibration text.
-
-    The numbers are Kullback-Leibler divergences in nats per token, from the float32 distribution of the next token to
-    the int8 one. They are measured along the float32 translations of `sentences` sentences.
-    """
-
-    sentences: int = Field(ge=1)
-    divergence: float
-    """Mean over all tokens of all sentences."""
-    worst_decile: float
-    """Mean over the tenth of the sentences with the largest mean divergence."""
+CONFIDENCE, INT8_CHECK = TypeAdapter(Confidence), TypeAdapter(Int8Check)
 
 
 @dataclass(frozen=True)
@@ -274,12 +192,29 @@ def _load_model(folder: Path, device: str) -> LoadedModel:
         tokenizer,
         description,
         device,
-        _read_calibration(folder / "calibration.json"),
+        _read_calibration(folder),
         load_shortlist(folder, tokenizer),
-        _read_optional(folder / "confidence.json", Confidence, "calibrate"),
-        _read_optional(folder / "int8.json", Int8Check, "import"),
+        _read_optional(folder / "confidence.json", CONFIDENCE, "a file that `mt-service calibrate` wrote"),
+        _read_optional(folder / "int8.json", INT8_CHECK, "a file that `mt-service import` wrote"),
         load_source_bigrams(folder, tokenizer),
     )
+
+
+def _read_calibration(folder: Path) -> tuple[CalibrationPair, ...]:
+    expected = "a list of objects with direction, source and target"
+    return _read_optional(folder / "calibration.json", CALIBRATION, expected) or ()
+
+
+def model_digest(folder: Path) -> str:
+    """Return a digest of all files of a model directory that influence translations."""
+    digest = sha256()
+    for path in (folder / name for name in FILES):
+        content = ""
+        with suppress(OSError):
+            if path.is_file():  # a device file could have endless content
+                content = file_digest(path)
+        digest.update(f"{path.name} {content}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 def load_language_model(folder: Path, device: str = "cpu") -> LoadedLanguageModel:
@@ -325,10 +260,9 @@ def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
 
     Raises: ModelError if the existing `calibration.json` cannot be read.
     """
-    path = folder / "calibration.json"
     replaced = {pair.direction for pair in pairs}
-    others = [pair for pair in _read_calibration(path) if pair.direction not in replaced]
-    with atomic_file(path) as file:
+    others = [pair for pair in _read_calibration(folder) if pair.direction not in replaced]
+    with atomic_file(folder / "calibration.json") as file:
         file.write_bytes(CALIBRATION.dump_json((*others, *pairs), indent=1))
 
 
@@ -413,31 +347,17 @@ def _check_sizes(folder: Path, sizes: Mapping[str, tuple[int, int]]) -> None:
             )
 
 
-def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:
-    try:
-        return CALIBRATION.validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return ()
-    except (OSError, ValidationError) as error:
-        raise ModelError(
-            f"{path}: not a list of objects with direction, source and target ({error}); correct or remove this file, "
-            "which is optional"
-        ) from error
+def _read_optional(path: Path, kind: TypeAdapter[T], expected: str) -> T | None:
+    """Return the content of an optional JSON file, or None if it does not exist.
 
-
-def _read_optional(path: Path, kind: type[Optional], verb: str) -> Optional | None:
-    """Return the content of an optional file, or None if it does not exist. Raises: ModelError if it is not valid.
-
-    `verb` is the verb of `mt-service` that writes the file, for the message.
+    Raises: ModelError if the content is not valid. The message says that it is not what is `expected`.
     """
     try:
-        return kind.model_validate_json(path.read_bytes())
+        return kind.validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:
-        raise ModelError(
-            f"{path}: not a file that `mt-service {verb}` wrote ({error}); write it again or remove it: it is optional"
-        ) from error
+        raise ModelError(f"{path}: not {expected} ({error}); correct or remove this file, which is optional") from error
 
 
 def _json(section: Section) -> str:

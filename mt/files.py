@@ -1,6 +1,7 @@
-"""Atomic writes of files and folders, and locks between processes and threads."""
+"""Digests of files, atomic writes of files and folders, and locks between processes and threads."""
 
 import ctypes
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -47,6 +48,12 @@ def _file_lock(path: Path) -> FileLock:
     path = path.resolve()
     path.parent.stat()  # raises FileNotFoundError for a missing folder, which FileLock would create
     return FileLock(path.with_name(f".{path.name}.lock"))
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

@@ -22,7 +22,7 @@ MAX_TOKENS = 20_000_000  # tokens of the training text that are read; the texts 
 MIN_COUNT = 2  # occurrences of a pair in the training text; a single one may be an error
 BITS_PER_PAIR = 8  # at least, so that at most one in eight pairs outside the set is taken for a member
 MIN_BITS, MAX_BITS = 1 << 12, 1 << 24
-FILE = "source_bigrams.safetensors"
+BIGRAMS_FILE = "source_bigrams.safetensors"
 
 # Multipliers of a multiply-shift hash of 64 bits (Dietzfelbinger et al. 1997): arbitrary odd numbers.
 LANGUAGE, FIRST, SECOND, MIX = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93
@@ -79,7 +79,7 @@ class SourceBigrams:
 
 def save_source_bigrams(folder: Path, bigrams: SourceBigrams, tokenizer: Tokenizer) -> None:
     """Write a set into a model directory, together with the digest of `tokenizer`."""
-    save_arrays(folder / FILE, {"bits": bigrams.bits}, {"tokenizer": tokenizer.digest})
+    save_arrays(folder / BIGRAMS_FILE, {"bits": bigrams.bits}, {"tokenizer": tokenizer.digest})
 
 
 def load_source_bigrams(folder: Path, tokenizer: Tokenizer) -> SourceBigrams | None:
@@ -88,7 +88,7 @@ def load_source_bigrams(folder: Path, tokenizer: Tokenizer) -> SourceBigrams | N
     Raises:
         ModelError: The file is not a set of bigrams for `tokenizer`.
     """
-    path = folder / FILE
+    path = folder / BIGRAMS_FILE
     if not path.exists():
         return None
     bits = load_arrays(path).get("bits")

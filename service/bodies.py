@@ -26,8 +26,8 @@ from service.schemas import (
     FileRequest,
     MemoryRequest,
     SuggestRequest,
-    TranslateRequest,
 )
+from service.translate_schemas import TranslateRequest
 
 BodyType = TypeVar("BodyType", bound=BaseModel)
 FormItems = list[tuple[str, str | UploadFile]]

@@ -1,18 +1,18 @@
-"""Bodies and responses of LibreTranslate's contract, with our extensions. Unknown fields are ignored.
+"""Bodies and responses of LibreTranslate's contract, with our extensions, except those of POST /translate.
 
+Unknown fields of a body are ignored.
 The values of a form are texts. A number, boolean, list or object may therefore be sent as JSON text.
 """
 
 import json
 import re
-from difflib import get_close_matches
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
 from starlette.datastructures import UploadFile
 
-from service.errors import shorten, well_formed
+from service.errors import well_formed
+from service.translation.jobs import DetectedSource
 
 _FLAGS = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
 
@@ -84,11 +84,12 @@ TextRange = tuple[int, int]
 """Begin and end of a range of characters (code points) in a text."""
 
 
+AUTO = "auto"  # source language that stands for the detected one
 MODEL = "Name of a model of GET /models; `default` selects the default model of each direction."
 DEFAULT_MODEL = "default"
 
 
-class _Request(BaseModel):
+class RequestFields(BaseModel):
     """Base class of bodies. A field that is null counts as missing, and so does an empty language."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
@@ -102,94 +103,7 @@ class _Request(BaseModel):
         return {name: item for name, item in fields.items() if item is not None and not (item == "" and name in empty)}
 
 
-class TranslateRequest(_Request):
-    """Texts to translate, and their languages. The text between sentences is preserved."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"q": "Where is the train station?", "source": "en", "target": "de"},
-                {"q": ["Good morning.", "Thank you."], "source": "auto", "target": "de", "alternatives": 2},
-            ],
-            "required": ["q", "source"],  # see `_first_target`
-        },
-    )
-
-    q: TextOrTexts = Field(description="Text, or list of texts.")
-    source: TextField = Field(description="Code of GET /languages; or auto, which detects the language of each text.")
-    target: TextField = Field(
-        description="Code of GET /languages. Required without `targets`; with `targets`, the default is the first of "
-        "them."
-    )
-    format: Annotated[TextField, WithJsonSchema({"type": "string", "enum": ["text", "html"]})] = Field(
-        "text", description="text, or html: tags then stay with their words, and entities stay escaped."
-    )
-    alternatives: Count = Field(0, description="Largest number of alternative translations of each text.")
-    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
-    targets: TextsField = Field(
-        [], description="Several target languages; `translations` has an answer for each language."
-    )
-    glossary: Pairs = Field({}, description="Terms and their translations.")
-    glossary_id: TextField | None = Field(
-        None, description="Id of a glossary stored by POST /v2/glossaries; `glossary` takes precedence."
-    )
-    do_not_translate: TextsField = Field([], description="Terms that are not translated.")
-    memory: TextField | None = Field(
-        None, description="Id of a translation memory (PUT /memories). The response then has `match`."
-    )
-    split_sentences: FlagField = Field(True, description="False if each text is one sentence.")
-    beam_size: Number | None = Field(
-        None, ge=1, description="Beam size of the search; the model's default if left out."
-    )
-    model: TextField | None = Field(None, description=MODEL + " The response then has `models`.")
-    quality: FlagField = Field(
-        False, description="Whether to return the estimated quality of each translation, from 0 to 100."
-    )
-    untranslated: FlagField = Field(
-        False, description="Whether to list the sentences that the model left untranslated; they stay unchanged."
-    )
-    segments: FlagField = Field(
-        False, description="Whether to return the ranges of each sentence in both texts; for plain text only."
-    )
-    alignment: FlagField = Field(False, description="Whether to return `segments` with the alignment of words.")
-    attention: FlagField = Field(
-        False, description="Whether to return `segments` with the model's cross-attention, of at most 500,000 weights."
-    )
-    stream: FlagField = Field(False, description="Whether to answer with server-sent events, one per sentence.")
-    timeout_ms: Number | None = Field(
-        None, ge=1, le=86_400_000, description="Time after which the request is answered with 504."
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _first_target(cls, fields: Any) -> Any:
-        """Use the first of `targets` as `target` if `target` is missing."""
-        targets = fields.get("targets") if isinstance(fields, dict) else None
-        if targets and isinstance(targets, list) and fields.get("target") in (None, ""):
-            return fields | {"target": targets[0]}
-        return fields
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_misspelt_field(cls, fields: Any) -> Any:
-        """Refuse an unknown field whose name is nearly the name of an extension. Other unknown fields are ignored."""
-        unknown = [name for name in fields if name not in cls.model_fields] if isinstance(fields, dict) else []
-        for name in unknown[:10]:  # the comparison is slow
-            if similar := get_close_matches(str(name)[:50], _EXTENSIONS, 1, 0.85):
-                message = "unknown parameter {name}; did you mean {similar}?"
-                raise PydanticCustomError("misspelt", message, {"name": shorten(str(name)), "similar": similar[0]})
-        return fields
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        return (self.q,) if isinstance(self.q, str) else tuple(self.q)
-
-
-_CONTRACT = {"q", "source", "target", "format", "alternatives", "api_key"}
-_EXTENSIONS = [name for name in TranslateRequest.model_fields if name not in _CONTRACT]
-
-
-class DetectRequest(_Request):
+class DetectRequest(RequestFields):
     """A text whose language is to be detected."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"q": "Where is the train station?"}]})
@@ -203,7 +117,7 @@ class DetectRequest(_Request):
         return self.q if isinstance(self.q, str) else "\n".join(self.q)
 
 
-class ExplainRequest(_Request):
+class ExplainRequest(RequestFields):
     """A sentence to translate, and its languages; the answer shows each step of the translation."""
 
     model_config = ConfigDict(
@@ -217,7 +131,7 @@ class ExplainRequest(_Request):
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
-class FileRequest(_Request):
+class FileRequest(RequestFields):
     """A file to translate."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -240,7 +154,7 @@ class FileRequest(_Request):
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
-class MemoryRequest(_Request):
+class MemoryRequest(RequestFields):
     """A file with units of a translation memory."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -254,7 +168,7 @@ class MemoryRequest(_Request):
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
-class SuggestRequest(_Request):
+class SuggestRequest(RequestFields):
     """A better translation of a text."""
 
     model_config = ConfigDict(
@@ -286,86 +200,20 @@ class EditRequest(BaseModel):
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
+def percent(confidence: float | None) -> float | None:
+    """Convert a confidence from 0 to 1 to LibreTranslate's scale from 0 to 100; None stays None."""
+    return None if confidence is None else round(100 * confidence, 1)
+
+
 class DetectedLanguage(BaseModel):
     """The detected language of a text, with a confidence from 0 to 100."""
 
     confidence: float
     language: str
 
-
-class SegmentAttention(BaseModel):
-    """Cross-attention of a sentence: its tokens, and `weights[layer][head][target token][source token]`."""
-
-    source: tuple[str, ...]
-    target: tuple[str, ...]
-    weights: tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]
-
-
-class SegmentResponse(BaseModel):
-    """A sentence. `source` is its range in the text, and `target` is the range of its translation."""
-
-    source: TextRange
-    target: TextRange
-    quality: float | None = Field(None, description="From 0 to 100.")
-    unfamiliar: bool | None = Field(
-        None, description="True if `quality` is absent because the sentence is unlike the model's training text."
-    )
-    match: float | None = Field(None, description="From 0 to 1; only with a match in the memory.")
-    alternatives: tuple[str, ...] | None = None
-    alignment: tuple[tuple[TextRange, TextRange], ...] | None = Field(None, description="Pairs of aligned ranges.")
-    attention: SegmentAttention | None = None
-
-
-class TargetResponse(BaseModel):
-    """Answer for one target. If `q` is a list, each field is a list. Fields that are not requested are absent."""
-
-    translatedText: str | list[str]
-    detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = Field(None, description="Only with auto.")
-    alternatives: list[str] | list[list[str]] | None = Field(None, description="Other translations, the best first.")
-    bridge: str | list[str | None] | None = Field(
-        None, description="Pivot language of a text, if no model translates directly from source to target."
-    )
-    quality: float | list[float | None] | None = Field(None, description="From 0 to 100.")
-    match: float | list[float | None] | None = Field(
-        None, description="Similarity, from 0 to 1, of the text to its match in the memory; absent without a match."
-    )
-    untranslated: list[str] | list[list[str]] | None = Field(None, description="Sentences that stay unchanged.")
-    models: list[str] | list[list[str]] | None = Field(
-        None, description="Names of the models that translated a text: two if there is a pivot. Only with `model`."
-    )
-    segments: list[SegmentResponse] | list[list[SegmentResponse]] | None = None
-
-
-class TranslateResponse(TargetResponse):
-    """Answer for `target`. If the request has `targets`, `translations` has the answer for each of them."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"translatedText": "Wo ist der Bahnhof?"},
-                {
-                    "translatedText": ["Guten Morgen.", "Danke."],
-                    "detectedLanguage": [
-                        {"confidence": 98.7, "language": "en"},
-                        {"confidence": 95.2, "language": "en"},
-                    ],
-                    "alternatives": [["Morgen.", "Einen guten Morgen."], ["Danke schön.", "Vielen Dank."]],
-                },
-            ]
-        }
-    )
-
-    translations: dict[str, TargetResponse] | None = None
-
-
-class StreamedSegment(BaseModel):
-    """A translated sentence. Joined together, the `translatedText` of all sentences is the whole translation."""
-
-    text: int | None = Field(None, description="Index of the text in the list; absent for a single text.")
-    index: int
-    source: TextRange
-    translatedText: str
-    quality: float | None = None
+    @classmethod
+    def of(cls, detected: DetectedSource) -> Self:
+        return cls(confidence=round(100 * detected.confidence, 1), language=detected.language)
 
 
 class LanguageInfo(BaseModel):

@@ -9,8 +9,9 @@ import torch
 from hypothesis import settings
 
 from mt import Translator
-from mt.checkpoint import Description, LanguageModelDescription, LoadedLanguageModel, LoadedModel, save_model
+from mt.checkpoint import LoadedLanguageModel, LoadedModel, save_model
 from mt.config import DecodingConfig, ModelConfig
+from mt.description import Description, LanguageModelDescription
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKey

@@ -19,8 +19,9 @@ from torch import Tensor
 from mt import checkpoint
 from mt import weights as weight_files
 from mt.arrays import Array
-from mt.checkpoint import Confidence, Description, LoadedModel, load_model, save_confidence, save_model, to_arrays
+from mt.checkpoint import FILES, LoadedModel, load_model, model_digest, save_confidence, save_model, to_arrays
 from mt.config import DecodingConfig, ModelConfig
+from mt.description import Confidence, Description
 from mt.errors import ModelError, MTError, TokenizerError
 from mt.files import atomic_folder
 from mt.languages import DirectionSet
@@ -106,6 +107,18 @@ def test_a_model_directory_is_four_files(folder: Path) -> None:
     assert (folder / "README.md").read_text(encoding="utf-8") == "# A card\n"
     assert json.loads((folder / "config.json").read_text(encoding="utf-8"))["format_version"] == 1
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_the_digest_changes_with_each_file_that_influences_translations(folder: Path) -> None:
+    before = model_digest(folder)
+    (folder / "README.md").write_text("another card")
+    assert model_digest(folder) == before
+    digests = {before}
+    for name in FILES:
+        with (folder / name).open("ab") as file:
+            file.write(b" ")
+        digests.add(model_digest(folder))
+    assert len(digests) == 1 + len(FILES)
 
 
 def test_who_may_look_into_a_model_directory_may_read_its_files(folder: Path) -> None:

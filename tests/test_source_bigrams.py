@@ -11,7 +11,7 @@ import mt.source_bigrams
 from mt.arrays import save_arrays
 from mt.checkpoint import load_model
 from mt.errors import ModelError
-from mt.source_bigrams import FILE, SourceBigrams, load_source_bigrams, save_source_bigrams
+from mt.source_bigrams import BIGRAMS_FILE, SourceBigrams, load_source_bigrams, save_source_bigrams
 
 FROZEN = Path(__file__).parent / "frozen" / "model"
 
@@ -76,7 +76,7 @@ def test_a_model_directory_holds_the_set(tmp_path: Path) -> None:
 
 def test_a_damaged_file_lists_its_problems(tmp_path: Path) -> None:
     tokenizer = load_model(FROZEN).tokenizer
-    save_arrays(tmp_path / FILE, {"bits": np.zeros(3, np.uint8)})
+    save_arrays(tmp_path / BIGRAMS_FILE, {"bits": np.zeros(3, np.uint8)})
     with pytest.raises(ModelError, match="power of two") as caught:
         load_source_bigrams(tmp_path, tokenizer)
     assert "another tokenizer" in str(caught.value)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mt.errors import BuildError, problems
+from mt.files import file_digest
 
 FORMAT = 1  # version of the stages' files, a part of every digest
 DATA = "{data}/"  # prefix of a path in an argument; it stands for the folder of the corpora
@@ -101,7 +102,7 @@ def stage_digests(stages: Sequence[Stage], root: Path) -> dict[str, str]:
     missing = [str(root / file) for file in sorted(files) if not (root / file).is_file()]
     if missing:
         raise BuildError(problems("files of the recipe are missing; accepted: files below data.root", missing))
-    contents = {file: _file_digest(root / file) for file in files}
+    contents = {file: file_digest(root / file) for file in files}
     digests: dict[str, str] = {}
     for stage in stages:
         values = [
@@ -116,8 +117,3 @@ def stage_digests(stages: Sequence[Stage], root: Path) -> dict[str, str]:
         ]
         digests[stage.name] = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
     return digests
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

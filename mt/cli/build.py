@@ -56,6 +56,10 @@ from mt.files import atomic_file, try_lock
 
 BARS = "▁▂▃▄▅▆▇█"  # of the curve of BLEU
 MAX_BARS = 20
+ESTIMATING = (
+    "two stages run first, on which the estimates depend: text prepares the corpora for all stages, and measure trains "
+    "a model for at most one minute, besides loading and validation; other programs slow them and raise the estimates"
+)
 LINE_SECONDS = 60  # interval of progress lines if the output is not a terminal
 
 
@@ -84,7 +88,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.common.add_argument(
         "--run", type=Path, metavar="DIR", help=f"folder of the build (default: {RUNS}/NAME, the name in the recipe)"
     )
-    parser.common.add_argument("--plan", action="store_true", help="print the stages with estimated minutes, and exit")
+    parser.common.add_argument(
+        "--plan",
+        action="store_true",
+        help="only prepare the text, measure the speed, and print the stages with estimated minutes",
+    )
     parser.add_device()
     parser.more.add_argument(
         "--processes",
@@ -187,8 +195,10 @@ def measure(recipe: Recipe, build: BuildConfig, runner: Runner, available: Resou
         return measured
     machine = available.machine
     first = [text_stage(recipe, build), measuring_stage(recipe, build, machine)]
+    console.print(ESTIMATING, highlight=False, soft_wrap=True)
     with progress_display(first, {}, 1, console) as observer:
         runner.run(first, observer, available.executor)
+    console.print("counting the lines of the corpora")
     record = runner.record(first[1].name)
     assert record is not None
     rate, seconds = measured_rate(runner.work / first[1].folder, recipe.training.update_tokens)

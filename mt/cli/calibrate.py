@@ -18,9 +18,10 @@ from typing import Any
 
 from rich.console import Console
 
-from mt.checkpoint import CALIBRATION_PAIRS, CalibrationPair, save_calibration, save_confidence
+from mt.checkpoint import CALIBRATION_PAIRS, save_calibration, save_confidence
 from mt.cli.command import CommandParser, command, stderr_console
 from mt.data.corpus import SentencePair, read_parallel, read_tsv
+from mt.description import CalibrationPair
 from mt.errors import DataError
 from mt.languages import Direction, DirectionSet
 from mt.pipeline.translator import Translator

@@ -66,9 +66,11 @@ def main(argv: Sequence[str]) -> int:
     if options.json:
         print(json.dumps(listed, ensure_ascii=False, indent=2))
     else:
-        table = memory_table(listed)
+        table, console = memory_table(listed), stderr_console()
         table.title = "deleted" if options.action == "delete" else None
-        stderr_console().print(table)
+        console.print(table)
+        if options.action == "export" and options.file:
+            console.print(f"written to {options.file}", markup=False, highlight=False, soft_wrap=True)
     return 0
 
 

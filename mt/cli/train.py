@@ -21,20 +21,14 @@ import torch
 from rich.console import Console
 
 from mt import evaluation
-from mt.checkpoint import (
-    CALIBRATION_PAIRS,
-    Description,
-    LanguageModelDescription,
-    LoadedLanguageModel,
-    LoadedModel,
-    save_model,
-)
+from mt.checkpoint import CALIBRATION_PAIRS, LoadedLanguageModel, LoadedModel, save_model
 from mt.cli.command import CommandParser, command, count, stderr_console
 from mt.cli.prepare import RUNS, prepare_with_progress, recipe_path
 from mt.config import Recipe
 from mt.data.corpus import SentencePair
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.preparation import language_pairs, prepared_folder, read_corpus
+from mt.description import Description, LanguageModelDescription
 from mt.distributed import SEPARATE_STORES, World, barrier, join_process_group, max_restarts, reuses_store, spawn_ranks
 from mt.engine.devices import available_cores, select_device
 from mt.errors import DataError, TrainingError, problems

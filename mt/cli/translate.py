@@ -56,10 +56,11 @@ from mt.bundled import STARTER_MODEL
 from mt.cli.command import CommandParser, command, count, stderr_console
 from mt.cli.ray_cluster import RayCluster
 from mt.cli.translate_files import translate_files
-from mt.cli.translation_job import OutputLine, TranslationJob, file_digest, input_name, line_size
+from mt.cli.translation_job import OutputLine, TranslationJob, input_name, line_size
 from mt.data.corpus import Fault, read_lines_and_faults, read_stream_lines
 from mt.data.resumable_file import ResumableFile
 from mt.errors import DataError, RequestError, problems
+from mt.files import file_digest
 from mt.text.documents import PACKED_SUFFIXES
 from mt.text.terms import Terms
 
@@ -293,9 +294,12 @@ def open_output(options: argparse.Namespace, translator: LineTranslator) -> Stre
         return StreamOutput(path.open("w", encoding="utf-8", newline="\n"))
     if options.file == "-":  # stdin cannot be read again
         return ResumableFile(path, {})
-    glossary = file_digest(options.glossary) if options.glossary else ""
-    job = {"input": file_digest(Path(options.file)), "glossary": glossary, **translator.fingerprint()}
-    return ResumableFile(path, job)
+    files = {"input": Path(options.file), "glossary": options.glossary}
+    try:
+        digests = {name: file_digest(file) if file else "" for name, file in files.items()}
+    except OSError as error:
+        raise DataError(f"{error.filename}: cannot be read: {error.strerror}") from error
+    return ResumableFile(path, digests | translator.fingerprint())
 
 
 def text_size(path: Path | None) -> int | None:

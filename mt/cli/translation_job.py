@@ -1,14 +1,13 @@
 """Translation of the lines of a file in this process."""
 
 import argparse
-import hashlib
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
+from mt.checkpoint import model_digest
 from mt.data.corpus import Fault
 from mt.decoding.options import SearchOptions
 from mt.errors import DataError
@@ -61,13 +60,11 @@ class TranslationJob:
         return cls(translator, options, search_options(translator, options), terms)
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return the digests of the model files and all options that influence the output, as JSON values."""
+        """Return the digests of the models and all options that influence the output, as JSON values."""
         options = self.options
         source, target = self.translator.direction_of(options.source, options.target)
         return {
-            "model.safetensors": file_digest(options.model / "model.safetensors"),
-            "ensemble": [file_digest(model / "model.safetensors") for model in options.ensemble],
-            "tokenizer.model": self.translator.tokenizer.digest,
+            "models": [model_digest(model) for model in (options.model, *options.ensemble)],
             "source": source,
             "target": target,
             "sentences": options.sentences,
@@ -75,7 +72,7 @@ class TranslationJob:
             "mbr": options.mbr and (options.n_best or 1),
             "device": self.translator.device.partition(":")[0],
             "dtype": self.translator.dtype,
-            "shortlist": file_digest(options.model / "shortlist.safetensors") if options.shortlist else "",
+            "shortlist": options.shortlist,
             **asdict(self.search),
         }
 
@@ -148,15 +145,6 @@ def as_json(line: str | Fault, result: Translation | Failure, problem: str) -> s
     if others:
         entry["alternatives"] = [best, *others]
     return json.dumps(entry, ensure_ascii=False)
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file. Raises: DataError if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def search_options(translator: Translator, options: argparse.Namespace) -> SearchOptions:

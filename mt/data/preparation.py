@@ -28,7 +28,7 @@ from mt.data.validation_split import split_validation
 from mt.data.variants import with_variants
 from mt.data_config import CorpusConfig, memory_format
 from mt.errors import DataError, problems
-from mt.files import lock, replace_folder
+from mt.files import file_digest, lock, replace_folder
 from mt.languages import Direction
 from mt.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
@@ -283,9 +283,7 @@ def _digest(folder: Path) -> str:
     """
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != DROPPED):
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        digest.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
+        digest.update(f"{path.relative_to(folder).as_posix()} {file_digest(path)}\n".encode())
     return digest.hexdigest()
 
 

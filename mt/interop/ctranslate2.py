@@ -49,7 +49,7 @@ def export_ctranslate2(model: Path, out: Path, quantization: str | None = None) 
         for name, content in loaded.tokenizer.files.items():
             if name != VOCABULARY_FILE:  # CTranslate2 writes its own
                 (temporary / name).write_bytes(content)
-        (temporary / "README.md").write_text(_card(loaded, model, out.name), encoding="utf-8")
+        (temporary / "README.md").write_text(_card(loaded, model), encoding="utf-8")
 
 
 def specification(loaded: LoadedModel) -> "transformer_spec.TransformerSpec":
@@ -169,8 +169,8 @@ def _names(spec: "transformer_spec.TransformerSpec") -> tuple[set[str], set[str]
     return required, optional
 
 
-def _card(loaded: LoadedModel, model: Path, name: str) -> str:
-    """Return the text of README.md, which shows how to translate with the exported folder `name`."""
+def _card(loaded: LoadedModel, model: Path) -> str:
+    """Return the text of README.md, which shows how to translate with the exported model."""
     description = loaded.description
     decoding = description.decoding
     direction = next(iter(description.directions))
@@ -178,17 +178,19 @@ def _card(loaded: LoadedModel, model: Path, name: str) -> str:
     source = f"{loaded.tokenizer.pieces(prefix)} + pieces" if prefix else "pieces"
     begin = loaded.tokenizer.target.pieces(loaded.tokenizer.target_prefix(direction.target))
     forced, skipped = (f", target_prefix=[{begin}]", f"[{len(begin)}:]") if begin else ("", "")
-    tokenizers = [f'tokenizer = sentencepiece.SentencePieceProcessor(model_file="{name}/{SOURCE_FILE}")']
+    tokenizers = [f'tokenizer = sentencepiece.SentencePieceProcessor(model_file="{SOURCE_FILE}")']
     target = "tokenizer"
     if TARGET_FILE in loaded.tokenizer.files:
         target = "target"
-        tokenizers.append(f'target = sentencepiece.SentencePieceProcessor(model_file="{name}/{TARGET_FILE}")')
+        tokenizers.append(f'target = sentencepiece.SentencePieceProcessor(model_file="{TARGET_FILE}")')
     listed = "\n".join(tokenizers)
-    body = f"""```python
+    body = f"""Run this program in this folder:
+
+```python
 import ctranslate2, sentencepiece
 
 {listed}
-translator = ctranslate2.Translator("{name}", device="cpu")
+translator = ctranslate2.Translator(".", device="cpu")
 pieces = tokenizer.encode("A text.", out_type=str)
 results = translator.translate_batch([{source}], beam_size={decoding.beam_size}, \
 length_penalty={decoding.length_penalty}, disable_unk=True{forced})

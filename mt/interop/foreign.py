@@ -16,8 +16,9 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from mt.arrays import Array
-from mt.checkpoint import Description, LoadedModel, save_model
+from mt.checkpoint import LoadedModel, save_model
 from mt.config import ModelConfig
+from mt.description import Description
 from mt.errors import LanguageError, ModelError, MTError, problems
 from mt.interop.mapping import Table, find_misplaced, rename_weights
 from mt.languages import DirectionSet, standard_tag, three_letter_code

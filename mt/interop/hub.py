@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mt.errors import ModelError
+from mt.files import file_digest
 from mt.interop.catalogue import NAME, is_non_commercial
 from mt.interop.huggingface_files import INDEX, PICKLE, SAFE
 from mt.interop.origin import ALLOWED_PICKLE, ImportOptions, Origin
@@ -51,14 +52,13 @@ class HubFile:
 
     def problem(self, path: Path) -> str:
         """Return a message if the checksum of the file `path` is not the stated one, otherwise an empty string."""
-        with path.open("rb") as file:
-            if self.sha256:
-                digest, stated = hashlib.file_digest(file, "sha256").hexdigest(), self.sha256
-            elif self.git_id and len(self.git_id) == 40:
-                content = file.read()
-                digest, stated = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(), self.git_id
-            else:
-                return ""
+        if self.sha256:
+            digest, stated = file_digest(path), self.sha256
+        elif self.git_id and len(self.git_id) == 40:
+            content = path.read_bytes()
+            digest, stated = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(), self.git_id
+        else:
+            return ""
         return "" if digest == stated else f"its checksum is {digest}, but the hub states {stated}"
 
 

@@ -56,7 +56,7 @@ def export_huggingface(model: Path, out: Path) -> None:
         "generation_config.json": _json(_generation(loaded)),
         "tokenizer_config.json": _json(_tokenizer(loaded, separate)),
         "vocab.json": _json(sources),
-        "README.md": _card(loaded, model, out.name),
+        "README.md": _card(loaded, model),
     }
     if separate:
         texts["target_vocab.json"] = _json({piece: id for id, piece in enumerate(target.pieces(range(len(target))))})
@@ -179,16 +179,18 @@ def _json(values: Mapping[str, Any]) -> str:
     return json.dumps(values, ensure_ascii=False, indent=1) + "\n"
 
 
-def _card(loaded: LoadedModel, model: Path, name: str) -> str:
+def _card(loaded: LoadedModel, model: Path) -> str:
     description = loaded.description
     languages = sorted({*description.directions.sources, *description.directions.targets})
     tag = next(iter(_tags(loaded).values()), "")
     front = "".join(f"- {code}\n" for code in languages)
-    body = f"""```python
+    body = f"""Run this program in this folder, or replace `.` by its path:
+
+```python
 from transformers import AutoTokenizer, MarianMTModel
 
-tokenizer = AutoTokenizer.from_pretrained("{name}")
-model = MarianMTModel.from_pretrained("{name}")
+tokenizer = AutoTokenizer.from_pretrained(".")
+model = MarianMTModel.from_pretrained(".")
 batch = tokenizer(["{tag}A text."], return_tensors="pt", padding=True)
 print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True)[0])
 ```

@@ -3,14 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from mt.checkpoint import (
-    FLOAT_WEIGHTS,
-    Int8Check,
-    LoadedModel,
-    load_model,
-    save_int8_check,
-    save_model,
-)
+from mt.checkpoint import FLOAT_WEIGHTS, LoadedModel, load_model, save_int8_check, save_model
+from mt.description import Int8Check
 from mt.engine.backends.calibration import accepts
 from mt.engine.backends.int8_check import measure_int8
 from mt.errors import ModelError

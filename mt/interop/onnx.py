@@ -41,7 +41,7 @@ def export_onnx(model: Path, out: Path) -> None:
         for name, content in loaded.tokenizer.files.items():
             (temporary / name).write_bytes(content)
         (temporary / "config.json").write_text(json.dumps(_config(loaded), indent=1) + "\n", encoding="utf-8")
-        (temporary / "README.md").write_text(_card(loaded, model, out.name), encoding="utf-8")
+        (temporary / "README.md").write_text(_card(loaded, model), encoding="utf-8")
 
 
 def _config(loaded: LoadedModel) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def _config(loaded: LoadedModel) -> dict[str, Any]:
     }
 
 
-def _card(loaded: LoadedModel, model: Path, name: str) -> str:
+def _card(loaded: LoadedModel, model: Path) -> str:
     """Return the text of README.md: a program for greedy search, and the inputs and outputs of both graphs."""
     description = loaded.description
     shape = description.model
@@ -72,14 +72,15 @@ def _card(loaded: LoadedModel, model: Path, name: str) -> str:
     prefix = loaded.tokenizer.source_prefix("", target, description.directions)
     tag = f"{prefix[0]}, " if prefix else ""
     hint = f"; {prefix[0]} asks for {target!r}" if prefix else ""
-    tokenizers, encode, decode = _text(loaded, name)
-    body = f"""This program decodes greedily: it takes the likeliest piece at each step. The scores in the card below \
-are those of beam search, which usually translates better and can be built on the same two files.
+    tokenizers, encode, decode = _text(loaded)
+    body = f"""Run this program in this folder. It decodes greedily: it takes the likeliest piece at each step. The \
+scores in the card below are those of beam search, which usually translates better and can be built on the same two \
+files.
 
 ```python
 {tokenizers}
-encoder = onnxruntime.InferenceSession("{name}/encoder.onnx")
-decoder = onnxruntime.InferenceSession("{name}/decoder.onnx")
+encoder = onnxruntime.InferenceSession("encoder.onnx")
+decoder = onnxruntime.InferenceSession("decoder.onnx")
 source = np.array([[{tag}*{encode}, {EOS}]])  # {EOS} ends a text{hint}
 mask = np.ones(source.shape, bool)
 cross_keys, cross_values = encoder.run(None, {{"source": source, "source_mask": mask}})
@@ -110,17 +111,17 @@ import sentencepiece
 """
 
 
-def _text(loaded: LoadedModel, name: str) -> tuple[str, str, str]:
+def _text(loaded: LoadedModel) -> tuple[str, str, str]:
     """Return three parts of the example program: imports and tokenizers, encoding of a text, and decoding of ids."""
     files = loaded.tokenizer.files
-    tokenizer = f'tokenizer = sentencepiece.SentencePieceProcessor(model_file="{name}/{SOURCE_FILE}")'
+    tokenizer = f'tokenizer = sentencepiece.SentencePieceProcessor(model_file="{SOURCE_FILE}")'
     if VOCABULARY_FILE not in files:
         return f"{IMPORTS}\n{tokenizer}", 'tokenizer.encode("A text.")', "tokenizer.decode(ids_out)"
     lines = [
         "import json\nfrom pathlib import Path\n",
         IMPORTS,
         tokenizer,
-        f'vocabulary = json.loads(Path("{name}/{VOCABULARY_FILE}").read_text("utf-8"))',
+        f'vocabulary = json.loads(Path("{VOCABULARY_FILE}").read_text("utf-8"))',
         'ids = {piece: id for id, piece in enumerate(vocabulary["pieces"])}',
     ]
     if TARGET_FILE in files:

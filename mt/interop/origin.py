@@ -1,6 +1,5 @@
 """Origin of an imported model (folder, name, licence and checksums), and safe reading of pickles and YAML."""
 
-import hashlib
 import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ import yaml
 from torch import Tensor
 
 from mt.errors import ModelError, problems
+from mt.files import file_digest
 
 AS_MARIAN: Mapping[str, Any] = {"positions": "tensor2tensor", "norm_epsilon": 1e-6}
 """Values of our ModelConfig for a model that computes exactly as Marian does.
@@ -65,8 +65,7 @@ class Origin:
         lines += [f"Weights: the hub's conversion to safetensors, {self.conversion}."] if self.conversion else []
         lines.append(f"Licence: {self.licence()}.")
         for name in files:
-            with (self.folder / name).open("rb") as file:
-                lines.append(f"SHA-256 of `{name}`: {hashlib.file_digest(file, 'sha256').hexdigest()}")
+            lines.append(f"SHA-256 of `{name}`: {file_digest(self.folder / name)}")
         return lines
 
 

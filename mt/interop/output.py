@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from mt.checkpoint import Description, LoadedModel
+from mt.checkpoint import LoadedModel
+from mt.description import Description
 from mt.errors import ModelError
 
 WEIGHTS = ("model.safetensors", "model.bin", "encoder.onnx")  # files of our models and of exported models

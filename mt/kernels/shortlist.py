@@ -20,7 +20,7 @@ from mt.errors import ModelError, problems
 from mt.files import atomic_file
 from mt.tokenizer import EOS, Tokenizer
 
-FILE = "shortlist.safetensors"
+SHORTLIST_FILE = "shortlist.safetensors"
 SPACE = "\u2581"  # SentencePiece's mark for the space before a word
 
 
@@ -75,7 +75,7 @@ class Shortlist:
 
 def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
     """Write a shortlist into a model directory, together with the digest of `tokenizer`."""
-    with atomic_file(folder / FILE) as file:
+    with atomic_file(folder / SHORTLIST_FILE) as file:
         save_arrays(file, shortlist.arrays(), {"tokenizer": tokenizer.digest})
 
 
@@ -85,7 +85,7 @@ def load_shortlist(folder: Path, tokenizer: Tokenizer) -> Shortlist | None:
     Raises:
         ModelError: The file is not a shortlist for `tokenizer`.
     """
-    path = folder / FILE
+    path = folder / SHORTLIST_FILE
     if not path.exists():
         return None
     arrays = load_arrays(path)

@@ -36,7 +36,7 @@ async def translate_with_formality(
     beams = max(BEAMS, options.beam_size)
     banning = replace(
         context,
-        banned=banned_words(context.target, wanted),
+        banned=(*context.banned, *banned_words(context.target, wanted)),
         options=replace(options, beam_size=beams, n_best=max(BEAMS, options.n_best)),
     )
     again = await translate(banning)

@@ -1,7 +1,7 @@
 """Results of the Python API. This module does not import torch."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from mt.text.alignment import Link, Range
 
@@ -53,16 +53,15 @@ class AttentionMap:
 class SentenceTranslation:
     """A sentence of a text, or a part of a long sentence, without surrounding white space.
 
-    All ranges, including those in `links`, count characters of the whole source text or the whole translation. `links`
-    are in target order. `confidence` is the expected sentence chrF from 0 to 1, or None if the model has no confidence
+    `alternatives` is the n-best list, best first. `text`, `score` and `match` are those of the best alternative. All
+    ranges, including those in `links`, count characters of the whole source text or the whole translation. `links` are
+    in target order. `confidence` is the expected sentence chrF from 0 to 1, or None if the model has no confidence
     data. It is also None if the source is unlike the training text of the model; `unfamiliar` is true then. `links` and
     `attention` are set only if ExplainOptions request them. If the model wrote nothing, or knows no letter of the
-    sentence, `untranslated` is true and `text` is the source. `match` is the `match` of the best alternative.
+    sentence, `untranslated` is true and `text` is the source.
     """
 
     source: str
-    text: str
-    score: float
     alternatives: tuple[Alternative, ...]
     source_range: Range
     target_range: Range
@@ -71,7 +70,40 @@ class SentenceTranslation:
     attention: AttentionMap | None = None
     untranslated: bool = False
     unfamiliar: bool = False
-    match: float | None = None
+
+    @property
+    def text(self) -> str:
+        return self.alternatives[0].text
+
+    @property
+    def score(self) -> float:
+        return self.alternatives[0].score
+
+    @property
+    def match(self) -> float | None:
+        return self.alternatives[0].match
+
+
+def joint_confidence(one: float | None, other: float | None) -> float | None:
+    """Return the confidence of a translation by two models in turn: the product, as if errors were independent."""
+    return None if one is None or other is None else one * other
+
+
+def translated_again(first: SentenceTranslation, second: Sequence[SentenceTranslation]) -> SentenceTranslation:
+    """Return the sentence `first`, whose translation a second model has translated into the sentences `second`.
+
+    The alternatives, the range in the target and the links are those of `second[0]`. The attention is None, because the
+    second model has not read the source.
+    """
+    return replace(
+        second[0],
+        source=first.source,
+        source_range=first.source_range,
+        confidence=joint_confidence(first.confidence, mean_confidence(second)),
+        attention=None,
+        unfamiliar=first.unfamiliar or second[0].unfamiliar,
+        untranslated=first.untranslated or any(sentence.untranslated for sentence in second),
+    )
 
 
 def mean_confidence(sentences: Iterable[SentenceTranslation]) -> float | None:
@@ -110,16 +142,22 @@ class SentenceReport:
 
 @dataclass(frozen=True)
 class Translation:
-    """The best translation of a text, and its n-best list.
+    """The translation of a text: its n-best list, best first. `text` and `score` are those of the best alternative.
 
     Alternative n of a text of several sentences consists of alternative n of each sentence. A sentence with fewer
     alternatives contributes its last alternative. `sentences` omits sentences that contain nothing to translate.
     """
 
-    text: str
-    score: float
     alternatives: tuple[Alternative, ...]
     sentences: tuple[SentenceTranslation, ...]
+
+    @property
+    def text(self) -> str:
+        return self.alternatives[0].text
+
+    @property
+    def score(self) -> float:
+        return self.alternatives[0].score
 
     @property
     def confidence(self) -> float | None:

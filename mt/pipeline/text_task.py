@@ -149,8 +149,6 @@ class TextTask:
             sentences.append(
                 SentenceTranslation(
                     source,
-                    best.text,
-                    best.score,
                     alternatives,
                     source_range,
                     (begin, end),
@@ -162,12 +160,10 @@ class TextTask:
                     attention=explanations[number].attention,
                     untranslated=not best.pieces,
                     unfamiliar=expectation.unfamiliar,
-                    match=best.match,
                 )
             )
         ranks = max((len(sentence.alternatives) for sentence in sentences), default=1)
-        alternatives = tuple(self._join(sentences, rank) for rank in range(ranks))
-        return Translation(alternatives[0].text, alternatives[0].score, alternatives, tuple(sentences))
+        return Translation(tuple(self._join(sentences, rank) for rank in range(ranks)), tuple(sentences))
 
     def outcome(self) -> Translation | Failure:
         """Return the translation of a task that is done, or a Failure if the task has a problem."""

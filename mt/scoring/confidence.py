@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mt.checkpoint import Confidence
+from mt.description import Confidence
 from mt.source_bigrams import SourceBigrams
 
 EXPONENT_OF_SEVERAL_DOMAINS = 3

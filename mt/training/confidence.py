@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from mt import evaluation
-from mt.checkpoint import CalibrationPair, Confidence
+from mt.description import CalibrationPair, Confidence
 from mt.errors import DataError
 from mt.pipeline.translator import Translator
 from mt.scoring.confidence import EXPONENT_OF_SEVERAL_DOMAINS, Observation, fit

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from mt.checkpoint import Description, LoadedModel
+from mt.checkpoint import LoadedModel
+from mt.description import Description
 from mt.errors import ModelError, problems
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, VocabularyTokenizer

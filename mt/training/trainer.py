@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mt.checkpoint import Description, LanguageModelDescription
 from mt.config import Recipe
 from mt.data.batching import TrainingBatch, Update
 from mt.data.blocks import update_stream
 from mt.data.dataset import PreparedData
+from mt.description import Description, LanguageModelDescription
 from mt.distributed import World, all_reduce, all_reduce_gradients, barrier, gather_objects
 from mt.errors import TrainingError
 from mt.model.transformer import AnyModel

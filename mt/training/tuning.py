@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mt.checkpoint import Description, load_model, read_description
+from mt.checkpoint import load_model, read_description
 from mt.config import Recipe, TokenizerConfig
+from mt.description import Description
 from mt.errors import MTError, did_you_mean
 from mt.model.transformer import AnyModel, LanguageModel, Transformer
 from mt.recipe import read_values, validate_recipe

@@ -6,11 +6,12 @@ import numpy as np
 import torch
 
 from mt import evaluation
-from mt.checkpoint import CalibrationPair, Description, LoadedModel
+from mt.checkpoint import LoadedModel
 from mt.config import Recipe
 from mt.data.batching import TrainingBatch, direction_prefixes, load_batch, plan_batches
 from mt.data.blocks import TokenBlocks
 from mt.data.dataset import ParallelDataset, PreparedData
+from mt.description import CalibrationPair, Description
 from mt.errors import TrainingError
 from mt.model.transformer import AnyModel, Transformer
 from mt.pipeline.translator import Translator

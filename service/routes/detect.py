@@ -27,8 +27,5 @@ async def detect(
     if len(body.text) > settings.max_characters:
         problem = f"request ({len(body.text)}) exceeds text limit ({settings.max_characters})"
         raise InvalidRequest.listing([problem])
-    languages = [
-        DetectedLanguage(confidence=round(100 * detected.confidence, 1), language=detected.language)
-        for detected in await translations.detect(body.text, caller.id)
-    ]
+    languages = list(map(DetectedLanguage.of, await translations.detect(body.text, caller.id)))
     return [language for language in languages if language.confidence > 0] or languages[:1]

@@ -31,8 +31,7 @@ from service.errors import (
 )
 from service.routes.deepl.admission import HeaderKey, key_of
 from service.routes.memories import ACCESS, TMX, CallerDependency, tmx_response
-from service.routes.translate import percent
-from service.schemas import EditRequest
+from service.schemas import EditRequest, percent
 from service.translation.answers import rounded_match
 from service.translation.document_sentences import DocumentSentence
 from service.translation.editable_documents import SentencePage

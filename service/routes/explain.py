@@ -32,11 +32,10 @@ from service.errors import (
     error_responses,
 )
 from service.routes.translate import model_of
-from service.schemas import ExplainRequest
+from service.schemas import AUTO, ExplainRequest
 from service.settings import Settings
 from service.translation.service import TranslationService
 
-AUTO = "auto"
 MAX_CHARACTERS = 300
 MAX_WORDS = 30
 ERRORS = (

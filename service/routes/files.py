@@ -22,8 +22,8 @@ from service.dependencies import (
     while_connected,
 )
 from service.errors import BodyTooLarge, InvalidRequest, NotFound, error_responses, well_formed
-from service.routes.translate import ACCESS, AUTO, PARSING, WORK, model_of
-from service.schemas import FileRequest, TranslatedFile
+from service.routes.translate import ACCESS, PARSING, WORK, model_of
+from service.schemas import AUTO, FileRequest, TranslatedFile
 from service.translation.files import original_name
 from service.translation.jobs import Job
 

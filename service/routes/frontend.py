@@ -6,7 +6,7 @@ from mt.languages import language_name
 from mt.text.documents import SUFFIXES
 from service.dependencies import SettingsDependency, TranslationsDependency
 from service.explanations.explanations import can_explain
-from service.schemas import DefaultLanguages, FrontendSettings, NamedLanguage
+from service.schemas import AUTO, DefaultLanguages, FrontendSettings, NamedLanguage
 
 router = APIRouter(tags=["translation"])
 
@@ -27,7 +27,7 @@ async def frontend_settings(settings: SettingsDependency, translations: Translat
         supportedFilesFormat=list(SUFFIXES),
         explanations=can_explain(),
         language=DefaultLanguages(
-            source=NamedLanguage(code="auto", name="Auto Detect"),
+            source=NamedLanguage(code=AUTO, name="Auto Detect"),
             target=NamedLanguage(code=target, name=language_name(target)),
         ),
     )

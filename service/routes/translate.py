@@ -1,14 +1,13 @@
 """POST /translate, by LibreTranslate's contract."""
 
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi import APIRouter, Request
 
 from mt.errors import RequestError
-from mt.pipeline.results import SentenceTranslation
 from mt.text.terms import Terms
 from service.access.control import AccessControl, Caller
 from service.access.glossaries import GlossaryStore
@@ -46,25 +45,13 @@ from service.errors import (
     shorten,
 )
 from service.event_stream import EVENT_SCHEMA, EVENT_STREAM, EventStream, encode_event
-from service.schemas import (
-    DEFAULT_MODEL,
-    DetectedLanguage,
-    SegmentAttention,
-    SegmentResponse,
-    StreamedSegment,
-    TargetResponse,
-    TranslateRequest,
-    TranslateResponse,
-)
+from service.schemas import AUTO, DEFAULT_MODEL
 from service.settings import Settings
-from service.translation.answers import other_texts, rounded_match
+from service.translate_schemas import StreamedSegment, TargetResponse, TranslateRequest, TranslateResponse
 from service.translation.coroutines import together
 from service.translation.jobs import Answer, Format, Job, OutputOptions, StreamedSentence, StreamEnd
 from service.translation.service import TranslationService
 
-T = TypeVar("T")
-
-AUTO = "auto"
 MAX_WEIGHTS = 500_000  # attention weights of all texts of a request; each takes 32 bytes
 ACCESS = (InvalidKey, MissingKey, QuotaExceeded, TooManyRequests, StorageUnavailable)
 WORK = (CannotTranslate, UnknownModel, UnsupportedLanguage, DeadlineExceeded, InternalError, Overloaded, Unavailable)
@@ -211,61 +198,11 @@ def respond(
 ) -> TranslateResponse:
     """Return the response to a request. `jobs` has a job for each target language, and `answers` each job's answers."""
     responses = {
-        target: target_response(body, texts, partial(translations.models_of, job=job))
+        target: TargetResponse.of(body, texts, partial(translations.models_of, job=job))
         for (target, job), texts in zip(jobs.items(), answers, strict=True)
     }
     others = {target: responses[target] for target in dict.fromkeys(body.targets)}
     return TranslateResponse(**dict(responses[body.target]), translations=others or None)
-
-
-def target_response(
-    body: TranslateRequest, answers: Sequence[Answer], models_of: Callable[[Answer], tuple[str, ...]]
-) -> TargetResponse:
-    """Return the response for one target language. If the request has a list of texts, each field is a list."""
-
-    def values(value: Callable[[Answer], T]) -> Any:
-        listed = [value(answer) for answer in answers]
-        return listed[0] if isinstance(body.q, str) else listed
-
-    with_segments = body.segments or body.alignment or body.attention
-    return TargetResponse(
-        translatedText=values(lambda answer: answer.text),
-        detectedLanguage=values(_detected_language) if body.source == AUTO else None,
-        alternatives=values(lambda answer: list(answer.alternatives)) if body.alternatives else None,
-        bridge=values(lambda answer: answer.bridge or None) if any(answer.bridge for answer in answers) else None,
-        quality=values(lambda answer: percent(answer.confidence)) if body.quality else None,
-        match=values(lambda answer: rounded_match(answer.match)) if body.memory else None,
-        untranslated=values(lambda answer: list(answer.untranslated)) if body.untranslated else None,
-        models=values(lambda answer: list(models_of(answer))) if body.model is not None else None,
-        segments=values(lambda answer: [_segment(body, sentence) for sentence in answer.sentences])
-        if with_segments
-        else None,
-    )
-
-
-def percent(confidence: float | None) -> float | None:
-    """Convert a confidence from 0 to 1 to LibreTranslate's scale from 0 to 100; None stays None."""
-    return None if confidence is None else round(100 * confidence, 1)
-
-
-def _detected_language(answer: Answer) -> DetectedLanguage:
-    assert answer.detected is not None
-    return DetectedLanguage(confidence=round(100 * answer.detected.confidence, 1), language=answer.detected.language)
-
-
-def _segment(body: TranslateRequest, sentence: SentenceTranslation) -> SegmentResponse:
-    maps = sentence.attention
-    others = other_texts(sentence.text, (alternative.text for alternative in sentence.alternatives))
-    return SegmentResponse(
-        source=sentence.source_range,
-        target=sentence.target_range,
-        quality=percent(sentence.confidence),
-        unfamiliar=sentence.unfamiliar or None,
-        match=rounded_match(sentence.match),
-        alternatives=others if body.alternatives else None,
-        alignment=sentence.links if body.alignment else None,
-        attention=SegmentAttention(source=maps.source, target=maps.target, weights=maps.weights) if maps else None,
-    )
 
 
 async def stream_events(
@@ -287,14 +224,7 @@ async def stream_events(
                 match item:
                     case StreamedSentence():
                         charge.delivered += item.source[1] - item.source[0]
-                        segment = StreamedSegment(
-                            text=item.text if isinstance(body.q, list) else None,
-                            index=item.index,
-                            source=item.source,
-                            translatedText=item.translation,
-                            quality=percent(item.confidence) if body.quality else None,
-                        )
-                        yield encode_event("segment", segment)
+                        yield encode_event("segment", StreamedSegment.of(body, item))
                     case StreamEnd():
                         yield encode_event("done", respond(body, {body.target: job}, [item.answers], translations))
                 begun = True

@@ -9,7 +9,13 @@ from dataclasses import replace
 from itertools import accumulate
 
 from mt.languages import Direction
-from mt.pipeline.results import SentenceReport, SentenceTranslation, Translation
+from mt.pipeline.results import (
+    SentenceReport,
+    SentenceTranslation,
+    Translation,
+    joint_confidence,
+    translated_again,
+)
 from mt.text import segment
 from mt.text.markup import Link, Range
 from mt.text.segment import TextPart
@@ -129,7 +135,7 @@ class BridgedText:
             self._parts.append(TextPart(after, kept=True))
         target = self._written + len(before), self._written + len(before) + len(second.text)
         self._read, self._written = end, target[1]
-        confidence = _product(first.confidence, second.confidence)
+        confidence = joint_confidence(first.confidence, second.confidence)
         return SentenceReport(first.source_range, target, before, second.text, after, confidence)
 
     def finish(self, first: Answer) -> Answer:
@@ -161,9 +167,6 @@ class BridgedText:
 def _bridged_sentence(first: SentenceTranslation, second: Answer, begin: int) -> SentenceTranslation:
     """Return the translation of a sentence that two models translated one after the other.
 
-    The confidence is the product of the confidences of both models, as if their errors were independent. The
-    alternatives are those of the second model. The attention is None: the second model has not read the source.
-
     Args:
         first: the translation of the sentence into the bridge language.
         second: the second model's answer for this translation.
@@ -176,22 +179,11 @@ def _bridged_sentence(first: SentenceTranslation, second: Answer, begin: int) ->
     bridge = first.target_range[0]
     links = [((a + bridge, b + bridge), (c + begin, d + begin)) for (a, b), (c, d) in alignment_of(second)]
     return replace(
-        second.sentences[0],
-        source=first.source,
-        text=texts[0],
+        translated_again(first, second.sentences),
         alternatives=tuple(replace(best, text=text) for text in texts),
-        source_range=first.source_range,
         target_range=(begin + inner[0], begin + inner[1]),
-        confidence=_product(first.confidence, second.confidence),
         links=compose_links(first.links, links),
-        attention=None,
-        unfamiliar=first.unfamiliar or second.sentences[0].unfamiliar,
-        untranslated=first.untranslated or bool(second.untranslated),
     )
-
-
-def _product(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one * other
 
 
 def compose_links(first: Sequence[Link], second: Sequence[Link]) -> tuple[Link, ...]:

@@ -75,21 +75,22 @@ class Answer:
     @property
     def confidence(self) -> float | None:
         """Expected quality from 0 to 1: 1 if the text needed no translation, None if the model cannot estimate it."""
-        sentences = self._all_sentences
+        sentences = self.all_sentences
         return mean_confidence(sentences) if sentences else 1.0
 
     @property
     def untranslated(self) -> tuple[str, ...]:
         """Source sentences that the model left untranslated; the translation contains them unchanged."""
-        return tuple(sentence.source for sentence in self._all_sentences if sentence.untranslated)
+        return tuple(sentence.source for sentence in self.all_sentences if sentence.untranslated)
 
     @property
     def match(self) -> float | None:
         """Mean score of the memory matches that the translation uses; None if it uses none."""
-        return mean_match(self._all_sentences)
+        return mean_match(self.all_sentences)
 
     @property
-    def _all_sentences(self) -> list[SentenceTranslation]:
+    def all_sentences(self) -> list[SentenceTranslation]:
+        """The sentences of the text, or those of its segments. Their ranges count characters of their segment."""
         return [*self.sentences, *(sentence for segment in self.segments for sentence in segment.sentences)]
 
 

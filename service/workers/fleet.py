@@ -13,6 +13,7 @@ from typing import Any, Self
 import structlog
 
 from mt.bundled import STARTER_MODEL
+from mt.checkpoint import model_digest
 from mt.errors import ModelError, MTError, RequestError, problems
 from mt.languages import Direction
 from mt.pipeline.results import Translation
@@ -29,7 +30,7 @@ from service.logs import Phase, current_record
 from service.settings import Settings
 from service.workers.admission import Admission, RequestSize
 from service.workers.messages import ModelSetup, SourceText, TranslateOptions, WorkCounts
-from service.workers.model_files import find_models, model_version
+from service.workers.model_files import find_models
 from service.workers.model_memory import MEGABYTE, ModelMemory
 from service.workers.pending import OnSentence, PendingRequest
 from service.workers.pool import TransportFactory, WorkerPool
@@ -329,7 +330,7 @@ class Fleet:
         known = {pool.model: pool for pool in self.pools}
         for model in await asyncio.to_thread(self._config.find_models):
             pool = known.get(model)
-            if pool is None or await asyncio.to_thread(model_version, model) != pool.description.version:
+            if pool is None or await asyncio.to_thread(model_digest, model) != pool.description.version:
                 new.append(pool := self._new_pool(model))
             pools.append(pool)
         try:

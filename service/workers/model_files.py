@@ -1,6 +1,5 @@
-"""Files of models: the model directories in a folder, and the name, version, size and card of a model."""
+"""Files of models: the model directories in a folder, and the name, size and card of a model."""
 
-import hashlib
 import json
 import os
 import re
@@ -9,27 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mt.errors import ModelError
-from mt.tokenizer import TOKENIZER_FILES
 
 MAX_NAME_LENGTH = 100
 MAX_CARD_LENGTH = 100_000
-FILES = (
-    *("config.json", "model.safetensors", "float.safetensors", *TOKENIZER_FILES),
-    *("calibration.json", "confidence.json", "int8.json", "shortlist.safetensors", "source_bigrams.safetensors"),
-)
-
-
-def model_version(model: Path) -> str:
-    """Return a digest of the contents of all model files that influence translations."""
-    digest = hashlib.sha256()
-    for name in FILES:
-        file_digest = ""
-        with suppress(OSError):
-            if (model / name).is_file():  # a device file could have endless content
-                with (model / name).open("rb") as file:
-                    file_digest = hashlib.file_digest(file, "sha256").hexdigest()
-        digest.update(f"{name} {file_digest}\n".encode())
-    return digest.hexdigest()[:16]
 
 
 def weights_size(model: Path) -> int:

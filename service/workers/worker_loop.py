@@ -15,6 +15,7 @@ from itertools import islice
 
 from cachetools import LRUCache
 
+from mt.checkpoint import model_digest
 from mt.engine.devices import why_no_gpu
 from mt.engine.turns import TurnQueue
 from mt.errors import ModelError, MTError
@@ -39,7 +40,6 @@ from service.workers.messages import (
     Translate,
     WorkCounts,
 )
-from service.workers.model_files import model_version
 
 Load = Callable[[ModelSetup], Translator]
 Receive = Callable[[bool], Sequence[ToWorker]]
@@ -273,9 +273,9 @@ def _load_consistently(setup: ModelSetup, load: Load) -> tuple[Translator, str]:
     Raises: MTError if the model cannot be loaded, or its files change during every attempt.
     """
     for _ in range(MAX_LOADS):
-        version = model_version(setup.model)
+        version = model_digest(setup.model)
         translator = load(setup)
-        if model_version(setup.model) == version:
+        if model_digest(setup.model) == version:
             return translator, version
     raise ModelError(f"{setup.model}: files of the model changed during each of {MAX_LOADS} attempts to load it")
 

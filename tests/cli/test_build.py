@@ -2,14 +2,19 @@
 
 import io
 from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from mt.build.config import read_build_recipe
+from mt.build.plan import Machine
 from mt.build.runner import TrainingState
 from mt.build.stage import Stage
-from mt.cli.build import gpu_slots, progress_display, remaining, resources
+from mt.cli.build import gpu_slots, measure, progress_display, remaining, resources
 from mt.errors import RequestError
 
 
@@ -82,3 +87,17 @@ def test_time_left_of_stages_that_run_at_the_same_time() -> None:
         output.getvalue()
         == "stage 1 of 3: a; stage 2 of 3: b | 25%, 1.0 min, 4.0 min left, 4,900 target tokens/s, BLEU ▁▆█ 31.2\n"
     )
+
+
+def test_stages_that_run_for_the_estimates_are_announced(tmp_path: Path) -> None:
+    def stop(stages: Sequence[Stage], *_: object) -> None:
+        raise KeyboardInterrupt(*(stage.name for stage in stages))
+
+    recipe, build = read_build_recipe(Path("scripts/recipes/build-phrasebook.toml"), [])
+    runner: Any = SimpleNamespace(work=tmp_path, run=stop)
+    available: Any = SimpleNamespace(machine=Machine("cpu", 2), executor=None)
+    output = io.StringIO()
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        measure(recipe, build, runner, available, Console(file=output))
+    assert stopped.value.args == ("text", "measure")
+    assert output.getvalue().startswith("two stages run first, on which the estimates depend: text prepares")

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from mt import Translator
-from mt.checkpoint import CalibrationPair, Confidence, load_model, save_calibration
+from mt.checkpoint import load_model, save_calibration
 from mt.cli import evaluate
 from mt.cli.calibrate import main
+from mt.description import CalibrationPair, Confidence
 from mt.errors import DataError
 from mt.model.transformer import Transformer
 from mt.training.confidence import fit_confidence

@@ -45,11 +45,12 @@ def test_a_memory_lives_from_import_to_delete(
     assert (listed["name"], listed["owner"], listed["units"]) == ("handbook", "operator", 2500)
     tmx = tmp_path / "out.tmx"
     assert run(database, "export", "handbook", tmx) == 0
+    assert f"written to {tmx}\n" in capsys.readouterr().err
     pairs = list(read_memory(tmx, "en", "de"))
     assert (len(pairs), pairs[-1].target) == (2500, "Seite 2499 & mehr")
-    capsys.readouterr()
     assert run(database, "export", listed["id"]) == 0
-    assert capsys.readouterr().out == tmx.read_text("utf-8")
+    written = capsys.readouterr()
+    assert written.out == tmx.read_text("utf-8") and "written to" not in written.err
     assert imported(database, tmx, "--name", "handbook") == 0
     capsys.readouterr()
     assert run(database, "delete", "handbook") == 0

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from mt.checkpoint import Description, LoadedModel, load_model, save_model
+from mt.checkpoint import LoadedModel, load_model, save_model
 from mt.config import ModelConfig
+from mt.description import Description
 from mt.languages import DirectionSet
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer

@@ -103,7 +103,7 @@ def test_the_folder_describes_itself_and_its_readme_runs(build: Build, tmp_path:
     assert config["layer_norm_epsilon"] == 1e-5
     code = re.search(r"```python\n(.*?)```", (tmp_path / "out" / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert code is not None
-    done = subprocess.run([sys.executable, "-c", code[1]], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code[1]], cwd=tmp_path / "out", capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.strip(), done.stderr
 
 

@@ -192,7 +192,7 @@ def test_the_folder_describes_itself_and_its_readme_runs(
     found = re.search(r"```python\n(.*?)```", card, re.DOTALL)
     assert found is not None
     printed: list[str] = []
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path / "out")
     exec(found[1], {"print": printed.append})
     assert len(printed) == 1 and printed[0]
     said = json.loads((tmp_path / "out" / "generation_config.json").read_text(encoding="utf-8"))

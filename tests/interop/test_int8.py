@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from mt import Translator
-from mt.checkpoint import Confidence, load_model, save_confidence
+from mt.checkpoint import load_model, save_confidence
 from mt.cli.export import main
+from mt.description import Confidence
 from mt.errors import ModelError
 from mt.interop.int8 import HEADING, export_int8
 from mt.kernels.shortlist import Shortlist, save_shortlist

@@ -143,7 +143,7 @@ def run_readme(folder: Path) -> str:
     """What the code in the README.md of the folder `out` prints."""
     printed: list[str] = []
     before = Path.cwd()
-    os.chdir(folder)
+    os.chdir(folder / "out")
     try:
         exec(code(folder / "out"), {"print": printed.append})
     finally:

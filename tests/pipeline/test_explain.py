@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mt import Translator
-from mt.checkpoint import Confidence, load_model, save_confidence
+from mt.checkpoint import load_model, save_confidence
 from mt.decoding.options import SearchOptions
+from mt.description import Confidence
 from mt.pipeline import explain as module
 from mt.pipeline.driver import AttentionCall, Routine
 from mt.pipeline.explain import ReducedText

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 import torch
 
-from mt.checkpoint import LanguageModelDescription, LoadedLanguageModel
+from mt.checkpoint import LoadedLanguageModel
 from mt.config import ModelConfig
 from mt.decoding.options import SearchOptions
 from mt.decoding.scorer import LanguageScorer
+from mt.description import LanguageModelDescription
 from mt.errors import RequestError
 from mt.model.embedding import NEVER
 from mt.model.transformer import LanguageModel

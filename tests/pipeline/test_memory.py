@@ -1,5 +1,6 @@
 """Matches of a translation memory and formality in the pipeline, with the starter model."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,14 @@ def test_a_translation_has_the_wanted_formality(
         text = translated(planner.with_formality(formality), translator, QUESTION).text
         found = set(text.replace("-", " ").rstrip(" ?").split())
         assert found & wanted and not found & other
+
+
+def test_formality_keeps_other_banned_words(translator: Translator) -> None:
+    planner = translator.planner(source="en", target="de").with_formality(Formality.MORE)
+    banning = replace(planner, context=replace(planner.context, banned=("Mantel",)))
+    plain, banned = (set(translated(one, translator, QUESTION).text.split()) for one in (planner, banning))
+    assert {"Sie", "Mantel"} <= plain
+    assert "Sie" in banned and "Mantel" not in banned
 
 
 def test_formality_costs_nothing_where_the_translation_has_it_or_has_none(translator: Translator) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.checkpoint import Confidence
+from mt.description import Confidence
 from mt.scoring.confidence import (
     Expectation,
     Observation,

@@ -135,31 +135,27 @@ def written(text: SourceText, options: TranslateOptions, order: WordOrder) -> Tr
             sentences.append(
                 SentenceTranslation(
                     source=piece.text,
-                    text=found,
-                    score=-1.0,
-                    alternatives=alternatives(found, options),
+                    alternatives=alternatives(found, options, match.score if match else None),
                     source_range=(place, place + len(piece.text)),
                     target_range=(before, before + len(found)),
                     confidence=0.5,
                     links=tuple(((a + place, b + place), (c + before, d + before)) for (a, b), (c, d) in links)
                     if text.aligned
                     else (),
-                    attention=None,
-                    match=match.score if match else None,
                 )
             )
         else:
             done.append(piece.text)
         place += len(piece.text)
     whole = "".join(done)
-    return Translation(whole, -1.0, alternatives(whole, options), tuple(sentences))
+    return Translation(alternatives(whole, options), tuple(sentences))
 
 
-def alternatives(text: str, options: TranslateOptions) -> tuple[Alternative, ...]:
+def alternatives(text: str, options: TranslateOptions, match: float | None = None) -> tuple[Alternative, ...]:
     """The second ends with `~1`, and so on."""
     count = options.n_best or 1
     texts = [text + (f"~{rank}" if rank else "") for rank in range(count)]
-    return tuple(Alternative(each, -1.0, -1.0, (), ()) for each in texts)
+    return tuple(Alternative(each, -1.0, -1.0, (), (), match) for each in texts)
 
 
 def sentence(text: str, kept: Sequence[Range], options: TranslateOptions, order: WordOrder) -> tuple[str, list[Link]]:

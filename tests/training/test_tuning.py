@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from mt.checkpoint import Description, LoadedModel, load_model, save_model
+from mt.checkpoint import LoadedModel, load_model, save_model
 from mt.config import DecodingConfig, ModelConfig, Recipe
 from mt.data.batching import load_batch
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.preparation import prepare, prepared_folder
+from mt.description import Description
 from mt.distributed import World
 from mt.errors import MTError, RecipeError
 from mt.interop.importer import import_model

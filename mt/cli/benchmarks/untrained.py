@@ -12,8 +12,9 @@ from typing import get_args
 
 import torch
 
-from mt.checkpoint import Description, LoadedModel, save_model
+from mt.checkpoint import LoadedModel, save_model
 from mt.config import ModelConfig, Size
+from mt.description import Description
 from mt.languages import DirectionSet
 from mt.model.transformer import Transformer
 from mt.tokenizer import BOS, EOS, PAD, Tokenizer, train_tokenizer

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mt.checkpoint import CalibrationPair, Int8Check, LoadedModel
+from mt.checkpoint import LoadedModel
+from mt.description import CalibrationPair, Int8Check
 from mt.kernels.library import CpuBatch, CpuModel, scores_only
 from mt.tokenizer import EOS
 

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mt.checkpoint import CalibrationPair, Int8Check, LoadedModel
+from mt.checkpoint import LoadedModel
 from mt.data.check_sentences import check_sentences
 from mt.decoding.scorer import ModelScorer, Scorer
+from mt.description import CalibrationPair, Int8Check
 from mt.engine.backends.calibration import encode_pair
 from mt.engine.backends.compiled_scorer import CompiledScorer
 from mt.engine.backends.cpu import compile_model

@@ -41,7 +41,6 @@ from service.errors import (
 from service.routes.deepl.body import Fields, first_text, read_deepl_fields
 from service.translation.service import TranslationService
 
-MAX_BODY_BYTES = 128 * 1024  # DeepL's limit for POST /v2/translate
 _SCHEME = "deepl-auth-key"
 
 STORAGE = (StorageUnavailable, StorageFull)
@@ -103,14 +102,8 @@ async def _admit(
     return AdmittedRequest(caller, fields, access, translations, glossaries, memories)
 
 
-async def _small_body(request: Request) -> None:
-    if len(await request.body()) > MAX_BODY_BYTES:
-        raise BodyTooLarge(f"The request exceeds the limit of {MAX_BODY_BYTES // 1024} KiB")
-
-
 HeaderKey = Annotated[str | None, Security(_header)]
 AdmittedDependency = Annotated[AdmittedRequest, Depends(_admit)]
-SmallBody = Depends(_small_body)
 
 
 def key_of(authorization: str | None) -> str:

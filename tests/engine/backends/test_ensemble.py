@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from mt import Translator
-from mt.checkpoint import Confidence, load_model, save_confidence
+from mt.checkpoint import load_model, save_confidence
 from mt.decoding.scorer import ModelScorer
+from mt.description import Confidence
 from mt.errors import ModelError
 from mt.scoring.pairs import score_targets
 from tests.conftest import sentences, write_model

@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 
 from mt import Translator
-from mt.checkpoint import FLOAT_WEIGHTS, CalibrationPair, Int8Check, load_model, save_int8_check
+from mt.checkpoint import FLOAT_WEIGHTS, load_model, save_int8_check
 from mt.data.check_sentences import SENTENCES, check_sentences
 from mt.decoding.options import SpecialIds
+from mt.description import CalibrationPair, Int8Check
 from mt.engine.backends.calibration import LARGEST_DECILE, LARGEST_DIVERGENCE, accepts
 from mt.engine.backends.int8_check import NOT_FINITE, divergence, measure_int8
 from mt.errors import ModelError

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from mt import Translator
-from mt.checkpoint import CalibrationPair, load_model, save_model
+from mt.checkpoint import load_model, save_model
 from mt.decoding.scorer import ModelScorer
+from mt.description import CalibrationPair
 from mt.engine.backends.calibration import encode_pair, mean_log_probability
 from mt.engine.backends.cpu import CompiledDecoder, compile_model
 from mt.engine.backends.protocol import Dtype

@@ -16,7 +16,7 @@ from mt.text.terms import Terms
 from service.access.glossaries import Dictionary, glossary_direction
 from service.errors import Overloaded
 from service.routes.translate import job_for, stream_events
-from service.schemas import TranslateRequest
+from service.translate_schemas import TranslateRequest
 from tests.attacks.payloads import pdf
 from tests.service.doubles import Guesses, WordModels, backwards, upper
 from tests.service.native import Native

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mt.checkpoint import model_digest
 from mt.decoding.options import SearchOptions
 from mt.errors import ModelError
 from mt.languages import Direction, DirectionSet
@@ -27,7 +28,6 @@ from service.workers.messages import (
     TranslateOptions,
     WorkCounts,
 )
-from service.workers.model_files import model_version
 from service.workers.replicas import ReplicaAnswer, ReplicaDied, ReplicasTransport
 from service.workers.worker import WorkerTimeouts
 from tests.service.doubles import upper, written
@@ -56,7 +56,7 @@ class Double:
             raise ReplicaDied
         if self.refuses:
             return LoadFailed(self.refuses)
-        return Ready(DirectionSet.of([EN_DE]), SearchOptions(), model_version(model), ("replicas",), 4)
+        return Ready(DirectionSet.of([EN_DE]), SearchOptions(), model_digest(model), ("replicas",), 4)
 
     async def translate(
         self, model: Path, version: str, message: Translate, on_progress: Callable[[TextProgress], None]
@@ -78,8 +78,8 @@ class Double:
             raise ReplicaDied
         if self.leaving:
             self.leaving -= 1
-            return ReplicaAnswer(None, model_version(model), "leaving", WorkCounts())
-        now = model_version(model)
+            return ReplicaAnswer(None, model_digest(model), "leaving", WorkCounts())
+        now = model_digest(model)
         if now != version:
             return ReplicaAnswer(None, now, "only", WorkCounts())
         if message.text.text == "poison":
@@ -121,7 +121,7 @@ def test_a_text_whose_replica_dies_or_leaves_goes_to_another(model: Path) -> Non
     async def test(fleet: Fleet) -> None:
         double.deaths, double.leaving = 3, 2
         found = await asyncio.gather(*(ask(fleet, f"dog {number}") for number in range(20)))
-        assert found == [f"DOG {number} {model_version(model).upper()}" for number in range(20)]
+        assert found == [f"DOG {number} {model_digest(model).upper()}" for number in range(20)]
         assert len(double.asked) == 25
         stats = await fleet.fresh_stats()
         assert (stats.finished, stats.restarts, stats.work.steps, stats.running) == (20, 0, 7, 0)
@@ -162,7 +162,7 @@ def test_who_leaves_or_runs_out_of_time_ends_the_work(model: Path) -> None:
 def test_a_reload_takes_the_old_models_work_along(model: Path) -> None:
     """None of it is suspected of anything: it goes to the new model all at a time."""
     double = Double(model)
-    before = model_version(model)
+    before = model_digest(model)
 
     async def test(fleet: Fleet) -> None:
         double.gate.clear()
@@ -172,7 +172,7 @@ def test_a_reload_takes_the_old_models_work_along(model: Path) -> None:
         (model / "config.json").write_text("2")
         await fleet.reload()
         double.gate.set()
-        after = model_version(model)
+        after = model_digest(model)
         assert after != before and fleet.model_for(EN_DE).version == after
         assert await asyncio.gather(*asked) == [f"DOG {number} {after.upper()}" for number in range(12)]
         assert double.versions == 12 * [before] + 12 * [after] and double.most[after] == 12
@@ -183,8 +183,8 @@ def test_a_reload_takes_the_old_models_work_along(model: Path) -> None:
 def test_a_new_model_that_a_replica_finds_first_is_taken_up(model: Path) -> None:
     async def test(fleet: Fleet) -> None:
         (model / "config.json").write_text("2")
-        assert await ask(fleet, "dog") == f"DOG {model_version(model).upper()}"
-        assert fleet.model_for(EN_DE).version == model_version(model)
+        assert await ask(fleet, "dog") == f"DOG {model_digest(model).upper()}"
+        assert fleet.model_for(EN_DE).version == model_digest(model)
 
     run(Double(model), test)
 
@@ -193,7 +193,7 @@ def test_a_model_that_the_replicas_refuse(model: Path) -> None:
     double = Double(model)
 
     async def test(fleet: Fleet) -> None:
-        before = model_version(model)
+        before = model_digest(model)
         (model / "config.json").write_text("2")
         double.refuses = "it is broken"
         with pytest.raises(ReloadRefused, match="it is broken"):

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from mt import Translator
+from mt.checkpoint import model_digest
 from mt.languages import Direction
 from mt.pipeline.results import Alternative, Translation
 from mt.text.terms import Terms
@@ -39,7 +40,6 @@ from service.workers.messages import (
     Translate,
     TranslateOptions,
 )
-from service.workers.model_files import model_version
 from service.workers.transport import OptionsMemory
 from service.workers.worker_loop import work
 from tests.conftest import sentences
@@ -239,7 +239,7 @@ def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Pat
     )
     assert isinstance(said[0], Ready) and said[0].no_gpu and said[0].capacity > 1
     assert (list(said[0].directions), said[0].options, said[0].devices) == ([direction], options, ("cpu",))
-    assert said[0].version == model_version(small_model)
+    assert said[0].version == model_digest(small_model)
     assert isinstance(said[1], TextDone) and without_pieces(said[1].translation) == without_pieces(expected)
     assert isinstance(said[2], TextDone) and said[2].translation.text == " "
     assert isinstance(said[3], TextFailed) and said[3].code == "cannot_translate"
@@ -325,13 +325,13 @@ def test_a_model_that_cannot_translate_is_refused(small_model: Path, monkeypatch
 def test_a_model_that_changes_while_it_is_loaded_is_loaded_again(small_model: Path, tmp_path: Path) -> None:
     model = tmp_path / "model"
     shutil.copytree(small_model, model)
-    versions = [model_version(model)]
+    versions = [model_digest(model)]
 
     def load(setup: ModelSetup) -> Translator:
         translator = Translator.load(setup.model, "cpu")
         if len(versions) == 1:
             (model / "calibration.json").write_text("[]")
-            versions.append(model_version(model))
+            versions.append(model_digest(model))
         return translator
 
     said: list[FromWorker] = []

@@ -82,10 +82,17 @@ def test_what_is_not_offered_is_refused(client: deepl.DeepLClient, option: str) 
 
 
 @pytest.mark.parametrize("characters", [131_100, 400_000, 5_000_000])
-def test_more_than_128_kib_is_a_413(client: deepl.DeepLClient, characters: int) -> None:
+def test_a_request_over_a_limit_of_the_settings_is_a_413(client: deepl.DeepLClient, characters: int) -> None:
     with pytest.raises(deepl.DeepLException, match="413") as caught:
         client.translate_text("x" * characters, target_lang="DE")
     assert not caught.value.should_retry
+
+
+def test_only_the_settings_limit_the_size_of_a_request(raw: httpx.Client) -> None:
+    text = "é" * 90_000  # more bytes than DeepL accepts, fewer characters than max_characters
+    body = f'{{"text": ["{text}"], "target_lang": "DE"}}'.encode()
+    answer = raw.post("/v2/translate", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 200 and answer.json()["translations"][0]["text"] == text.upper()
 
 
 def test_more_characters_than_the_limit_are_a_413(client: deepl.DeepLClient) -> None:

@@ -1,0 +1,252 @@
+"""Request and responses of POST /translate, by LibreTranslate's contract with our extensions.
+
+The method `of` of a response returns the response to a request, with the values of the service's answers.
+"""
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+from mt.pipeline.results import SentenceTranslation
+from service.errors import shorten
+from service.schemas import (
+    AUTO,
+    MODEL,
+    Count,
+    DetectedLanguage,
+    FlagField,
+    Number,
+    Pairs,
+    RequestFields,
+    TextField,
+    TextOrTexts,
+    TextRange,
+    TextsField,
+    percent,
+)
+from service.translation.answers import other_texts, rounded_match
+from service.translation.jobs import Answer, StreamedSentence
+
+
+class TranslateRequest(RequestFields):
+    """Texts to translate, and their languages. The text between sentences is preserved."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"q": "Where is the train station?", "source": "en", "target": "de"},
+                {"q": ["Good morning.", "Thank you."], "source": "auto", "target": "de", "alternatives": 2},
+            ],
+            "required": ["q", "source"],  # see `_first_target`
+        },
+    )
+
+    q: TextOrTexts = Field(description="Text, or list of texts.")
+    source: TextField = Field(description="Code of GET /languages; or auto, which detects the language of each text.")
+    target: TextField = Field(
+        description="Code of GET /languages. Required without `targets`; with `targets`, the default is the first of "
+        "them."
+    )
+    format: Annotated[TextField, WithJsonSchema({"type": "string", "enum": ["text", "html"]})] = Field(
+        "text", description="text, or html: tags then stay with their words, and entities stay escaped."
+    )
+    alternatives: Count = Field(0, description="Largest number of alternative translations of each text.")
+    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
+    targets: TextsField = Field(
+        [], description="Several target languages; `translations` has an answer for each language."
+    )
+    glossary: Pairs = Field({}, description="Terms and their translations.")
+    glossary_id: TextField | None = Field(
+        None, description="Id of a glossary stored by POST /v2/glossaries; `glossary` takes precedence."
+    )
+    do_not_translate: TextsField = Field([], description="Terms that are not translated.")
+    memory: TextField | None = Field(
+        None, description="Id of a translation memory (PUT /memories). The response then has `match`."
+    )
+    split_sentences: FlagField = Field(True, description="False if each text is one sentence.")
+    beam_size: Number | None = Field(
+        None, ge=1, description="Beam size of the search; the model's default if left out."
+    )
+    model: TextField | None = Field(None, description=MODEL + " The response then has `models`.")
+    quality: FlagField = Field(
+        False, description="Whether to return the estimated quality of each translation, from 0 to 100."
+    )
+    untranslated: FlagField = Field(
+        False, description="Whether to list the sentences that the model left untranslated; they stay unchanged."
+    )
+    segments: FlagField = Field(
+        False, description="Whether to return the ranges of each sentence in both texts; for plain text only."
+    )
+    alignment: FlagField = Field(False, description="Whether to return `segments` with the alignment of words.")
+    attention: FlagField = Field(
+        False, description="Whether to return `segments` with the model's cross-attention, of at most 500,000 weights."
+    )
+    stream: FlagField = Field(False, description="Whether to answer with server-sent events, one per sentence.")
+    timeout_ms: Number | None = Field(
+        None, ge=1, le=86_400_000, description="Time after which the request is answered with 504."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_target(cls, fields: Any) -> Any:
+        """Use the first of `targets` as `target` if `target` is missing."""
+        targets = fields.get("targets") if isinstance(fields, dict) else None
+        if targets and isinstance(targets, list) and fields.get("target") in (None, ""):
+            return fields | {"target": targets[0]}
+        return fields
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_misspelt_field(cls, fields: Any) -> Any:
+        """Refuse an unknown field whose name is nearly the name of an extension. Other unknown fields are ignored."""
+        unknown = [name for name in fields if name not in cls.model_fields] if isinstance(fields, dict) else []
+        for name in unknown[:10]:  # the comparison is slow
+            if similar := get_close_matches(str(name)[:50], _EXTENSIONS, 1, 0.85):
+                message = "unknown parameter {name}; did you mean {similar}?"
+                raise PydanticCustomError("misspelt", message, {"name": shorten(str(name)), "similar": similar[0]})
+        return fields
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (self.q,) if isinstance(self.q, str) else tuple(self.q)
+
+    @property
+    def lists_segments(self) -> bool:
+        return self.segments or self.alignment or self.attention
+
+
+_CONTRACT = {"q", "source", "target", "format", "alternatives", "api_key"}
+_EXTENSIONS = [name for name in TranslateRequest.model_fields if name not in _CONTRACT]
+
+
+class SegmentAttention(BaseModel):
+    """Cross-attention of a sentence: its tokens, and `weights[layer][head][target token][source token]`."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    weights: tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]
+
+
+class SegmentResponse(BaseModel):
+    """A sentence. `source` is its range in the text, and `target` is the range of its translation."""
+
+    source: TextRange
+    target: TextRange
+    quality: float | None = Field(None, description="From 0 to 100.")
+    unfamiliar: bool | None = Field(
+        None, description="True if `quality` is absent because the sentence is unlike the model's training text."
+    )
+    match: float | None = Field(None, description="From 0 to 1; only with a match in the memory.")
+    alternatives: tuple[str, ...] | None = None
+    alignment: tuple[tuple[TextRange, TextRange], ...] | None = Field(None, description="Pairs of aligned ranges.")
+    attention: SegmentAttention | None = None
+
+    @classmethod
+    def of(cls, request: TranslateRequest, sentence: SentenceTranslation) -> Self:
+        maps = sentence.attention
+        others = other_texts(sentence.text, (alternative.text for alternative in sentence.alternatives))
+        return cls(
+            source=sentence.source_range,
+            target=sentence.target_range,
+            quality=percent(sentence.confidence),
+            unfamiliar=sentence.unfamiliar or None,
+            match=rounded_match(sentence.match),
+            alternatives=others if request.alternatives else None,
+            alignment=sentence.links if request.alignment else None,
+            attention=SegmentAttention(source=maps.source, target=maps.target, weights=maps.weights) if maps else None,
+        )
+
+
+class TargetResponse(BaseModel):
+    """Answer for one target. If `q` is a list, each field is a list. Fields that are not requested are absent."""
+
+    translatedText: str | list[str]
+    detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = Field(None, description="Only with auto.")
+    alternatives: list[str] | list[list[str]] | None = Field(None, description="Other translations, the best first.")
+    bridge: str | list[str | None] | None = Field(
+        None, description="Pivot language of a text, if no model translates directly from source to target."
+    )
+    quality: float | list[float | None] | None = Field(None, description="From 0 to 100.")
+    match: float | list[float | None] | None = Field(
+        None, description="Similarity, from 0 to 1, of the text to its match in the memory; absent without a match."
+    )
+    untranslated: list[str] | list[list[str]] | None = Field(None, description="Sentences that stay unchanged.")
+    models: list[str] | list[list[str]] | None = Field(
+        None, description="Names of the models that translated a text: two if there is a pivot. Only with `model`."
+    )
+    segments: list[SegmentResponse] | list[list[SegmentResponse]] | None = None
+
+    @classmethod
+    def of(
+        cls, request: TranslateRequest, answers: Sequence[Answer], models_of: Callable[[Answer], tuple[str, ...]]
+    ) -> Self:
+        """Return the response for one target. `models_of` returns the names of the models that gave an answer."""
+
+        def values(value: Callable[[Answer], object]) -> Any:
+            listed = [value(answer) for answer in answers]
+            return listed[0] if isinstance(request.q, str) else listed
+
+        def segments(answer: Answer) -> list[SegmentResponse]:
+            return [SegmentResponse.of(request, sentence) for sentence in answer.sentences]
+
+        return cls(
+            translatedText=values(lambda answer: answer.text),
+            detectedLanguage=values(_detected_language) if request.source == AUTO else None,
+            alternatives=values(lambda answer: list(answer.alternatives)) if request.alternatives else None,
+            bridge=values(lambda answer: answer.bridge or None) if any(answer.bridge for answer in answers) else None,
+            quality=values(lambda answer: percent(answer.confidence)) if request.quality else None,
+            match=values(lambda answer: rounded_match(answer.match)) if request.memory else None,
+            untranslated=values(lambda answer: list(answer.untranslated)) if request.untranslated else None,
+            models=values(lambda answer: list(models_of(answer))) if request.model is not None else None,
+            segments=values(segments) if request.lists_segments else None,
+        )
+
+
+def _detected_language(answer: Answer) -> DetectedLanguage:
+    assert answer.detected is not None
+    return DetectedLanguage.of(answer.detected)
+
+
+class TranslateResponse(TargetResponse):
+    """Answer for `target`. If the request has `targets`, `translations` has the answer for each of them."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"translatedText": "Wo ist der Bahnhof?"},
+                {
+                    "translatedText": ["Guten Morgen.", "Danke."],
+                    "detectedLanguage": [
+                        {"confidence": 98.7, "language": "en"},
+                        {"confidence": 95.2, "language": "en"},
+                    ],
+                    "alternatives": [["Morgen.", "Einen guten Morgen."], ["Danke schön.", "Vielen Dank."]],
+                },
+            ]
+        }
+    )
+
+    translations: dict[str, TargetResponse] | None = None
+
+
+class StreamedSegment(BaseModel):
+    """A translated sentence. Joined together, the `translatedText` of all sentences is the whole translation."""
+
+    text: int | None = Field(None, description="Index of the text in the list; absent for a single text.")
+    index: int
+    source: TextRange
+    translatedText: str
+    quality: float | None = None
+
+    @classmethod
+    def of(cls, request: TranslateRequest, sentence: StreamedSentence) -> Self:
+        return cls(
+            text=sentence.text if isinstance(request.q, list) else None,
+            index=sentence.index,
+            source=sentence.source,
+            translatedText=sentence.translation,
+            quality=percent(sentence.confidence) if request.quality else None,
+        )

@@ -191,7 +191,6 @@ def form_fields(items: Iterable[tuple[str, str | UploadFile]]) -> dict[str, Any]
 
 
 def query_fields(request: Request) -> dict[str, Any]:
-    """Return the fields of the request's query. A repeated field becomes a list."""
     return form_fields(_pairs(request.scope["query_string"]))
 
 

@@ -325,7 +325,6 @@ def problem_body(scope: Scope, error: ServiceError) -> Problem:
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Answer every error of a route or of the framework with a `Problem`."""
     app.add_exception_handler(ServiceError, _service_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_exception)

@@ -8,8 +8,9 @@
     mt-service benchmark gpu --part decoding --output benchmarks/gpu
     mt-service benchmark decode --help
 
-The results are a table, a JSON file and a plot. A toolkit that is not installed has a row with a message instead of
-results. Use a machine without other work; the results contain a warning if other programs used it.
+The results are a table and a JSON file; `layers` and `trainings` also draw plots. A toolkit that is not installed has a
+row with a message instead of results. Use a machine without other work; the results contain a warning if other programs
+used it.
 """
 
 from collections.abc import Sequence

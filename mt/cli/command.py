@@ -63,7 +63,6 @@ def report_missing(error: ModuleNotFoundError) -> None:
 
 
 def report_error(message: str) -> None:
-    """Print an error message on stderr."""
     Console(stderr=True).print(f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -99,13 +98,11 @@ class CommandParser(argparse.ArgumentParser):
         )
 
     def add_device(self) -> None:
-        """Add `--device`."""
         self.common.add_argument(
             "--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)"
         )
 
     def add_precision(self) -> None:
-        """Add `--dtype`, `--backend` and `--shortlist`."""
         self.more.add_argument(
             "--dtype", default="auto", metavar="NAME", help="auto, float32, bfloat16 or int8 (default: %(default)s)"
         )
@@ -117,7 +114,6 @@ class CommandParser(argparse.ArgumentParser):
         )
 
     def add_ensemble(self) -> None:
-        """Add `--ensemble`."""
         self.more.add_argument(
             "--ensemble",
             type=Path,

@@ -73,7 +73,6 @@ def prepare_with_progress(recipe: Recipe, out: Path, console: Console) -> Prepar
 
 
 def show_summary(data: PreparedData, console: Console) -> None:
-    """Print the number of training and validation pairs, and the number of dropped pairs by reason."""
     console.print(f"{data.folder}: {len(data.tokenizer):,} pieces", markup=False, highlight=False, soft_wrap=True)
     table = Table(
         "direction",

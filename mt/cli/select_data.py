@@ -109,7 +109,6 @@ def check_files(files: Sequence[Path], outputs: Sequence[Path]) -> int:
 
 
 def chunks(file: Path) -> Iterator[list[str]]:
-    """Yield the lines of a file in lists of CHUNK lines."""
     lines = read_lines(file)
     while chunk := list(islice(lines, CHUNK)):
         yield chunk

@@ -175,7 +175,6 @@ def is_document(first: Path, second: str) -> bool:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Translate the input and return the number of lines that failed. Raises: MTError."""
     terms = read_glossary(options.glossary)
     if options.ray is None:
         return translate(options, TranslationJob.load(options, terms), console)

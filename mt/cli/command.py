@@ -129,6 +129,11 @@ def stderr_console() -> Console:
     return Console(stderr=True, width=None if sys.stderr.isatty() else UNLIMITED_WIDTH)
 
 
+def tell(console: Console, text: str) -> None:
+    """Print a text as it is: without markup, and without line breaks at the width of the terminal."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def count(text: str) -> int:
     """Return the value of an option as an integer. Raises: ArgumentTypeError if it is less than 1."""
     value = int(text)

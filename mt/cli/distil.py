@@ -17,7 +17,7 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.cli.n_best import read_n_best
 from mt.data.corpus import read_lines
 from mt.errors import DataError, problems
@@ -50,12 +50,7 @@ def main(argv: Sequence[str]) -> int:
         with atomic_file(output) as path, path.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{text}\n" for text in side)
     names = f"{options.out}.{{{direction.source},{direction.target}}}"
-    console.print(
-        f"{names}: {len(pairs):,} pairs of {len(teachers[0]):,} sources",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
+    tell(console, f"{names}: {len(pairs):,} pairs of {len(teachers[0]):,} sources")
     return 0
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.interop.ctranslate2 import QUANTIZATIONS, export_ctranslate2
 from mt.interop.huggingface_export import export_huggingface
 from mt.interop.int8 import export_int8
@@ -49,5 +49,5 @@ def main(argv: Sequence[str]) -> int:
         "onnx": export_onnx,
     }
     exporters[options.to](options.model, options.out)
-    stderr_console().print(f"{options.out}: exported", markup=False, highlight=False, soft_wrap=True)
+    tell(stderr_console(), f"{options.out}: exported")
     return 0

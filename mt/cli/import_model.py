@@ -11,9 +11,10 @@ An interrupted download is continued by the same command.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.engine.backends.calibration import accepts
 from mt.errors import ModelError
 from mt.interop.catalogue import hub_name, installed_folder, models_folder
@@ -58,9 +59,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     console = stderr_console()
 
-    def report(line: str) -> None:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-
+    report = partial(tell, console)
     out = options.out or default_folder(options.source)
     how = ImportOptions(options.allow_pickle, options.as_marian)
     import_model(options.source, out, options.direction, how, report)

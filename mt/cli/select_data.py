@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from mt.cli.command import CommandParser, command, count, stderr_console
+from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.data.corpus import read_lines
 from mt.errors import DataError, LanguageError, problems
 from mt.scoring.language_model import LanguageModelScorer
@@ -73,12 +73,11 @@ def select(options: argparse.Namespace, console: Console) -> None:
         with output.open("w", encoding="utf-8", newline="\n") as stream:
             stream.writelines(f"{line}\n" for line, keep in zip(read_lines(file), selected, strict=True) if keep)
     unscored = int(np.isneginf(scores).sum())
-    console.print(
+    tell(
+        console,
         f"{int(selected.sum()):,} of {total:,} lines are in {options.out}"
         + (f"; {unscored:,} are empty or too long for the models" if unscored else "")
         + (f"; scores from {scores[selected].min():.3f} to {scores[selected].max():.3f}" if selected.any() else ""),
-        highlight=False,
-        soft_wrap=True,
     )
 
 

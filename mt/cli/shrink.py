@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mt.checkpoint import LoadedModel, load_model, save_model, to_arrays
-from mt.cli.command import CommandParser, command, count, stderr_console
+from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.interop.output import check_output
 from mt.training.student import shrink
 
@@ -46,12 +46,7 @@ def main(argv: Sequence[str]) -> int:
     save_model(options.out, student, card)
     parameters = sum(tensor.numel() for tensor in weights.values())
     before = sum(parameter.numel() for parameter in teacher.model.parameters())
-    stderr_console().print(
-        f"{options.out}: {parameters:,} of {before:,} parameters, not trained yet",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
+    tell(stderr_console(), f"{options.out}: {parameters:,} of {before:,} parameters, not trained yet")
     return 0
 
 

@@ -53,7 +53,7 @@ from rich.progress import (
 )
 
 from mt.bundled import STARTER_MODEL
-from mt.cli.command import CommandParser, command, count, stderr_console
+from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.cli.ray_cluster import RayCluster
 from mt.cli.translate_files import translate_files
 from mt.cli.translation_job import OutputLine, TranslationJob, file_digest, input_name, line_size
@@ -208,7 +208,7 @@ def translate(options: argparse.Namespace, translator: LineTranslator, console: 
         size = 0
         for line in translator.translate(lines, done + 1, interactive):
             if line.problem:
-                console.print(line.problem, markup=False, highlight=False, soft_wrap=True)
+                tell(console, line.problem)
             output.write(line.text, problem=bool(line.problem))
             size += line.size
             if interactive or output.lines % LINES_A_FLUSH == 0:

@@ -125,8 +125,8 @@ def _write(output: Path, rounds: Sequence[Sequence[Probe]], best: Sequence[Probe
     served = arguments["model"] if arguments["url"] == "None" else arguments["url"]
     caption = (
         f"{about['processor']}, {arguments['cores']} cores, commit {about['commit'] or '?'}, {served}, "
-        f"{arguments['dtype']}. The highest Poisson rate at which p95 is at most {arguments['bound']} s, within a factor "
-        f"of {arguments['precision']}; medians of {arguments['rounds']} rounds."
+        f"{arguments['dtype']}. The highest Poisson rate at which p95 is at most {arguments['bound']} s, within a "
+        f"factor of {arguments['precision']}; medians of {arguments['rounds']} rounds."
     )
     latencies = [median(getattr(probe, name) for probe in best) for name in ("p50", "p95", "p99")]
     row = [f"{median(probe.rate for probe in best):.1f}", *(f"{1000 * latency:.0f}" for latency in latencies)]

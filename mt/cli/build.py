@@ -81,10 +81,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("build", __doc__)
     parser.add_argument("recipe", type=recipe_path, help="recipe with a section [build]")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as build.minutes=60")
-    parser.common.add_argument(
-        "--run", type=Path, metavar="DIR", help=f"folder of the build (default: {RUNS}/NAME, the name in the recipe)"
-    )
-    parser.common.add_argument("--plan", action="store_true", help="print the stages with estimated minutes, and exit")
+    add = parser.common.add_argument
+    add("--run", type=Path, metavar="DIR", help=f"folder of the build (default: {RUNS}/NAME, the name in the recipe)")
+    add("--plan", action="store_true", help="print the stages with estimated minutes, and exit")
     parser.add_device()
     parser.more.add_argument(
         "--processes",

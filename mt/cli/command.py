@@ -13,11 +13,7 @@ from rich.console import Console
 
 from mt.errors import MTError
 
-OPTIONAL = {
-    "matplotlib": "'mt-service[training]'",
-    "tensorboard": "'mt-service[training]'",
-    "torch": "torch",
-}
+OPTIONAL = {"matplotlib": "'mt-service[training]'", "tensorboard": "'mt-service[training]'", "torch": "torch"}
 """Argument of `pip install` that installs each optional package. torch is not in the container image for CPUs."""
 
 

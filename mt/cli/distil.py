@@ -59,22 +59,20 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "nbest", type=Path, nargs="+", metavar="NBEST.jsonl", help="output of `mt-service translate --n-best K --json`"
     )
-    parser.common.add_argument("--direction", metavar="L-L", required=True, help="such as en-de")
-    parser.common.add_argument(
+    add = parser.common.add_argument
+    add("--direction", metavar="L-L", required=True, help="such as en-de")
+    add(
         "--out",
         type=Path,
         metavar="PATH",
         required=True,
         help="path of the corpus; its files are PATH.LANGUAGE, such as PATH.en",
     )
-    parser.common.add_argument(
-        "--reference", type=Path, metavar="FILE", help="reference translations of the sources, line by line"
-    )
-    parser.more.add_argument("--backward", type=Path, metavar="MODEL", help="a model of the reverse direction")
-    parser.more.add_argument(
-        "--drop", type=float, default=0.0, metavar="X", help="share of the pairs that --backward drops (%(default)s)"
-    )
-    parser.more.add_argument("--device", default="auto", metavar="NAME", help="device of --backward (%(default)s)")
+    add("--reference", type=Path, metavar="FILE", help="reference translations of the sources, line by line")
+    more = parser.more.add_argument
+    more("--backward", type=Path, metavar="MODEL", help="a model of the reverse direction")
+    more("--drop", type=float, default=0.0, metavar="X", help="share of the pairs that --backward drops (%(default)s)")
+    more("--device", default="auto", metavar="NAME", help="device of --backward (%(default)s)")
     options = parser.parse_args(argv)
     if not 0 <= options.drop < 1 or (options.drop and options.backward is None):
         parser.error(f"--drop is {options.drop}; accepted: at least 0 and below 1, with --backward")

@@ -29,10 +29,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("model", type=Path, help="model directory")
     parser.add_argument("out", type=Path, help="folder to write; an existing model is replaced")
     parser.common.add_argument("--to", required=True, choices=FORMATS, help="format to write")
-    parser.more.add_argument(
-        "--quantization", choices=QUANTIZATIONS, help="data type of the weights for CTranslate2 (default: unchanged)"
-    )
-    parser.more.add_argument(
+    more = parser.more.add_argument
+    more("--quantization", choices=QUANTIZATIONS, help="data type of the weights for CTranslate2 (default: unchanged)")
+    more(
         "--keep-float",
         action="store_true",
         help="with --to int8, also store the float32 weights, for GPUs, --dtype float32 and tuning",

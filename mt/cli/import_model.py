@@ -34,17 +34,16 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "out", type=Path, nargs="?", help="model directory to write; an existing model is replaced (default: see above)"
     )
-    parser.common.add_argument(
+    add = parser.common.add_argument
+    add(
         "--direction",
         action="append",
         default=[],
         metavar="L-L",
         help="direction of the model, such as en-de; may be repeated; required if the model's files name none",
     )
-    parser.common.add_argument(
-        "--allow-pickle", action="store_true", help="read weights from a pickle file; no code in it is run"
-    )
-    parser.common.add_argument(
+    add("--allow-pickle", action="store_true", help="read weights from a pickle file; no code in it is run")
+    add(
         "--keep-float",
         action="store_true",
         help="store the float32 weights beside those in int8, for GPUs and tuning (default: store int8 only, unless it "

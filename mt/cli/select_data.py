@@ -40,10 +40,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help="large corpus, followed by its translations"
     )
-    parser.common.add_argument("--keep", type=count, metavar="N", required=True, help="number of lines to select")
-    parser.common.add_argument(
-        "--out", type=Path, metavar="DIR", required=True, help="folder to write the selected lines to"
-    )
+    add = parser.common.add_argument
+    add("--keep", type=count, metavar="N", required=True, help="number of lines to select")
+    add("--out", type=Path, metavar="DIR", required=True, help="folder to write the selected lines to")
     parser.add_device()
     return parser.parse_args(argv)
 

@@ -86,35 +86,24 @@ class DecodeRow:
 
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("model", nargs="?", type=Path, help="a model directory")
-    parser.more.add_argument("--random", choices=SIZES, help="measure an untrained model of this size")
-    parser.more.add_argument(
-        "--source", type=Path, required=True, help="file with one sentence a line; may be .gz or .xz"
-    )
-    parser.more.add_argument("--reference", type=Path, help="reference translations, for BLEU")
-    parser.more.add_argument("--direction", metavar="L-L", help="direction, if the model has several")
-    parser.more.add_argument(
-        "--transformers", type=Path, metavar="DIR", help="model directory of transformers with the same weights"
-    )
-    parser.more.add_argument(
-        "--beside", type=Path, metavar="DIR", help="another model of ours to compare with, such as the teacher"
-    )
-    parser.more.add_argument("--beam-size", type=int, nargs="+", default=[1, 5])
-    parser.more.add_argument("--settings", nargs="+", choices=["bulk", "single"], default=["bulk", "single"])
-    parser.more.add_argument("--device", choices=DEVICES, default="cpu", help="device of all contenders (default: cpu)")
-    parser.more.add_argument(
-        "--dtype", nargs="+", help="dtypes of our model (default: float32 int8 on a CPU, else bfloat16)"
-    )
-    parser.more.add_argument("--sentences", type=int, default=1000, help="sentences in bulk (default: 1000)")
-    parser.more.add_argument("--single-sentences", type=int, default=200, help="sentences one at a time (default: 200)")
-    parser.more.add_argument(
+    more = parser.more.add_argument
+    more("--random", choices=SIZES, help="measure an untrained model of this size")
+    more("--source", type=Path, required=True, help="file with one sentence a line; may be .gz or .xz")
+    more("--reference", type=Path, help="reference translations, for BLEU")
+    more("--direction", metavar="L-L", help="direction, if the model has several")
+    more("--transformers", type=Path, metavar="DIR", help="model directory of transformers with the same weights")
+    more("--beside", type=Path, metavar="DIR", help="another model of ours to compare with, such as the teacher")
+    more("--beam-size", type=int, nargs="+", default=[1, 5])
+    more("--settings", nargs="+", choices=["bulk", "single"], default=["bulk", "single"])
+    more("--device", choices=DEVICES, default="cpu", help="device of all contenders (default: cpu)")
+    more("--dtype", nargs="+", help="dtypes of our model (default: float32 int8 on a CPU, else bfloat16)")
+    more("--sentences", type=int, default=1000, help="sentences in bulk (default: 1000)")
+    more("--single-sentences", type=int, default=200, help="sentences one at a time (default: 200)")
+    more(
         "--grid-sentences", type=int, default=400, help="sentences of a short run that compares settings (default: 400)"
     )
-    parser.more.add_argument(
-        "--cores", type=int, default=available_cores(), help="cores of each contender (default: all)"
-    )
-    parser.more.add_argument(
-        "--only", nargs="+", help="run only contenders whose names begin with one of these (default: all)"
-    )
+    more("--cores", type=int, default=available_cores(), help="cores of each contender (default: all)")
+    more("--only", nargs="+", help="run only contenders whose names begin with one of these (default: all)")
 
 
 def run(options: argparse.Namespace) -> None:

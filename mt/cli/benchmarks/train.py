@@ -66,12 +66,7 @@ class TrainEntry:
         return f"{settings.precision}, {place}{attention}{', malloc kept' if self.keeps_freed_memory else ''}"
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "module": self.module,
-            "way": asdict(self.settings),
-            "kept": self.keeps_freed_memory,
-        }
+        return {"name": self.name, "module": self.module, "way": asdict(self.settings), "kept": self.keeps_freed_memory}
 
 
 @dataclass
@@ -122,16 +117,13 @@ class TrainContender(ContenderProcess):
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("recipe", type=Path, help="recipe whose data, tokenizer and model are used")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as model.size=base")
-    parser.more.add_argument("--device", choices=DEVICES, default="cpu", help="device of all contenders (default: cpu)")
-    parser.more.add_argument("--updates", type=int, default=4, help="updates in each round (%(default)s)")
-    parser.more.add_argument("--warm", type=int, default=3, help="updates before the first round (%(default)s)")
-    parser.more.add_argument("--rate", type=float, default=1e-3, help="learning rate after the warm-up (%(default)s)")
-    parser.more.add_argument(
-        "--python", action="append", default=[], metavar="PEER=PYTHON", help="Python interpreter of a peer"
-    )
-    parser.more.add_argument(
-        "--only", action="append", metavar="TEXT", help="run only entries whose name or settings contain TEXT"
-    )
+    more = parser.more.add_argument
+    more("--device", choices=DEVICES, default="cpu", help="device of all contenders (default: cpu)")
+    more("--updates", type=int, default=4, help="updates in each round (%(default)s)")
+    more("--warm", type=int, default=3, help="updates before the first round (%(default)s)")
+    more("--rate", type=float, default=1e-3, help="learning rate after the warm-up (%(default)s)")
+    more("--python", action="append", default=[], metavar="PEER=PYTHON", help="Python interpreter of a peer")
+    more("--only", action="append", metavar="TEXT", help="run only entries whose name or settings contain TEXT")
 
 
 def run(options: argparse.Namespace) -> None:

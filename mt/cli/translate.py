@@ -37,7 +37,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path, PurePath
-from types import TracebackType
 from typing import IO, Any, Protocol, Self
 
 from rich.console import Console
@@ -263,9 +262,7 @@ class StreamOutput:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
     def write(self, line: str, problem: bool) -> None:

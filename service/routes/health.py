@@ -16,14 +16,8 @@ async def livez() -> Health:
 
 
 @router.get("/readyz", responses=error_responses(NotServing))
+@router.get("/health", responses=error_responses(NotServing))
 async def readyz(readiness: ReadinessDependency) -> Health:
     """Report whether a translation would succeed. If not, the service should get no requests."""
-    readiness.check()
-    return Health()
-
-
-@router.get("/health", responses=error_responses(NotServing))
-async def health(readiness: ReadinessDependency) -> Health:
-    """Report whether a translation would succeed, as /readyz does. LibreTranslate uses this path."""
     readiness.check()
     return Health()

@@ -69,15 +69,11 @@ COMPRESSED = (".gz", ".xz")
 
 @command
 def main(argv: Sequence[str]) -> int:
-    try:
-        options, console = parse(argv), stderr_console()
-        if options.out is not None:
-            terms = read_glossary(options.glossary)
-            return 0 if translate_files(TranslationJob.load(options, terms), options.out, console) else 3
-        failures = run(options, console)
-    except BrokenPipeError:  # the program that reads our stdout has closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    options, console = parse(argv), stderr_console()
+    if options.out is not None:
+        terms = read_glossary(options.glossary)
+        return 0 if translate_files(TranslationJob.load(options, terms), options.out, console) else 3
+    failures = run(options, console)
     return 3 if failures else 0
 
 

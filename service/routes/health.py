@@ -15,8 +15,8 @@ async def livez() -> Health:
     return Health()
 
 
+@router.get("/health", responses=error_responses(NotServing))  # of LibreTranslate
 @router.get("/readyz", responses=error_responses(NotServing))
-@router.get("/health", responses=error_responses(NotServing))
 async def readyz(readiness: ReadinessDependency) -> Health:
     """Report whether a translation would succeed. If not, the service should get no requests."""
     readiness.check()

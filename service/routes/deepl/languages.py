@@ -48,14 +48,14 @@ RESOURCES = {
 TYPE = {"name": "type", "in": "query", "schema": {"enum": ["source", "target"], "default": "source"}}
 
 
-@router.get(
-    "/v2/languages", responses=RESPONSES, response_model_exclude_none=True, openapi_extra={"parameters": [TYPE]}
-)
 @router.post(
     "/v2/languages",
     responses=RESPONSES,
     response_model_exclude_none=True,
     openapi_extra=form_or_json(LanguagesBody, required=False),
+)
+@router.get(
+    "/v2/languages", responses=RESPONSES, response_model_exclude_none=True, openapi_extra={"parameters": [TYPE]}
 )
 async def languages(call: AdmittedDependency) -> list[DeeplLanguage]:
     """List the source languages or, if `type` is target, the target languages."""

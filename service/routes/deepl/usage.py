@@ -13,8 +13,8 @@ router = APIRouter()
 NO_LIMIT = 1_000_000_000_000  # characters; DeepL's answer for an account without a limit
 
 
-@router.get("/v2/usage", responses=RESPONSES)
 @router.post("/v2/usage", responses=RESPONSES)
+@router.get("/v2/usage", responses=RESPONSES)
 async def usage(call: AdmittedDependency) -> DeeplUsage:
     """Return the characters that this key has used this month, and its limit."""
     used = await call.access.usage(call.caller)

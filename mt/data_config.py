@@ -225,5 +225,4 @@ class DataConfig(Section):
 
     @property
     def source_tags(self) -> tuple[str, ...]:
-        """Source tags of the training corpora in alphabetical order."""
         return tuple(sorted({corpus.source_tag for corpus in self.train if corpus.source_tag}))

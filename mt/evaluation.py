@@ -78,11 +78,7 @@ class Report:
         raise KeyError(name)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "sentences": self.sentences,
-            "scores": [asdict(score) for score in self.scores],
-            "exact_match": self.exact_match.to_json(),
-        }
+        return asdict(self) | {"exact_match": self.exact_match.to_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +93,6 @@ class Comparison:
     system: float
     p_value: float
     signature: str
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +116,6 @@ class Reliability:
     error: float
     bins: tuple[ConfidenceBin, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class ScoredSentence:
@@ -136,9 +126,6 @@ class ScoredSentence:
     hypothesis: str
     reference: str
     chrf: float
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def evaluate(

@@ -203,7 +203,6 @@ class Tokenizer:
 
     @property
     def tagged_languages(self) -> tuple[str, ...]:
-        """Languages that have a tag."""
         return self._named(_TAG)
 
     def source_tag_id(self, name: str) -> int:
@@ -215,7 +214,6 @@ class Tokenizer:
 
     @property
     def source_tags(self) -> tuple[str, ...]:
-        """Names of the source tags."""
         return self._named(_MARK)
 
     @property

@@ -141,7 +141,7 @@ else
 fi
 part corpus "$python" -m mt fetch phrasebook --out "$output/data/phrasebook"
 part service env MT_DEVICE="$device" "$python" -m mt benchmark serve mt/bundled/starter \
-    --source "$output/data/phrasebook/train.tsv" --http --seconds 10 --rounds 1 --output "$output/service"
+    --source "$output/data/phrasebook/train.tsv" --seconds 10 --rounds 1 --output "$output/service"
 
 # Training that is killed and resumed, by torchrun with one and with all GPUs, and sharded. `--` ends the options of
 # torchrun, which would take --run for an abbreviation of one of them.

@@ -126,42 +126,25 @@ def parse_body(model: type[BodyType], fields: dict[str, Any]) -> BodyType:
         raise RequestValidationError(problems) from error
 
 
-async def _translate_request(request: Request) -> TranslateRequest:
-    return parse_body(TranslateRequest, await read_fields(request))
+def _body(model: type[BaseModel], upload: bool = False) -> Any:
+    """Return a FastAPI dependency that reads a body of type `model`: a form with a file if `upload` is true."""
+
+    async def read(request: Request) -> BaseModel:
+        if not upload:
+            return parse_body(model, await read_fields(request))
+        fields = form_fields(await read_form(request)) | {"file": await read_file(request)}
+        return parse_body(model, query_fields(request) | fields)
+
+    return Depends(read)
 
 
-async def _file_request(request: Request) -> FileRequest:
-    return parse_body(FileRequest, form_fields(await read_form(request)) | {"file": await read_file(request)})
-
-
-async def _detect_request(request: Request) -> DetectRequest:
-    return parse_body(DetectRequest, await read_fields(request))
-
-
-async def _explain_request(request: Request) -> ExplainRequest:
-    return parse_body(ExplainRequest, await read_fields(request))
-
-
-async def _memory_request(request: Request) -> MemoryRequest:
-    fields = form_fields(await read_form(request)) | {"file": await read_file(request)}
-    return parse_body(MemoryRequest, query_fields(request) | fields)
-
-
-async def _suggest_request(request: Request) -> SuggestRequest:
-    return parse_body(SuggestRequest, await read_fields(request))
-
-
-async def _edit_request(request: Request) -> EditRequest:
-    return parse_body(EditRequest, await read_fields(request))
-
-
-TranslateRequestBody = Annotated[TranslateRequest, Depends(_translate_request)]
-FileBody = Annotated[FileRequest, Depends(_file_request)]
-DetectBody = Annotated[DetectRequest, Depends(_detect_request)]
-MemoryBody = Annotated[MemoryRequest, Depends(_memory_request)]
-SuggestBody = Annotated[SuggestRequest, Depends(_suggest_request)]
-EditBody = Annotated[EditRequest, Depends(_edit_request)]
-ExplainBody = Annotated[ExplainRequest, Depends(_explain_request)]
+TranslateRequestBody = Annotated[TranslateRequest, _body(TranslateRequest)]
+FileBody = Annotated[FileRequest, _body(FileRequest, upload=True)]
+DetectBody = Annotated[DetectRequest, _body(DetectRequest)]
+MemoryBody = Annotated[MemoryRequest, _body(MemoryRequest, upload=True)]
+SuggestBody = Annotated[SuggestRequest, _body(SuggestRequest)]
+EditBody = Annotated[EditRequest, _body(EditRequest)]
+ExplainBody = Annotated[ExplainRequest, _body(ExplainRequest)]
 
 
 def documented_body(model: type[BaseModel], kinds: Sequence[str] = (JSON, *FORMS)) -> dict[str, Any]:
@@ -191,7 +174,6 @@ def form_fields(items: Iterable[tuple[str, str | UploadFile]]) -> dict[str, Any]
 
 
 def query_fields(request: Request) -> dict[str, Any]:
-    """Return the fields of the request's query. A repeated field becomes a list."""
     return form_fields(_pairs(request.scope["query_string"]))
 
 

@@ -33,11 +33,15 @@ class ServiceError(Exception):
 
     status: ClassVar[int]
     code: ClassVar[str]
+    default_message: ClassVar[str] = ""
+    default_retry: ClassVar[int | None] = None
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.headers: dict[str, str] = {}
+    def __init__(self, message: str = "", retry_after: int | None = None) -> None:
+        """`retry_after` is a number of seconds."""
+        self.message = message or self.default_message
+        super().__init__(self.message)
+        seconds = self.default_retry if retry_after is None else retry_after
+        self.headers: dict[str, str] = {} if seconds is None else {"Retry-After": str(seconds)}
 
 
 class InvalidRequest(ServiceError):
@@ -85,10 +89,8 @@ class NotReady(ServiceError):
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     code = "not_ready"
-
-    def __init__(self) -> None:
-        super().__init__("The document is not ready yet")
-        self.headers["Retry-After"] = "1"
+    default_message = "The document is not ready yet"
+    default_retry = 1
 
 
 class InvalidDocument(ServiceError):
@@ -153,8 +155,7 @@ class TooManyRequests(ServiceError):
     code = "too_many_requests"
 
     def __init__(self, limit: str, retry_after: int) -> None:
-        super().__init__(f"Slowdown: {limit}; try again in {retry_after} s")
-        self.headers["Retry-After"] = str(retry_after)
+        super().__init__(f"Slowdown: {limit}; try again in {retry_after} s", retry_after)
 
 
 class SlowRequest(ServiceError):
@@ -182,8 +183,7 @@ class NotServing(ServiceError):
     code = "not_serving"
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"Not ready: {reason}")
-        self.headers["Retry-After"] = "5"
+        super().__init__(f"Not ready: {reason}", retry_after=5)
 
 
 class Overloaded(ServiceError):
@@ -193,8 +193,7 @@ class Overloaded(ServiceError):
     code = "overloaded"
 
     def __init__(self, retry_after: int) -> None:
-        super().__init__(f"The service is busy: try again in {retry_after} s")
-        self.headers["Retry-After"] = str(retry_after)
+        super().__init__(f"The service is busy: try again in {retry_after} s", retry_after)
 
 
 class DeadlineExceeded(ServiceError):
@@ -202,9 +201,7 @@ class DeadlineExceeded(ServiceError):
 
     status = HTTPStatus.GATEWAY_TIMEOUT
     code = "deadline_exceeded"
-
-    def __init__(self) -> None:
-        super().__init__("The translation did not finish in time")
+    default_message = "The translation did not finish in time"
 
 
 class Unavailable(ServiceError):
@@ -212,10 +209,8 @@ class Unavailable(ServiceError):
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     code = "unavailable"
-
-    def __init__(self, message: str = "The translation worker has stopped") -> None:
-        super().__init__(message)
-        self.headers["Retry-After"] = "5"
+    default_message = "The translation worker has stopped"
+    default_retry = 5
 
 
 class StorageUnavailable(ServiceError):
@@ -223,10 +218,8 @@ class StorageUnavailable(ServiceError):
 
     status: ClassVar[int] = HTTPStatus.SERVICE_UNAVAILABLE
     code = "storage_unavailable"
-
-    def __init__(self) -> None:
-        super().__init__("The database is locked: try again in 2 s")
-        self.headers["Retry-After"] = "2"
+    default_message = "The database is locked: try again in 2 s"
+    default_retry = 2
 
 
 class StorageFull(StorageUnavailable):
@@ -234,10 +227,8 @@ class StorageFull(StorageUnavailable):
 
     status = HTTPStatus.INSUFFICIENT_STORAGE
     code = "storage_full"
-
-    def __init__(self) -> None:
-        ServiceError.__init__(self, "The disk of the service is full: try again in 60 s")
-        self.headers["Retry-After"] = "60"
+    default_message = "The disk of the service is full: try again in 60 s"
+    default_retry = 60
 
 
 class InternalError(ServiceError):
@@ -325,7 +316,6 @@ def problem_body(scope: Scope, error: ServiceError) -> Problem:
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Answer every error of a route or of the framework with a `Problem`."""
     app.add_exception_handler(ServiceError, _service_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_exception)

@@ -28,13 +28,11 @@ class FairSemaphore:
             raise
 
     def release(self, caller: str) -> None:
-        """Release a place that `caller` has acquired."""
         self._free += 1
         self._held -= Counter([caller])
         self._assign()
 
     def _assign(self) -> None:
-        """Give the free places to the waiting callers in turn."""
         for caller in list(self._waiting):
             turns = self._waiting[caller]
             while turns and turns[0].done():  # cancelled

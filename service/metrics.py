@@ -158,7 +158,6 @@ class Metrics:
         self._registry.register(_SampledCollector(metrics, read))
 
     def text(self) -> bytes:
-        """Return all metrics in Prometheus's text format."""
         return generate_latest(self._registry)
 
     def _new_counter(self, info: MetricInfo) -> Counter:

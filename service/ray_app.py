@@ -56,7 +56,6 @@ CALLBACK = "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH"  # variable that names th
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command and return its exit status."""
     options = vars(option_parser().parse_args(arguments))
     address, least, most = (options.pop(name) for name in ("address", "min_replicas", "max_replicas"))
     try:
@@ -204,7 +203,6 @@ def _drain() -> bool:
 
 
 def _delete() -> None:
-    """Remove the application from Ray Serve, and shut down Ray Serve."""
     with suppress(RayServeException):  # Ray Serve has not started
         try:
             serve.delete(NAME)

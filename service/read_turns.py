@@ -46,7 +46,6 @@ class ReadTurns:
         return True
 
     def remove(self, reader: Reader) -> None:
-        """Remove a closed connection from the queue."""
         self._waiting.remove(reader)
 
     def _parse(self, reader: Reader) -> bool:

@@ -12,7 +12,7 @@ from mt.cli import benchmark, translate
 from mt.cli import fetch as fetching
 from mt.cli.benchmarks import serve_http
 from mt.cli.benchmarks.gpu import ResultRow, Sizes, TimedDevice, measure
-from mt.cli.benchmarks.programs import ServerProgram
+from mt.cli.benchmarks.programs import started
 from mt.config import ModelConfig
 from tests.simulated_device import SimulatedDevice, SimulatedGraphs
 from tests.simulated_gpu import simulate
@@ -70,7 +70,7 @@ SKIPPED = 77
 
 def serve(options: list[str]) -> int:
     """Measure the service with workers on the simulated device, with few and coarse probes."""
-    setattr(serve_http, "ServerProgram", lambda _, given: ServerProgram("tests.simulated_service", given))  # noqa: B010
+    setattr(serve_http, "started", lambda _, *given: started("tests.simulated_service", *given))  # noqa: B010
     return benchmark.main([*options, "--seconds", "1", "--bound", "60", "--precision", "100"])
 
 

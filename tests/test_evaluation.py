@@ -212,7 +212,7 @@ def test_worst_come_first_and_keep_their_place() -> None:
     found = worst_sentences(["s0", "s1", "s2"], ["same", "zzz", "sane"], ["same", "abc", "same"], 2)
     assert [(sentence.index, sentence.source) for sentence in found] == [(1, "s1"), (2, "s2")]
     assert found[0].chrf == 0
-    assert found[1].to_json()["hypothesis"] == "sane"
+    assert found[1].hypothesis == "sane"
 
 
 def test_exact_match_by_group() -> None:

@@ -120,5 +120,4 @@ def _count(file: Path) -> int:
 
 
 def total(stages: Sequence[Stage], measured: Measurement, update_tokens: int) -> float:
-    """Return the sum of the estimated seconds of all stages."""
     return sum(estimate(stage, measured, update_tokens) for stage in stages)

@@ -113,7 +113,6 @@ class Planner:
         return [ModelDirections(str(direction), (direction,)) for direction in directions]
 
     def plan(self) -> None:
-        """Append all stages of the build to `stages`, in execution order."""
         rounds = self.build.rounds if self.build.is_synthetic else 0
         models = {group.label: self._teachers("base", group, ()) for group in self.groups}
         candidates = {group.label: list(models[group.label]) for group in self.requested_models}

@@ -8,8 +8,9 @@
     mt-service benchmark gpu --part decoding --output benchmarks/gpu
     mt-service benchmark decode --help
 
-The results are a table, a JSON file and a plot. A toolkit that is not installed has a row with a message instead of
-results. Use a machine without other work; the results contain a warning if other programs used it.
+The results are a table and a JSON file; `layers` and `trainings` also draw plots. A toolkit that is not installed has a
+row with a message instead of results. Use a machine without other work; the results contain a warning if other programs
+used it.
 """
 
 from collections.abc import Sequence
@@ -28,10 +29,9 @@ def main(argv: Sequence[str]) -> int:
     name = overview.parse_args(argv[:1]).benchmark
     module = import_module(f"mt.cli.benchmarks.{name}")
     parser = CommandParser(f"benchmark {name}", module.__doc__)
-    parser.common.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the results")
-    parser.common.add_argument(
-        "--rounds", type=count, default=5, metavar="N", help="measurements of each row (default: %(default)s)"
-    )
+    add = parser.common.add_argument
+    add("--output", type=Path, required=True, metavar="DIR", help="folder of the results")
+    add("--rounds", type=count, default=5, metavar="N", help="measurements of each row (default: %(default)s)")
     module.add_arguments(parser)
     module.run(parser.parse_args(argv[1:]))
     return 0

@@ -46,7 +46,7 @@ from mt.build.report import write_report
 from mt.build.runner import OnProgress, Runner, RunningStage, TrainingState
 from mt.build.stage import Stage
 from mt.cli.build_cluster import ClusterExecutor
-from mt.cli.command import CommandParser, command, count, stderr_console
+from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.cli.prepare import RUNS, recipe_path
 from mt.cli.train import MAX_PROCESSES
 from mt.config import Recipe
@@ -85,10 +85,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("build", __doc__)
     parser.add_argument("recipe", type=recipe_path, help="recipe with a section [build]")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as build.minutes=60")
-    parser.common.add_argument(
-        "--run", type=Path, metavar="DIR", help=f"folder of the build (default: {RUNS}/NAME, the name in the recipe)"
-    )
-    parser.common.add_argument(
+    add = parser.common.add_argument
+    add("--run", type=Path, metavar="DIR", help=f"folder of the build (default: {RUNS}/NAME, the name in the recipe)")
+    add(
         "--plan",
         action="store_true",
         help="only prepare the text, measure the speed, and print the stages with estimated minutes",
@@ -183,9 +182,7 @@ def run(
     with progress_display(pending, seconds, slots, console) as observer:
         runner.run(stages, observer, available.executor)
     report = write_report(recipe.name, stages, seconds, runner)
-    console.print(
-        f"the models are in {runner.work / 'models'}, the report is {report}", highlight=False, soft_wrap=True
-    )
+    tell(console, f"the models are in {runner.work / 'models'}, the report is {report}")
 
 
 def measure(recipe: Recipe, build: BuildConfig, runner: Runner, available: Resources, console: Console) -> Measurement:

@@ -7,7 +7,6 @@ machines, where they resume.
 import os
 import subprocess
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Self
 
 from mt.build.execution import StageCommand
@@ -81,9 +80,7 @@ class ClusterExecutor:
         self.slots = units // self.processes
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         disconnect()
 
     def start(self, command: StageCommand) -> ClusterExecution:

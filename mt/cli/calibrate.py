@@ -19,7 +19,7 @@ from typing import Any
 from rich.console import Console
 
 from mt.checkpoint import CALIBRATION_PAIRS, save_calibration, save_confidence
-from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.data.corpus import SentencePair, read_parallel, read_tsv
 from mt.description import CalibrationPair
 from mt.errors import DataError
@@ -78,11 +78,11 @@ def calibrate(options: argparse.Namespace, console: Console) -> None:
     with console.status(f"translating {len(pairs) + len(others):,} sentences in {translator.dtype}"):
         confidence = fit_confidence(translator, pairs, others)
     save_confidence(options.model, confidence)
-    console.print(
+    tell(
+        console,
         f"{options.model / 'confidence.json'}: chrF / 100 = {confidence.intercept:.3f} + {confidence.slope:.3f} x "
         f"(mean token probability)^{confidence.exponent} + {confidence.token_length:.3f} x ln(characters per token), "
         f"fitted on {confidence.sentences:,} sentences in {translator.dtype}",
-        soft_wrap=True,
     )
 
 

@@ -13,11 +13,7 @@ from rich.console import Console
 
 from mt.errors import MTError
 
-OPTIONAL = {
-    "matplotlib": "'mt-service[training]'",
-    "tensorboard": "'mt-service[training]'",
-    "torch": "torch",
-}
+OPTIONAL = {"matplotlib": "'mt-service[training]'", "tensorboard": "'mt-service[training]'", "torch": "torch"}
 """Argument of `pip install` that installs each optional package. torch is not in the container image for CPUs."""
 
 
@@ -63,7 +59,6 @@ def report_missing(error: ModuleNotFoundError) -> None:
 
 
 def report_error(message: str) -> None:
-    """Print an error message on stderr."""
     Console(stderr=True).print(f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -99,13 +94,11 @@ class CommandParser(argparse.ArgumentParser):
         )
 
     def add_device(self) -> None:
-        """Add `--device`."""
         self.common.add_argument(
             "--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)"
         )
 
     def add_precision(self) -> None:
-        """Add `--dtype`, `--backend` and `--shortlist`."""
         self.more.add_argument(
             "--dtype", default="auto", metavar="NAME", help="auto, float32, bfloat16 or int8 (default: %(default)s)"
         )
@@ -117,7 +110,6 @@ class CommandParser(argparse.ArgumentParser):
         )
 
     def add_ensemble(self) -> None:
-        """Add `--ensemble`."""
         self.more.add_argument(
             "--ensemble",
             type=Path,
@@ -131,6 +123,11 @@ class CommandParser(argparse.ArgumentParser):
 def stderr_console() -> Console:
     """Return a console that prints on stderr. If stderr is not a terminal, lines are not wrapped."""
     return Console(stderr=True, width=None if sys.stderr.isatty() else UNLIMITED_WIDTH)
+
+
+def tell(console: Console, text: str) -> None:
+    """Print a text as it is: without markup, and without line breaks at the width of the terminal."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def count(text: str) -> int:

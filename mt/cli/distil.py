@@ -17,7 +17,7 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.cli.n_best import read_n_best
 from mt.data.corpus import read_lines
 from mt.errors import DataError, problems
@@ -50,12 +50,7 @@ def main(argv: Sequence[str]) -> int:
         with atomic_file(output) as path, path.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{text}\n" for text in side)
     names = f"{options.out}.{{{direction.source},{direction.target}}}"
-    console.print(
-        f"{names}: {len(pairs):,} pairs of {len(teachers[0]):,} sources",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
+    tell(console, f"{names}: {len(pairs):,} pairs of {len(teachers[0]):,} sources")
     return 0
 
 
@@ -64,22 +59,20 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "nbest", type=Path, nargs="+", metavar="NBEST.jsonl", help="output of `mt-service translate --n-best K --json`"
     )
-    parser.common.add_argument("--direction", metavar="L-L", required=True, help="such as en-de")
-    parser.common.add_argument(
+    add = parser.common.add_argument
+    add("--direction", metavar="L-L", required=True, help="such as en-de")
+    add(
         "--out",
         type=Path,
         metavar="PATH",
         required=True,
         help="path of the corpus; its files are PATH.LANGUAGE, such as PATH.en",
     )
-    parser.common.add_argument(
-        "--reference", type=Path, metavar="FILE", help="reference translations of the sources, line by line"
-    )
-    parser.more.add_argument("--backward", type=Path, metavar="MODEL", help="a model of the reverse direction")
-    parser.more.add_argument(
-        "--drop", type=float, default=0.0, metavar="X", help="share of the pairs that --backward drops (%(default)s)"
-    )
-    parser.more.add_argument("--device", default="auto", metavar="NAME", help="device of --backward (%(default)s)")
+    add("--reference", type=Path, metavar="FILE", help="reference translations of the sources, line by line")
+    more = parser.more.add_argument
+    more("--backward", type=Path, metavar="MODEL", help="a model of the reverse direction")
+    more("--drop", type=float, default=0.0, metavar="X", help="share of the pairs that --backward drops (%(default)s)")
+    more("--device", default="auto", metavar="NAME", help="device of --backward (%(default)s)")
     options = parser.parse_args(argv)
     if not 0 <= options.drop < 1 or (options.drop and options.backward is None):
         parser.error(f"--drop is {options.drop}; accepted: at least 0 and below 1, with --backward")

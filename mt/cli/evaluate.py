@@ -14,7 +14,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -164,18 +164,18 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
                 tokenize=tokenize,
             )
         scores["baseline"] = conditions(options.baseline, baseline, direction, search)
-        scores["comparison"] = [comparison.to_json() for comparison in comparisons]
+        scores["comparison"] = [asdict(comparison) for comparison in comparisons]
         console.print(comparison_table(comparisons, str(options.baseline)))
     if options.reliability is not None:
         reliability = measure_reliability(translations, test.references, options.model)
-        scores["reliability"] = reliability.to_json()
+        scores["reliability"] = asdict(reliability)
         import_module("mt.cli.reliability").plot_reliability(reliability, options.reliability)  # needs matplotlib
         console.print(reliability_table(reliability))
     if options.show:
         console.print(sentence_table("Translations", evenly_spaced_sentences(test, hypotheses, options.show)))
     if options.worst:
         sentences = evaluation.worst_sentences(test.sources, hypotheses, test.references, options.worst)
-        scores["worst"] = [sentence.to_json() for sentence in sentences]
+        scores["worst"] = [asdict(sentence) for sentence in sentences]
         console.print(sentence_table("Worst", [(s.source, s.hypothesis, s.reference) for s in sentences]))
     return scores
 

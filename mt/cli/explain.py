@@ -23,7 +23,7 @@ from pathlib import Path
 from rich.console import Console
 
 from mt.checkpoint import LoadedModel, load_model
-from mt.cli.command import CommandParser, command, count, stderr_console
+from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.errors import RequestError
 from mt.insight.drawing import THEMES, Drawing
 from mt.insight.example import describe_example
@@ -94,7 +94,7 @@ def write_explanation(options: argparse.Namespace, console: Console) -> None:
     if options.only is not None:
         picture = options.output / f"{options.only}.svg"
         picture.write_text(drawings[options.only].adaptive_svg(), encoding="utf-8")
-        console.print(f"{picture}: written", markup=False, highlight=False, soft_wrap=True)
+        tell(console, f"{picture}: written")
         return
     with console.status("writing pictures"):
         write_pictures(drawings, options.output)
@@ -106,7 +106,7 @@ def write_explanation(options: argparse.Namespace, console: Console) -> None:
         f"{page}: written, with {len(drawings)} pictures",
     ):
         if line:
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            tell(console, line)
 
 
 def write_pictures(drawings: dict[str, Drawing], folder: Path) -> None:

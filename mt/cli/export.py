@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.interop.ctranslate2 import QUANTIZATIONS, export_ctranslate2
 from mt.interop.huggingface_export import export_huggingface
 from mt.interop.int8 import export_int8
@@ -29,10 +29,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("model", type=Path, help="model directory")
     parser.add_argument("out", type=Path, help="folder to write; an existing model is replaced")
     parser.common.add_argument("--to", required=True, choices=FORMATS, help="format to write")
-    parser.more.add_argument(
-        "--quantization", choices=QUANTIZATIONS, help="data type of the weights for CTranslate2 (default: unchanged)"
-    )
-    parser.more.add_argument(
+    more = parser.more.add_argument
+    more("--quantization", choices=QUANTIZATIONS, help="data type of the weights for CTranslate2 (default: unchanged)")
+    more(
         "--keep-float",
         action="store_true",
         help="with --to int8, also store the float32 weights, for GPUs, --dtype float32 and tuning",
@@ -49,5 +48,5 @@ def main(argv: Sequence[str]) -> int:
         "onnx": export_onnx,
     }
     exporters[options.to](options.model, options.out)
-    stderr_console().print(f"{options.out}: exported", markup=False, highlight=False, soft_wrap=True)
+    tell(stderr_console(), f"{options.out}: exported")
     return 0

@@ -30,7 +30,7 @@ from urllib.request import Request, urlopen
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.data import phrasebook
 from mt.errors import DataError, did_you_mean, problems
 from mt.files import atomic_file
@@ -101,7 +101,7 @@ def run(argv: Sequence[str], hosts: Hosts) -> int:
     console = stderr_console()
     folder = options.out or Path(os.environ.get("MT_DATA", "data")) / default_folder(options.name)
     fetch(options.name, folder, hosts, console)
-    console.print(f"{options.name} is in {folder}", markup=False, soft_wrap=True)
+    tell(console, f"{options.name} is in {folder}")
     return 0
 
 

@@ -11,9 +11,10 @@ An interrupted download is continued by the same command.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.engine.backends.calibration import accepts
 from mt.errors import ModelError
 from mt.interop.catalogue import hub_name, installed_folder, models_folder
@@ -33,17 +34,16 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "out", type=Path, nargs="?", help="model directory to write; an existing model is replaced (default: see above)"
     )
-    parser.common.add_argument(
+    add = parser.common.add_argument
+    add(
         "--direction",
         action="append",
         default=[],
         metavar="L-L",
         help="direction of the model, such as en-de; may be repeated; required if the model's files name none",
     )
-    parser.common.add_argument(
-        "--allow-pickle", action="store_true", help="read weights from a pickle file; no code in it is run"
-    )
-    parser.common.add_argument(
+    add("--allow-pickle", action="store_true", help="read weights from a pickle file; no code in it is run")
+    add(
         "--keep-float",
         action="store_true",
         help="store the float32 weights beside those in int8, for GPUs and tuning (default: store int8 only, unless it "
@@ -58,9 +58,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     console = stderr_console()
 
-    def report(line: str) -> None:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-
+    report = partial(tell, console)
     out = options.out or default_folder(options.source)
     how = ImportOptions(options.allow_pickle, options.as_marian)
     import_model(options.source, out, options.direction, how, report)

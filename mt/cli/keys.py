@@ -67,7 +67,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def database_options() -> argparse.ArgumentParser:
-    """Return a parser of the options that all actions have: --database and --json."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument(
         "--database", type=Path, metavar="FILE", help=f"database of the service (default: {variable('database')})"
@@ -143,7 +142,6 @@ def describe(key: ApiKey, used: int) -> dict[str, Any]:
 
 
 def iso_date(seconds: float) -> str:
-    """Return a time in seconds since 1970 as a date and time of ISO 8601 in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 

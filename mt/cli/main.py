@@ -52,6 +52,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def overview() -> str:
-    """Return the usage line and the list of verbs."""
     listed = "\n".join(f"  {verb:12} {description}" for verb, (_, description) in VERBS.items())
     return f"usage: mt-service VERB [options]\n\n{listed}\n\n`mt-service VERB --help` describes a verb."

@@ -140,7 +140,6 @@ def read_pairs(file: Path, source: str, target: str) -> Iterator[SentencePair]:
 
 
 def export_tmx(database: Database, memory: Memory, file: Path | None) -> None:
-    """Write a memory as TMX to `file`, or to standard output if `file` is None."""
     parts = write_tmx(units_of(database, memory), memory.direction.source, memory.direction.target)
     if file is None:
         sys.stdout.writelines(parts)
@@ -150,7 +149,6 @@ def export_tmx(database: Database, memory: Memory, file: Path | None) -> None:
 
 
 def units_of(database: Database, memory: Memory) -> Iterator[MemoryUnit]:
-    """Yield the translation units of a memory."""
     for first in range(0, memory.count, SLICE):
         yield from database.run_sync(partial(read_units, number=memory.number, first=first))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mt.cli.command import UNLIMITED_WIDTH, CommandParser, command
+from mt.cli.command import UNLIMITED_WIDTH, CommandParser, command, tell
 from mt.errors import LanguageError
 from mt.interop.catalogue import Entry, catalogue, installed_folder, is_installed, is_non_commercial, models_folder
 from mt.languages import Direction
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
         "Memory: of the weights, in float32 and in int8 (CPU). NC: no commercial use. -: the card states no licence.",
         f"Source: the cards of the repositories on the Hugging Face hub. Installed models: {folder}",
     ]:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        tell(console, line)
     return 0
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.config import Recipe
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.export import export_text
@@ -73,8 +73,7 @@ def prepare_with_progress(recipe: Recipe, out: Path, console: Console) -> Prepar
 
 
 def show_summary(data: PreparedData, console: Console) -> None:
-    """Print the number of training and validation pairs, and the number of dropped pairs by reason."""
-    console.print(f"{data.folder}: {len(data.tokenizer):,} pieces", markup=False, highlight=False, soft_wrap=True)
+    tell(console, f"{data.folder}: {len(data.tokenizer):,} pieces")
     table = Table(
         "direction",
         "reason",
@@ -92,4 +91,4 @@ def show_summary(data: PreparedData, console: Console) -> None:
     console.print(table, markup=False)
     if any(dropped.values()):
         path = data.folder / DROPPED
-        console.print(f"all dropped pairs: {path}", markup=False, highlight=False, soft_wrap=True)
+        tell(console, f"all dropped pairs: {path}")

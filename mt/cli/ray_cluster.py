@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from platform import node
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 from mt.cli.translation_job import OutputLine, TranslationJob
@@ -249,9 +248,7 @@ class RayCluster:
         self._actors = self._start_actors(ray.cluster_resources())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         disconnect()
 
     @property

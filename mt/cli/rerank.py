@@ -49,10 +49,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "nbest", type=Path, metavar="NBEST.jsonl", help="output of `mt-service translate --n-best K --json`"
     )
-    parser.common.add_argument("--backward", type=Path, metavar="MODEL", help="a model of the reverse direction")
-    parser.common.add_argument(
-        "--language-model", type=Path, metavar="MODEL", help="a language model of the target language"
-    )
+    add = parser.common.add_argument
+    add("--backward", type=Path, metavar="MODEL", help="a model of the reverse direction")
+    add("--language-model", type=Path, metavar="MODEL", help="a language model of the target language")
     weights = parser.common.add_mutually_exclusive_group(required=True)
     weights.add_argument(
         "--tune", type=Path, metavar="FILE", help="tune the weights on reference translations, line by line"

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from mt.cli.command import CommandParser, command, count, stderr_console
+from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.data.corpus import read_lines
 from mt.errors import DataError, LanguageError, problems
 from mt.scoring.language_model import LanguageModelScorer
@@ -40,10 +40,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help="large corpus, followed by its translations"
     )
-    parser.common.add_argument("--keep", type=count, metavar="N", required=True, help="number of lines to select")
-    parser.common.add_argument(
-        "--out", type=Path, metavar="DIR", required=True, help="folder to write the selected lines to"
-    )
+    add = parser.common.add_argument
+    add("--keep", type=count, metavar="N", required=True, help="number of lines to select")
+    add("--out", type=Path, metavar="DIR", required=True, help="folder to write the selected lines to")
     parser.add_device()
     return parser.parse_args(argv)
 
@@ -73,12 +72,11 @@ def select(options: argparse.Namespace, console: Console) -> None:
         with output.open("w", encoding="utf-8", newline="\n") as stream:
             stream.writelines(f"{line}\n" for line, keep in zip(read_lines(file), selected, strict=True) if keep)
     unscored = int(np.isneginf(scores).sum())
-    console.print(
+    tell(
+        console,
         f"{int(selected.sum()):,} of {total:,} lines are in {options.out}"
         + (f"; {unscored:,} are empty or too long for the models" if unscored else "")
         + (f"; scores from {scores[selected].min():.3f} to {scores[selected].max():.3f}" if selected.any() else ""),
-        highlight=False,
-        soft_wrap=True,
     )
 
 
@@ -109,7 +107,6 @@ def check_files(files: Sequence[Path], outputs: Sequence[Path]) -> int:
 
 
 def chunks(file: Path) -> Iterator[list[str]]:
-    """Yield the lines of a file in lists of CHUNK lines."""
     lines = read_lines(file)
     while chunk := list(islice(lines, CHUNK)):
         yield chunk

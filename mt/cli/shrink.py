@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mt.checkpoint import LoadedModel, load_model, save_model, to_arrays
-from mt.cli.command import CommandParser, command, count, stderr_console
+from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.interop.output import check_output
 from mt.training.student import shrink
 
@@ -46,12 +46,7 @@ def main(argv: Sequence[str]) -> int:
     save_model(options.out, student, card)
     parameters = sum(tensor.numel() for tensor in weights.values())
     before = sum(parameter.numel() for parameter in teacher.model.parameters())
-    stderr_console().print(
-        f"{options.out}: {parameters:,} of {before:,} parameters, not trained yet",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
+    tell(stderr_console(), f"{options.out}: {parameters:,} of {before:,} parameters, not trained yet")
     return 0
 
 
@@ -59,16 +54,13 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("shrink", __doc__)
     parser.add_argument("model", type=Path, help="model directory of the teacher")
     parser.add_argument("out", type=Path, help="model directory to write; an existing model is replaced")
-    parser.common.add_argument(
+    add = parser.common.add_argument
+    add(
         "--encoder-layers",
         type=count,
         metavar="N",
         help="number of encoder layers; may exceed the teacher's (default: the teacher's)",
     )
-    parser.common.add_argument(
-        "--decoder-layers", type=count, metavar="N", help="number of decoder layers (default: the teacher's)"
-    )
-    parser.common.add_argument(
-        "--vocabulary-size", type=count, metavar="N", help="number of tokens (default: the teacher's)"
-    )
+    add("--decoder-layers", type=count, metavar="N", help="number of decoder layers (default: the teacher's)")
+    add("--vocabulary-size", type=count, metavar="N", help="number of tokens (default: the teacher's)")
     return parser.parse_args(argv)

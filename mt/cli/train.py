@@ -91,25 +91,25 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("train", __doc__)
     parser.add_argument("recipe", type=recipe_path, help="recipe, such as scripts/recipes/multi30k-en-de.toml")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as training.max_updates=1000")
-    parser.common.add_argument(
-        "--run", type=Path, metavar="DIR", help=f"folder of the run (default: {RUNS}/NAME-DIRECTIONS)"
-    )
-    parser.common.add_argument(
+    add = parser.common.add_argument
+    add("--run", type=Path, metavar="DIR", help=f"folder of the run (default: {RUNS}/NAME-DIRECTIONS)")
+    add(
         "--resume",
         action="store_true",
         help="continue from the last checkpoint; if no checkpoint exists, start a new run",
     )
     parser.add_device()
-    parser.more.add_argument(
+    more = parser.more.add_argument
+    more(
         "--prepared", type=Path, default=RUNS / "prepared", metavar="DIR", help="folder of prepared data (%(default)s)"
     )
-    parser.more.add_argument(
+    more(
         "--processes",
         type=count,
         metavar="N",
         help=f"number of processes on a CPU (default: one per core, at most {MAX_PROCESSES})",
     )
-    parser.more.add_argument(
+    more(
         "--threads",
         type=count,
         metavar="N",

@@ -37,7 +37,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path, PurePath
-from types import TracebackType
 from typing import IO, Any, Protocol, Self
 
 from rich.console import Console
@@ -53,7 +52,7 @@ from rich.progress import (
 )
 
 from mt.bundled import STARTER_MODEL
-from mt.cli.command import CommandParser, command, count, stderr_console
+from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.cli.ray_cluster import RayCluster
 from mt.cli.translate_files import translate_files
 from mt.cli.translation_job import OutputLine, TranslationJob, input_name, line_size
@@ -71,15 +70,11 @@ COMPRESSED = (".gz", ".xz")
 
 @command
 def main(argv: Sequence[str]) -> int:
-    try:
-        options, console = parse(argv), stderr_console()
-        if options.out is not None:
-            terms = read_glossary(options.glossary)
-            return 0 if translate_files(TranslationJob.load(options, terms), options.out, console) else 3
-        failures = run(options, console)
-    except BrokenPipeError:  # the program that reads our stdout has closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    options, console = parse(argv), stderr_console()
+    if options.out is not None:
+        terms = read_glossary(options.glossary)
+        return 0 if translate_files(TranslationJob.load(options, terms), options.out, console) else 3
+    failures = run(options, console)
     return 3 if failures else 0
 
 
@@ -176,7 +171,6 @@ def is_document(first: Path, second: str) -> bool:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Translate the input and return the number of lines that failed. Raises: MTError."""
     terms = read_glossary(options.glossary)
     if options.ray is None:
         return translate(options, TranslationJob.load(options, terms), console)
@@ -210,7 +204,7 @@ def translate(options: argparse.Namespace, translator: LineTranslator, console: 
         size = 0
         for line in translator.translate(lines, done + 1, interactive):
             if line.problem:
-                console.print(line.problem, markup=False, highlight=False, soft_wrap=True)
+                tell(console, line.problem)
             output.write(line.text, problem=bool(line.problem))
             size += line.size
             if interactive or output.lines % LINES_A_FLUSH == 0:
@@ -265,9 +259,7 @@ class StreamOutput:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
     def write(self, line: str, problem: bool) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from mt.cli.command import tell
 from mt.cli.translation_job import TranslationJob
 from mt.errors import DataError, MTError
 from mt.files import atomic_file
@@ -42,7 +43,7 @@ def translate_files(job: TranslationJob, out: Path, console: Console) -> bool:
     for file, target in _files(path, out):
         if target is None:
             counts.skipped += 1
-            _tell(console, f"skipped: {file}: files of this format are not translated")
+            tell(console, f"skipped: {file}: files of this format are not translated")
             continue
         try:
             done = translator.translate(file.name, file.read_bytes())
@@ -52,14 +53,14 @@ def translate_files(job: TranslationJob, out: Path, console: Console) -> bool:
         except Exception as error:  # a library may raise any exception for a damaged file
             counts.failed += 1
             kind = "" if isinstance(error, (MTError, OSError)) else f"{type(error).__name__}: "
-            _tell(console, f"not translated: {file}: {kind}{error}")
+            tell(console, f"not translated: {file}: {kind}{error}")
             continue
         for problem in done.problems:
-            _tell(console, f"{file}: {problem}")
+            tell(console, f"{file}: {problem}")
         counts.translated += 1
         counts.unchanged += len(done.problems)
-        _tell(console, f"{file} -> {target}: {done.segments:,} texts")
-    _tell(console, _summary(counts))
+        tell(console, f"{file} -> {target}: {done.segments:,} texts")
+    tell(console, _summary(counts))
     return not counts.failed and not counts.unchanged
 
 
@@ -103,7 +104,3 @@ def _folder(folder: Path, out: Path) -> Iterator[tuple[Path, Path | None]]:
             target = path.with_name(path.name + target.suffix)
         known = path.suffix.lower() in SUFFIXES
         yield path, out / target.relative_to(folder) if known else None
-
-
-def _tell(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -124,7 +124,6 @@ class TranslationJob:
 
 
 def input_name(options: argparse.Namespace) -> str:
-    """Return the name of the input file, or of standard input, for messages."""
     return "standard input" if options.file == "-" else str(options.file)
 
 

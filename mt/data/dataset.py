@@ -37,7 +37,6 @@ class Ragged:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Number of elements of each item."""
         return np.diff(self.offsets)
 
 
@@ -57,7 +56,6 @@ class RaggedWriter:
             self._file.write(item.astype(self.dtype, copy=False).tobytes())
 
     def append_text(self, text: str) -> None:
-        """Append the UTF-8 bytes of a text."""
         self.append([np.frombuffer(text.encode(), np.uint8)])
 
     def close(self) -> None:

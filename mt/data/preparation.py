@@ -43,7 +43,6 @@ OnStageProgress = Callable[[str, int], None]
 
 
 def language_pairs(recipe: Recipe) -> list[Languages]:
-    """Return the languages of each direction of the recipe."""
     if recipe.data.language:
         return [(None, recipe.data.language)]
     return [(direction.source, direction.target) for direction in map(Direction.parse, recipe.data.directions)]
@@ -257,7 +256,6 @@ class _Preparation:
                 self.warnings.append(warning)
 
     def _train_tokenizer(self) -> Tokenizer:
-        """Train a tokenizer on the training text, and return it."""
         data, tokenizer = self.recipe.data, self.recipe.tokenizer
         return Tokenizer(
             train_tokenizer(

@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from mt.errors import DataError, problems
@@ -65,9 +64,7 @@ class ResumableFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the files. If they contain no line, delete them; otherwise a later process can continue them."""
         with self._lock:
             self._file.close()

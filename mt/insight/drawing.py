@@ -144,7 +144,6 @@ def _file(head: str, style: str, body: str) -> str:
 
 
 def css(colors: Mapping[str, str]) -> str:
-    """Return CSS rules that give the shapes the colours of a theme."""
     rules = (f"svg .{name}{{fill:{color}}}svg line.{name}{{stroke:{color}}}" for name, color in colors.items())
     return f"svg text{{font-family:{FONT}}}" + "".join(rules)
 

@@ -31,7 +31,6 @@ COMPONENTS = 8  # number of components of a vector that tables show
 
 
 def draw(explanation: TranslationRecord) -> dict[str, Drawing]:
-    """Return the pictures of an explanation by name."""
     record = explanation.record
     drawings = {
         "tokens-source": token_boxes("Source tokens", explanation.source, record.source),
@@ -196,7 +195,6 @@ def _masks(explanation: TranslationRecord) -> Drawing:
 
 
 def _query_table(explanation: TranslationRecord) -> str:
-    """Return the computation of one query as a table with a row for each key."""
     query, attention = explanation.query, explanation.attention
     head, position = query.head - 1, query.position - 1
     queries, keys = explanation.labels(attention)

@@ -18,7 +18,6 @@ TICKS = 8  # rows or columns that are too small for labels have a label only at 
 
 
 def token_boxes(title: str, pieces: Sequence[str], ids: Sequence[int]) -> Drawing:
-    """Draw each piece in a box, with its id below."""
     drawing = Drawing(title, MARGIN + text_width(title, 12) + MARGIN, 0)
     drawing.shapes.append(Text(MARGIN, 18, title, size=12, bold=True))
     x, y = float(MARGIN), 28.0
@@ -150,7 +149,6 @@ def distance_curve(products: Sequence[float], title: str) -> Drawing:
 
 
 def magnitude_bars(norms: Sequence[NormRecord]) -> Drawing:
-    """Draw the size of the states before and after each LayerNorm."""
     title = "Root mean square of the states before and after each LayerNorm"
     left, width = 210.0, 520.0
     largest = max((max(norm.residual, norm.normalised) for norm in norms), default=1.0) or 1.0

@@ -23,7 +23,6 @@ MAX_SIDE = 30_000  # pixels of the file; longer drawings have a lower density
 
 
 def write_png(drawing: Drawing, theme: Mapping[str, str], path: Path) -> None:
-    """Write a drawing to the file `path`, in the colours of a theme."""
     assert not MISSING_PACKAGE
     width, height = drawing.width, drawing.height
     figure = Figure(figsize=(width / PIXELS_PER_INCH, height / PIXELS_PER_INCH), facecolor=theme["paper"])

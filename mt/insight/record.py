@@ -91,7 +91,6 @@ class PassRecord:
     logits: Tensor = field(default_factory=lambda: torch.empty(0))  # [T, V]
 
     def of(self, block: str) -> list[AttentionRecord]:
-        """Return the records of a block, in the order of the layers."""
         return [record for record in self.attentions if record.block == block]
 
 

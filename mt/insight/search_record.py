@@ -44,7 +44,6 @@ class SearchTree:
     stop: str  # why the search ended
 
     def tokens(self, node: Node) -> tuple[int, ...]:
-        """Return the tokens of the hypothesis that ends with `node`."""
         path: list[int] = []
         while node.step:
             path.append(node.token)

@@ -85,7 +85,6 @@ class TranslationRecord:
 
     @property
     def attention(self) -> AttentionRecord:
-        """The attention of `query`."""
         return self.record.of(self.query.block)[self.query.layer - 1]
 
     @property

@@ -62,7 +62,6 @@ class Entry(Section):
 
     @property
     def directions(self) -> DirectionSet:
-        """Directions that the model translates."""
         if self.direction:
             return DirectionSet.parse([self.direction])
         languages = FAMILIES[self.family]
@@ -88,7 +87,6 @@ class Entry(Section):
 
 @cache
 def catalogue() -> tuple[Entry, ...]:
-    """Return the entries of catalogue.toml in the order of the file."""
     with Path(__file__).with_name("catalogue.toml").open("rb") as file:
         return tuple(Entry.model_validate(entry) for entry in tomllib.load(file)["model"])
 

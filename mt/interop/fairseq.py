@@ -174,7 +174,6 @@ def _own_weights(weights: Mapping[str, Tensor], options: Mapping[str, Any]) -> t
 
 
 def fairseq_table(config: ModelConfig) -> Table:
-    """Return the table that maps fairseq's weight names to ours."""
     return tuple(_rows(config))
 
 

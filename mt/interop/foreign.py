@@ -289,7 +289,6 @@ def _description(model: ForeignModel, name: str, stated: Any, config: ModelConfi
 
 
 def _card(model: ForeignModel, directions: DirectionSet) -> str:
-    """Return the text of README.md of the imported model."""
     lines = "\n".join(f"- {line}" for line in model.provenance)
     return f"""# {model.name}, imported
 

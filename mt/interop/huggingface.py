@@ -147,7 +147,6 @@ class MarianMTFolder:
             yield f"{name} has {len(target.ids)} pieces, but {stated}; accepted: equal sizes"
 
     def architecture(self) -> dict[str, Any]:
-        """Return the values of our ModelConfig."""
         return {
             "norm": "post",
             "positions": "concatenated",
@@ -205,7 +204,6 @@ class MarianMTFolder:
 
 
 def marian_mt_table(config: ModelConfig) -> Table:
-    """Return the table that maps MarianMT's weight names to ours."""
     return tuple(_rows(config))
 
 

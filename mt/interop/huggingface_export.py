@@ -107,7 +107,6 @@ def vocabulary(loaded: LoadedModel) -> dict[str, int]:
 
 
 def _tags(loaded: LoadedModel) -> dict[int, str]:
-    """Return the language tags of the model by id."""
     tokenizer, description = loaded.tokenizer, loaded.description
     tags = {}
     for target in target_languages(description):

@@ -206,7 +206,6 @@ class JoeyConfig:
         return Side(ids, sentencepiece.read_bytes(), unk=unk, eos=eos, pad=pad, start=bos)
 
     def architecture(self) -> dict[str, Any]:
-        """Return the values of our ModelConfig."""
         encoder, decoder = self.at("model.encoder"), self.at("model.decoder")
         tied = [self.at(f"model.{name}") is True for name in ("tied_embeddings", "tied_softmax")]
         theirs = {"d_model": "hidden_size", "d_ff": "ff_size", "heads": "num_heads", "dropout": "dropout"}
@@ -232,7 +231,6 @@ class JoeyConfig:
 
 
 def joeynmt_table(config: ModelConfig) -> Table:
-    """Return the table that maps JoeyNMT's weight names to ours."""
     return tuple(_rows(config))
 
 

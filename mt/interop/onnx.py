@@ -134,7 +134,6 @@ def _text(loaded: LoadedModel) -> tuple[str, str, str]:
 
 
 def _signatures() -> str:
-    """Return a Markdown table of the inputs and outputs of both graphs."""
     lines = ["| file | value | type and shape |", "|---|---|---|"]
     for file, (inputs, outputs) in (("encoder.onnx", ENCODER), ("decoder.onnx", DECODER)):
         for kind, values in (("in", inputs), ("out", outputs)):

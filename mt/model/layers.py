@@ -130,5 +130,4 @@ class DecoderLayer(Module):
 
 
 def layers_of(model: nn.Module) -> Iterator[EncoderLayer | DecoderLayer]:
-    """Return an iterator over all encoder and decoder layers inside `model`."""
     return (module for module in model.modules() if isinstance(module, EncoderLayer | DecoderLayer))

@@ -42,7 +42,6 @@ class ResultDispatcher:
 
     @property
     def busy(self) -> bool:
-        """True if at least one task is not done."""
         return self.engine.busy or bool(self._results or self._attending)
 
     def submit(self, tasks: Iterable[TextTask]) -> None:

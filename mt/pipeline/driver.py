@@ -66,7 +66,6 @@ class Routine(Generic[T]):
 
     @property
     def done(self) -> bool:
-        """True if the coroutine has returned."""
         return self.call is None
 
     @property

@@ -162,7 +162,6 @@ class Translator:
 
     @property
     def directions(self) -> DirectionSet:
-        """Directions that the model translates."""
         return self.description.directions
 
     @property

@@ -48,7 +48,6 @@ class SentenceContext:
         return self._encode(text)
 
     def request(self, text: str, options: SearchOptions) -> Request:
-        """Return a new request that translates a text."""
         source = self.encode(text)
         constraints = self.compiler.compile([], self.banned, self.target, UNLIMITED) if self.banned else None
         return Request(next(self.request_ids), source, options.of(source), self.prefix, self.caller, constraints)

@@ -63,7 +63,6 @@ class PairScorer:
 
     @property
     def directions(self) -> DirectionSet:
-        """Directions that the model translates."""
         return self.loaded.description.directions
 
     def target_length(self, text: str) -> int:

@@ -50,5 +50,4 @@ def prefetch(updates: Iterator[Update]) -> Iterator[Update]:
 
 
 def pinned(update: Update) -> Update:
-    """Return a copy of `update` in page-locked memory."""
     return replace(update, batches=[batch.with_tensors(Tensor.pin_memory) for batch in update.batches])

@@ -95,7 +95,6 @@ class Reporter:
             self.print(status)
 
     def print(self, message: str) -> None:
-        """Print `message` above the progress bar."""
         self.console.print(message, markup=False, highlight=False, soft_wrap=True)
 
     def record(self, update: int, values: dict[str, float]) -> None:

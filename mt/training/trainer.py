@@ -251,7 +251,6 @@ class Trainer:
         return model.to(self.device).eval()
 
     def describe(self) -> Description | LanguageModelDescription:
-        """Return the description of the model, which is the content of `config.json`."""
         name, language, size = self.recipe.run_name, self.recipe.data.language, self.model.vocabulary_size
         if language:
             blocks = self.recipe.data.block_tokens

@@ -70,7 +70,6 @@ class Validation:
         return f"perplexity {figures[self.criterion]:.2f}"
 
     def describe(self, figures: Mapping[str, float]) -> str:
-        """Return the metrics `figures` as one line of text."""
         monitored = [
             f"{name.removeprefix(MONITORED)} {loss:.3f}" for name, loss in figures.items() if name.startswith(MONITORED)
         ]

@@ -101,7 +101,6 @@ def make_key(connection: sqlite3.Connection, new: NewApiKey) -> tuple[str, ApiKe
 
 
 def list_keys(connection: sqlite3.Connection) -> list[ApiKey]:
-    """Return all keys, the oldest first."""
     return [_key(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM keys ORDER BY created, id")]
 
 

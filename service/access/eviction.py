@@ -3,6 +3,58 @@
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
+from sqlite3 import Connection
+from typing import Protocol
+
+from service.access.control import KEY_PREFIX, is_anonymous
+from service.errors import InvalidRequest, StorageFull
+
+ANONYMOUS = f"owner NOT LIKE '{KEY_PREFIX}%'"
+"""SQL condition for the rows of callers without a key."""
+
+
+class SpaceLimits(Protocol):
+    """Limits of a table, in bytes: for one caller, for all callers with a key, and for all callers without a key."""
+
+    @property
+    def bytes_per_caller(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    @property
+    def anonymous_bytes(self) -> int: ...
+
+
+def check_space(connection: Connection, table: str, id: str, owner: str, limits: SpaceLimits) -> list[str]:
+    """Check the limits of the table `table` after a change of the row `id` of `owner`.
+
+    All callers without a key share one limit. If it is exceeded, return the ids of older rows to delete, otherwise [].
+
+    Raises: InvalidRequest if the limit of the owner is exceeded; StorageFull if a limit that callers share is exceeded.
+    """
+
+    def total(condition: str, *values: str) -> int:
+        query = f"SELECT coalesce(sum(bytes), 0) FROM {table} WHERE {condition}"
+        return int(connection.execute(query, values).fetchone()[0])
+
+    size = total("owner = ?", owner)
+    if size > limits.bytes_per_caller:
+        limit = limits.bytes_per_caller
+        raise InvalidRequest.listing([f"your {table} would have {size} bytes; accepted: at most {limit}"])
+    if not is_anonymous(owner):
+        if total(f"NOT {ANONYMOUS}") > limits.bytes:
+            raise StorageFull
+        return []
+    excess = total(ANONYMOUS) - limits.anonymous_bytes
+    if excess <= 0:
+        return []
+    ids = list(
+        evicted(connection.execute(f"SELECT id, owner, bytes FROM {table} WHERE {ANONYMOUS} ORDER BY number"), excess)
+    )
+    if id in ids:
+        raise StorageFull
+    return ids
 
 
 def evicted(stored: Iterable[tuple[str, str, int]], excess: int) -> Iterator[str]:

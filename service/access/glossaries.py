@@ -18,16 +18,15 @@ from cachetools import LRUCache
 from mt.errors import RequestError
 from mt.languages import Direction, primary_language
 from mt.text.terms import Terms
-from service.access.control import KEY_PREFIX, is_anonymous
+from service.access.control import is_anonymous
 from service.access.database import Database
-from service.access.eviction import evicted
+from service.access.eviction import ANONYMOUS, check_space
 from service.access.glossary_entries import GlossaryEntry
-from service.errors import InvalidRequest, NotFound, StorageFull, shorten
+from service.errors import InvalidRequest, NotFound, shorten
 
 MAX_NAME_LENGTH = 500  # characters
 MAX_CACHED_TERMS = 4_000_000  # characters of the compiled terms in the cache; compiling 10,000 terms takes 30 ms
 _DECODER = json.JSONDecoder()
-_ANONYMOUS = f"owner NOT LIKE '{KEY_PREFIX}%'"
 _OF_DIRECTION = "glossary = ? AND source = ? AND target = ?"
 _UPDATE_BYTES = """UPDATE glossaries SET bytes = 1024 + (
     SELECT coalesce(sum(length(CAST(entries AS BLOB))), 0) FROM dictionaries WHERE glossary = :id
@@ -196,10 +195,7 @@ class GlossaryStore:
     def _measure(self, connection: sqlite3.Connection, id: str) -> None:
         """Store the size of a changed glossary in bytes, and check all limits.
 
-        All callers without a key share one limit. If it is exceeded, some of their older glossaries are deleted.
-
-        Raises: InvalidRequest if a limit of the glossary or of its owner is exceeded; StorageFull if a limit that
-            callers share is exceeded.
+        Raises: InvalidRequest if a limit of the glossary is exceeded, and the errors of `check_space`.
         """
         query = "SELECT coalesce(sum(count), 0) FROM dictionaries WHERE glossary = ?"
         (entries,) = connection.execute(query, (id,)).fetchone()
@@ -211,20 +207,9 @@ class GlossaryStore:
             limit = self._limits.bytes_per_glossary
             raise InvalidRequest.listing([f"the glossary would have {bytes} bytes; accepted: at most {limit}"])
         expired = time.time() - self._limits.anonymous_seconds
-        connection.execute(f"DELETE FROM glossaries WHERE {_ANONYMOUS} AND created <= ?", (expired,))
-        (bytes,) = connection.execute("SELECT sum(bytes) FROM glossaries WHERE owner = ?", (owner,)).fetchone()
-        if bytes > self._limits.bytes_per_caller:
-            limit = self._limits.bytes_per_caller
-            raise InvalidRequest.listing([f"your glossaries would have {bytes} bytes; accepted: at most {limit}"])
-        if is_anonymous(owner):
-            excess = _total_bytes(connection, _ANONYMOUS) - self._limits.anonymous_bytes
-            query = f"SELECT id, owner, bytes FROM glossaries WHERE {_ANONYMOUS} ORDER BY number"
-            ids = list(evicted(connection.execute(query), excess)) if excess > 0 else []
-            if id in ids:
-                raise StorageFull
-            connection.executemany("DELETE FROM glossaries WHERE id = ?", [(id,) for id in ids])
-        elif _total_bytes(connection, f"NOT {_ANONYMOUS}") > self._limits.bytes:
-            raise StorageFull
+        connection.execute(f"DELETE FROM glossaries WHERE {ANONYMOUS} AND created <= ?", (expired,))
+        ids = check_space(connection, "glossaries", id, owner, self._limits)
+        connection.executemany("DELETE FROM glossaries WHERE id = ?", [(id,) for id in ids])
 
 
 def _check_name(name: str) -> None:
@@ -232,13 +217,8 @@ def _check_name(name: str) -> None:
         raise InvalidRequest.listing([f"name must have 1 to {MAX_NAME_LENGTH} characters"])
 
 
-def _total_bytes(connection: sqlite3.Connection, condition: str) -> int:
-    (total,) = connection.execute(f"SELECT coalesce(sum(bytes), 0) FROM glossaries WHERE {condition}").fetchone()
-    return int(total)
-
-
 def _read(connection: sqlite3.Connection, owner: str, id: str) -> Glossary:
-    query = f"SELECT name, created FROM glossaries WHERE id = ? AND (owner = ? OR {_ANONYMOUS})"
+    query = f"SELECT name, created FROM glossaries WHERE id = ? AND (owner = ? OR {ANONYMOUS})"
     row = connection.execute(query, (id, owner)).fetchone()
     if row is None:
         raise NotFound(f"There is no glossary {shorten(id)}")

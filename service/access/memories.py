@@ -19,10 +19,10 @@ from mt.languages import Direction
 from mt.text.fuzzy_match import MAX_FUZZY_SCORE, MemoryMatch, similarity, words
 from service.access.control import KEY_PREFIX, is_anonymous
 from service.access.database import Database
-from service.access.eviction import evicted
+from service.access.eviction import ANONYMOUS, check_space
 from service.access.glossaries import MAX_NAME_LENGTH, glossary_direction
 from service.access.memory_index import add, similar_units
-from service.errors import InvalidRequest, NotFound, ServiceError, StorageFull, shorten
+from service.errors import InvalidRequest, NotFound, ServiceError, shorten
 
 OPERATOR = f"{KEY_PREFIX}operator"
 """Owner of the operator's memories. No caller has this id, because the ids of API keys are hexadecimal."""
@@ -33,7 +33,6 @@ SLICE = 1000  # units that one transaction stores or reads; transactions of othe
 PURGED_ROWS = 5000  # rows that one transaction deletes
 LOOKUPS = 8  # sentences that one transaction looks up
 
-_ANONYMOUS = f"owner NOT LIKE '{KEY_PREFIX}%'"
 _DELETED = f"{KEY_PREFIX}deleted"  # owner of deleted memories, until `purge` has deleted all their units
 _COLUMNS = "number, id, owner, name, source, target, created, updated, count"
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")  # XML cannot contain most of them
@@ -198,12 +197,12 @@ def find_or_create(
 
 def find(connection: sqlite3.Connection, owner: str, id: str) -> Memory:
     """Return the memory with this id. Raises: NotFound if `owner` may not read and delete it."""
-    return _select(connection, id, f"owner = ? OR {_ANONYMOUS}", owner)
+    return _select(connection, id, f"owner = ? OR {ANONYMOUS}", owner)
 
 
 def _find_usable(connection: sqlite3.Connection, caller: str, id: str) -> Memory:
     """Return the memory with this id. Raises: NotFound if the caller may not use its matches in translations."""
-    return _select(connection, id, f"owner IN (?, '{OPERATOR}') OR {_ANONYMOUS}", caller)
+    return _select(connection, id, f"owner IN (?, '{OPERATOR}') OR {ANONYMOUS}", caller)
 
 
 def list_owned(connection: sqlite3.Connection, owner: str) -> list[Memory]:
@@ -325,36 +324,16 @@ def storable(unit: tuple[str, str]) -> bool:
 def _check_limits(connection: sqlite3.Connection, memory: Memory, limits: MemoryLimits) -> None:
     """Check all limits after a change of a memory.
 
-    All callers without a key share one limit. If it is exceeded, some of their older memories are deleted.
-
-    Raises: InvalidRequest if a limit of the memory or of its owner is exceeded; StorageFull if a limit that callers
-        share is exceeded.
+    Raises: InvalidRequest if a limit of the memory is exceeded, and the errors of `check_space`.
     """
     if memory.count > limits.units:
         raise InvalidRequest.listing([f"the memory would have {memory.count} units; accepted: at most {limits.units}"])
     expired = time.time() - limits.anonymous_seconds
     connection.execute(
-        f"UPDATE memories SET owner = ?, bytes = 0 WHERE {_ANONYMOUS} AND created <= ?", (_DELETED, expired)
+        f"UPDATE memories SET owner = ?, bytes = 0 WHERE {ANONYMOUS} AND created <= ?", (_DELETED, expired)
     )
-    size = _total_bytes(connection, "owner = ?", memory.owner)
-    if size > limits.bytes_per_caller:
-        limit = limits.bytes_per_caller
-        raise InvalidRequest.listing([f"your memories would have {size} bytes; accepted: at most {limit}"])
-    if is_anonymous(memory.owner):
-        excess = _total_bytes(connection, _ANONYMOUS) - limits.anonymous_bytes
-        query = f"SELECT id, owner, bytes FROM memories WHERE {_ANONYMOUS} ORDER BY number"
-        ids = list(evicted(connection.execute(query), excess)) if excess > 0 else []
-        if memory.id in ids:
-            raise StorageFull
-        changed = [(_DELETED, id) for id in ids]
-        connection.executemany("UPDATE memories SET owner = ?, bytes = 0 WHERE id = ?", changed)
-    elif _total_bytes(connection, f"NOT {_ANONYMOUS}") > limits.bytes:
-        raise StorageFull
-
-
-def _total_bytes(connection: sqlite3.Connection, condition: str, *values: str) -> int:
-    query = f"SELECT coalesce(sum(bytes), 0) FROM memories WHERE {condition}"
-    return int(connection.execute(query, values).fetchone()[0])
+    changed = [(_DELETED, id) for id in check_space(connection, "memories", memory.id, memory.owner, limits)]
+    connection.executemany("UPDATE memories SET owner = ?, bytes = 0 WHERE id = ?", changed)
 
 
 def _select(connection: sqlite3.Connection, id: str, condition: str, owner: str) -> Memory:

@@ -287,6 +287,5 @@ class Parsers:
         return self.documents.counts + self.markup.counts
 
     def close(self) -> None:
-        """Kill the processes of both pools."""
         self.documents.close()
         self.markup.close()

@@ -14,34 +14,15 @@ from service.dependencies import (
     client_address,
     while_connected,
 )
-from service.errors import (
-    BodyTooLarge,
-    CannotTranslate,
-    DeadlineExceeded,
-    InternalError,
-    InvalidKey,
-    InvalidRequest,
-    MissingKey,
-    NotFound,
-    Overloaded,
-    QuotaExceeded,
-    StorageUnavailable,
-    TooManyRequests,
-    Unavailable,
-    UnsupportedLanguage,
-    error_responses,
-)
-from service.routes.translate import model_of
+from service.errors import BodyTooLarge, InvalidRequest, NotFound, error_responses
+from service.routes.translate import ACCESS, WORK, model_of
 from service.schemas import AUTO, ExplainRequest
 from service.settings import Settings
 from service.translation.service import TranslationService
 
 MAX_CHARACTERS = 300
 MAX_WORDS = 30
-ERRORS = (
-    *(InvalidRequest, BodyTooLarge, InvalidKey, MissingKey, QuotaExceeded, TooManyRequests, StorageUnavailable),
-    *(CannotTranslate, UnsupportedLanguage, NotFound, DeadlineExceeded, InternalError, Overloaded, Unavailable),
-)
+ERRORS = (InvalidRequest, BodyTooLarge, NotFound, *ACCESS, *WORK)
 HEADERS = {
     "Cache-Control": "no-store",
     # The page has a policy of its own for styles and its script. In a sandbox without `allow-same-origin`, its script

@@ -15,15 +15,9 @@ async def livez() -> Health:
     return Health()
 
 
+@router.get("/health", responses=error_responses(NotServing))  # of LibreTranslate
 @router.get("/readyz", responses=error_responses(NotServing))
 async def readyz(readiness: ReadinessDependency) -> Health:
     """Report whether a translation would succeed. If not, the service should get no requests."""
-    readiness.check()
-    return Health()
-
-
-@router.get("/health", responses=error_responses(NotServing))
-async def health(readiness: ReadinessDependency) -> Health:
-    """Report whether a translation would succeed, as /readyz does. LibreTranslate uses this path."""
     readiness.check()
     return Health()

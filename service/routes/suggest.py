@@ -16,16 +16,13 @@ from service.dependencies import (
 )
 from service.errors import (
     BodyTooLarge,
-    InvalidKey,
     InvalidRequest,
-    MissingKey,
     StorageFull,
-    StorageUnavailable,
     SuggestionsDisabled,
-    TooManyRequests,
     UnsupportedLanguage,
     error_responses,
 )
+from service.routes.memories import ACCESS
 from service.schemas import SuggestRequest
 
 SUGGESTIONS = "suggestions"  # name of the operator's memories of suggestions
@@ -40,18 +37,7 @@ class Suggested(BaseModel):
 
 @router.post(
     "/suggest",
-    responses=error_responses(
-        *(
-            InvalidRequest,
-            InvalidKey,
-            MissingKey,
-            SuggestionsDisabled,
-            BodyTooLarge,
-            UnsupportedLanguage,
-            TooManyRequests,
-        ),
-        *(TooManyRequests, StorageUnavailable, StorageFull),
-    ),
+    responses=error_responses(*ACCESS, SuggestionsDisabled, BodyTooLarge, UnsupportedLanguage, StorageFull),
     openapi_extra=documented_body(SuggestRequest),
 )
 async def suggest(

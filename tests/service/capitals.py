@@ -2,16 +2,14 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Event, Thread
 from typing import Any
 from uuid import uuid4
 
 import deepl
-import uvicorn
 from fastapi import FastAPI
 
 from mt.languages import Direction, DirectionSet
@@ -34,6 +32,7 @@ from service.translation.document_jobs import DocumentCallbacks, DocumentJobLimi
 from service.translation.documents import DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job
 from service.translation.service import TranslationService
+from tests.service.app_thread import AppThread
 from tests.service.doubles import DirectParsers
 
 PAIRS = [("en", "de"), ("en", "pb"), ("en", "pt"), ("en", "zh"), ("de", "en"), ("fr", "en")]
@@ -113,7 +112,7 @@ def several(results: deepl.TextResult | list[deepl.TextResult]) -> list[deepl.Te
     return results
 
 
-class Running:
+class Running(AppThread):
     """The dialect on a free port, in a thread. `keys` are "rich", without a quota, and "poor", with 20 characters."""
 
     def __init__(
@@ -130,21 +129,7 @@ class Running:
         means = DocumentCallbacks(self._translations.translate_document, self._access.refund, lambda problem: None)
         self.document_jobs = DocumentJobs(self.store, DocumentJobLimits(documents_per_caller=3), means)
         self._settings = Settings.model_construct(max_body_bytes=300_000)
-        self._started = Event()
-        self._thread = Thread(target=lambda: asyncio.run(self._serve()))
-        self._thread.start()
-        assert self._started.wait(30)
-        self.url = f"http://127.0.0.1:{self._server.servers[0].sockets[0].getsockname()[1]}"
-
-    async def _serve(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        self._server = uvicorn.Server(uvicorn.Config(self._app(), port=0, log_config=None))
-        self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
-        running = asyncio.ensure_future(self._server.serve())
-        while not self._server.started and not running.done():
-            await asyncio.sleep(0.01)
-        self._started.set()
-        await running
+        super().__init__(self._app)
 
     def _app(self) -> FastAPI:
         @asynccontextmanager
@@ -182,14 +167,6 @@ class Running:
         client._client._session.trust_env = False
         return client
 
-    def do(self, action: Callable[[], None]) -> None:
-        """In the event loop."""
-
-        async def doing() -> None:
-            action()
-
-        asyncio.run_coroutine_threadsafe(doing(), self.loop).result()
-
     def hold(self) -> None:
         """Nothing is translated until `release`."""
         self.core.closed = asyncio.Event()
@@ -202,6 +179,5 @@ class Running:
 
     def stop(self) -> None:
         self.release()
-        self._server.should_exit = True
-        self._thread.join()
+        super().stop()
         self.store.close()

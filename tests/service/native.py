@@ -1,15 +1,12 @@
 """LibreTranslate's dialect on a free port, in a thread, over models that a test controls."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
-import uvicorn
 from fastapi import FastAPI
 
 from mt.text.documents import DocumentOptions
@@ -27,11 +24,10 @@ from service.settings import Settings
 from service.translation.editable_documents import EditableDocumentLimits, EditableDocuments
 from service.translation.files import FileLimits, FileStore
 from service.translation.service import TranslationBackend, TranslationService
+from tests.service.app_thread import AppThread
 
-T = TypeVar("T")
 
-
-class Native:
+class Native(AppThread):
     """A running service. `keys` are "rich", without a quota, and "poor", with 20 characters."""
 
     def __init__(
@@ -47,28 +43,15 @@ class Native:
         self.memories = MemoryStore(self.store, MemoryLimits())
         self.documents = EditableDocuments(self.store, EditableDocumentLimits(), DocumentOptions())
         self.parsers = Parsers()
-        self._make = models, translations
-        self._started = Event()
-        self._thread = Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
-        self._thread.start()
-        assert self._started.wait(60)
-        self.url = f"http://127.0.0.1:{self._server.servers[0].sockets[0].getsockname()[1]}"
+        super().__init__(partial(self._app, models, translations))
         self.client = httpx.Client(base_url=self.url, trust_env=False, timeout=60)
 
-    async def _serve(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.models = self._make[0]()
+    def _app(self, models: Callable[[], TranslationBackend], translations: dict[str, Any]) -> FastAPI:
+        self.models = models()
         self.translations = TranslationService(
-            self.models, **self._make[1], parsers=self.parsers, find_matches=self.memories.matches
+            self.models, **translations, parsers=self.parsers, find_matches=self.memories.matches
         )
-        self._server = uvicorn.Server(uvicorn.Config(self._app(), port=0, log_config=None))
-        running = asyncio.ensure_future(self._server.serve())
-        while not self._server.started and not running.done():
-            await asyncio.sleep(0.01)
-        self._started.set()
-        await running
 
-    def _app(self) -> FastAPI:
         @asynccontextmanager
         async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
             self.files = FileStore(
@@ -98,18 +81,6 @@ class Native:
         app.add_middleware(RequestLogMiddleware, metrics=Metrics())
         return app
 
-    def do(self, action: Callable[[], Any]) -> Any:
-        """In the event loop."""
-
-        async def doing() -> Any:
-            return action()
-
-        return asyncio.run_coroutine_threadsafe(doing(), self.loop).result()
-
-    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Return the result of a coroutine, run in the event loop."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
-
     def spent(self, key: str) -> int:
         """Characters charged to a key."""
 
@@ -117,9 +88,8 @@ class Native:
             caller = await self.access.admit(self.keys[key], "")
             return (await self.access.usage(caller)).characters
 
-        return asyncio.run_coroutine_threadsafe(usage(), self.loop).result()
+        return self.wait(usage())
 
     def stop(self) -> None:
         self.client.close()
-        self._server.should_exit = True
-        self._thread.join()
+        super().stop()

@@ -12,12 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -42,6 +41,7 @@ from service.routes import admin, health
 from service.routes import metrics as metrics_route
 from service.settings import Settings, SettingsError, load_settings
 from service.workers.served_models import ServedModel
+from tests.service.app_thread import AppThread
 from tests.service.conftest import ROOT, environment
 
 ADMIN = "an-admin-key-of-32-characters-ab"
@@ -103,15 +103,9 @@ def application(models: Models, **settings: Any) -> FastAPI:
 @contextmanager
 def served(app: ASGIApp, **options: Any) -> Iterator[str]:
     """The application's address on a free port, from a thread of this process."""
-    options = {"log_config": None, "port": 0, "proxy_headers": False} | options
-    server = uvicorn.Server(uvicorn.Config(app, **options))
-    thread = Thread(target=server.run)
-    thread.start()
-    while not server.started and thread.is_alive():
-        time.sleep(0.005)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
+    running = AppThread(lambda: app, **{"proxy_headers": False, **options})
+    yield running.url
+    running.stop()
 
 
 @contextmanager

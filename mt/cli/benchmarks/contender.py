@@ -5,9 +5,9 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 from mt.errors import MTError
@@ -40,30 +40,31 @@ class Launch:
         return [sys.executable, "-c", f"import sys; {blocked}from {self.module} import main; main()"]
 
 
-class Contender:
-    """A running contender process. Between jobs, the process waits on its standard input."""
+class ContenderProcess:
+    """A process that answers each line of JSON with a line of JSON. Between jobs, it waits on its standard input."""
 
-    def __init__(self, name: str, launch: Launch, log: Path) -> None:
-        """Start the process, and wait until it has translated one sentence. Raises: ContenderError if this fails.
+    def __init__(
+        self, name: str, command: Sequence[str], environment: Mapping[str, str], log: Path, setup: object
+    ) -> None:
+        """Start the process, and wait until it has answered `setup`. Raises: ContenderError if this fails.
 
         `log` is the file for the stderr of the process.
         """
         self.name = name
         self._log = log
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {**os.environ, **dict(launch.environment), "PYTHONPATH": os.pathsep.join(paths)}
         begun = time.perf_counter()
         with log.open("ab") as stderr:
             self._process = subprocess.Popen(
-                launch.command,
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                env=environment,
+                env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(paths)},
                 encoding="utf-8",
             )
         try:
-            self._ask(asdict(launch.setup))
+            self.ask(setup)
         except ContenderError:
             self.close()
             raise
@@ -72,31 +73,23 @@ class Contender:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
-    def run(self, job: PeerJob) -> PeerResult:
-        """Run a job and return the result. Raises: ContenderError if the job fails.
-
-        After a failed job, the process can run further jobs, unless it has ended.
-        """
-        values = self._ask(asdict(job))
-        return PeerResult(**{**values, "latencies": tuple(values["latencies"]), "lines": tuple(values["lines"])})
-
     def close(self) -> None:
-        """Close the stdin of the process, which ends it. Kill it if it still runs after ten seconds."""
-        _pipe(self._process.stdin).close()
+        """Close the stdin of the process, which ends it. Kill it if it still runs after 20 seconds."""
+        stdin, stdout = self._pipes()
+        stdin.close()
         try:
-            self._process.wait(timeout=10)
+            self._process.wait(timeout=20)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        _pipe(self._process.stdout).close()
+        stdout.close()
 
-    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        stdin, stdout = _pipe(self._process.stdin), _pipe(self._process.stdout)
+    def ask(self, message: object) -> dict[str, Any]:
+        """Return the answer to a message. Raises: ContenderError if the process reports an error or ends."""
+        stdin, stdout = self._pipes()
         try:
             stdin.write(json.dumps(message) + "\n")
             stdin.flush()
@@ -111,7 +104,21 @@ class Contender:
             raise ContenderError(f"{self.name}: {values['error'].strip().splitlines()[-1]}\n{values['error']}")
         return values
 
+    def _pipes(self) -> tuple[IO[str], IO[str]]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        return self._process.stdin, self._process.stdout
 
-def _pipe(stream: IO[str] | None) -> IO[str]:
-    assert stream is not None
-    return stream
+
+class Contender(ContenderProcess):
+    """A running process with the library of a contender. It has translated one sentence when it is created."""
+
+    def __init__(self, name: str, launch: Launch, log: Path) -> None:
+        super().__init__(name, launch.command, dict(launch.environment), log, asdict(launch.setup))
+
+    def run(self, job: PeerJob) -> PeerResult:
+        """Run a job and return the result. Raises: ContenderError if the job fails.
+
+        After a failed job, the process can run further jobs, unless it has ended.
+        """
+        values = self.ask(asdict(job))
+        return PeerResult(**{**values, "latencies": tuple(values["latencies"]), "lines": tuple(values["lines"])})

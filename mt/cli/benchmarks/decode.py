@@ -10,7 +10,6 @@ process that is idle while another one is measured. First, short runs find the f
 """
 
 import argparse
-import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
@@ -30,11 +29,11 @@ from mt.errors import DataError, MTError
 from mt.languages import Direction
 
 from .contender import Contender, ContenderError
-from .grid import Trial, Variant, best_variant, known_variant
+from .grid import Trial, Variant, best_variant
 from .harness import PeerJob, PeerResult
 from .measure import QUIET_LOAD, Ratio, alternate, noise, percentile, ratio, spread, watching
 from .peers import DEVICES, OUR_DTYPES, Metric, PeerEntry, PeerModels, choose_direction, entries, export
-from .report import Bar, Panel, conditions, plot_bars, table, write_json, write_table
+from .report import conditions, show, table, write_json
 from .untrained import SIZES, untrained_models
 
 COLUMNS = (
@@ -87,41 +86,24 @@ class DecodeRow:
 
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("model", nargs="?", type=Path, help="a model directory")
-    parser.more.add_argument("--random", choices=SIZES, help="measure an untrained model of this size")
-    parser.more.add_argument(
-        "--source", type=Path, required=True, help="file with one sentence a line; may be .gz or .xz"
-    )
-    parser.more.add_argument("--reference", type=Path, help="reference translations, for BLEU")
-    parser.more.add_argument("--direction", metavar="L-L", help="direction, if the model has several")
-    parser.more.add_argument(
-        "--transformers", type=Path, metavar="DIR", help="model directory of transformers with the same weights"
-    )
-    parser.more.add_argument(
-        "--beside", type=Path, metavar="DIR", help="another model of ours to compare with, such as the teacher"
-    )
-    parser.more.add_argument("--beam-size", type=int, nargs="+", default=[1, 5])
-    parser.more.add_argument("--settings", nargs="+", choices=["bulk", "single"], default=["bulk", "single"])
-    parser.more.add_argument("--device", choices=DEVICES, default="cpu", help="device of all contenders (default: cpu)")
-    parser.more.add_argument(
-        "--dtype", nargs="+", help="dtypes of our model (default: float32 int8 on a CPU, else bfloat16)"
-    )
-    parser.more.add_argument("--sentences", type=int, default=1000, help="sentences in bulk (default: 1000)")
-    parser.more.add_argument("--single-sentences", type=int, default=200, help="sentences one at a time (default: 200)")
-    parser.more.add_argument(
+    more = parser.more.add_argument
+    more("--random", choices=SIZES, help="measure an untrained model of this size")
+    more("--source", type=Path, required=True, help="file with one sentence a line; may be .gz or .xz")
+    more("--reference", type=Path, help="reference translations, for BLEU")
+    more("--direction", metavar="L-L", help="direction, if the model has several")
+    more("--transformers", type=Path, metavar="DIR", help="model directory of transformers with the same weights")
+    more("--beside", type=Path, metavar="DIR", help="another model of ours to compare with, such as the teacher")
+    more("--beam-size", type=int, nargs="+", default=[1, 5])
+    more("--settings", nargs="+", choices=["bulk", "single"], default=["bulk", "single"])
+    more("--device", choices=DEVICES, default="cpu", help="device of all contenders (default: cpu)")
+    more("--dtype", nargs="+", help="dtypes of our model (default: float32 int8 on a CPU, else bfloat16)")
+    more("--sentences", type=int, default=1000, help="sentences in bulk (default: 1000)")
+    more("--single-sentences", type=int, default=200, help="sentences one at a time (default: 200)")
+    more(
         "--grid-sentences", type=int, default=400, help="sentences of a short run that compares settings (default: 400)"
     )
-    parser.more.add_argument(
-        "--settings-of",
-        type=Path,
-        metavar="JSON",
-        help="decode.json of an earlier run; use the settings that it chose, without short runs",
-    )
-    parser.more.add_argument(
-        "--cores", type=int, default=available_cores(), help="cores of each contender (default: all)"
-    )
-    parser.more.add_argument(
-        "--only", nargs="+", help="run only contenders whose names begin with one of these (default: all)"
-    )
+    more("--cores", type=int, default=available_cores(), help="cores of each contender (default: all)")
+    more("--only", nargs="+", help="run only contenders whose names begin with one of these (default: all)")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -195,17 +177,6 @@ def _models(options: argparse.Namespace, lines: Sequence[str], source: Path) -> 
     return models, Direction.parse(direction).target
 
 
-def _settings_of(path: Path | None) -> dict[tuple[str, str], str]:
-    """Return the settings that an earlier run chose, by metric and contender. `path` is its decode.json, or None."""
-    if path is None:
-        return {}
-    try:
-        rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-        return {(row["metric"], row["name"]): row["settings"] for row in rows}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise MTError(f"{path} is not a decode.json of an earlier run ({error})") from error
-
-
 def _wanted(entry: PeerEntry, only: Sequence[str] | None) -> bool:
     return only is None or any(entry.name.startswith(name) for name in only)
 
@@ -218,7 +189,6 @@ def _compare(
     Return a row for each contender, and the short runs that were made to choose settings.
     """
     log = options.output / "contenders.log"
-    settings = _settings_of(options.settings_of)
     count = options.single_sentences if metric.single else options.sentences
     rows = [DecodeRow(metric, entry.name, problem=entry.problem, size_bytes=entry.size_bytes) for entry in contenders]
     trials: list[Trial] = []
@@ -229,10 +199,8 @@ def _compare(
                 continue
             console.print(f"{metric.label}: {entry.name} ...", highlight=False)
             try:
-                variant = known_variant(entry, settings.get((metric.label, entry.name)))
-                if variant is None:
-                    variant, tried = best_variant(entry, metric, options.grid_sentences, log)
-                    trials += tried
+                variant, tried = best_variant(entry, metric, options.grid_sentences, log)
+                trials += tried
                 contender = stack.enter_context(Contender(entry.name, variant.launch, log))
                 answer = contender.run(PeerJob(metric.beam_size, count, metric.single, True, variant.batching, True))
             except ContenderError as error:
@@ -297,17 +265,12 @@ def _write(output: Path, rows: Sequence[DecodeRow], trials: Sequence[Trial], abo
     )
     results = table("decode", COLUMNS, [cells(row) for row in rows], caption)
     parts: list[Table | str] = [results, *(f"warning: {warning}" for warning in about["warnings"])]
-    Console(width=200).print(*parts, sep="\n")
-    write_table(output / "decode.txt", parts)
+    show(parts, output / "decode.txt")
     values = {"conditions": about, "rows": [row.to_json() for row in rows], "grid": [asdict(trial) for trial in trials]}
     write_json(output / "decode.json", values)
-    panels = [_panel(metric, [row for row in rows if row.metric == metric and row.ids]) for metric in _metrics(rows)]
-    if panels:
-        plot_bars(output / "decode.png", "decode", panels)
 
 
 def cells(row: DecodeRow) -> list[str]:
-    """Return the texts of a row of the table."""
     start = [row.metric.label, row.name]
     if row.problem:
         return [*start, row.problem]
@@ -322,19 +285,6 @@ def cells(row: DecodeRow) -> list[str]:
     quality = ["" if row.bleu is None else f"{row.bleu:.2f}", "" if row.same is None else f"{row.same:.1%}"]
     sizes = [f"{row.peak_bytes / 1e6:,.0f}", f"{row.startup_seconds:.2f}", f"{row.size_bytes / 1e6:,.0f}"]
     return [*start, row.settings, *(f"{speed:,.0f}" for speed in speeds), *latencies, compared, *quality, *sizes]
-
-
-def _metrics(rows: Sequence[DecodeRow]) -> list[Metric]:
-    return list(dict.fromkeys(row.metric for row in rows if row.ids))
-
-
-def _panel(metric: Metric, rows: Sequence[DecodeRow]) -> Panel:
-    if metric.single:
-        values_by_name = [(row.name, [1000 * cost for cost in row.costs]) for row in rows]
-    else:
-        values_by_name = [(row.name, [row.sentences / cost for cost in row.costs]) for row in rows]
-    bars = tuple(Bar(name, median(values), min(values), max(values)) for name, values in values_by_name)
-    return Panel(metric.label, "p50, ms" if metric.single else "sentences/s", bars)
 
 
 def _plain(options: argparse.Namespace) -> dict[str, Any]:

@@ -67,7 +67,6 @@ class TimedDevice:
 
     @classmethod
     def of(cls, device: torch.device) -> "TimedDevice":
-        """Return the `TimedDevice` of a GPU."""
         return cls(
             device,
             partial(CudaGraphs, device),

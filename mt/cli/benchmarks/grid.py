@@ -1,7 +1,6 @@
 """Selection of the fastest setting of each contender, by short runs before the comparison."""
 
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 from .contender import Contender, ContenderError, Launch
@@ -38,12 +37,6 @@ class Trial:
     variant: str
     seconds: float | None
     problem: str = ""
-
-
-def known_variant(entry: PeerEntry, label: str | None) -> Variant | None:
-    """Return the setting of a contender that has this label, or None if there is no such setting."""
-    variants = (Variant(launch, batching) for launch, batching in product(entry.launches, entry.batchings))
-    return next((variant for variant in variants if variant.label == label), None)
 
 
 def best_variant(entry: PeerEntry, metric: Metric, sentences: int, log: Path) -> tuple[Variant, list[Trial]]:

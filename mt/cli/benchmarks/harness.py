@@ -215,19 +215,19 @@ def to_setup(values: dict[str, Any]) -> PeerSetup:
 
 def run_contender(load: Callable[[PeerSetup], Peer]) -> None:
     """Run a contender: read the setup and then jobs from stdin until its end. Print results and errors as JSON."""
-    answers = _take_stdout()
+    answers = take_stdout()
     try:
         setup = to_setup(json.loads(sys.stdin.readline()))
         runner = _prepared(load, setup)
-        _write_line(answers, {"ready": setup.dtype})
+        write_line(answers, {"ready": setup.dtype})
     except Exception:
-        _write_line(answers, {"error": traceback.format_exc()})
+        write_line(answers, {"error": traceback.format_exc()})
         return
     for line in sys.stdin:
         try:
-            _write_line(answers, asdict(runner.run(to_job(json.loads(line)))))
+            write_line(answers, asdict(runner.run(to_job(json.loads(line)))))
         except Exception:
-            _write_line(answers, {"error": traceback.format_exc()})
+            write_line(answers, {"error": traceback.format_exc()})
 
 
 def _prepared(load: Callable[[PeerSetup], Peer], setup: PeerSetup) -> PeerRunner:
@@ -240,7 +240,7 @@ def _prepared(load: Callable[[PeerSetup], Peer], setup: PeerSetup) -> PeerRunner
     return runner
 
 
-def _take_stdout() -> TextIO:
+def take_stdout() -> TextIO:
     """Return a file that writes to the current stdout, and redirect the stdout of this process to stderr."""
     sys.stdout.flush()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -248,6 +248,6 @@ def _take_stdout() -> TextIO:
     return answers
 
 
-def _write_line(answers: TextIO, message: dict[str, Any]) -> None:
+def write_line(answers: TextIO, message: dict[str, Any]) -> None:
     answers.write(json.dumps(message) + "\n")
     answers.flush()

@@ -18,7 +18,6 @@ import matplotlib
 import numpy as np
 import torch
 from matplotlib.figure import Figure
-from rich.console import Console
 from rich.table import Table
 
 from mt.cli.command import CommandParser, count
@@ -36,7 +35,7 @@ from .layer_types import (
     seconds,
 )
 from .measure import watching
-from .report import conditions, table, write_json, write_table
+from .report import conditions, show, table, write_json
 
 STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 """97.5% quantiles of Student's t-distribution, for 1 to 10 degrees of freedom."""
@@ -164,9 +163,7 @@ def run(options: argparse.Namespace) -> None:
         f"Other processes used {other_load.cores or 0:.2f} cores.",
     ]
     options.output.mkdir(parents=True, exist_ok=True)
-    for part in parts:
-        Console().print(part)
-    write_table(options.output / "table.txt", parts)
+    show(parts, options.output / "table.txt")
     values = {
         "conditions": {**before, "threads": 1, "rounds": options.rounds, "neighbours_cores": other_load.cores},
         "points": {name: [asdict(point) for point in of_kind] for name, of_kind in points.items()},
@@ -212,7 +209,6 @@ def path_table(kinds: Sequence[LayerType], paths: Mapping[str, Sequence[PathCoun
 
 
 def heads_table(heads: Mapping[int, Point]) -> Table:
-    """Return a table of the costs of self-attention by number of heads."""
     rows = [
         [str(h), f"{p.operations:,.0f}", f"{1e3 * p.seconds:.2f}", f"{p.bytes / 2**20:.1f}"] for h, p in heads.items()
     ]

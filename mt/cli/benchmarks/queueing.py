@@ -1,16 +1,11 @@
 """Load tests with Poisson arrivals: latencies at a rate, and bisection for the highest rate with low latencies."""
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Generic, Protocol, TypeVar
 
 from .measure import percentile
-
-Item = TypeVar("Item", contravariant=True)
-ItemType = TypeVar("ItemType")
 
 PATIENCE = 4.0  # multiple of the bound: if a request waits longer, the rate is too high and the probe ends
 
@@ -54,7 +49,6 @@ class Bisection:
 
     @property
     def rate(self) -> float:
-        """The rate to test next."""
         if self.passed == 0:
             return self.guess if self.failed == math.inf else self.failed / 1.5
         return self.passed * 1.5 if self.failed == math.inf else math.sqrt(self.passed * self.failed)
@@ -84,54 +78,3 @@ def poisson_arrivals(rate: float, seconds: float, at_least: int, seed: int) -> l
         now += random.expovariate(1.0) / rate
         times.append(now)
     return times
-
-
-class LoadTarget(Protocol[Item]):
-    """Server under test. It accepts requests at any time, and answers each request once."""
-
-    @property
-    def busy(self) -> bool:
-        """True if any request has no answer yet."""
-
-    def submit(self, place: int, item: Item) -> None:
-        """Queue a request. `place` is its index, which `step` returns when it is answered."""
-
-    def step(self) -> list[int]:
-        """Work for a short time, or wait briefly. Return the indices of the requests that were answered."""
-
-
-@dataclass
-class OpenLoopLoad(Generic[ItemType]):
-    """Open-loop load: each request is sent at its arrival time, even if earlier requests are not yet answered."""
-
-    clock: Callable[[], float] = time.perf_counter
-    sleep: Callable[[float], None] = time.sleep
-
-    def run(
-        self, server: LoadTarget[ItemType], items: Sequence[ItemType], arrivals: Sequence[float], bound: float
-    ) -> list[float]:
-        """Send a request at each time of `arrivals`, and return the latency of each request in seconds.
-
-        The latency of a request without an answer is infinite. The run ends early if a request waits longer than
-        PATIENCE * `bound` seconds. If there are more arrivals than `items`, the items are sent again.
-        """
-        latencies = [math.inf] * len(arrivals)
-        begun = self.clock()
-        sent = first_open = 0
-        while first_open < len(arrivals):
-            now = self.clock() - begun
-            while sent < len(arrivals) and arrivals[sent] <= now:
-                server.submit(sent, items[sent % len(items)])
-                sent += 1
-            if server.busy:
-                for place in server.step():
-                    latencies[place] = self.clock() - begun - arrivals[place]
-            else:
-                self.sleep(max(0.0, arrivals[sent] - now))
-            while first_open < len(arrivals) and latencies[first_open] < math.inf:
-                first_open += 1
-            if first_open < sent and self.clock() - begun - arrivals[first_open] > PATIENCE * bound:
-                break
-        while server.busy:
-            server.step()
-        return latencies

@@ -1,4 +1,4 @@
-"""Output files of a benchmark: a table as text, a JSON file with the results of all rounds, and a plot."""
+"""Output files of a benchmark: a table as text, and a JSON file with the results of all rounds."""
 
 import json
 import os
@@ -6,13 +6,10 @@ import platform
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -21,26 +18,8 @@ from mt.engine.devices import available_cores
 
 from .contender import ROOT
 
+WIDTH = 220  # columns
 PACKAGES = ("torch", "ctranslate2", "transformers", "sentencepiece", "numpy")
-
-
-@dataclass(frozen=True)
-class Bar:
-    """Bar of a contender in a plot. `value` is the median of all rounds, `low` and `high` the extremes."""
-
-    name: str
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One of the bar charts in a plot. `unit` is the label of its axis."""
-
-    title: str
-    unit: str
-    bars: tuple[Bar, ...]
 
 
 def conditions() -> dict[str, Any]:
@@ -66,33 +45,16 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], cap
     return result
 
 
-def write_table(path: Path, parts: Sequence[Table | str]) -> None:
-    """Write tables and lines to a text file that is 220 columns wide."""
+def show(parts: Sequence[Table | str], path: Path) -> None:
+    """Print tables and lines, and write them to the text file `path`."""
     with path.open("w", encoding="utf-8") as file:
-        console = Console(file=file, width=220)
-        for part in parts:
-            console.print(part, markup=False, highlight=False)
+        for console in (Console(width=WIDTH), Console(file=file, width=WIDTH)):
+            for part in parts:
+                console.print(part, markup=False, highlight=False)
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(values, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-
-
-def plot_bars(path: Path, title: str, panels: Sequence[Panel]) -> None:
-    """Plot bar charts to the file `path`. A line on each bar shows the range of the rounds."""
-    matplotlib.use("Agg")
-    heights = [len(panel.bars) + 1 for panel in panels]
-    figure = Figure(figsize=(9, 1.2 + 0.34 * sum(heights)), layout="constrained")
-    axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)
-    for panel, axis in zip(panels, axes[:, 0], strict=True):
-        values = [bar.value for bar in panel.bars]
-        reach = [[bar.value - bar.low for bar in panel.bars], [bar.high - bar.value for bar in panel.bars]]
-        axis.barh([bar.name for bar in panel.bars], values, xerr=reach, color="#4878a8", ecolor="#222222", capsize=2)
-        axis.invert_yaxis()
-        axis.set_title(panel.title, loc="left", fontsize=10)
-        axis.set_xlabel(panel.unit)
-    figure.suptitle(title)
-    figure.savefig(path, dpi=120)
 
 
 def _version(package: str) -> str:

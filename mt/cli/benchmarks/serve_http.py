@@ -12,7 +12,7 @@ import httpx
 
 from mt.errors import MTError
 
-from .programs import ServerProgram, started
+from .programs import started
 from .queueing import PATIENCE
 
 FIRST_ANSWER = 60.0
@@ -66,7 +66,7 @@ def service(url: str | None, model: Path, dtype: str, threads: int, output: Path
         return
     options = ["--model", str(model), "--port", "0", "--dtype", dtype, "--threads", str(threads), "--log-json", "true"]
     options += ["--cache-characters", "0"]  # a sentence of the sample is sent several times
-    with started("service", ServerProgram("service", tuple(options)), output) as port:
+    with started("service", options, output / "service.log") as port:
         yield _client(f"http://127.0.0.1:{port}")
 
 

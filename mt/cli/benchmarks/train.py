@@ -10,9 +10,6 @@ Python interpreter: --python transformers=/elsewhere/bin/python.
 """
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -21,12 +18,10 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from statistics import median
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from rich.console import Console
 
 from mt.cli.command import CommandParser
@@ -40,9 +35,9 @@ from mt.errors import DataError, MTError
 from mt.recipe import load_recipe, save_recipe
 from mt.training.precision import choose_precision
 
-from .contender import ROOT, ContenderError
+from .contender import ContenderProcess
 from .measure import Ratio, alternate, noise, ratio, spread, watching
-from .report import Bar, Panel, conditions, plot_bars, table, write_json, write_table
+from .report import conditions, show, table, write_json
 from .train_contender import TrainResult, TrainSettings, TrainTask
 
 COLUMNS = (
@@ -71,12 +66,7 @@ class TrainEntry:
         return f"{settings.precision}, {place}{attention}{', malloc kept' if self.keeps_freed_memory else ''}"
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "module": self.module,
-            "way": asdict(self.settings),
-            "kept": self.keeps_freed_memory,
-        }
+        return {"name": self.name, "module": self.module, "way": asdict(self.settings), "kept": self.keeps_freed_memory}
 
 
 @dataclass
@@ -105,79 +95,35 @@ class TrainRow:
         return [loss / tokens for loss, tokens in pairs]
 
 
-class TrainContender:
+class TrainContender(ContenderProcess):
     """A running process of a contender, which trains a number of updates on request."""
 
     def __init__(self, entry: TrainEntry, task: TrainTask, python: str, log: Path) -> None:
-        """Start the process with the interpreter `python`, and wait until the model is built.
-
-        Raises: ContenderError if the library is missing or the model cannot be built.
-        """
-        self.name, self._log = entry.name, log
-        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(paths),
-            "OMP_NUM_THREADS": str(entry.settings.threads),
-        }
-        with log.open("ab") as stderr:
-            self._process = subprocess.Popen(
-                [python, "-c", f"from mt.cli.benchmarks.{entry.module} import main; main()"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                env={**environment, **(KEPT_MEMORY if entry.keeps_freed_memory else {})},
-                encoding="utf-8",
-            )
-        self._ask(json.dumps({"task": asdict(task), "settings": asdict(entry.settings)}))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        """Start the process with the interpreter `python`, and wait until the model is built."""
+        environment = {"OMP_NUM_THREADS": str(entry.settings.threads)}
+        super().__init__(
+            entry.name,
+            [python, "-c", f"from mt.cli.benchmarks.{entry.module} import main; main()"],
+            environment | (KEPT_MEMORY if entry.keeps_freed_memory else {}),
+            log,
+            setup={"task": asdict(task), "settings": asdict(entry.settings)},
+        )
 
     def learn(self, updates: int) -> TrainResult:
-        answer = self._ask(str(updates))
+        answer = self.ask(updates)
         return TrainResult(**{**answer, "losses": tuple(answer["losses"]), "tokens": tuple(answer["tokens"])})
-
-    def _ask(self, message: str) -> dict[str, Any]:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        try:
-            self._process.stdin.write(message + "\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # the process ended; its log holds the error
-        line = self._process.stdout.readline()
-        answer: dict[str, Any] = json.loads(line) if line else {"error": self._log.read_text(errors="replace")}
-        if "error" in answer:
-            lines = answer["error"].strip().splitlines() or ["its process ended"]
-            raise ContenderError(f"{self.name}: {lines[-1]}")
-        return answer
 
 
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("recipe", type=Path, help="recipe whose data, tokenizer and model are used")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as model.size=base")
-    parser.more.add_argument("--vocabulary", type=int, metavar="N", help="rows of embeddings (default: one per piece)")
-    parser.more.add_argument("--device", choices=DEVICES, default="cpu", help="device of all contenders (default: cpu)")
-    parser.more.add_argument("--updates", type=int, default=4, help="updates in each round (%(default)s)")
-    parser.more.add_argument("--warm", type=int, default=3, help="updates before the first round (%(default)s)")
-    parser.more.add_argument("--rate", type=float, default=1e-3, help="learning rate after the warm-up (%(default)s)")
-    parser.more.add_argument(
-        "--python", action="append", default=[], metavar="PEER=PYTHON", help="Python interpreter of a peer"
-    )
-    parser.more.add_argument(
-        "--only", action="append", metavar="TEXT", help="run only entries whose name or settings contain TEXT"
-    )
+    more = parser.more.add_argument
+    more("--device", choices=DEVICES, default="cpu", help="device of all contenders (default: cpu)")
+    more("--updates", type=int, default=4, help="updates in each round (%(default)s)")
+    more("--warm", type=int, default=3, help="updates before the first round (%(default)s)")
+    more("--rate", type=float, default=1e-3, help="learning rate after the warm-up (%(default)s)")
+    more("--python", action="append", default=[], metavar="PEER=PYTHON", help="Python interpreter of a peer")
+    more("--only", action="append", metavar="TEXT", help="run only entries whose name or settings contain TEXT")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -194,7 +140,7 @@ def run(options: argparse.Namespace) -> None:
         task = _prepare_task(recipe, options, Path(folder))
         rows = [TrainRow(entry) for entry in list_entries(options.device) if _wanted(entry, options.only)]
         _compare(rows, task, pythons, options, console)
-    _write(options.output, rows, about, console)
+    _write(options.output, rows, about)
 
 
 def list_entries(device: str) -> list[TrainEntry]:
@@ -247,7 +193,7 @@ def _prepare_task(recipe: Recipe, options: argparse.Namespace, folder: Path) -> 
         recipe=str(folder / "recipe.toml"),
         prepared=str(prepared),
         batches=str(folder / "batches.npz"),
-        vocabulary=options.vocabulary or len(data.tokenizer),
+        vocabulary=len(data.tokenizer),
         d_model=model.d_model,
         d_ff=model.d_ff,
         heads=model.heads,
@@ -274,7 +220,7 @@ def _compare(
                 )
                 row.results.append(contender.learn(options.warm))
             except MTError as error:
-                row.problem = str(error)
+                row.problem = str(error).splitlines()[0]
                 console.print(f"{entry.label}: {row.problem}", markup=False, highlight=False)
             else:
                 running.append((row, contender))
@@ -295,8 +241,8 @@ def _compare(
             console.print(f"round {number + 1}: {row.entry.name}, {row.entry.label}: {speed:,.0f}", highlight=False)
 
 
-def _write(output: Path, rows: Sequence[TrainRow], about: dict[str, Any], console: Console) -> None:
-    """Write the table, the JSON file and the plots. The warm-up before the first round is only in the loss curves."""
+def _write(output: Path, rows: Sequence[TrainRow], about: dict[str, Any]) -> None:
+    """Write the table and the JSON file. The warm-up before the first round counts only for the losses."""
     ran = [row for row in rows if not row.problem]
     ours = [row for row in ran if row.entry.name == "ours"]
     if ours:
@@ -307,41 +253,16 @@ def _write(output: Path, rows: Sequence[TrainRow], about: dict[str, Any], consol
     spreads = {f"{row.entry.name}, {row.entry.label}": spread(row.speeds[1:]) for row in ran}
     other_cores = [value for row in ran for value in row.other_cores]
     warnings = noise(about["load_average"][0], other_cores, spreads)
-    for part in (shown, *warnings):
-        console.print(part)
-    write_table(output / "table.txt", [shown, *warnings])
+    show([shown, *warnings], output / "table.txt")
     results = [
         {"entry": row.entry.to_json(), "problem": row.problem, "speeds": row.speeds, "losses": row.curve}
         | {"ratio": asdict(row.ratio) if row.ratio else None, "lessons": [asdict(result) for result in row.results]}
         for row in rows
     ]
     write_json(output / "results.json", {"about": about, "warnings": warnings, "rows": results})
-    if ran:
-        bars = [
-            Bar(
-                f"{row.entry.name}, {row.entry.label}",
-                median(row.speeds[1:]),
-                min(row.speeds[1:]),
-                max(row.speeds[1:]),
-            )
-            for row in ran
-        ]
-        plot_bars(output / "speed.png", "Training", [Panel("training", "target tokens/s", tuple(bars))])
-        _plot_losses(output / "losses.png", ran)
-
-
-def _plot_losses(path: Path, rows: Sequence[TrainRow]) -> None:
-    figure = Figure(figsize=(8, 4), layout="constrained")
-    axes = figure.subplots()
-    for row in rows:
-        axes.plot(range(1, len(row.curve) + 1), row.curve, label=f"{row.entry.name}, {row.entry.label}", linewidth=1)
-    axes.set(xlabel="updates", ylabel="nats a target token, smoothed")
-    axes.legend(fontsize=7)
-    figure.savefig(path, dpi=120)
 
 
 def cells(row: TrainRow) -> list[str]:
-    """Return the texts of a row of the table."""
     entry = row.entry
     if row.problem:
         return [entry.name, entry.label, row.problem[:80]]

@@ -7,15 +7,14 @@ imports its library.
 """
 
 import json
-import os
 import sys
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-from .harness import peak_bytes
+from .harness import peak_bytes, take_stdout, write_line
 
 
 @dataclass(frozen=True)
@@ -86,17 +85,11 @@ def run_train_contender(load: Callable[[TrainTask, TrainSettings], Learner]) -> 
 
     `load` returns the trainer for a task and a setting.
     """
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-
-    def write_line(message: dict[str, Any]) -> None:
-        answers.write(json.dumps(message) + "\n")
-        answers.flush()
-
+    answers = take_stdout()
     try:
         setup = json.loads(sys.stdin.readline())
         learner = load(TrainTask(**setup["task"]), TrainSettings(**setup["settings"]))
-        write_line({"ready": True})
+        write_line(answers, {"ready": True})
         for line in sys.stdin:
             cpu, begun = learner.cpu_seconds(), time.perf_counter()
             learned = [learner.learn() for _ in range(int(line))]
@@ -107,6 +100,6 @@ def run_train_contender(load: Callable[[TrainTask, TrainSettings], Learner]) -> 
                 tuple(loss for loss, _ in learned),
                 tuple(tokens for _, tokens in learned),
             )
-            write_line(asdict(result))
+            write_line(answers, asdict(result))
     except Exception:
-        write_line({"error": traceback.format_exc()})
+        write_line(answers, {"error": traceback.format_exc()})

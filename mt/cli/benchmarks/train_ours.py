@@ -3,35 +3,23 @@
 import sys
 import tempfile
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 
 from mt.data.batching import Position
-from mt.data.dataset import PreparedData, load_prepared
+from mt.data.dataset import load_prepared
 from mt.distributed import World, gather_objects, join_process_group, spawn_ranks
 from mt.engine.devices import select_device
 from mt.recipe import load_recipe
-from mt.tokenizer import Tokenizer
 from mt.training.loader import prefetch
 from mt.training.memory import keep_freed_memory
 from mt.training.trainer import Trainer
 
 from .harness import cpu_seconds
 from .train_contender import TrainSettings, TrainTask, run_train_contender
-
-
-class PaddedTokenizer(Tokenizer):
-    """Tokenizer whose length is `rows`, for models with more embeddings than the tokenizer has pieces."""
-
-    def __init__(self, like: Tokenizer, rows: int) -> None:
-        self.__dict__.update(like.__dict__)
-        self.rows = rows
-
-    def __len__(self) -> int:
-        return self.rows
 
 
 class OurTrainer:
@@ -42,8 +30,7 @@ class OurTrainer:
         keep_freed_memory()
         self.task, self.world = task, world
         recipe = load_recipe(Path(task.recipe), [f"training.precision={settings.precision}", "training.optimizer=adam"])
-        data: PreparedData = load_prepared(Path(task.prepared))
-        data = replace(data, tokenizer=PaddedTokenizer(data.tokenizer, task.vocabulary))
+        data = load_prepared(Path(task.prepared))
         device = torch.device(select_device(settings.device))
         self.trainer = Trainer(recipe, data, folder, device, world)
         updates = self.trainer.batches.updates(Position())

@@ -24,7 +24,7 @@ from mt.cli.command import CommandParser, count
 from mt.errors import MTError
 from mt.insight.chart import Series, line_chart
 
-from .report import conditions, table, write_json, write_table
+from .report import conditions, show, table, write_json
 
 NO_WARMUP = "training.warmup_updates=1"
 PEAK = 3e-3  # learning rate at the end of the warm-up
@@ -87,9 +87,7 @@ def run(options: argparse.Namespace) -> None:
         f"{options.updates} updates, seeds 1 to {options.rounds}. ± is the standard deviation.",
     ]
     options.output.mkdir(parents=True, exist_ok=True)
-    for part in parts:
-        Console().print(part)
-    write_table(options.output / "table.txt", parts)
+    show(parts, options.output / "table.txt")
     write_json(
         options.output / "trainings.json", {"conditions": before, "runs": [asdict(result) for result in results]}
     )

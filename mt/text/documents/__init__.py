@@ -11,11 +11,10 @@ from mt.text.documents.gettext import PoDocument
 from mt.text.documents.markdown import open_markdown
 from mt.text.documents.markup import open_markup
 from mt.text.documents.office import OfficeDocument
-from mt.text.documents.plain import open_json, open_subtitles, open_text
+from mt.text.documents.plain import open_arb, open_json, open_subtitles, open_text
 from mt.text.documents.resources import (
     is_android,
     open_android,
-    open_arb,
     open_properties,
     open_resx,
     open_strings,

@@ -73,7 +73,6 @@ class SegmentList(list[Segment]):
             self.append(segment)
 
     def empty_copy(self) -> "SegmentList":
-        """Return an empty list with the same limits."""
         return SegmentList(self._name, self._options)
 
 

@@ -70,7 +70,6 @@ class _PatternReader:
         self._begin = self._end = place
 
     def add(self, pattern: ast.Pattern) -> None:
-        """Add the texts of a pattern to the document."""
         for element in pattern.elements:
             begin, end = _range(element)
             if not self._items:

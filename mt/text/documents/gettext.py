@@ -57,7 +57,6 @@ class PoDocument:
         return len(self.segments) - 1
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
-        """Return the content of the file, with each segment replaced by its translation."""
         assert len(translations) == len(self.segments)
         for entry, singular, plural in self._slots:
             first = _translate(entry.msgid, singular, translations)

@@ -84,7 +84,6 @@ class _WordWriter:
         return paragraph
 
     def content(self) -> bytes:
-        """Return the content of the .docx file."""
         out = BytesIO()
         self._document.save(out)
         return out.getvalue()

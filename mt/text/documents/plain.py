@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
@@ -82,8 +81,20 @@ def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocume
 
     Raises: DocumentError with line and column if the content is not JSON.
     """
+    return _open_json(name, content, options, keeps_attributes=False)
+
+
+def open_arb(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Parse the resources of a Flutter program, which are JSON. The values of keys that begin with `@` are kept.
+
+    Raises: DocumentError, with line and column, if the content is not JSON.
+    """
+    return _open_json(name, content, options, keeps_attributes=True)
+
+
+def _open_json(name: str, content: bytes, options: DocumentOptions, keeps_attributes: bool) -> TextDocument:
     text, encoding = decode_text(name, content)
-    check_json(name, text)
+    _check_json(name, text)
     ascii_only = text.isascii() and "\\u" in text
     document = TextDocument(SegmentList(name, options), encoding)
 
@@ -93,40 +104,27 @@ def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     def write_part(new: str) -> str:
         return write(new)[1:-1]
 
-    place = 0
-    for string in json_strings(text):
-        document.keep(text[place : string.begin])
-        place = string.end
-        if string.is_key:
-            document.keep(string.source)
-        else:
-            value: str = json.loads(string.source, strict=False)
-            if not add_message(document, value, string.source, '"', write_part):
-                document.add_stripped(value, string.source, write)
+    place = depth = 0
+    kept = False  # whether the values of the current key of the outermost object are kept
+    for match in _JSON_STRING.finditer(text):
+        between = text[place : match.start()]
+        document.keep(between)
+        place = match.end()
+        value: str = json.loads(match[0], strict=False)
+        is_key = _JSON_COLON.match(text, match.end()) is not None
+        if keeps_attributes:
+            depth += sum(map(between.count, "[{")) - sum(map(between.count, "]}"))
+            if is_key and depth == 1:
+                kept = value.startswith("@")
+        if is_key or kept:
+            document.keep(match[0])
+        elif not add_message(document, value, match[0], '"', write_part):
+            document.add_stripped(value, match[0], write)
     document.keep(text[place:])
     return document
 
 
-@dataclass(frozen=True, slots=True)
-class JsonString:
-    """A string in a JSON text, from offset `begin` to offset `end`. `source` includes the quotes.
-
-    `is_key` is true for the key of an object.
-    """
-
-    begin: int
-    end: int
-    source: str
-    is_key: bool
-
-
-def json_strings(text: str) -> Iterator[JsonString]:
-    """Yield the strings of a JSON text that `check_json` has accepted."""
-    for match in _JSON_STRING.finditer(text):
-        yield JsonString(*match.span(), match[0], _JSON_COLON.match(text, match.end()) is not None)
-
-
-def check_json(name: str, text: str) -> None:
+def _check_json(name: str, text: str) -> None:
     """Check that `text` is JSON. `name` is the name of the file in error messages.
 
     Raises: DocumentError, with line and column, if the text is not JSON; DocumentLimitExceeded if it is too large.

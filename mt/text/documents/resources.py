@@ -1,14 +1,11 @@
-"""Files with the texts of a program: .properties, .strings, .arb, .resx, and the string resources of Android."""
+"""Files with the texts of a program: .properties, .strings, .resx, and the string resources of Android."""
 
-import json
 import re
 from collections.abc import Callable
 
 from mt.errors import DocumentError
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
 from mt.text.documents.markup import declared_encoding
-from mt.text.documents.messages import add_message
-from mt.text.documents.plain import check_json, json_strings
 from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.tokens import Token, TokenKind, xml_tokens
@@ -119,43 +116,6 @@ def open_strings(name: str, content: bytes, options: DocumentOptions) -> TextDoc
 def _write_string(text: str) -> str:
     text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{text}"'
-
-
-def open_arb(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse the resources of a Flutter program. Each string value is a segment.
-
-    The values of keys that begin with `@` are kept. Each branch of a plural or select message is a segment of its own.
-
-    Raises: DocumentError, with line and column, if the content is not JSON.
-    """
-    text, encoding = decode_text(name, content)
-    check_json(name, text)
-    document = TextDocument(SegmentList(name, options), encoding)
-    ascii_only = text.isascii() and "\\u" in text
-
-    def write(new: str) -> str:
-        return json.dumps(new, ensure_ascii=ascii_only)
-
-    def write_part(new: str) -> str:
-        return write(new)[1:-1]
-
-    place = depth = 0
-    kept = ""  # the key, if it begins with "@" and the attributes of this key are being read
-    for string in json_strings(text):
-        between = text[place : string.begin]
-        depth += sum(map(between.count, "[{")) - sum(map(between.count, "]}"))
-        document.keep(between)
-        place = string.end
-        value: str = json.loads(string.source, strict=False)
-        if string.is_key:
-            kept = value if depth == 1 and value.startswith("@") else "" if depth == 1 else kept
-        if string.is_key or kept:
-            document.keep(string.source)
-            continue
-        if not add_message(document, value, string.source, '"', write_part):
-            document.add_stripped(value, string.source, write)
-    document.keep(text[place:])
-    return document
 
 
 def open_resx(name: str, content: bytes, options: DocumentOptions) -> TextDocument:

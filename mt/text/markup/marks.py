@@ -40,7 +40,6 @@ class Segment:
 
     @property
     def kept(self) -> tuple[Range, ...]:
-        """Character ranges of the kept marks, which are not translated."""
         return tuple((mark.begin, mark.end) for mark in self.marks if mark.kept)
 
 

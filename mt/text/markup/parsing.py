@@ -141,7 +141,6 @@ class Markup:
         _Reader(tokens, dialect, self.segments, self._parts).read()
 
     def render(self, translations: Sequence[TranslatedSegment]) -> str:
-        """Return the markup with each segment replaced by its translation."""
         assert len(translations) == len(self.segments)
         return "".join(
             self._slot(part, translations) if isinstance(part, _Slot) else self._part(part, translations)

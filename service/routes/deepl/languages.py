@@ -48,6 +48,12 @@ RESOURCES = {
 TYPE = {"name": "type", "in": "query", "schema": {"enum": ["source", "target"], "default": "source"}}
 
 
+@router.post(
+    "/v2/languages",
+    responses=RESPONSES,
+    response_model_exclude_none=True,
+    openapi_extra=form_or_json(LanguagesBody, required=False),
+)
 @router.get(
     "/v2/languages", responses=RESPONSES, response_model_exclude_none=True, openapi_extra={"parameters": [TYPE]}
 )
@@ -62,17 +68,6 @@ async def languages(call: AdmittedDependency) -> list[DeeplLanguage]:
             for code, name in targets
         ]
     return [DeeplLanguage(language=code, name=name) for code, name in source_languages(routes)]
-
-
-@router.post(
-    "/v2/languages",
-    responses=RESPONSES,
-    response_model_exclude_none=True,
-    openapi_extra=form_or_json(LanguagesBody, required=False),
-)
-async def languages_by_post(call: AdmittedDependency) -> list[DeeplLanguage]:
-    """List the source languages or the target languages, as GET does."""
-    return await languages(call)
 
 
 @router.get("/v2/glossary-language-pairs", responses=RESPONSES)

@@ -237,7 +237,7 @@ def test_terms(native: Native) -> None:
 def test_a_glossary_that_is_kept_here(native: Native) -> None:
     animals = Dictionary(glossary_direction("en", "de"), (("cat", "Katze"), ("dog", "Hund")))
     made = native.glossaries.create("127.0.0.1", "animals", [animals])
-    kept = asyncio.run_coroutine_threadsafe(made, native.loop).result()
+    kept = native.wait(made)
     found = asked(native, q="cat dog Rex", glossary_id=kept.id, glossary={"cat": "Kater"})
     assert found["translatedText"] == "Kater Hund REX"
     unknown = native.client.post("/translate", json={**PAIR, "q": "cat", "glossary_id": "another"})
@@ -388,7 +388,7 @@ def test_a_stream_that_fails_or_is_left_pays_for_what_was_sent(native: Native) -
         await anext(stream)
         await stream.aclose()
 
-    asyncio.run_coroutine_threadsafe(leave(), native.loop).result()
+    native.wait(leave())
     assert native.spent("rich") - before == len("One.") + len("One two.")
 
 

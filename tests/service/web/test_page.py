@@ -5,15 +5,13 @@ Every visit ends with a look at what the browser complained of, and at where it 
 
 import re
 import shutil
-import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from threading import Thread
 from typing import Any
 
 import pytest
-import uvicorn
 
+from tests.service.app_thread import AppThread
 from tests.service.web.page_double import KEY, LIMIT, SECOND_MODEL, Double, create_double
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -83,13 +81,9 @@ def double() -> Double:
 
 @pytest.fixture
 def url(double: Double) -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(create_double(double), log_config=None))
-        thread = Thread(target=server.run, args=([listener],))
-        thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join()
+    application = AppThread(lambda: create_double(double))
+    yield application.url
+    application.stop()
 
 
 @pytest.fixture

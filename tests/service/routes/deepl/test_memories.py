@@ -1,6 +1,5 @@
 """The official SDK: translation memories."""
 
-import asyncio
 from typing import Any
 
 import deepl
@@ -20,7 +19,7 @@ def memory(running: Running) -> str:
         caller = await running._access.admit(running.keys["rich"], "")
         return (await running.memories.put(caller.id, "words", Direction("en", "de"), units)).id
 
-    return asyncio.run_coroutine_threadsafe(store(), running.loop).result()
+    return running.wait(store())
 
 
 def test_memories_are_listed_and_deleted(running: Running, client: deepl.DeepLClient, memory: str) -> None:

@@ -84,7 +84,7 @@ def test_trap_it_gives_up_reading_after_10_s(
     monkeypatch.setattr(deepl.http_client, "max_network_retries", 0)
     with pytest.raises(deepl.ConnectionException):
         running.client().translate_text("dog", target_lang="DE")
-    asyncio.run_coroutine_threadsafe(asyncio.sleep(0.2), running.loop).result()
+    running.wait(asyncio.sleep(0.2))
     assert bool(running.detached_work._detached) == goes_on
 
 

@@ -1,0 +1,48 @@
+"""An application on a free port, whose event loop runs in a thread of this process."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from threading import Event, Thread
+from typing import Any, TypeVar
+
+import uvicorn
+from starlette.types import ASGIApp
+
+T = TypeVar("T")
+
+
+class AppThread:
+    """`make` is called in the event loop. `options` are those of uvicorn."""
+
+    def __init__(self, make: Callable[[], ASGIApp], **options: Any) -> None:
+        self._options = {"port": 0, "log_config": None, **options}
+        self._started = Event()
+        self._thread = Thread(target=lambda: asyncio.run(self._serve(make)), daemon=True)
+        self._thread.start()
+        assert self._started.wait(60)
+        self.url = f"http://127.0.0.1:{self._server.servers[0].sockets[0].getsockname()[1]}"
+
+    async def _serve(self, make: Callable[[], ASGIApp]) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._server = uvicorn.Server(uvicorn.Config(make(), **self._options))
+        running = asyncio.ensure_future(self._server.serve())
+        while not self._server.started and not running.done():
+            await asyncio.sleep(0.01)
+        self._started.set()
+        await running
+
+    def do(self, action: Callable[[], T]) -> T:
+        """Return the result of a function, called in the event loop."""
+
+        async def doing() -> T:
+            return action()
+
+        return self.wait(doing())
+
+    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Return the result of a coroutine, run in the event loop."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()

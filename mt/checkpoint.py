@@ -6,11 +6,11 @@ also `int8.json`, `vocabulary.json` and `tokenizer.target.model`. If the weights
 `float.safetensors` may contain the float weights from which they were rounded.
 
 A directory is written atomically: a reader never sees an incomplete one, even if the writer is killed. Loading runs no
-code from the directory, because weights are safetensors and metadata is JSON. Loading does not import torch; only the
-property `LoadedModel.model` does.
+code from the directory (weights are safetensors, metadata is JSON) and imports no torch; `LoadedModel.model` does.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from mt.description import (
 from mt.errors import ModelError, MTError, problems
 from mt.files import atomic_file, atomic_folder, file_digest
 from mt.kernels import quantization
-from mt.kernels.shortlist import SHORTLIST_FILE, Shortlist, load_shortlist
+from mt.kernels.shortlist import SHORTLIST_FILE, Shortlist, load_shortlist, save_shortlist
 from mt.model.shapes import Shapes, language_model_shapes, transformer_shapes
 from mt.section import Section
 from mt.source_bigrams import BIGRAMS_FILE, SourceBigrams, load_source_bigrams, save_source_bigrams
@@ -130,10 +130,9 @@ def to_arrays(weights: "Mapping[str, Tensor]") -> dict[str, Array]:
 def save_model(folder: Path, model: LoadedModel | LoadedLanguageModel, card: str, keep_float: bool = False) -> None:
     """Write a model directory. `card` is the text of its README.md. An existing directory is replaced.
 
-    If `model.description.weights` is int8, the float weights are rounded to int8; with `keep_float`, the float weights
-    are written too. Each weight is read, converted and written before the next one, so `model.weights` may be a mapping
-    that computes a weight when it is read. The shortlist and `int8.json` are not written; see `save_shortlist` and
-    `save_int8_check`.
+    If `model.description.weights` is int8, the float weights are rounded to int8; with `keep_float`, they are written
+    too. Each weight is read, converted and written before the next one, so `model.weights` may be a mapping that
+    computes a weight when it is read. `int8.json` is not written; see `save_int8_check`.
     """
     int8 = isinstance(model, LoadedModel) and model.description.weights == "int8"
     arrays, shapes = model.arrays(), _shapes(model.description)
@@ -155,6 +154,13 @@ def save_model(folder: Path, model: LoadedModel | LoadedLanguageModel, card: str
                 save_confidence(temporary, model.confidence)
             if model.bigrams:
                 save_source_bigrams(temporary, model.bigrams, model.tokenizer)
+            if model.shortlist:
+                save_shortlist(temporary, model.shortlist, model.tokenizer)
+
+
+def without_section(card: str, heading: str) -> str:
+    """Return the text of a model card without the section `heading`, such as "## Scores"."""
+    return re.sub(rf"(?ms)^{re.escape(heading)}\n.*?(?=^## |\Z)", "", card)
 
 
 def _in_float32(arrays: Arrays, names: Iterable[str]) -> Iterator[tuple[str, Array]]:

@@ -132,7 +132,8 @@ class Settings(BaseSettings):
         None, ge=1, description="CPU cores that translate; if left out, all cores, or 2 for each GPU."
     )
     shortlist: bool = Field(
-        False, description="Whether the output vocabulary of a sentence is limited to the model's shortlist."
+        True,
+        description="Whether the output vocabulary of a sentence is limited to the model's shortlist, if it has one.",
     )
     max_body_bytes: int = Field(
         1_000_000, ge=1, description="Size of a request body; a larger one is refused with 413."

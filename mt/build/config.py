@@ -60,8 +60,6 @@ class BuildConfig(Section):
     synthetic pair once in an epoch."""
     student: tuple[StudentConfig, ...] = ()
     """Students to train. The first is initialised from the teacher, each later student from the student before it."""
-    shortlist: bool = False
-    """Compute a vocabulary shortlist for each final model."""
 
     @model_validator(mode="after")
     def _monolingual_corpora_have_one_language(self) -> Self:

@@ -18,7 +18,6 @@ GAINS = {
     "monolingual": "+0.9 BLEU (experiment 087)",
     "round": "+0.3 to +0.7 BLEU (experiments 095, 096)",
     "student": "twice as fast, -0.9 to -1.2 BLEU (experiments 090, 101)",
-    "shortlist": "1.0 to 1.3 times as fast on a CPU (experiment 100)",
 }
 """Expected gain of each technique, measured on Multi30k en-de (docs/experiments)."""
 
@@ -344,29 +343,19 @@ class Planner:
         )
 
     def _finish_model(self, group: ModelDirections, model: Stage) -> None:
-        """Append the stages that evaluate a published model and, if `build.shortlist` is true, compute its shortlist.
+        """Append the stages that evaluate a published model on each test set, in the default precision and in float32.
 
-        `model` is the stage that copies the model. The model is evaluated on each test set with the default precision,
-        with float32 and, if it has a shortlist, with the shortlist.
+        `model` is the stage that copies the model.
         """
         label = model.name.removeprefix("model-")
-        inputs: tuple[str, ...] = (model.name,)
         variants: dict[str, tuple[str, ...]] = {"": (), "-float32": ("--dtype", "float32")}
-        if self.build.shortlist:
-            name = f"shortlist-{label}"
-            recipe = teacher_recipe(self.recipe, self.build, group.directions)
-            shortlist = (model.output, f"{folder_of(name)}/stage.toml", "--prepared", "prepared")
-            output = f"{model.output}/shortlist.safetensors"
-            self._add(Stage(name, "shortlist", shortlist, output, (TEXT, *inputs), recipe=recipe), GAINS["shortlist"])
-            variants["-shortlist"] = ("--shortlist",)
-            inputs = (*inputs, name)
         for direction in group.directions:
             if direction in self.recipe.data.directions:
                 for options, files, number in self._tests(direction):
                     for variant, precision in variants.items():
                         name = f"test{number}-{label}-{direction}{variant}"
                         argv = (*options, "--direction", str(direction), *self._device, *precision)
-                        self._evaluate(name, model.output, argv, (TEXT, *inputs), files)
+                        self._evaluate(name, model.output, argv, (TEXT, model.name), files)
 
     def _tests(self, direction: Direction) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
         """Return (options of `mt-service evaluate`, files below the data root, number) of each test set of a direction.

@@ -16,7 +16,7 @@ DATA = "{data}/"  # prefix of a path in an argument; it stands for the folder of
 TEXT = "text"  # name of the stage that cleans the text and trains the tokenizer
 TEXT_FOLDER = "stages/text/text"  # output folder of the stage `text`
 
-Kind = Literal["prepare", "train", "translate", "distil", "shrink", "choose", "shortlist", "evaluate"]
+Kind = Literal["prepare", "train", "translate", "distil", "shrink", "choose", "evaluate"]
 """Subcommand of `mt-service` that a stage runs; or `choose`, with which the stage copies the best of several models."""
 
 

@@ -5,7 +5,7 @@
     mt-service build my.toml build.minutes=60 build.seeds=2 --run runs/hour
 
 The section [build] of the recipe selects the techniques: synthetic text from models of both directions, monolingual
-text, several seeds and rounds, students, shortlists. --plan prints the stages with estimated minutes. For the
+text, several seeds and rounds, students. --plan prints the stages with estimated minutes. For the
 estimates, a model is first trained for at most one minute.
 
 The folder of the build holds `plan.json`, a folder for each stage, the final models in `models/`, and the report as

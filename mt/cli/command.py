@@ -106,7 +106,10 @@ class CommandParser(argparse.ArgumentParser):
             "--backend", default="auto", metavar="NAME", help="auto, cpu, cuda or torch (default: %(default)s)"
         )
         self.more.add_argument(
-            "--shortlist", action="store_true", help="limit the target tokens to the model's shortlist, for speed"
+            "--no-shortlist",
+            dest="shortlist",
+            action="store_false",
+            help="do not limit the target tokens to the model's shortlist",
         )
 
     def add_ensemble(self) -> None:

@@ -28,11 +28,12 @@ from mt.config import Recipe
 from mt.data.corpus import SentencePair
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.preparation import language_pairs, prepared_folder, read_corpus
-from mt.description import Description, LanguageModelDescription
+from mt.description import CalibrationPair, Description, LanguageModelDescription
 from mt.distributed import SEPARATE_STORES, World, barrier, join_process_group, max_restarts, reuses_store, spawn_ranks
 from mt.engine.devices import available_cores, select_device
 from mt.errors import DataError, TrainingError, problems
 from mt.files import atomic_file, try_lock
+from mt.kernels.shortlist import load_shortlist
 from mt.languages import Direction
 from mt.model.transformer import LanguageModel
 from mt.pipeline.translator import Translator
@@ -43,6 +44,8 @@ from mt.training.card import Perplexity, Published, write_card, write_language_m
 from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
 from mt.training.memory import keep_freed_memory
 from mt.training.report import Reporter
+from mt.training.shortlist import ShortlistResult, card_section, find_shortlist
+from mt.training.shortlist_text import ALIGNED_IN_TOTAL, ALIGNED_PAIRS, prepared_text
 from mt.training.state import checkpoints, trained
 from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
@@ -275,11 +278,16 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
         device = str(next(model.parameters()).device)
         calibration = tuple(trainer.validation.pairs(CALIBRATION_PAIRS))
         trained = LoadedModel(model, data.tokenizer, about, device, calibration, bigrams=bigrams)
+        pairs = trainer.validation.pairs(CONFIDENCE_PAIRS)
+        shortlist = shortlist_of(recipe, data, trained, pairs, report)
+        trained = replace(trained, shortlist=shortlist.shortlist)
+        if shortlist.shortlist is None:
+            report.print(shortlist.summary)
         translator = Translator.from_loaded(trained)
         scores = score_tests(tests, translator)
-        card = write_card(recipe, data, trainer.progress, published, scores)
+        card = f"{write_card(recipe, data, trainer.progress, published, scores)}\n{card_section(shortlist)}"
         try:
-            confidence = fit_confidence(translator, trainer.validation.pairs(CONFIDENCE_PAIRS))
+            confidence = fit_confidence(translator, pairs)
             trained = replace(trained, confidence=confidence)
         except DataError as error:  # the model can still be looked at
             report.print(f"no confidence.json: {error}")
@@ -288,6 +296,22 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
             for score in scored.scores:
                 report.print(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")
     report.print(f"the model is in {folder}")
+
+
+def shortlist_of(
+    recipe: Recipe, data: PreparedData, trained: LoadedModel, pairs: Sequence[CalibrationPair], report: Reporter
+) -> ShortlistResult:
+    """Return the shortlist of a trained model from its training text, if it shows no loss on `pairs`.
+
+    The text of a tuned model is small. Its shortlist therefore also allows what that of the original model allows.
+    """
+    base = load_shortlist(recipe.tuning.model, data.tokenizer) if recipe.tuning else None
+    if recipe.tuning and base is None:
+        return ShortlistResult(None, f"No shortlist: {recipe.tuning.model}, which was tuned, has none.")
+    directions = trained.description.directions
+    most = min(ALIGNED_PAIRS, ALIGNED_IN_TOTAL // len(directions))
+    texts = prepared_text(data.tokenizer, data, recipe.data.directions, directions, most)
+    return find_shortlist(trained, texts, pairs, base=base, report=report.print)
 
 
 def read_tests(recipe: Recipe, data: PreparedData) -> Tests:

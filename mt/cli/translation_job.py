@@ -72,7 +72,7 @@ class TranslationJob:
             "mbr": options.mbr and (options.n_best or 1),
             "device": self.translator.device.partition(":")[0],
             "dtype": self.translator.dtype,
-            "shortlist": options.shortlist,
+            "shortlist": self.translator.shortlist,
             **asdict(self.search),
         }
 

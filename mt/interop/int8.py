@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from mt.checkpoint import FLOAT_WEIGHTS, LoadedModel, load_model, save_int8_check, save_model
+from mt.checkpoint import FLOAT_WEIGHTS, LoadedModel, load_model, save_int8_check, save_model, without_section
 from mt.description import Int8Check
 from mt.engine.backends.calibration import accepts
 from mt.engine.backends.int8_check import measure_int8
@@ -11,7 +11,6 @@ from mt.errors import ModelError
 from mt.files import atomic_file
 from mt.interop.output import check_output
 from mt.kernels.library import load_library
-from mt.kernels.shortlist import save_shortlist
 
 HEADING = "## Weights in int8"
 CARD = """\
@@ -70,7 +69,7 @@ def export_int8(model: Path, out: Path, keep_float: bool = False) -> None:
         raise ModelError(f"{model}: has int8 weights without {FLOAT_WEIGHTS}; accepted: a model with float32 weights")
     path = model / "README.md"
     card = path.read_text(encoding="utf-8") if path.is_file() else f"# {loaded.description.name}\n"
-    _write_int8(out, loaded, card.partition(HEADING)[0], keep_float)  # without the section of an earlier export
+    _write_int8(out, loaded, without_section(card, HEADING), keep_float)  # without the section of an earlier export
 
 
 def _write_int8(out: Path, loaded: LoadedModel, card: str, keep_float: bool) -> None:
@@ -80,5 +79,3 @@ def _write_int8(out: Path, loaded: LoadedModel, card: str, keep_float: bool) -> 
         f"{card.rstrip()}\n\n{HEADING}\n\n" + CARD.format(exact=KEPT if keep_float else NOT_KEPT),
         keep_float,
     )
-    if loaded.shortlist is not None:
-        save_shortlist(out, loaded.shortlist, loaded.tokenizer)

@@ -116,7 +116,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "mt_model_free": (None, [c_void_p]),
     "mt_model_help": (c_int, [c_void_p, c_int]),
     "mt_cross_attention": (c_int, [c_void_p, c_int, *[c_void_p] * 5]),
-    "mt_shortlist_new": (c_void_p, [c_void_p, c_int, *[c_void_p] * 3]),
+    "mt_shortlist_new": (c_void_p, [c_void_p, c_int, *[c_void_p] * 3, c_int, c_void_p]),
     "mt_shortlist_free": (None, [c_void_p]),
     "mt_batch_new": (c_void_p, [c_void_p, c_void_p]),
     "mt_batch_free": (None, [c_void_p]),
@@ -302,10 +302,9 @@ class CpuShortlist:
     def __init__(self, model: CpuModel, shortlist: Shortlist) -> None:
         assert shortlist.vocabulary_size == model.vocabulary_size
         self.model = model
-        arrays = [np.ascontiguousarray(array) for array in shortlist.arrays().values()]
-        self.handle = model.library.mt_shortlist_new(
-            model.handle, len(shortlist.always), *(array.ctypes.data for array in arrays)
-        )
+        always, offsets, allowed, rare = (np.ascontiguousarray(array) for array in shortlist.arrays().values())
+        lists = (array.ctypes.data for array in (always, offsets, allowed))
+        self.handle = model.library.mt_shortlist_new(model.handle, len(always), *lists, len(rare), rare.ctypes.data)
 
     def __del__(self) -> None:
         if getattr(self, "handle", None):

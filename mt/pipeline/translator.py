@@ -101,7 +101,7 @@ class Translator:
         device: str = "auto",
         dtype: str = "auto",
         threads: int | None = None,
-        shortlist: bool = False,
+        shortlist: bool = True,
         others: Sequence[str | Path] = (),
         backend: str = "auto",
     ) -> "Translator":
@@ -113,9 +113,9 @@ class Translator:
             dtype: `auto`, `float32`, `bfloat16` or `int8`.
             threads: Number of CPU cores that translate, by default all, or 2 beside a GPU. If torch decodes, this sets
                 the number of threads that torch uses in the whole process.
-            shortlist: Limit the target tokens of each sentence to the model's shortlist. Only greedy and beam search in
-                the compiled CPU kernels use the shortlist; samples, terms, repetition penalties, ensembles and other
-                devices use the whole vocabulary.
+            shortlist: Limit the target tokens of each sentence to the model's shortlist, if it has one. Only greedy and
+                beam search in the compiled CPU kernels use the shortlist; samples, terms, repetition penalties,
+                ensembles and other devices use the whole vocabulary.
             backend: `auto` (the fastest that can decode the model), `cpu`, `cuda` or `torch`. `torch` is slow; it
                 replaces a backend that does not work on a machine.
             others: More model directories with the same vocabulary and directions. They decode together with the model
@@ -136,10 +136,6 @@ class Translator:
             raise ModelError(problems(f"{path} cannot be loaded with these options", wrong))
         device = select_device(device)
         models = load_ensemble([Path(directory) for directory in (path, *others)], device)
-        if shortlist and models[0].shortlist is None:
-            raise ModelError(
-                f"{path}: the model has no shortlist; accepted: a model that `mt-service shortlist` has processed"
-            )
         decoding = load_backend(models, device, Dtype(dtype), shortlist, backend)
         loaded = replace(models[0], confidence=None) if others else models[0]
         return cls(loaded, start_engine(decoding, threads), decoding.dtype, decoding.shortlist, decoding.attend)
@@ -154,7 +150,7 @@ class Translator:
             return cls(loaded)
         loaded = replace(loaded, weights=loaded.model)
         decoding = load_backend([loaded], loaded.device, Dtype.FLOAT32)
-        return cls(loaded, start_engine(decoding, None), attend=decoding.attend)
+        return cls(loaded, start_engine(decoding, None), shortlist=decoding.shortlist, attend=decoding.attend)
 
     def __repr__(self) -> str:
         name, directions = self.description.name, self.directions

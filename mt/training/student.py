@@ -57,9 +57,14 @@ def shrink(
         "encoder": evenly_spaced(config.encoder_layers, encoder_layers),
         "decoder": evenly_spaced(config.decoder_layers, decoder_layers),
     }
-    ids = {piece: id for id, piece in enumerate(tokenizer.pieces(range(len(tokenizer))))}
-    rows = torch.tensor([ids[piece] for piece in smaller.pieces(range(len(smaller)))])
+    rows = torch.tensor(kept_tokens(tokenizer, smaller))
     return _weights(teacher, description, kept, rows), smaller, description
+
+
+def kept_tokens(tokenizer: Tokenizer, smaller: Tokenizer) -> list[int]:
+    """Return the id in `tokenizer` of each piece of `smaller`."""
+    ids = {piece: id for id, piece in enumerate(tokenizer.pieces(range(len(tokenizer))))}
+    return [ids[piece] for piece in smaller.pieces(range(len(smaller)))]
 
 
 def evenly_spaced(layers: int, count: int) -> list[int]:

@@ -25,7 +25,7 @@ class ModelSetup:
     device: str = "auto"
     dtype: str = "auto"
     threads: int | None = None
-    shortlist: bool = False
+    shortlist: bool = True
     backend: str = "auto"
 
 

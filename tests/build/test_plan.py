@@ -64,10 +64,6 @@ MONOLINGUAL = 'diversify = false\nmonolingual = [{ path = "captions.de", columns
         ),
         ("diversify = false\nstudent = [{ decoder_layers = 1 }]", [*BASE, *TEACHER, *STUDENT]),
         (
-            "diversify = false\nshortlist = true",
-            [*BASE, TEACHER[0], "shortlist-en-de-teacher", *TEACHER[1:], "test1-en-de-teacher-en-de-shortlist"],
-        ),
-        (
             "diversify = false\nseeds = 2",
             [*BASE, "base-en-de-2", "score-base-en-de-2-en-de", *TEACHER],
         ),
@@ -78,7 +74,7 @@ def test_stages_of_techniques(tmp_path: Path, build: str, names: list[str]) -> N
 
 
 def test_a_stage_comes_after_the_stages_that_it_needs(tmp_path: Path) -> None:
-    build = "seeds = 2\nrounds = 3\nfilter = 0.1\nshortlist = true\nstudent = [{ encoder_layers = 2 }, {}]\n"
+    build = "seeds = 2\nrounds = 3\nfilter = 0.1\nstudent = [{ encoder_layers = 2 }, {}]\n"
     build += 'monolingual = [{ path = "a.de", columns = ["de"] }, { path = "a.en", columns = ["en"] }]'
     stages = plan(tmp_path, build)
     known: set[str] = set()

@@ -4,6 +4,7 @@ import ctypes
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from mt.pipeline.results import Translation
 from mt.training.student import shrink
 from mt.weights import load_weights, save_weights
 from tests.conftest import sentences
+from tests.kernels.conftest import CHECK
 from tests.kernels.conftest import library as library
 
 CPU = torch.device("cpu")
@@ -87,7 +89,8 @@ def test_what_a_directory_holds_comes_along(small_model: Path, tmp_path: Path) -
     loaded = load_model(source)
     tokenizer, confidence = loaded.tokenizer, Confidence(slope=1, intercept=0, sentences=9)
     save_confidence(source, confidence)
-    save_shortlist(source, Shortlist.build(tokenizer.pieces(range(len(tokenizer))), 3, [5], []), tokenizer)
+    shortlist = Shortlist.build(tokenizer.pieces(range(len(tokenizer))), 3, [5], [])
+    save_shortlist(source, replace(shortlist, check=CHECK), tokenizer)
     export_int8(source, tmp_path / "out")
     found = load_model(tmp_path / "out")
     assert found.confidence == confidence and found.shortlist is not None

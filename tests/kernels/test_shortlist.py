@@ -1,18 +1,21 @@
 """What a shortlist allows, whatever the lists say: spelling, and copies of the source."""
 
 import ctypes
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mt.arrays import Array
+from mt.arrays import Array, save_arrays
+from mt.errors import ModelError
 from mt.kernels.library import CpuShortlist
-from mt.kernels.shortlist import Shortlist, flaws, is_single_character
+from mt.kernels.shortlist import Shortlist, flaws, is_single_character, load_shortlist, save_shortlist
 from mt.tokenizer import EOS, Tokenizer, train_tokenizer
 from tests.conftest import sentences
-from tests.kernels.conftest import compile_model, odd_model
+from tests.kernels.conftest import CHECK, compile_model, odd_model
 
 PIECES = ["<pad>", "<unk>", "<s>", "</s>", "<0x0A>", "▁dog", "dog", "▁Hund", "▁1", "7", "▁", "ß", "??", "犬", "ab"]
 DOG, INNER_DOG, HUND, SIGNS, INU, AB = 5, 6, 7, 12, 13, 14
@@ -27,6 +30,50 @@ def test_by_hand() -> None:
     assert shortlist.ids([INNER_DOG]).tolist() == [EOS, 4, DOG, INNER_DOG, 8, 9, 10, 11, AB]
     assert shortlist.vocabulary_size == len(PIECES)
     assert flaws(shortlist.arrays(), len(PIECES), EOS) == []
+
+
+def test_a_rare_token_allows_the_vocabulary() -> None:
+    shortlist = Shortlist.build(PIECES, EOS, [AB], [(DOG, HUND)], [SIGNS, INU])
+    assert shortlist.rare.tolist() == [SIGNS, INU]
+    assert shortlist.ids([DOG, INU]).tolist() == list(range(len(PIECES)))
+    assert len(shortlist.ids([DOG, AB])) < len(PIECES)
+
+
+def test_a_union_allows_what_either_allows() -> None:
+    one = Shortlist.build(PIECES, EOS, [AB], [(DOG, HUND)], [SIGNS, INU])
+    other = Shortlist.build(PIECES, EOS, [HUND], [(DOG, INU), (AB, DOG)], [INU, AB])
+    both = one.union(other)
+    assert flaws(both.arrays(), len(PIECES), EOS) == []
+    assert both.always.tolist() == [EOS, 4, HUND, 8, 9, 10, 11, AB]
+    assert both.rare.tolist() == [INU]
+    for source in ([DOG], [AB, EOS], [SIGNS, INNER_DOG]):
+        allowed = set(one.always.tolist()) | set(other.always.tolist())
+        for token in source:
+            for each in (one, other):
+                allowed |= set(each.allowed[each.offsets[token] : each.offsets[token + 1]].tolist())
+        assert both.ids(source).tolist() == sorted(allowed)
+
+
+def test_the_shortlist_of_a_smaller_vocabulary() -> None:
+    shortlist = Shortlist.build(PIECES, EOS, [AB], [(DOG, HUND), (DOG, INU)], [SIGNS, INU])
+    kept = [0, 1, 2, EOS, HUND, DOG, SIGNS]
+    smaller = shortlist.select(kept)
+    assert flaws(smaller.arrays(), len(kept), EOS) == []
+    assert smaller.always.tolist() == [EOS]
+    assert smaller.ids([5]).tolist() == [EOS, 4, 5]  # the dog allows itself and Hund
+    assert smaller.rare.tolist() == [6]
+
+
+def test_a_file_states_its_comparison(tmp_path: Path, tokenizer: Tokenizer, shortlist: Shortlist) -> None:
+    save_shortlist(tmp_path, replace(shortlist, check=CHECK), tokenizer)
+    loaded = load_shortlist(tmp_path, tokenizer)
+    assert loaded is not None and loaded.check == CHECK
+    save_arrays(tmp_path / "shortlist.safetensors", shortlist.arrays(), {"tokenizer": tokenizer.digest})
+    assert load_shortlist(tmp_path, tokenizer) is None  # as version 0.2 wrote it
+    wrong = {"tokenizer": tokenizer.digest, "check": "{}"}
+    save_arrays(tmp_path / "shortlist.safetensors", shortlist.arrays(), wrong)
+    with pytest.raises(ModelError, match="its comparison is damaged"):
+        load_shortlist(tmp_path, tokenizer)
 
 
 @pytest.mark.parametrize("piece", ["▁", "▁x", "x", "Ж", "▁é", "7", "▁٣", "。", "—", "€", "😀", "<0x00>", "<0xFF>"])
@@ -85,7 +132,8 @@ def test_a_word_can_be_copied_from_within_a_text_to_its_start(
         ({"always": np.array([EOS, 600], np.int32)}, "always has ids from 3 to 600; accepted: 0 to"),
         ({"always": np.array([EOS, EOS], np.int32)}, "always is not sorted"),
         ({"always": np.array([4, 5], np.int32)}, "always lacks EOS"),
-        ({"allowed": np.full(17, -1, np.int32)}, "allowed has ids from -1 to -1"),
+        ({"allowed": np.full(11, -1, np.int32)}, "allowed has ids from -1 to -1"),
+        ({"rare": np.array([15], np.int32)}, "rare has ids from 15 to 15"),
         ({"offsets": np.zeros(16, np.int64)}, "offsets are not valid"),
         ({"offsets": np.zeros(9, np.int64)}, "the shortlist is for 8 tokens; accepted: 15"),
     ],
@@ -106,4 +154,4 @@ def test_the_kernels_refuse_what_would_break_them(library: ctypes.CDLL, always: 
     model = compile_model(library, odd_model())
     empty = np.zeros(78, np.int64)
     with pytest.raises(RuntimeError, match=r"vocabulary|ascend|end of the sentence"):
-        CpuShortlist(model, Shortlist(np.array(always, np.int32), empty, np.empty(0, np.int32)))
+        CpuShortlist(model, Shortlist(np.array(always, np.int32), empty, np.empty(0, np.int32), np.empty(0, np.int32)))

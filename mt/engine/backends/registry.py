@@ -18,12 +18,12 @@ BACKENDS = ("cpu", "cuda", "torch")
 
 
 def load_backend(
-    models: Sequence[LoadedModel], device: str, dtype: Dtype, shortlist: bool = False, backend: str = "auto"
+    models: Sequence[LoadedModel], device: str, dtype: Dtype, shortlist: bool = True, backend: str = "auto"
 ) -> Backend:
     """Return the fastest backend that can decode a model, or an ensemble of several models, on `device`.
 
-    If `shortlist` is true, backends that support shortlists limit target tokens to the model's shortlist. `backend` is
-    the name of the only backend to try, or `auto` to try all.
+    If `shortlist` is true, backends that support shortlists limit target tokens to the shortlist of the model, if it
+    has one. `backend` is the name of the only backend to try, or `auto` to try all.
 
     Raises:
         ModelError: No backend can decode the models. The message gives the reason for each backend.

@@ -71,6 +71,7 @@ struct Sentence {
 
     int length;            // tokens of the source
     Outputs own;           // with a shortlist: its output layer, without tokens that are always allowed
+    bool limited = false;  // whether the shortlist limits the tokens of this sentence
     Buffer<float> memory;  // cross-attention: SharedKeys of each layer
     History history;
     int step = 0;
@@ -200,15 +201,21 @@ class Batch {
 
     // A step of the searches that need the best tokens only: those of the first `count` rows.
     void advance_by_candidates(const float* states, size_t count) {
-        for (size_t r = 0; r < count; r++) {
+        const auto reset = [&](size_t r) {
             const BeamSearch& search = rows_[r].sentence->search;
             candidates_[r].reset(search.beams(), search.repeats(rows_[r].beam));
-        }
+        };
+        for (size_t r = 0; r < count; r++) reset(r);
         if (count) offer(shortlist_ ? shortlist_->always : model_.output, states, 0, count);
         for (size_t r = 0, end = 0; r < count; r = end) {
             Sentence& sentence = *rows_[r].sentence;
             while (end < count && rows_[end].sentence == &sentence) end++;
-            if (shortlist_) offer(sentence.own, states, r, end);
+            if (sentence.limited) {
+                offer(sentence.own, states, r, end);
+            } else if (shortlist_) {
+                for (size_t c = r; c < end; c++) reset(c);
+                offer(model_.output, states, r, end);
+            }
             for (size_t c = r; c < end; c++) candidates_[c].close();
             sentence.search.advance(&candidates_[r]);
             close_step(sentence);
@@ -283,8 +290,11 @@ class Batch {
         write_memory(model_, encoded, rows, count, lengths,
                      [&](int s) { return sentences_[first + s]->memory.get(); });
         if (!shortlist_) return;
-        for (int s = 0; s < count; ids += lengths[s++])
-            sentences_[first + s]->own = shortlist_->of(ids, lengths[s]);
+        for (int s = 0; s < count; ids += lengths[s++]) {
+            Sentence& sentence = *sentences_[first + s];
+            sentence.limited = !shortlist_->allows_all(ids, lengths[s]);
+            if (sentence.limited) sentence.own = shortlist_->of(ids, lengths[s]);
+        }
     }
 
     // Decode the newest token of each row in rows_. Returns states [R, width].

@@ -84,8 +84,9 @@ int mt_cross_attention(const Model* model, int count, const int32_t* sources, co
 
 // Fails if an id is not in the vocabulary, or `always`, which must ascend, lacks EOS.
 Shortlist* mt_shortlist_new(const Model* model, int count, const int32_t* always, const int64_t* offsets,
-                            const int32_t* allowed) {
-    return guarded<Shortlist*>(nullptr, [&] { return new Shortlist(*model, count, always, offsets, allowed); });
+                            const int32_t* allowed, int rare_count, const int32_t* rare) {
+    return guarded<Shortlist*>(
+        nullptr, [&] { return new Shortlist(*model, count, always, offsets, allowed, rare_count, rare); });
 }
 void mt_shortlist_free(Shortlist* shortlist) { delete shortlist; }
 

@@ -23,19 +23,18 @@ from mt.engine.backends.cpu import CompiledDecoder
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
-from mt.errors import ModelError
 from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, scores_only
 from mt.kernels.shortlist import Shortlist, save_shortlist
 from mt.tokenizer import EOS, Tokenizer
 from tests.conftest import sentences, write_model
 from tests.decoding.reference import decode
-from tests.kernels.conftest import Ids, assert_same, compile_model, odd_model, some_sources
+from tests.kernels.conftest import CHECK, Ids, assert_same, compile_model, odd_model, some_sources
 
 SHORT = SearchOptions(max_length_factor=1.0, max_length_offset=6)
 BEAM = replace(SHORT, beam_size=4, n_best=4)
 
 
-def some_shortlist(vocabulary: int, always: int, allowed: int, seed: int = 0) -> Shortlist:
+def some_shortlist(vocabulary: int, always: int, allowed: int, seed: int = 0, rare: Ids = ()) -> Shortlist:
     """`always` tokens in all sentences, and up to `allowed` for each token of the source."""
     random = Random(seed)
     each = [sorted(random.sample(range(vocabulary), random.randint(0, allowed))) for _ in range(vocabulary)]
@@ -43,12 +42,13 @@ def some_shortlist(vocabulary: int, always: int, allowed: int, seed: int = 0) ->
         np.array(sorted({EOS, *random.sample(range(vocabulary), always)}), np.int32),
         np.cumsum([0, *map(len, each)]),
         np.array([id for ids in each for id in ids], np.int32),
+        np.array(rare, np.int32),
     )
 
 
 def whole(vocabulary: int) -> Shortlist:
     none = np.zeros(vocabulary + 1, np.int64)
-    return Shortlist(np.arange(vocabulary, dtype=np.int32), none, np.empty(0, np.int32))
+    return Shortlist(np.arange(vocabulary, dtype=np.int32), none, np.empty(0, np.int32), np.empty(0, np.int32))
 
 
 def run(
@@ -135,14 +135,31 @@ def test_all_tokens_are_no_shortlist(library: ctypes.CDLL, options: SearchOption
         np.array([EOS], np.int32),
         np.arange(301) * 300,
         np.tile(np.arange(300, dtype=np.int32), 300),
+        np.empty(0, np.int32),
     )
     assert_same(run(model, sources, options, by_source), expected)
 
 
 @pytest.mark.parametrize("int8", [False, True])
+@pytest.mark.parametrize("options", [replace(SHORT, beam_size=1), BEAM], ids=str)
+def test_a_sentence_with_a_rare_token_is_not_limited(library: ctypes.CDLL, options: SearchOptions, int8: bool) -> None:
+    model, sources = compile_model(library, odd_model(300, d_model=48), int8), some_sources(12, 300)
+    rare = tuple(sorted({source[0] for source in sources[:3]} - {EOS}))
+    plain, limited, found = (
+        run(model, sources, options, shortlist)
+        for shortlist in (None, some_shortlist(300, 30, 3), some_shortlist(300, 30, 3, rare=rare))
+    )
+    free = [bool(set(rare) & set(source)) for source in sources]
+    assert 2 <= sum(free) < 12 and all(a != b for a, b in zip(plain, limited, strict=True))
+    expected = [a if whole else b for a, b, whole in zip(plain, limited, free, strict=True)]
+    assert found == expected  # to the last bit
+
+
+@pytest.mark.parametrize("int8", [False, True])
 def test_a_sentence_does_not_depend_on_its_neighbours(library: ctypes.CDLL, int8: bool) -> None:
     model = compile_model(library, odd_model(900, d_model=48, d_ff=112), int8)
-    shortlist, sources = some_shortlist(900, 60, 20), some_sources(16, 900, longest=40, seed=5)
+    sources = some_sources(16, 900, longest=40, seed=5)
+    shortlist = some_shortlist(900, 60, 20, rare=sources[3][:1])
     alone = [run(model, [source], BEAM, shortlist)[0] for source in sources]
     assert len({each[0].tokens for each in alone}) > 12
     for source, found in zip(sources, alone, strict=True):
@@ -197,14 +214,14 @@ def found_by(translator: Translator, texts: Sequence[str]) -> list[Ids]:
 def test_a_model_brings_its_shortlist_along(library: ctypes.CDLL, tmp_path: Path, dtype: str) -> None:
     folder = write_model(tmp_path / "small", ["en-de"])
     texts = sentences(10)
-    with pytest.raises(ModelError, match=r"the model has no shortlist; accepted: .*mt-service shortlist"):
-        Translator.load(folder, "cpu", dtype, 1, shortlist=True)
     tokenizer = Tokenizer.load(folder / "tokenizer.model")
-    before = found_by(Translator.load(folder, "cpu", dtype, 1), texts)
-    shortlist = Shortlist.build(tokenizer.pieces(range(len(tokenizer))), EOS, [], [])
+    without = Translator.load(folder, "cpu", dtype, 1)
+    before = found_by(without, texts)
+    assert not without.shortlist
+    shortlist = replace(Shortlist.build(tokenizer.pieces(range(len(tokenizer))), EOS, [], []), check=CHECK)
     save_shortlist(folder, shortlist, tokenizer)
-    assert found_by(Translator.load(folder, "cpu", dtype, 1), texts) == before
-    translator = Translator.load(folder, "cpu", dtype, 1, shortlist=True)
+    assert found_by(Translator.load(folder, "cpu", dtype, 1, shortlist=False), texts) == before
+    translator = Translator.load(folder, "cpu", dtype, 1)
     found = found_by(translator, texts)
     assert translator.shortlist == (dtype != "bfloat16"), "which is not in the kernels"
     if not translator.shortlist:

@@ -219,7 +219,7 @@ def test_machines_with_another_model_or_precision_refuse_and_are_named(
     first = worker(FROZEN)
     assert lines(first, worker(FROZEN)) == CHUNK_LINES + 1
     heading = f"machine {node()} would translate differently from the first machine:\n  - "
-    with pytest.raises(ModelError, match=rf"{heading}model.safetensors is \w+; accepted: \w+, the value on the first"):
+    with pytest.raises(ModelError, match=rf"{heading}models is \['\w+'\]; accepted: \['\w+'\], the value on the first"):
         lines(first, worker(tmp_path / "model"))
     with pytest.raises(ModelError, match=rf"{heading}dtype is bfloat16; accepted: float32, the value on .*$"):
         lines(first, worker(FROZEN, "bfloat16"))

@@ -410,7 +410,8 @@ def test_a_token_of_a_megabyte(translator: Translator) -> None:
         steps = translator.engine.steps
         found = translator.translate([text], options=options)[0].text
         assert len(found) <= 2 * len(text)
-        assert translator.engine.steps - steps < 4000  # two beams of a piece, each decoded again if it is empty
+        # two steps for each of about 1,000 pieces, which are decoded again if they are empty
+        assert translator.engine.steps - steps < 5000
 
 
 @pytest.mark.parametrize("text", ["", " ", "...", "— * —", "👍 👍🏽", "\n\n", "🙂"])

@@ -7,6 +7,7 @@ with the literature on Multi30k. It is not comparable with cased BLEU.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import chain
@@ -18,7 +19,6 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
-from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from mt.errors import DataError, did_you_mean, problems
 from mt.languages import likely_script, parse_tag, primary_language
@@ -200,8 +200,9 @@ def moses_tokens(sentences: Sequence[str], language: str) -> list[str]:
     12,103 tokens, as in the literature, only if it is lower-cased first.
     """
     language = primary_language(parse_tag(language))
-    normalizer = MosesPunctNormalizer(language)
-    tokenizer = MosesTokenizer(language)
+    sacremoses = import_module("sacremoses")  # imported here because it takes half a second, and `translate` needs none
+    normalizer = sacremoses.MosesPunctNormalizer(language)
+    tokenizer = sacremoses.MosesTokenizer(language)
     return [
         str(tokenizer.tokenize(normalizer.normalize(sentence.lower()), return_str=True, escape=False))
         for sentence in sentences

@@ -105,7 +105,7 @@ def stages_table(stages: Sequence[Stage], records: Mapping[str, Record], seconds
     ]
     estimated = sum(seconds.get(stage.name, 0) for stage in stages) / 60
     actual = sum(record.seconds for record in records.values()) / 60
-    note = f"Total: {estimated:.1f} minutes estimated, {actual:.1f} minutes actual."
+    note = f"Sum of all stages: {estimated:.1f} minutes estimated, {actual:.1f} minutes actual."
     return ReportTable(
         "Stages", ("stage", "verb", "estimated minutes", "minutes", "state", "expected gain"), rows, [note]
     )

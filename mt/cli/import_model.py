@@ -99,8 +99,7 @@ def add_shortlist(model: Path, corpora: Sequence[tuple[str, str]], report: OnLin
     texts, pairs = corpus_text(loaded.tokenizer, corpora, loaded.description.directions, CONFIDENCE_PAIRS)
     result = find_shortlist(loaded, texts, pairs, report=report)
     store_shortlist(model, loaded.tokenizer, result)
-    if result.shortlist is None:
-        report(result.summary)
+    report(result.summary)
 
 
 def default_folder(source: str) -> Path:

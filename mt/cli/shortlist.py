@@ -123,8 +123,7 @@ def compute_shortlist(options: argparse.Namespace, console: Console) -> None:
     how = ShortlistOptions(options.translations, options.frequent, options.largest_loss, options.largest_excluded)
     result = find_shortlist(loaded, texts, pairs, how, report=report)
     store_shortlist(options.model, loaded.tokenizer, result)
-    if result.shortlist is None:
-        report(result.summary)
+    report(result.summary)
 
 
 def _recipe_text(

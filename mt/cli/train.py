@@ -281,8 +281,7 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
         pairs = trainer.validation.pairs(CONFIDENCE_PAIRS)
         shortlist = shortlist_of(recipe, data, trained, pairs, report)
         trained = replace(trained, shortlist=shortlist.shortlist)
-        if shortlist.shortlist is None:
-            report.print(shortlist.summary)
+        report.print(shortlist.summary)
         translator = Translator.from_loaded(trained)
         scores = score_tests(tests, translator)
         card = f"{write_card(recipe, data, trainer.progress, published, scores)}\n{card_section(shortlist)}"

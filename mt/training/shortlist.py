@@ -109,11 +109,12 @@ def find_shortlist(
         report(f"translating {len(pairs):,} sentences with {options.translations * factor} translations per token")
         check, worst = comparison.check(shortlist)
         summary = describe(check, len(pieces))
-        report(summary)
         if check.tokens > LARGEST_SHARE * len(pieces):
             return ShortlistResult(None, f"No shortlist, because it would allow too many tokens. {summary}")
         if accepts(check, worst, options):
             return ShortlistResult(replace(shortlist, check=check), summary)
+        if factor != WIDENINGS[-1]:
+            report(summary)
     return ShortlistResult(None, f"No shortlist, because it would lower the quality. {summary}")
 
 

@@ -9,8 +9,10 @@ from pydantic import Field, ValidationError, model_validator
 from mt.config import Recipe
 from mt.data_config import CorpusConfig
 from mt.errors import RecipeError, problems
-from mt.recipe import read_values, validate_recipe
+from mt.languages import Direction
+from mt.recipe import read_values
 from mt.section import Section
+from mt.training.tuning import complete_recipe
 
 
 class StudentConfig(Section):
@@ -40,6 +42,8 @@ class BuildConfig(Section):
     seeds: int = Field(1, ge=1, le=20)
     """Number of teachers to train with different seeds, for each direction and round. The build publishes the teacher
     with the highest BLEU on the validation set."""
+    ensemble: int = Field(1, ge=1, le=20)
+    """Number of teachers, the best on the validation set, that translate the text of the students together."""
     single_model: bool = False
     """Train one model for all directions instead of one model for each direction."""
     diversify: bool = True
@@ -48,7 +52,11 @@ class BuildConfig(Section):
     monolingual: tuple[CorpusConfig, ...] = ()
     """Monolingual text, such as { path = "captions.de.gz", columns = ["de"] }, with one sentence per line. Text in a
     source language is translated into the target language. Text in a target language is translated back into the source
-    language; these pairs get the `source_tag` bt."""
+    language; these pairs get the `source_tag` bt. The `weight` of a corpus applies to its translations."""
+    translated_pairs: int | None = Field(None, ge=1)
+    """Maximum number of pairs of each parallel corpus whose sources are translated, for `diversify` and for the
+    students. They are evenly spaced, and the students are also trained on all original pairs. Left out: all sources
+    are translated, and the students are trained on translations only."""
     filter: float = Field(0.0, ge=0, lt=1)
     """Fraction of the synthetic pairs to drop (round-trip filtering). A model of the reverse direction computes the
     probability of each source given its translation. The pairs with the lowest probabilities are dropped."""
@@ -56,8 +64,8 @@ class BuildConfig(Section):
     """Maximum number of rounds. In each round, the current models translate text, and new teachers are trained on it.
     A further round runs only if the round before it improved BLEU on the validation set."""
     parallel_weight: float = Field(1.0, ge=0.001, le=1000)
-    """Number of times that a teacher is trained on each pair of the parallel text in an epoch. It is trained on each
-    synthetic pair once in an epoch."""
+    """Factor of the weights of the parallel corpora in the training of teachers that are also trained on synthetic
+    text. A synthetic pair has the weight of the corpus of its source."""
     student: tuple[StudentConfig, ...] = ()
     """Students to train. The first is initialised from the teacher, each later student from the student before it."""
 
@@ -66,10 +74,18 @@ class BuildConfig(Section):
         wrong = [
             corpus.path
             for corpus in self.monolingual
-            if len(corpus.columns) != 1 or corpus.weight != 1 or corpus.source_tag or len(corpus.directions)
+            if len(corpus.columns) != 1 or corpus.variants or corpus.source_tag or len(corpus.directions)
         ]
         if wrong:
-            raise ValueError(f"monolingual: {', '.join(wrong)}; accepted: only `path`, and `columns` with one language")
+            raise ValueError(
+                f"monolingual: {', '.join(wrong)}; accepted: only `path`, `weight`, and `columns` with one language"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _ensemble_has_enough_teachers(self) -> Self:
+        if self.ensemble > self.seeds:
+            raise ValueError(f"ensemble is {self.ensemble}; accepted: at most {self.seeds}, the number of `seeds`")
         return self
 
     @property
@@ -78,8 +94,20 @@ class BuildConfig(Section):
         return self.diversify or bool(self.monolingual)
 
 
+def all_directions(recipe: Recipe, build: BuildConfig) -> tuple[Direction, ...]:
+    """Return the directions of the recipe, then the reverse directions whose models are needed for synthetic text."""
+    wanted = tuple(recipe.data.directions)
+    languages = {corpus.columns[0] for corpus in build.monolingual}
+    every = build.diversify or (build.is_synthetic and build.filter)
+    needed = [direction.reversed for direction in wanted if every or direction.target in languages]
+    return tuple(dict.fromkeys((*wanted, *needed)))
+
+
 def read_build_recipe(path: Path, overrides: Sequence[str] = ()) -> tuple[Recipe, BuildConfig]:
-    """Read a recipe and its section `[build]`. Raises: RecipeError that lists all problems of the recipe."""
+    """Read a recipe and its section `[build]`. If it has `[tuning]`, values that it lacks are those of that model.
+
+    Raises: RecipeError that lists all problems of the recipe.
+    """
     values, known_problems = read_values(path, overrides)
     section = values.pop("build", None)
     if not isinstance(section, Mapping):
@@ -91,7 +119,7 @@ def read_build_recipe(path: Path, overrides: Sequence[str] = ()) -> tuple[Recipe
         for cause in error.errors():
             key = ".".join(["build", *map(str, cause["loc"])])
             known_problems.append(f"{key} = {cause['input']!r}: {cause['msg'].removeprefix('Value error, ')}")
-    recipe = validate_recipe(path, values, known_problems, lambda recipe: _unsuitable(recipe, build))
+    recipe = complete_recipe(path, values, known_problems, lambda recipe: _unsuitable(recipe, build))
     return recipe, build
 
 
@@ -100,23 +128,30 @@ def _unsuitable(recipe: Recipe, build: BuildConfig) -> list[str]:
     languages = recipe.data.languages
     checks = (
         (recipe.data.language, "data.language is set; accepted with [build]: data.directions"),
-        (recipe.tuning, "[tuning] is set; accepted with [build]: a recipe of new models"),
+        (recipe.tuning and recipe.tuning.monitor, "tuning.monitor is set; accepted with [build]: [tuning] without it"),
         (recipe.tokenizer.model, "tokenizer.model is set; accepted with [build]: a recipe of a new tokenizer"),
         (
             recipe.training.max_minutes,
             "training.max_minutes is set; accepted with [build]: build.minutes or training.max_updates",
         ),
         (
-            any(c.weight != 1 or c.source_tag or len(c.directions) for c in recipe.data.train),
-            "data.train has weight, source_tag or directions; accepted with [build]: corpora without these keys",
+            any(c.source_tag or len(c.directions) for c in recipe.data.train),
+            "data.train has source_tag or directions; accepted with [build]: corpora without these keys",
         ),
         (
             len(recipe.data.directions) == 1 and build.single_model and build.is_synthetic,
             "build.single_model is true and data.directions has one direction; accepted: both directions",
         ),
     )
+    known = recipe.tuning.directions if recipe.tuning else all_directions(recipe, build)
+    lacking = [str(direction) for direction in all_directions(recipe, build) if direction not in known]
     unknown = [c.path for c in build.monolingual if c.columns[0] not in languages]
     wrong = [text for condition, text in checks if condition]
+    if lacking:
+        wrong.append(
+            f"tuning.model lacks {', '.join(lacking)}, needed for synthetic text; accepted: a model with these "
+            "directions, or build.diversify = false without build.monolingual and build.filter"
+        )
     if unknown:
         wrong.append(f"build.monolingual: {', '.join(unknown)}; accepted: text in {', '.join(languages)}")
     for number, student in enumerate(build.student):

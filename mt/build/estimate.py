@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
-from mt.build.config import BuildConfig
-from mt.build.recipes import all_directions, pair_of
+from mt.build.config import BuildConfig, all_directions
+from mt.build.recipes import pair_of, training_texts
 from mt.build.stage import TEXT_FOLDER, Stage
 from mt.config import Recipe
 from mt.data.corpus import read_lines
@@ -68,9 +68,11 @@ def text_sizes(work: Path, recipe: Recipe, build: BuildConfig) -> tuple[float, d
     lines: dict[str, int] = {}
     sample: list[str] = []
     for pair in dict.fromkeys(pair_of(direction, directions) for direction in directions):
-        file = work / TEXT_FOLDER / f"train.{pair}.{pair.source}"
-        lines[str(pair)] = _count(file)
-        sample += islice(read_lines(file), SAMPLE)
+        for part in ("train", "sample") if build.translated_pairs else ("train",):
+            for text in training_texts(recipe, pair, part):
+                file = work / f"{text.path}.{pair.source}"
+                lines[text.name] = _count(file)
+                sample += islice(read_lines(file), SAMPLE)
         lines["test"] = _count(work / TEXT_FOLDER / f"valid.{pair}.tsv")
     for corpus in build.monolingual:
         lines[corpus.path] = _count(recipe.data.root / corpus.path)

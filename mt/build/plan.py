@@ -3,12 +3,26 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mt.build.config import BuildConfig, StudentConfig
-from mt.build.recipes import SyntheticCorpus, Values, all_directions, pair_of, student_recipe, teacher_recipe
-from mt.build.recipes import text_recipe as text_values
-from mt.build.stage import DATA, TEXT, TEXT_FOLDER, Candidate, Gate, Stage, Workload, folder_of
+from mt.build.config import BuildConfig, StudentConfig, all_directions
+from mt.build.corpora import direction_languages, first_stages, test_sets, validation_options
+from mt.build.recipes import (
+    SyntheticCorpus,
+    Values,
+    pair_of,
+    student_recipe,
+    teacher_recipe,
+    training_texts,
+)
+from mt.build.stage import (
+    DATA,
+    TEXT,
+    Candidate,
+    Gate,
+    Stage,
+    Workload,
+    folder_of,
+)
 from mt.config import Recipe
-from mt.data_config import CorpusConfig
 from mt.languages import Direction
 
 N_BEST = 5  # translations of each training sentence; the translation with the highest sentence BLEU is used
@@ -17,6 +31,7 @@ GAINS = {
     "diversify": "+0.5 BLEU (experiment 085)",
     "monolingual": "+0.9 BLEU (experiment 087)",
     "round": "+0.3 to +0.7 BLEU (experiments 095, 096)",
+    "ensemble": "+0.7 BLEU for the students' text (experiment 088)",
     "student": "twice as fast, -0.9 to -1.2 BLEU (experiments 090, 101)",
 }
 """Expected gain of each technique, measured on Multi30k en-de (docs/experiments)."""
@@ -35,13 +50,18 @@ class FileToTranslate:
     """A file to translate.
 
     `workload` is the name of the file in `Workload.texts`. `stage` is the stage that writes the file, or "" for a
-    corpus. `reference` is the path of reference translations, or "".
+    corpus. `reference` is the path of reference translations, or "". `weight` is the weight of its translations.
     """
 
     path: str
     workload: str
     stage: str = ""
     reference: str = ""
+    weight: float = 1.0
+
+
+Ensemble = tuple[Candidate, ...]
+"""Models that translate together: one model, or several with averaged probabilities."""
 
 
 @dataclass(frozen=True)
@@ -50,21 +70,6 @@ class Machine:
 
     device: str = "cpu"
     processes: int = 1
-
-
-def text_stage(recipe: Recipe, build: BuildConfig) -> Stage:
-    """Return the stage `text`: clean the corpora, split off the validation set, train the tokenizer of all models."""
-    corpora = (*recipe.data.train, *recipe.data.valid)
-    languages = {language for direction in all_directions(recipe, build) for language in direction_languages(direction)}
-    files = dict.fromkeys(path for corpus in corpora for path in corpus_paths(corpus, sorted(languages)))
-    return Stage(
-        TEXT,
-        "prepare",
-        (f"{folder_of(TEXT)}/stage.toml", "--prepared", "prepared", "--text", TEXT_FOLDER),
-        TEXT_FOLDER,
-        files=tuple(files),
-        recipe=text_values(recipe, build),
-    )
 
 
 def measuring_stage(recipe: Recipe, build: BuildConfig, machine: Machine) -> Stage:
@@ -83,20 +88,11 @@ def make_plan(recipe: Recipe, build: BuildConfig, machine: Machine, updates: int
     """
     planner = Planner(recipe, build, machine, updates)
     planner.plan()
-    return [text_stage(recipe, build), *planner.stages]
-
-
-def corpus_paths(corpus: CorpusConfig, languages: Sequence[str]) -> list[str]:
-    """Return the paths of the files of a corpus in `languages`. The paths are relative to the data root."""
-    return list(dict.fromkeys(corpus.path.replace("{language}", language) for language in languages))
-
-
-def direction_languages(direction: Direction) -> tuple[str, str]:
-    return direction.source, direction.target
+    return [*first_stages(recipe, build), *planner.stages]
 
 
 class Planner:
-    """Creates all stages except the stage `text`. The method `plan` appends them to the attribute `stages`."""
+    """Creates all stages after `first_stages`. The method `plan` appends them to the attribute `stages`."""
 
     def __init__(self, recipe: Recipe, build: BuildConfig, machine: Machine, updates: int) -> None:
         self.recipe, self.build, self.machine, self.updates = recipe, build, machine, updates
@@ -182,10 +178,9 @@ class Planner:
 
         `trained` is the stage that trained the model, and `model` is the path of the model.
         """
-        pair = pair_of(direction, self.directions)
-        columns = ",".join(direction_languages(pair))
-        test = ("--tsv", f"{TEXT_FOLDER}/valid.{pair}.tsv", "--columns", columns, "--direction", str(direction))
-        return self._evaluate(f"score-{trained}-{direction}", model, (*test, *self._device), (TEXT, trained))
+        options = validation_options(pair_of(direction, self.directions))
+        argv = (*options, "--direction", str(direction), *self._device)
+        return self._evaluate(f"score-{trained}-{direction}", model, argv, (TEXT, trained))
 
     def _evaluate(
         self, name: str, model: str, options: tuple[str, ...], inputs: tuple[str, ...], files: tuple[str, ...] = ()
@@ -205,38 +200,51 @@ class Planner:
         """
         corpora = []
         by_direction = {direction: models[group.label] for group in self.groups for direction in group.directions}
-        for direction, translators in by_direction.items():
+        for direction, teachers in by_direction.items():
+            translators = [(teacher,) for teacher in teachers]
             backward = by_direction.get(direction.reversed, [])[:1]
             if self.build.diversify:
-                corpora.append(self._parallel(f"{number}-{direction}", direction, translators, backward))
-            for index, text in enumerate(self.build.monolingual, 1):
-                if text.columns[0] == direction.source:
-                    name = f"{number}-{direction}-monolingual{index}"
-                    source = FileToTranslate(DATA + text.path, text.path)
-                    corpora.append(self._corpus(name, source, direction, translators[:1], backward))
+                corpora += self._parallel(f"{number}-{direction}", direction, translators, backward)
+            for name, text in self._monolingual(f"{number}-{direction}", direction):
+                corpora.append(self._corpus(name, text, direction, translators[:1], backward))
         return corpora
 
-    def _parallel(
-        self, name: str, direction: Direction, models: Sequence[Candidate], backward: Sequence[Candidate]
-    ) -> SyntheticCorpus:
-        """Append the stages that translate the training text of `direction`, and return the translated corpus.
+    def _monolingual(self, name: str, direction: Direction) -> list[tuple[str, FileToTranslate]]:
+        """Return the monolingual text in the source language of `direction`, each with a name."""
+        return [
+            (f"{name}-monolingual{index}", FileToTranslate(DATA + text.path, text.path, weight=text.weight))
+            for index, text in enumerate(self.build.monolingual, 1)
+            if text.columns[0] == direction.source
+        ]
 
-        Each model writes N_BEST translations of each source. The corpus gets the one with the highest sentence BLEU.
+    def _parallel(
+        self, name: str, direction: Direction, translators: Sequence[Ensemble], backward: Sequence[Candidate]
+    ) -> list[SyntheticCorpus]:
+        """Append the stages that translate the training text of `direction`, and return the translated corpora.
+
+        Each translator writes N_BEST translations of each source. The corpus gets the one with the highest sentence
+        BLEU.
         """
         pair = pair_of(direction, self.directions)
-        path = f"{TEXT_FOLDER}/train.{pair}"
-        text = FileToTranslate(f"{path}.{direction.source}", str(pair), TEXT, f"{path}.{direction.target}")
-        return self._corpus(name, text, direction, models, backward)
+        texts = training_texts(self.recipe, pair, "sample" if self.build.translated_pairs else "train")
+        corpora = []
+        for number, text in enumerate(texts, 1):
+            paths = (f"{text.path}.{language}" for language in direction_languages(direction))
+            source, reference = paths
+            file = FileToTranslate(source, text.name, TEXT, reference, text.weight)
+            suffix = f"-corpus{number}" if len(texts) > 1 else ""
+            corpora.append(self._corpus(f"{name}{suffix}", file, direction, translators, backward))
+        return corpora
 
     def _corpus(
         self,
         name: str,
         text: FileToTranslate,
         direction: Direction,
-        models: Sequence[Candidate],
+        translators: Sequence[Ensemble],
         backward: Sequence[Candidate] = (),
     ) -> SyntheticCorpus:
-        """Append the stages that translate `text` with each of `models`, and return the corpus of all translations.
+        """Append the stages that translate `text` with each translator, and return the corpus of all translations.
 
         `backward` has models of the reverse direction; the first one filters the translations if `build.filter` is set.
         """
@@ -245,13 +253,13 @@ class Planner:
         n_best = ("--n-best", str(N_BEST), "--beam-size", str(max(N_BEST, self.recipe.decoding.beam_size)))
         languages = ("--source", direction.source, "--target", direction.target)
         outputs, made = [], []
-        for index, model in enumerate(models, 1):
-            stage = f"translate-{name}" + (f"-{index}" if len(models) > 1 else "")
+        for index, (model, *others) in enumerate(translators, 1):
+            stage = f"translate-{name}" + (f"-{index}" if len(translators) > 1 else "")
             output = f"{folder_of(stage)}/output.jsonl"
             options = ("--sentences", "--json", "--output", output, *self._device, *(n_best if text.reference else ()))
-            argv = (model.model, text.path, *languages, *options)
-            work = Workload(texts=(text.workload,))
-            inputs = (*before, stage_of(model.model))
+            argv = (model.model, text.path, *languages, *options, *ensemble_option(others))
+            work = Workload(texts=(text.workload,) * (1 + len(others)))
+            inputs = (*before, *(stage_of(member.model) for member in (model, *others)))
             self._add(Stage(stage, "translate", argv, output, inputs, files, workload=work))
             outputs.append(output)
             made.append(stage)
@@ -265,7 +273,7 @@ class Planner:
             argv += ("--backward", backward[0].model, "--drop", str(self.build.filter), *self._device)
             inputs += (stage_of(backward[0].model),)
         self._add(Stage(stage, "distil", argv, f"{corpus}.{direction.target}", inputs))
-        return SyntheticCorpus(stage, corpus, direction, monolingual=not text.reference)
+        return SyntheticCorpus(stage, corpus, direction, text.weight, monolingual=not text.reference)
 
     def _finish(
         self, group: ModelDirections, candidates: list[Candidate], back_translations: Sequence[SyntheticCorpus]
@@ -274,11 +282,17 @@ class Planner:
 
         `candidates` are the teachers of all rounds. `back_translations` are those of the monolingual text.
         """
-        teacher = self._publish(f"{group.label}-teacher", candidates, ())
+        teacher, *others = [
+            self._publish(f"{group.label}-teacher{rank if rank > 1 else ''}", candidates, (), rank)
+            for rank in range(1, self.build.ensemble + 1)
+        ]
         self._finish_model(group, teacher)
+        if others:
+            self._finish_model(group, teacher, others)
         if not self.build.student:
             return
-        corpora = self._student_text(group, Candidate(teacher.output), back_translations)
+        ensemble = tuple(Candidate(stage.output) for stage in (teacher, *others))
+        corpora = self._student_text(group, ensemble, back_translations)
         before, before_stage = teacher.output, teacher.name
         values = teacher_recipe(self.recipe, self.build, group.directions, (), self.updates)
         layers = (self.recipe.model.encoder_layers, self.recipe.model.decoder_layers)
@@ -286,9 +300,9 @@ class Planner:
             layers = (student.encoder_layers or layers[0], student.decoder_layers or layers[1])
             name = f"student{number}-{group.label}"
             shrunk = self._shrink(f"shrink-{name}", student, before, before_stage)
-            recipe = student_recipe(values, student, shrunk.output, corpora)
+            recipe = student_recipe(values, student, shrunk.output, corpora, bool(self.build.translated_pairs))
             stage = self.train(name, recipe, (shrunk.name, *(c.stage for c in corpora)), self._weight(*layers))
-            self._add(stage, GAINS["student"])
+            self._add(stage, "; ".join([GAINS["student"], *([GAINS["ensemble"]] if others else [])]))
             published = self._publish(f"{group.label}-student{number}", [Candidate(stage.output)], (name,))
             self._finish_model(group, published)
             before, before_stage = stage.output, name
@@ -309,7 +323,7 @@ class Planner:
         return self._add(Stage(name, "shrink", (model, output, *options), output, (stage,)))
 
     def _student_text(
-        self, group: ModelDirections, teacher: Candidate, back_translations: Sequence[SyntheticCorpus]
+        self, group: ModelDirections, teacher: Ensemble, back_translations: Sequence[SyntheticCorpus]
     ) -> list[SyntheticCorpus]:
         """Append the stages that translate text with `teacher`, and return the corpora for the students.
 
@@ -317,65 +331,57 @@ class Planner:
         """
         corpora = []
         for direction in group.directions:
-            corpora.append(self._parallel(f"student-{direction}", direction, [teacher], ()))
-            for index, text in enumerate(self.build.monolingual, 1):
-                if text.columns[0] == direction.source:
-                    name = f"student-{direction}-monolingual{index}"
-                    corpora.append(
-                        self._corpus(name, FileToTranslate(DATA + text.path, text.path), direction, [teacher])
-                    )
+            corpora += self._parallel(f"student-{direction}", direction, [teacher], ())
+            for name, text in self._monolingual(f"student-{direction}", direction):
+                corpora.append(self._corpus(name, text, direction, [teacher]))
             reversed_corpora = [corpus for corpus in back_translations if corpus.direction == direction.reversed]
             for index, corpus in enumerate(reversed_corpora, 1):
                 original = [text.path for text in self.build.monolingual if text.columns[0] == direction.target]
-                source = FileToTranslate(f"{corpus.path}.{direction.source}", original[index - 1], corpus.stage)
+                path = f"{corpus.path}.{direction.source}"
+                source = FileToTranslate(path, original[index - 1], corpus.stage, weight=corpus.weight)
                 corpora.append(self._corpus(f"student-{direction}-back{index}", source, direction, [teacher]))
         return corpora
 
-    def _publish(self, name: str, candidates: list[Candidate], inputs: tuple[str, ...]) -> Stage:
-        """Append and return the stage that copies the best of `candidates` to `models/name`.
+    def _publish(self, name: str, candidates: list[Candidate], inputs: tuple[str, ...], rank: int = 1) -> Stage:
+        """Append and return the stage that copies the best of `candidates`, or that of `rank`, to `models/name`.
 
         This stage runs after the stages that train the candidates, and after the stages `inputs`.
         """
         stages = tuple(stage_of(candidate.model) for candidate in candidates)
         output = f"models/{name}"
         return self._add(
-            Stage(f"model-{name}", "choose", (output,), output, (*stages, *inputs), candidates=tuple(candidates))
+            Stage(
+                f"model-{name}",
+                "choose",
+                (output,),
+                output,
+                (*stages, *inputs),
+                candidates=tuple(candidates),
+                rank=rank,
+            )
         )
 
-    def _finish_model(self, group: ModelDirections, model: Stage) -> None:
+    def _finish_model(self, group: ModelDirections, model: Stage, others: Sequence[Stage] = ()) -> None:
         """Append the stages that evaluate a published model on each test set, in the default precision and in float32.
 
-        `model` is the stage that copies the model.
+        `model` is the stage that copies the model. If there are `others`, their ensemble with the model is evaluated.
         """
-        label = model.name.removeprefix("model-")
+        label = f"{group.label}-ensemble" if others else model.name.removeprefix("model-")
+        ensemble = ensemble_option([Candidate(stage.output) for stage in others])
+        inputs = (TEXT, model.name, *(stage.name for stage in others))
         variants: dict[str, tuple[str, ...]] = {"": (), "-float32": ("--dtype", "float32")}
         for direction in group.directions:
             if direction in self.recipe.data.directions:
-                for options, files, number in self._tests(direction):
+                for test in test_sets(self.recipe, direction, pair_of(direction, self.directions)):
                     for variant, precision in variants.items():
-                        name = f"test{number}-{label}-{direction}{variant}"
-                        argv = (*options, "--direction", str(direction), *self._device, *precision)
-                        self._evaluate(name, model.output, argv, (TEXT, model.name), files)
+                        name = f"test{test.number}-{label}-{direction}{variant}"
+                        argv = (*test.options, "--direction", str(direction), *self._device, *precision, *ensemble)
+                        self._evaluate(name, model.output, argv, inputs, test.files)
 
-    def _tests(self, direction: Direction) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
-        """Return (options of `mt-service evaluate`, files below the data root, number) of each test set of a direction.
 
-        If the recipe has none, return the validation set, with an empty number.
-        """
-        languages = direction_languages(direction)
-        tests: list[tuple[tuple[str, ...], tuple[str, ...], str]] = []
-        for number, corpus in enumerate(self.recipe.data.test, 1):
-            if not corpus.may_have(direction):
-                continue
-            source, *target = paths = corpus_paths(corpus, languages)
-            if target:
-                options = ["--source", DATA + source, "--reference", DATA + target[0]]
-            else:
-                options = ["--tsv", DATA + source, "--columns", ",".join(corpus.columns)]
-            tests.append((tuple(options), tuple(paths), str(number)))
-        pair = pair_of(direction, self.directions)
-        valid = ("--tsv", f"{TEXT_FOLDER}/valid.{pair}.tsv", "--columns", ",".join(direction_languages(pair)))
-        return tests or [(valid, (), "")]
+def ensemble_option(others: Sequence[Candidate]) -> tuple[str, ...]:
+    """Return the option with which a model translates together with `others`. Without `others`, return ()."""
+    return ("--ensemble", *(other.model for other in others)) if others else ()
 
 
 def stage_of(model: str) -> str:

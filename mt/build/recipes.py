@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mt.build.config import BuildConfig, StudentConfig
-from mt.build.stage import TEXT_FOLDER
+from mt.build.config import BuildConfig, StudentConfig, all_directions
+from mt.build.stage import FIRST_MODEL, TEXT_FOLDER
 from mt.config import Recipe
 from mt.languages import Direction
+from mt.tokenizer import load_tokenizer
 
 BACK_TRANSLATED = "bt"  # source tag of text whose sources are back-translations
 
@@ -18,22 +19,39 @@ Values = dict[str, Any]
 class SyntheticCorpus:
     """Source text and its translation by a model of `direction`. The stage `stage` writes the files `path`.LANGUAGE.
 
-    `monolingual` is True if the source text is monolingual, and False if it is training text.
+    `weight` is the weight of the corpus of the source text. `monolingual` is True if the source text is monolingual,
+    and False if it is training text.
     """
 
     stage: str
     path: str
     direction: Direction
+    weight: float = 1.0
     monolingual: bool = False
 
 
-def all_directions(recipe: Recipe, build: BuildConfig) -> tuple[Direction, ...]:
-    """Return the directions of the recipe, then the reverse directions whose models are needed for synthetic text."""
-    wanted = tuple(recipe.data.directions)
-    languages = {corpus.columns[0] for corpus in build.monolingual}
-    every = build.diversify or (build.is_synthetic and build.filter)
-    needed = [direction.reversed for direction in wanted if every or direction.target in languages]
-    return tuple(dict.fromkeys((*wanted, *needed)))
+@dataclass(frozen=True)
+class TrainingText:
+    """Text of a training corpus of the recipe, which the stage `text` writes to TEXT_FOLDER/`name`.LANGUAGE."""
+
+    name: str
+    weight: float
+
+    @property
+    def path(self) -> str:
+        return f"{TEXT_FOLDER}/{self.name}"
+
+
+def training_texts(recipe: Recipe, pair: Direction, part: str = "train") -> list[TrainingText]:
+    """Return the text of each training corpus that has the languages of `pair`.
+
+    `part` is `train` for all pairs of a corpus, and `sample` for those that are translated (`translated_pairs`).
+    """
+    return [
+        TrainingText(f"{part}{number}.{pair}", corpus.weight)
+        for number, corpus in enumerate(recipe.data.train, 1)
+        if corpus.may_have(pair)
+    ]
 
 
 def pair_of(direction: Direction, directions: Iterable[Direction]) -> Direction:
@@ -46,7 +64,10 @@ def text_recipe(recipe: Recipe, build: BuildConfig) -> Values:
     values = _values(recipe)
     values["data"].pop("test", None)
     values["data"]["directions"] = list(map(str, all_directions(recipe, build)))
-    if build.monolingual:
+    if recipe.tuning:
+        values["tokenizer"] = {"model": FIRST_MODEL}
+        del values["tuning"]
+    elif build.monolingual:
         values["tokenizer"]["source_tags"] = sorted({*recipe.tokenizer.source_tags, BACK_TRANSLATED})
     return {**values, "model": {"size": "tiny"}, "training": {}, "decoding": {}}
 
@@ -58,25 +79,28 @@ def teacher_recipe(
     corpora: Sequence[SyntheticCorpus] = (),
     updates: int = 1,
 ) -> Values:
-    """Return the recipe that trains a new model of `directions` on the parallel text and the synthetic `corpora`."""
+    """Return the recipe that trains a model of `directions` on the parallel text and the synthetic `corpora`."""
     values = _values(recipe)
     everything = all_directions(recipe, build)
     pairs = dict.fromkeys(pair_of(direction, everything) for direction in directions)
+    factor = build.parallel_weight if corpora else 1.0
     train: list[Values] = [
         {
-            "path": f"{TEXT_FOLDER}/train.{pair}.{{language}}",
+            "path": f"{text.path}.{{language}}",
             "directions": [str(d) for d in directions if d in (pair, pair.reversed)],
-            "weight": build.parallel_weight if corpora else 1.0,
+            "weight": factor * text.weight,
         }
         for pair in pairs
+        for text in training_texts(recipe, pair)
     ]
+    tag = {"source_tag": BACK_TRANSLATED} if has_back_translation_tag(recipe) else {}
     for corpus in corpora:
         here = [d for d in directions if d in (corpus.direction, corpus.direction.reversed)]
         back = [str(d) for d in here if corpus.monolingual and d != corpus.direction]
         plain = [str(d) for d in here if str(d) not in back]
-        path = f"{corpus.path}.{{language}}"
-        train += [{"path": path, "directions": plain}] if plain else []
-        train += [{"path": path, "directions": back, "source_tag": BACK_TRANSLATED}] if back else []
+        common = {"path": f"{corpus.path}.{{language}}", "weight": corpus.weight}
+        train += [{**common, "directions": plain}] if plain else []
+        train += [{**common, "directions": back, **tag}] if back else []
     values["data"] = {
         "directions": list(map(str, directions)),
         "train": train,
@@ -84,23 +108,45 @@ def teacher_recipe(
         "temperature": recipe.data.temperature,
         "max_tokens": recipe.data.max_tokens,
     }
-    values["tokenizer"] = {"model": TEXT_FOLDER, "dropout": recipe.tokenizer.dropout}
+    values["tokenizer"] = {"dropout": recipe.tokenizer.dropout}
+    if recipe.tuning:
+        values["tuning"] = {**values["tuning"], "model": FIRST_MODEL}
+    else:
+        values["tokenizer"]["model"] = TEXT_FOLDER
     values["training"]["max_updates"] = updates
     return values
 
 
-def student_recipe(
-    teacher: Mapping[str, Any], student: StudentConfig, first_model: str, corpora: Sequence[SyntheticCorpus]
-) -> Values:
-    """Return the recipe that trains a student on `corpora`.
+def has_back_translation_tag(recipe: Recipe) -> bool:
+    """Return whether the tokenizer of the build has a source tag for back-translated text.
 
-    `teacher` is the recipe of the teacher. `first_model` is the model directory that the stage `shrink` writes.
+    A new tokenizer gets the tag. The tokenizer of a model to tune has it if that model was trained with it.
     """
+    return recipe.tuning is None or BACK_TRANSLATED in load_tokenizer(recipe.tuning.model).source_tags
+
+
+def student_recipe(
+    teacher: Mapping[str, Any],
+    student: StudentConfig,
+    first_model: str,
+    corpora: Sequence[SyntheticCorpus],
+    with_parallel_text: bool,
+) -> Values:
+    """Return the recipe that trains a student on `corpora` and, on request, on the parallel text of its teacher.
+
+    `teacher` is the recipe of the first teachers, which learn from parallel text only. `first_model` is the model
+    directory that the stage `shrink` writes.
+    """
+    parallel = teacher["data"]["train"] if with_parallel_text else []
     return {
         **teacher,
         "data": {
             **teacher["data"],
-            "train": [{"path": f"{c.path}.{{language}}", "directions": [str(c.direction)]} for c in corpora],
+            "train": parallel
+            + [
+                {"path": f"{corpus.path}.{{language}}", "directions": [str(corpus.direction)], "weight": corpus.weight}
+                for corpus in corpora
+            ],
         },
         "tokenizer": {"dropout": teacher["tokenizer"]["dropout"]},
         "model": {"dropout": student.dropout},

@@ -63,7 +63,7 @@ def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: P
         megabytes = (model / "model.safetensors").stat().st_size / 1e6
         rows.append(
             (
-                model.name,
+                " + ".join([model.name, *(Path(other).name for other in figures.get("ensemble", []))]),
                 figures["direction"],
                 Path(test).name,
                 shape,

@@ -19,7 +19,7 @@ import tomli_w
 from pydantic import Field, ValidationError
 
 from mt.build.execution import Execution, LocalExecutor, StageCommand, StageExecutor
-from mt.build.stage import Candidate, Gate, Stage, stage_digests
+from mt.build.stage import DATA, TUNED, Candidate, Gate, Stage, stage_digests
 from mt.errors import BuildError
 from mt.files import atomic_file, atomic_folder
 from mt.section import Section
@@ -28,7 +28,6 @@ POLL_SECONDS = 0.2
 SAVE_SECONDS = 5  # interval at which the seconds of a running stage are saved
 LOG_LINES = 15  # number of last lines of a log that an error message contains
 ACCEPTED_STATUS = {"translate": (0, 3)}  # 3: some lines could not be translated; `distil` drops them
-DATA_PLACEHOLDER = "{data}"
 
 
 class Record(Section):
@@ -79,11 +78,21 @@ OnProgress = Callable[[Sequence[RunningStage], Sequence[Stage]], None]
 
 
 class Runner:
-    """Runs the stages of one build in the folder `work`. `root` is the folder of the corpora."""
+    """Runs the stages of one build in the folder `work`.
 
-    def __init__(self, work: Path, root: Path, command: Sequence[str] = (sys.executable, "-m", "mt")) -> None:
+    `root` is the folder of the corpora, and `tuned` is the directory of the model to tune, if there is one.
+    """
+
+    def __init__(
+        self,
+        work: Path,
+        root: Path,
+        command: Sequence[str] = (sys.executable, "-m", "mt"),
+        tuned: Path | None = None,
+    ) -> None:
         self.work = work.resolve()
         self.root = root.resolve()
+        self.tuned = tuned and tuned.resolve()
         self.command = tuple(command)
 
     def record(self, name: str) -> Record | None:
@@ -105,7 +114,7 @@ class Runner:
 
     def pending(self, stages: Sequence[Stage]) -> list[Stage]:
         """Return the stages that have not finished. Raises: BuildError if corpora of the stages are missing."""
-        digests = stage_digests(stages, self.root)
+        digests = stage_digests(stages, self.root, self.tuned)
         return [stage for stage in stages if not self.is_done(stage, digests[stage.name])]
 
     def run(
@@ -122,7 +131,7 @@ class Runner:
         Raises: BuildError if a stage fails or corpora of the stages are missing. Other running stages are stopped.
         """
         executor = executor or LocalExecutor()
-        digests = stage_digests(stages, self.root)
+        digests = stage_digests(stages, self.root, self.tuned)
         waiting = [stage for stage in stages if not self.is_done(stage, digests[stage.name])]
         running: list[RunningStage] = []
         executed: list[str] = []
@@ -135,6 +144,8 @@ class Runner:
                     started = self._start(ready, digests[ready.name], executor, executed)
                     running += [started] if started else []
                     continue
+                if running:
+                    progress(running, waiting)
                 for entry in list(running):
                     if (status := entry.execution.wait(POLL_SECONDS / len(running))) is not None:
                         running.remove(entry)
@@ -143,8 +154,6 @@ class Runner:
                     elif entry.seconds - entry.earlier_seconds > entry.saved + SAVE_SECONDS:
                         entry.saved = entry.seconds - entry.earlier_seconds
                         self._write(entry.stage, Record(digest=digests[entry.stage.name], seconds=entry.seconds))
-                if running:
-                    progress(running, waiting)
         finally:
             for entry in running:
                 entry.execution.stop()
@@ -181,7 +190,7 @@ class Runner:
             root = str(self.root) if stage.files else "."
             values = {**stage.recipe, "data": {**stage.recipe["data"], "root": root}}
             (folder / "stage.toml").write_text(tomli_w.dumps(values), encoding="utf-8")
-        argv = [argument.replace(DATA_PLACEHOLDER, str(self.root)) for argument in stage.argv]
+        argv = [argument.replace(DATA, f"{self.root}/").replace(TUNED, str(self.tuned)) for argument in stage.argv]
         return StageCommand((*self.command, stage.kind, *argv), self.work, folder / "log.txt", folder / "output.part")
 
     def _finish(self, entry: RunningStage, status: int, digest: str) -> None:
@@ -225,7 +234,7 @@ class Runner:
         return before is not None and after is not None and after > before
 
     def _choose(self, stage: Stage) -> dict[str, Any]:
-        """Copy the model with the highest BLEU to the output of `stage`, and return its path and BLEU.
+        """Copy the model of rank `stage.rank` by BLEU to the output of `stage`, and return its path and BLEU.
 
         Models whose evaluation was skipped are ignored. The BLEU of a model without evaluation is 0.
         """
@@ -235,7 +244,7 @@ class Runner:
                 scored.append((0.0, candidate))
             elif (value := self.bleu(candidate.scores)) is not None:
                 scored.append((value, candidate))
-        value, best = max(scored, key=lambda pair: pair[0])
+        value, best = sorted(scored, key=lambda pair: -pair[0])[stage.rank - 1]
         with atomic_folder(self.work / stage.output) as folder:
             shutil.copytree(self.work / best.model, folder, dirs_exist_ok=True)
         return {"model": best.model, "BLEU": value}

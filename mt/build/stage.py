@@ -10,11 +10,14 @@ from typing import Any, Literal
 from mt.errors import BuildError, problems
 from mt.files import file_digest
 
-FORMAT = 1  # version of the stages' files, a part of every digest
+FORMAT = 2  # version of the stages' files, a part of every digest
 DATA = "{data}/"  # prefix of a path in an argument; it stands for the folder of the corpora
+TUNED = "{tuned}"  # in an argument or file; it stands for the directory of the model to tune
 
 TEXT = "text"  # name of the stage that cleans the text and trains the tokenizer
 TEXT_FOLDER = "stages/text/text"  # output folder of the stage `text`
+FIRST = "first"  # name of the stage that copies the model to tune
+FIRST_MODEL = "stages/first/model"
 
 Kind = Literal["prepare", "train", "translate", "distil", "shrink", "choose", "evaluate"]
 """Subcommand of `mt-service` that a stage runs; or `choose`, with which the stage copies the best of several models."""
@@ -49,7 +52,7 @@ class Workload:
     """Amount of work of a stage, for estimates of time.
 
     `updates` is the duration of all updates of the stage, in units of one update of a teacher. `texts` names the texts
-    that the stage translates: "test" is a test set, the name of a direction such as "en-de" is its training text, and
+    that the stage translates: "test" is a test set, a name such as "train1.en-de" is the text of a training corpus, and
     any other name is the path of a monolingual corpus.
     """
 
@@ -62,8 +65,9 @@ class Stage:
     """A stage of a build. Paths are relative to the folder of the build, or begin with `{data}/`.
 
     `kind` and `argv` are the subcommand of `mt-service` and its arguments. `recipe` is written to `stage.toml` in the
-    folder of the stage. `files` are corpora, relative to the data root. The stages `inputs`, and those that `gate` and
-    `candidates` name, must run before this stage.
+    folder of the stage. `files` are corpora, relative to the data root, or begin with `{tuned}/`. The stages `inputs`,
+    and those that `gate` and `candidates` name, must run before this stage. A stage `choose` copies the best of
+    `candidates`, or with `rank` 2 the second best.
     """
 
     name: str
@@ -75,6 +79,7 @@ class Stage:
     recipe: Mapping[str, Any] | None = None
     gate: Gate | None = None
     candidates: tuple[Candidate, ...] = ()
+    rank: int = 1
     workload: Workload = field(default_factory=Workload)
     gain: str = ""
     """Text for the report: expected gain in quality or speed, and the experiment that measured it."""
@@ -91,18 +96,18 @@ class Stage:
         return tuple(dict.fromkeys((*self.inputs, *gate, *scores)))
 
 
-def stage_digests(stages: Sequence[Stage], root: Path) -> dict[str, str]:
+def stage_digests(stages: Sequence[Stage], root: Path, tuned: Path | None = None) -> dict[str, str]:
     """Return a SHA-256 digest of each stage, by the name of the stage.
 
     The digest is computed from the arguments, the recipe and the files of the stage, and from the digests of the
-    stages that must run before it. It does not depend on the folder of the build or the data root `root`, so that both
-    may be moved. Raises: BuildError that lists all missing files.
+    stages that must run before it. It does not depend on the folder of the build, the data root `root` or the directory
+    `tuned` of the model to tune, so that all of them may be moved. Raises: BuildError that lists all missing files.
     """
-    files = {file for stage in stages for file in stage.files}
-    missing = [str(root / file) for file in sorted(files) if not (root / file).is_file()]
+    files = {file: root / file.replace(TUNED, str(tuned)) for stage in stages for file in stage.files}
+    missing = sorted(str(path) for path in files.values() if not path.is_file())
     if missing:
         raise BuildError(problems("files of the recipe are missing; accepted: files below data.root", missing))
-    contents = {file: file_digest(root / file) for file in files}
+    contents = {file: file_digest(path) for file, path in files.items()}
     digests: dict[str, str] = {}
     for stage in stages:
         values = [
@@ -111,6 +116,7 @@ def stage_digests(stages: Sequence[Stage], root: Path) -> dict[str, str]:
             stage.argv,
             stage.recipe,
             [(candidate.model, candidate.scores) for candidate in stage.candidates],
+            stage.rank,
             [stage.gate.before, stage.gate.after] if stage.gate else None,
             {name: digests[name] for name in stage.sources},
             {file: contents[file] for file in stage.files},

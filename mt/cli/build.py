@@ -30,6 +30,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column, Table
 
 from mt.build.config import BuildConfig, read_build_recipe
+from mt.build.corpora import first_stages
 from mt.build.estimate import (
     Measurement,
     estimate,
@@ -41,7 +42,7 @@ from mt.build.estimate import (
     updates_in,
 )
 from mt.build.execution import LocalExecutor, StageExecutor
-from mt.build.plan import Machine, make_plan, measuring_stage, text_stage
+from mt.build.plan import Machine, make_plan, measuring_stage
 from mt.build.report import write_report
 from mt.build.runner import OnProgress, Runner, RunningStage, TrainingState
 from mt.build.stage import Stage
@@ -74,7 +75,8 @@ def main(argv: Sequence[str]) -> int:
             raise BuildError(f"another process builds in {work}; wait until it has ended, or give another --run")
         try:
             with resources(options) as available:
-                run(recipe, build, Runner(work, recipe.data.root), available, options, console)
+                runner = Runner(work, recipe.data.root, tuned=recipe.tuning.model if recipe.tuning else None)
+                run(recipe, build, runner, available, options, console)
         except KeyboardInterrupt:
             console.print("stopped; the same command continues the build", style="yellow")
             return 130
@@ -191,14 +193,14 @@ def measure(recipe: Recipe, build: BuildConfig, runner: Runner, available: Resou
     if measured := read_measurement(path, settings):
         return measured
     machine = available.machine
-    first = [text_stage(recipe, build), measuring_stage(recipe, build, machine)]
+    first = [*first_stages(recipe, build), measuring_stage(recipe, build, machine)]
     console.print(ESTIMATING, highlight=False, soft_wrap=True)
     with progress_display(first, {}, 1, console) as observer:
         runner.run(first, observer, available.executor)
     console.print("counting the lines of the corpora")
-    record = runner.record(first[1].name)
+    record = runner.record(first[-1].name)
     assert record is not None
-    rate, seconds = measured_rate(runner.work / first[1].folder, recipe.training.update_tokens)
+    rate, seconds = measured_rate(runner.work / first[-1].folder, recipe.training.update_tokens)
     tokens, lines = text_sizes(runner.work, recipe, build)
     result = Measurement(
         settings=settings,

@@ -2,8 +2,10 @@
 
 `mt-service train` does this too, if necessary. Runs share prepared data if their recipes have equal data settings.
 
---text DIR also writes the tokenizer and, for each pair of languages such as en-de, the text: train.en-de.en and
-train.en-de.de with one sentence per line, valid.en-de.en, valid.en-de.de, and both sides in valid.en-de.tsv.
+--text DIR also writes the tokenizer and, for each pair of languages such as en-de, the text with one sentence per line:
+the first training corpus to train1.en-de.en and train1.en-de.de, the second to train2 and so on; the validation set to
+valid.en-de.en, valid.en-de.de, and with both sides to valid.en-de.tsv. --sample N also writes at most N evenly spaced
+pairs of each training corpus, to sample1, sample2 and so on.
 """
 
 import os
@@ -14,7 +16,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from mt.cli.command import CommandParser, command, stderr_console, tell
+from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.config import Recipe
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.export import export_text
@@ -33,13 +35,16 @@ def main(argv: Sequence[str]) -> int:
         "--prepared", type=Path, metavar="DIR", default=RUNS / "prepared", help="folder of prepared data (%(default)s)"
     )
     parser.more.add_argument("--text", type=Path, metavar="DIR", help="also write tokenizer and cleaned text to DIR")
+    parser.more.add_argument("--sample", type=count, metavar="N", help="also write N pairs of each corpus to --text")
     options = parser.parse_intermixed_args(argv)
+    if options.sample is not None and options.text is None:
+        parser.error(f"--sample is {options.sample} and --text is missing; accepted: --sample with --text")
     console = stderr_console()
     recipe = read_recipe(options.recipe, options.overrides)
     data = prepare_with_progress(recipe, options.prepared, console)
     show_summary(data, console)
     if options.text is not None:
-        export_text(data, options.text)
+        export_text(data, recipe.data.train, options.text, options.sample)
     return 0
 
 

@@ -1,6 +1,6 @@
 """The model at the beginning of a run: with random weights or, if the recipe has `[tuning]`, a trained model."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import accumulate
 from pathlib import Path
@@ -28,24 +28,39 @@ def read_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     `overrides` replace values of the file. Raises: RecipeError that lists all problems of the recipe and of
     `overrides`, and all values that the model to tune does not support.
     """
-    values, known_problems = read_values(path, overrides)
+    return complete_recipe(path, *read_values(path, overrides))
+
+
+def complete_recipe(
+    path: Path,
+    values: Mapping[str, Any],
+    known_problems: Sequence[str],
+    check: Callable[[Recipe], Iterable[str]] = lambda _: (),
+) -> Recipe:
+    """Return the recipe that consists of `values` and, with [tuning], of values of the model to tune.
+
+    `path` is the file of the recipe. Raises: RecipeError that lists `known_problems`, invalid values, values that the
+    model to tune does not support, and problems that `check` returns.
+    """
     tuning = values.get("tuning")
     if not isinstance(tuning, dict) or not isinstance(tuning.get("model"), str):
-        return validate_recipe(path, values, known_problems)
+        return validate_recipe(path, values, known_problems, check)
     folder = Path(tuning["model"])
     try:
         description, tokenizer = read_description(folder), load_tokenizer(folder)
     except MTError as error:
         stand_in = {**values, "model": {"size": "base"}}  # any valid model, so that all other problems are reported
         return validate_recipe(path, stand_in, [*known_problems, f"tuning.model: {error}"])
-    known_problems += _changes_of_the_model(values, description)
+    known_problems = [*known_problems, *_changes_of_the_model(values, description)]
     completed = {
         **values,
         "model": _complete(values.get("model", {}), description.model.model_dump()),
         "decoding": _complete(values.get("decoding", {}), description.decoding.model_dump()),
         "tuning": {**tuning, "directions": description.directions},
     }
-    return validate_recipe(path, completed, known_problems, lambda recipe: _tuning_problems(recipe, tokenizer))
+    return validate_recipe(
+        path, completed, known_problems, lambda recipe: [*_tuning_problems(recipe, tokenizer), *check(recipe)]
+    )
 
 
 def new_model(recipe: Recipe, tokenizer: Tokenizer) -> AnyModel:

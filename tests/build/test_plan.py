@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import mt.bundled
 from mt.build.config import BuildConfig, read_build_recipe
 from mt.build.plan import Machine, make_plan, measuring_stage
 from mt.build.stage import Stage
@@ -41,6 +42,17 @@ def trained(stages: list[Stage], name: str) -> list[tuple[str, list[str], str]]:
     return [(c["path"], c["directions"], c.get("source_tag", "")) for c in recipe["data"]["train"]]
 
 
+def weights(stages: list[Stage], name: str) -> dict[str, float]:
+    """Weight of each training corpus of a stage, by the path of the corpus without `stages/` and the languages."""
+    recipe = next(stage.recipe for stage in stages if stage.name == name)
+    assert recipe is not None
+    return {
+        c["path"].removeprefix("stages/text/").removeprefix("stages/").removesuffix(".{language}"): c["weight"]
+        for c in recipe["data"]["train"]
+    }
+
+
+STARTER = Path(mt.bundled.__file__).with_name("starter")
 BASE = ["text", "base-en-de-1", "score-base-en-de-1-en-de"]
 TEACHER = ["model-en-de-teacher", "test1-en-de-teacher-en-de", "test1-en-de-teacher-en-de-float32"]
 BOTH = [*BASE, "base-de-en-1"]
@@ -94,7 +106,7 @@ def test_back_translations_are_tagged_and_forward_translations_are_not(tmp_path:
     build = 'monolingual = [{ path = "a.de", columns = ["de"] }, { path = "a.en", columns = ["en"] }]'
     stages = plan(tmp_path, build)
     assert trained(stages, "round1-en-de-1") == [
-        ("stages/text/text/train.en-de.{language}", ["en-de"], ""),
+        ("stages/text/text/train1.en-de.{language}", ["en-de"], ""),
         ("stages/corpus-1-en-de/corpus.{language}", ["en-de"], ""),
         ("stages/corpus-1-en-de-monolingual2/corpus.{language}", ["en-de"], ""),
         ("stages/corpus-1-de-en/corpus.{language}", ["en-de"], ""),
@@ -125,6 +137,73 @@ def test_one_model_for_all_directions(tmp_path: Path) -> None:
     ]
 
 
+def test_corpora_keep_their_weights(tmp_path: Path) -> None:
+    """The synthetic pairs have the weight of the corpus of their sources, and only some of the pairs are translated."""
+    build = "parallel_weight = 3\ntranslated_pairs = 500\nstudent = [{}]\n"
+    build += 'monolingual = [{ path = "a.en", columns = ["en"], weight = 0.1 }]'
+    train = '[{ path = "a.tsv", columns = ["en", "de"], weight = 2 }, { path = "b.{language}", weight = 0.25 }]'
+    stages = plan(tmp_path, build, f"data.train={train}")
+    assert weights(stages, "base-en-de-1") == {"text/train1.en-de": 2.0, "text/train2.en-de": 0.25}
+    assert weights(stages, "round1-en-de-1") == {
+        "text/train1.en-de": 6.0,
+        "text/train2.en-de": 0.75,
+        "corpus-1-en-de-corpus1/corpus": 2.0,
+        "corpus-1-en-de-corpus2/corpus": 0.25,
+        "corpus-1-en-de-monolingual1/corpus": 0.1,
+        "corpus-1-de-en-corpus1/corpus": 2.0,
+        "corpus-1-de-en-corpus2/corpus": 0.25,
+    }
+    assert weights(stages, "student1-en-de") == {
+        "text/train1.en-de": 2.0,
+        "text/train2.en-de": 0.25,
+        "corpus-student-en-de-corpus1/corpus": 2.0,
+        "corpus-student-en-de-corpus2/corpus": 0.25,
+        "corpus-student-en-de-monolingual1/corpus": 0.1,
+    }
+    by_name = {stage.name: stage for stage in stages}
+    assert by_name["text"].argv[-2:] == ("--sample", "500")
+    translation, corpus = by_name["translate-1-en-de-corpus2"], by_name["corpus-1-en-de-corpus2"]
+    assert translation.argv[1] == "stages/text/text/sample2.en-de.en"
+    assert translation.workload.texts == ("sample2.en-de",)
+    assert corpus.argv[-2:] == ("--reference", "stages/text/text/sample2.en-de.de")
+
+
+def test_a_build_can_begin_with_a_model(tmp_path: Path, small_model: Path) -> None:
+    """Every teacher begins with a copy of the model, whose files are part of the digest of the first stage."""
+    stages = plan(tmp_path, "diversify = false", f"tuning.model={small_model}", "model={}")
+    first, text, base = stages[:3]
+    assert (first.name, first.kind, first.argv) == ("first", "shrink", ("{tuned}", "stages/first/model"))
+    assert {"{tuned}/config.json", "{tuned}/model.safetensors", "{tuned}/tokenizer.model"} <= {*first.files}
+    assert text.inputs == ("first",)
+    assert text.recipe is not None
+    assert (text.recipe["tokenizer"], "tuning" in text.recipe) == ({"model": "stages/first/model"}, False)
+    assert base.recipe is not None
+    assert (base.recipe["tuning"]["model"], base.recipe["tokenizer"]) == ("stages/first/model", {"dropout": 0.0})
+
+
+def test_back_translations_are_tagged_only_if_the_model_knows_the_tag(tmp_path: Path) -> None:
+    overrides = ('data.directions=["en-de", "de-en"]', f"tuning.model={STARTER}", "model={}")
+    stages = plan(tmp_path, MONOLINGUAL, *overrides)
+    assert trained(stages, "round1-en-de-1")[-1] == (
+        "stages/corpus-1-de-en-monolingual1/corpus.{language}",
+        ["en-de"],
+        "",
+    )
+
+
+def test_an_ensemble_translates_the_text_of_the_students(tmp_path: Path) -> None:
+    stages = {stage.name: stage for stage in plan(tmp_path, "seeds = 3\nensemble = 2\nstudent = [{}]")}
+    first, second = stages["model-en-de-teacher"], stages["model-en-de-teacher2"]
+    assert (first.rank, second.rank, first.candidates == second.candidates) == (1, 2, True)
+    translation = stages["translate-student-en-de"]
+    assert translation.argv[0] == "models/en-de-teacher"
+    assert translation.argv[-2:] == ("--ensemble", "models/en-de-teacher2")
+    assert {"model-en-de-teacher", "model-en-de-teacher2"} <= {*translation.inputs}
+    assert translation.workload.texts == ("train1.en-de", "train1.en-de")
+    assert stages["test1-en-de-ensemble-en-de"].argv[-2:] == ("--ensemble", "models/en-de-teacher2")
+    assert not any("--ensemble" in stage.argv for stage in stages.values() if stage.name.startswith("translate-1"))
+
+
 def test_further_rounds_depend_on_an_improvement(tmp_path: Path) -> None:
     stages = {stage.name: stage for stage in plan(tmp_path, "rounds = 2")}
     gate = stages["translate-2-en-de"].gate
@@ -153,7 +232,8 @@ def test_the_measurement_is_short(tmp_path: Path) -> None:
             (),
             "build.monolingual: a.fr; accepted: text in de, en",
         ),
-        ('monolingual = [{ path = "a.{language}" }]', (), "a.{language}; accepted: only `path`, and `columns`"),
+        ('monolingual = [{ path = "a.{language}" }]', (), "a.{language}; accepted: only `path`, `weight`, and `col"),
+        ("seeds = 2\nensemble = 3", (), "ensemble is 3; accepted: at most 2, the number of `seeds`"),
         ("student = [{ training = { max_updates = 0 } }]", (), "build.student[0].training"),
     ],
 )
@@ -161,6 +241,11 @@ def test_wrong_recipes_are_refused(tmp_path: Path, build: str, overrides: tuple[
     with pytest.raises(RecipeError) as error:
         plan(tmp_path, build, *overrides)
     assert message in str(error.value)
+
+
+def test_the_model_to_tune_has_the_directions_of_the_build(tmp_path: Path, small_model: Path) -> None:
+    with pytest.raises(RecipeError, match=r"tuning\.model lacks de-en, needed for synthetic text; accepted: a model"):
+        plan(tmp_path, "", f"tuning.model={small_model}", "model={}")
 
 
 def test_a_recipe_without_the_section_is_refused(tmp_path: Path) -> None:

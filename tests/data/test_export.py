@@ -15,25 +15,33 @@ Build = Callable[..., Recipe]
 
 
 def test_text_of_both_directions_is_written_once(tmp_path: Path, tiny_recipe: Build) -> None:
-    data = load_prepared(prepare(tiny_recipe(("en-de", "de-en")), tmp_path / "prepared"))
-    export_text(data, tmp_path / "text")
+    recipe = tiny_recipe(("en-de", "de-en"))
+    data = load_prepared(prepare(recipe, tmp_path / "prepared"))
+    export_text(data, recipe.data.train, tmp_path / "text", sample=3)
+    numbers = range(1, len(recipe.data.train) + 1)
     assert sorted(path.name for path in (tmp_path / "text").iterdir()) == [
+        *(f"sample{number}.en-de.{language}" for number in numbers for language in ("de", "en")),
         "tokenizer.model",
-        *(f"{part}.en-de.{suffix}" for part in ("train", "valid") for suffix in ("de", "en", "tsv")),
+        *(f"train{number}.en-de.{language}" for number in numbers for language in ("de", "en")),
+        *("valid.en-de.de", "valid.en-de.en", "valid.en-de.tsv"),
     ]
     assert (tmp_path / "text/valid.en-de.tsv").read_text() == "two\tzwei\n\t\neight eight\tacht acht\n"
-    lines = {
-        language: (tmp_path / f"text/train.en-de.{language}").read_text().splitlines() for language in ("en", "de")
-    }
-    assert len(lines["en"]) == len(lines["de"]) == 50
-    assert (lines["en"][0], lines["de"][0]) == ("one", "eins")
+
+    def lines(part: str, language: str) -> list[str]:
+        return (tmp_path / f"text/{part}.en-de.{language}").read_text().splitlines()
+
+    for language, first in (("en", "one"), ("de", "eins")):
+        train = [lines(f"train{number}", language) for number in numbers]
+        assert sum(map(len, train)) == len(data.train) / 2 == 50
+        assert train[0][0] == first
+        assert lines("sample1", language) == [train[0][index] for index in (0, 14, 29)]
 
 
 def test_a_recipe_can_use_the_tokenizer_of_another(tmp_path: Path, tiny_recipe: Build) -> None:
     shared = tiny_recipe(tokenizer={"vocabulary_size": 320, "source_tags": ("bt",)})
     first = load_prepared(prepare(shared, tmp_path / "prepared"))
     assert first.tokenizer.source_tags == ("bt",)
-    export_text(first, tmp_path / "text")
+    export_text(first, shared.data.train, tmp_path / "text")
     recipe = tiny_recipe(tokenizer={"model": tmp_path / "text"})
     second = load_prepared(prepare(recipe, tmp_path / "prepared"))
     assert second.tokenizer.digest == first.tokenizer.digest

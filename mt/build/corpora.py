@@ -1,0 +1,80 @@
+"""The stages that prepare the corpora of a build, and the test sets of a direction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mt.build.config import BuildConfig, all_directions
+from mt.build.recipes import text_recipe
+from mt.build.stage import DATA, FIRST, FIRST_MODEL, TEXT, TEXT_FOLDER, TUNED, Stage, folder_of
+from mt.config import Recipe
+from mt.data_config import CorpusConfig
+from mt.languages import Direction
+
+
+@dataclass(frozen=True)
+class EvaluationText:
+    """A test set. `number` is its place in the recipe, or "" for the validation set.
+
+    `options` are those of `mt-service evaluate`, and `files` the files of the test set, relative to the data root.
+    """
+
+    number: str
+    options: tuple[str, ...]
+    files: tuple[str, ...] = ()
+
+
+def first_stages(recipe: Recipe, build: BuildConfig) -> list[Stage]:
+    """Return the stages before all others: `first` copies the model to tune, `text` prepares the text.
+
+    `text` cleans the corpora, splits off the validation set, and trains the tokenizer of all models. Without
+    `[tuning]`, there is no stage `first`.
+    """
+    corpora = (*recipe.data.train, *recipe.data.valid)
+    languages = {language for direction in all_directions(recipe, build) for language in direction_languages(direction)}
+    files = dict.fromkeys(path for corpus in corpora for path in corpus_paths(corpus, sorted(languages)))
+    sample = () if build.translated_pairs is None else ("--sample", str(build.translated_pairs))
+    text = Stage(
+        TEXT,
+        "prepare",
+        (f"{folder_of(TEXT)}/stage.toml", "--prepared", "prepared", "--text", TEXT_FOLDER, *sample),
+        TEXT_FOLDER,
+        files=tuple(files),
+        recipe=text_recipe(recipe, build),
+    )
+    if not recipe.tuning:
+        return [text]
+    model = tuple(f"{TUNED}/{path.name}" for path in sorted(recipe.tuning.model.iterdir()) if path.is_file())
+    return [Stage(FIRST, "shrink", (TUNED, FIRST_MODEL), FIRST_MODEL, files=model), replace(text, inputs=(FIRST,))]
+
+
+def test_sets(recipe: Recipe, direction: Direction, pair: Direction) -> list[EvaluationText]:
+    """Return the test sets of `direction` or, if the recipe has none, the validation set with an empty number.
+
+    `pair` is the direction in the name of the validation set: `direction` or its reverse.
+    """
+    languages = direction_languages(direction)
+    tests: list[EvaluationText] = []
+    for number, corpus in enumerate(recipe.data.test, 1):
+        if not corpus.may_have(direction):
+            continue
+        source, *target = paths = corpus_paths(corpus, languages)
+        if target:
+            options = ["--source", DATA + source, "--reference", DATA + target[0]]
+        else:
+            options = ["--tsv", DATA + source, "--columns", ",".join(corpus.columns)]
+        tests.append(EvaluationText(str(number), tuple(options), tuple(paths)))
+    return tests or [EvaluationText("", validation_options(pair))]
+
+
+def validation_options(pair: Direction) -> tuple[str, ...]:
+    """Return the options of `mt-service evaluate` for the validation set of `pair`."""
+    return "--tsv", f"{TEXT_FOLDER}/valid.{pair}.tsv", "--columns", ",".join(direction_languages(pair))
+
+
+def corpus_paths(corpus: CorpusConfig, languages: Sequence[str]) -> list[str]:
+    """Return the paths of the files of a corpus in `languages`. The paths are relative to the data root."""
+    return list(dict.fromkeys(corpus.path.replace("{language}", language) for language in languages))
+
+
+def direction_languages(direction: Direction) -> tuple[str, str]:
+    return direction.source, direction.target

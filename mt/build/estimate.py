@@ -17,6 +17,7 @@ from mt.tokenizer import load_tokenizer
 
 START_SECONDS = 8.0  # start of a program, and loading of a model
 VALIDATION = 1.1  # time of updates and validations, relative to the time of the updates alone
+ENSEMBLE_COST = 7.5  # time per model of an ensemble on a CPU, relative to one model: torch in float32, without kernels
 SAMPLE = 1000  # number of lines from which the mean length is computed
 LEAST_UPDATES = 100
 
@@ -88,7 +89,9 @@ def estimate(stage: Stage, measured: Measurement, update_tokens: int) -> float:
             measured.training_seconds + VALIDATION * stage.workload.updates * update_tokens / measured.tokens_per_second
         )
     tokens = sum(measured.lines[text] for text in stage.workload.texts) * measured.tokens_per_line
-    return START_SECONDS + tokens / measured.tokens_per_second
+    models = stage.workload.models
+    cost = ENSEMBLE_COST * models if models > 1 else 1.0
+    return START_SECONDS + cost * tokens / measured.tokens_per_second
 
 
 def updates_in(minutes: float, seconds_of: Callable[[int], float]) -> int:

@@ -258,7 +258,7 @@ class Planner:
             output = f"{folder_of(stage)}/output.jsonl"
             options = ("--sentences", "--json", "--output", output, *self._device, *(n_best if text.reference else ()))
             argv = (model.model, text.path, *languages, *options, *ensemble_option(others))
-            work = Workload(texts=(text.workload,) * (1 + len(others)))
+            work = Workload(texts=(text.workload,), models=1 + len(others))
             inputs = (*before, *(stage_of(member.model) for member in (model, *others)))
             self._add(Stage(stage, "translate", argv, output, inputs, files, workload=work))
             outputs.append(output)
@@ -370,6 +370,8 @@ class Planner:
         ensemble = ensemble_option([Candidate(stage.output) for stage in others])
         inputs = (TEXT, model.name, *(stage.name for stage in others))
         variants: dict[str, tuple[str, ...]] = {"": (), "-float32": ("--dtype", "float32")}
+        if others:  # always in float32
+            del variants["-float32"]
         for direction in group.directions:
             if direction in self.recipe.data.directions:
                 for test in test_sets(self.recipe, direction, pair_of(direction, self.directions)):

@@ -53,11 +53,12 @@ class Workload:
 
     `updates` is the duration of all updates of the stage, in units of one update of a teacher. `texts` names the texts
     that the stage translates: "test" is a test set, a name such as "train1.en-de" is the text of a training corpus, and
-    any other name is the path of a monolingual corpus.
+    any other name is the path of a monolingual corpus. `models` is the number of models that translate together.
     """
 
     updates: float = 0.0
     texts: tuple[str, ...] = ()
+    models: int = 1
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ def test_estimates_of_each_kind_of_stage() -> None:
     assert estimate(training, MEASURED, update_tokens=2000) == pytest.approx(20 + VALIDATION * 50 * 2000 / 1000)
     translation = Stage("b", "translate", (), "", workload=Workload(texts=("en-de", "mono.de")))
     assert estimate(translation, MEASURED, 2000) == pytest.approx(START_SECONDS + 500 * 10 / 1000)
+    ensemble = Stage("b", "translate", (), "", workload=Workload(texts=("mono.de",), models=2))
+    assert estimate(ensemble, MEASURED, 2000) == pytest.approx(START_SECONDS + 2 * 7.5 * 200 * 10 / 1000)
     assert estimate(Stage("c", "choose", (), ""), MEASURED, 2000) == 0
 
 

@@ -199,7 +199,8 @@ def test_an_ensemble_translates_the_text_of_the_students(tmp_path: Path) -> None
     assert translation.argv[0] == "models/en-de-teacher"
     assert translation.argv[-2:] == ("--ensemble", "models/en-de-teacher2")
     assert {"model-en-de-teacher", "model-en-de-teacher2"} <= {*translation.inputs}
-    assert translation.workload.texts == ("train1.en-de", "train1.en-de")
+    assert (translation.workload.texts, translation.workload.models) == (("train1.en-de",), 2)
+    assert "test1-en-de-ensemble-en-de-float32" not in stages
     assert stages["test1-en-de-ensemble-en-de"].argv[-2:] == ("--ensemble", "models/en-de-teacher2")
     assert not any("--ensemble" in stage.argv for stage in stages.values() if stage.name.startswith("translate-1"))
 

@@ -63,6 +63,9 @@ class BuildConfig(Section):
     rounds: int = Field(1, ge=1, le=10)
     """Maximum number of rounds. In each round, the current models translate text, and new teachers are trained on it.
     A further round runs only if the round before it improved BLEU on the validation set."""
+    grow: int | None = Field(None, ge=0)
+    """Number of encoder layers that each further round adds. The teachers of a further round are initialised from those
+    of the round before. Left out: they are initialised like those of the first round."""
     parallel_weight: float = Field(1.0, ge=0.001, le=1000)
     """Factor of the weights of the parallel corpora in the training of teachers that are also trained on synthetic
     text. A synthetic pair has the weight of the corpus of its source."""

@@ -8,6 +8,7 @@ from mt.build.corpora import direction_languages, first_stages, test_sets, valid
 from mt.build.recipes import (
     SyntheticCorpus,
     Values,
+    initialised_from,
     pair_of,
     student_recipe,
     teacher_recipe,
@@ -109,7 +110,7 @@ class Planner:
 
     def plan(self) -> None:
         rounds = self.build.rounds if self.build.is_synthetic else 0
-        models = {group.label: self._teachers("base", group, ()) for group in self.groups}
+        models = {group.label: self._teachers(0, group) for group in self.groups}
         candidates = {group.label: list(models[group.label]) for group in self.requested_models}
         scores = [[name for group in self.requested_models for c in models[group.label] for name in c.scores]]
         back_translations: list[SyntheticCorpus] = []
@@ -118,7 +119,8 @@ class Planner:
             corpora = self._synthesize(number, models)
             back_translations = back_translations or [corpus for corpus in corpora if corpus.monolingual]
             groups = self.requested_models if number == rounds else self.groups
-            models = {group.label: self._teachers(f"round{number}", group, corpora) for group in groups}
+            before = models if number > 1 and self.build.grow is not None else {}
+            models = {g.label: self._teachers(number, g, corpora, before.get(g.label, ())) for g in groups}
             scores.append([name for group in self.requested_models for c in models[group.label] for name in c.scores])
             for group in self.requested_models:
                 candidates[group.label] += models[group.label]
@@ -148,28 +150,39 @@ class Planner:
         return stage
 
     def _teachers(
-        self, name_prefix: str, group: ModelDirections, corpora: Sequence[SyntheticCorpus]
+        self,
+        round_number: int,
+        group: ModelDirections,
+        corpora: Sequence[SyntheticCorpus] = (),
+        before: Sequence[Candidate] = (),
     ) -> list[Candidate]:
         """Append the stages that train the teachers of `group` and evaluate them on the validation set.
 
-        One teacher is trained for each seed. Its name begins with `name_prefix`. In addition to the parallel text, it
-        is trained on those of `corpora` that have the languages of the group. Return the teachers.
+        One teacher is trained for each seed. In round 0, the teachers are trained on parallel text. In later rounds,
+        they are also trained on those of `corpora` that have the languages of the group. With teachers of the round
+        `before`, each teacher is initialised from one of them and gets more encoder layers. Return the teachers.
         """
         trained = []
+        layers = self.recipe.model.encoder_layers + (self.build.grow or 0) * (round_number - 1) * bool(before)
         used = [c for c in corpora if {c.direction, c.direction.reversed} & {*group.directions}]
         for number in range(self.build.seeds):
             values = teacher_recipe(self.recipe, self.build, group.directions, used, self.updates)
             values["seed"] = self.recipe.seed + number
-            name = f"{name_prefix}-{group.label}-{number + 1}"
-            gain = "" if name_prefix == "base" else self._gain(name_prefix)
-            model = self._add(self.train(name, values, [c.stage for c in used]), gain).output
+            name = f"{f'round{round_number}' if round_number else 'base'}-{group.label}-{number + 1}"
+            inputs = [c.stage for c in used]
+            if before:
+                grown = self._shrink(f"grow-{name}", StudentConfig(encoder_layers=layers), before[number].model)
+                values = initialised_from(grown.output, values)
+                inputs.append(grown.name)
+            weight = self._weight(layers, self.recipe.model.decoder_layers)
+            model = self._add(self.train(name, values, inputs, weight), self._gain(round_number)).output
             directions = [d for d in group.directions if d in self.recipe.data.directions]
             trained.append(Candidate(model, tuple(self._score(name, model, direction) for direction in directions)))
         return trained
 
-    def _gain(self, name_prefix: str) -> str:
-        if name_prefix != "round1":
-            return GAINS["round"]
+    def _gain(self, round_number: int) -> str:
+        if round_number != 1:
+            return GAINS["round"] if round_number else ""
         used = ["diversify"] * self.build.diversify + ["monolingual"] * bool(self.build.monolingual)
         return "; ".join(GAINS[name] for name in used)
 
@@ -293,19 +306,19 @@ class Planner:
             return
         ensemble = tuple(Candidate(stage.output) for stage in (teacher, *others))
         corpora = self._student_text(group, ensemble, back_translations)
-        before, before_stage = teacher.output, teacher.name
+        before = teacher.output
         values = teacher_recipe(self.recipe, self.build, group.directions, (), self.updates)
         layers = (self.recipe.model.encoder_layers, self.recipe.model.decoder_layers)
         for number, student in enumerate(self.build.student, 1):
             layers = (student.encoder_layers or layers[0], student.decoder_layers or layers[1])
             name = f"student{number}-{group.label}"
-            shrunk = self._shrink(f"shrink-{name}", student, before, before_stage)
+            shrunk = self._shrink(f"shrink-{name}", student, before)
             recipe = student_recipe(values, student, shrunk.output, corpora, bool(self.build.translated_pairs))
             stage = self.train(name, recipe, (shrunk.name, *(c.stage for c in corpora)), self._weight(*layers))
             self._add(stage, "; ".join([GAINS["student"], *([GAINS["ensemble"]] if others else [])]))
             published = self._publish(f"{group.label}-student{number}", [Candidate(stage.output)], (name,))
             self._finish_model(group, published)
-            before, before_stage = stage.output, name
+            before = stage.output
 
     def _weight(self, encoder_layers: int, decoder_layers: int) -> float:
         """Return the duration of an update of a student divided by that of an update of a teacher.
@@ -315,12 +328,12 @@ class Planner:
         teacher = self.recipe.model
         return (1 + encoder_layers + 1.5 * decoder_layers) / (1 + teacher.encoder_layers + 1.5 * teacher.decoder_layers)
 
-    def _shrink(self, name: str, student: StudentConfig, model: str, stage: str) -> Stage:
+    def _shrink(self, name: str, student: StudentConfig, model: str) -> Stage:
         sizes = ("encoder_layers", "decoder_layers", "vocabulary_size")
         given = [(size, value) for size in sizes if (value := getattr(student, size)) is not None]
         options = [text for size, value in given for text in (f"--{size.replace('_', '-')}", str(value))]
         output = f"{folder_of(name)}/model"
-        return self._add(Stage(name, "shrink", (model, output, *options), output, (stage,)))
+        return self._add(Stage(name, "shrink", (model, output, *options), output, (stage_of(model),)))
 
     def _student_text(
         self, group: ModelDirections, teacher: Ensemble, back_translations: Sequence[SyntheticCorpus]

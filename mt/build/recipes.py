@@ -9,6 +9,7 @@ from mt.build.stage import FIRST_MODEL, TEXT_FOLDER
 from mt.config import Recipe
 from mt.languages import Direction
 from mt.tokenizer import load_tokenizer
+from mt.training.tuning import DROPOUT_RATES
 
 BACK_TRANSLATED = "bt"  # source tag of text whose sources are back-translations
 
@@ -139,7 +140,7 @@ def student_recipe(
     """
     parallel = teacher["data"]["train"] if with_parallel_text else []
     return {
-        **teacher,
+        **initialised_from(first_model, teacher),
         "data": {
             **teacher["data"],
             "train": parallel
@@ -148,10 +149,18 @@ def student_recipe(
                 for corpus in corpora
             ],
         },
-        "tokenizer": {"dropout": teacher["tokenizer"]["dropout"]},
         "model": {"dropout": student.dropout},
         "training": {**teacher["training"], **student.training},
-        "tuning": {"model": first_model},
+    }
+
+
+def initialised_from(model: str, values: Mapping[str, Any]) -> Values:
+    """Return the recipe `values` with a trained `model` instead of random weights. The dropout rates stay."""
+    return {
+        **values,
+        "tokenizer": {"dropout": values["tokenizer"]["dropout"]},
+        "model": {rate: values["model"][rate] for rate in DROPOUT_RATES},
+        "tuning": {"model": model},
     }
 
 

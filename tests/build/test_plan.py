@@ -216,6 +216,22 @@ def test_further_rounds_depend_on_an_improvement(tmp_path: Path) -> None:
     ]
 
 
+def test_teachers_of_a_further_round_can_begin_with_those_of_the_round_before(tmp_path: Path) -> None:
+    stages = {stage.name: stage for stage in plan(tmp_path, "rounds = 3\ngrow = 2", "model.encoder_layers=4")}
+    assert "grow-round1-en-de-1" not in stages
+    for number, layers in ((2, "6"), (3, "8")):
+        grow, teacher = stages[f"grow-round{number}-en-de-1"], stages[f"round{number}-en-de-1"]
+        before = f"stages/round{number - 1}-en-de-1/model"
+        assert grow.argv == (before, f"stages/grow-round{number}-en-de-1/model", "--encoder-layers", layers)
+        assert grow.gate == teacher.gate is not None
+        assert teacher.recipe is not None
+        assert teacher.recipe["tuning"] == {"model": f"stages/grow-round{number}-en-de-1/model"}
+        assert teacher.recipe["model"]["dropout"] == 0.1
+        assert "encoder_layers" not in teacher.recipe["model"]
+        assert grow.name in teacher.inputs
+    assert stages["round2-en-de-1"].workload.updates > stages["round1-en-de-1"].workload.updates == 100
+
+
 def test_the_measurement_is_short(tmp_path: Path) -> None:
     recipe = measuring_stage(*read(tmp_path, ""), Machine()).recipe
     assert recipe is not None

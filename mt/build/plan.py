@@ -16,6 +16,8 @@ from mt.build.recipes import (
 )
 from mt.build.stage import (
     DATA,
+    FIRST,
+    FIRST_MODEL,
     TEXT,
     Candidate,
     Gate,
@@ -112,6 +114,9 @@ class Planner:
         rounds = self.build.rounds if self.build.is_synthetic else 0
         models = {group.label: self._teachers(0, group) for group in self.groups}
         candidates = {group.label: list(models[group.label]) for group in self.requested_models}
+        if self.recipe.tuning:
+            for group in self.requested_models:
+                candidates[group.label].append(self._candidate(FIRST, FIRST_MODEL, group))
         scores = [[name for group in self.requested_models for c in models[group.label] for name in c.scores]]
         back_translations: list[SyntheticCorpus] = []
         for number in range(1, rounds + 1):
@@ -176,9 +181,13 @@ class Planner:
                 inputs.append(grown.name)
             weight = self._weight(layers, self.recipe.model.decoder_layers)
             model = self._add(self.train(name, values, inputs, weight), self._gain(round_number)).output
-            directions = [d for d in group.directions if d in self.recipe.data.directions]
-            trained.append(Candidate(model, tuple(self._score(name, model, direction) for direction in directions)))
+            trained.append(self._candidate(name, model, group))
         return trained
+
+    def _candidate(self, stage: str, model: str, group: ModelDirections) -> Candidate:
+        """Append the stages that evaluate `model` on the validation set. The model is the output of `stage`."""
+        directions = [direction for direction in group.directions if direction in self.recipe.data.directions]
+        return Candidate(model, tuple(self._score(stage, model, direction) for direction in directions))
 
     def _gain(self, round_number: int) -> str:
         if round_number != 1:

@@ -179,6 +179,11 @@ def test_a_build_can_begin_with_a_model(tmp_path: Path, small_model: Path) -> No
     assert (text.recipe["tokenizer"], "tuning" in text.recipe) == ({"model": "stages/first/model"}, False)
     assert base.recipe is not None
     assert (base.recipe["tuning"]["model"], base.recipe["tokenizer"]) == ("stages/first/model", {"dropout": 0.0})
+    choice = next(stage for stage in stages if stage.kind == "choose")
+    assert [(candidate.model, candidate.scores) for candidate in choice.candidates] == [
+        ("stages/base-en-de-1/model", ("score-base-en-de-1-en-de",)),
+        ("stages/first/model", ("score-first-en-de",)),
+    ]
 
 
 def test_back_translations_are_tagged_only_if_the_model_knows_the_tag(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mt.cli.build import main as build
-from tests.service.ray_cluster import cluster
+from tests.service.ray_cluster import LOCAL, cluster
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -66,7 +66,9 @@ def test_kill_9_in_five_stages_changes_no_bit(place: Any) -> None:
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: pip install 'mt-service[ray]'")
-def test_a_cluster_builds_the_same_models_although_a_process_dies(place: Any) -> None:
+def test_a_cluster_builds_the_same_models_although_a_process_dies(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in LOCAL.items():
+        monkeypatch.setenv(name, value)
     recipe = place.folder / "recipe.toml"
     recipe.write_text(recipe.read_text() + SECTION)
     place.here(build, *OVERRIDES, "--run", "local", "--device", "cpu")

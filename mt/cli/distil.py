@@ -9,8 +9,14 @@ paired with each distinct translation (Nguyen et al. 2020). In the example, the 
 data/ours/distilled.en and data/ours/distilled.de; a recipe with data.root = "data" uses the path
 "ours/distilled.{language}".
 
---backward names a model of the reverse direction, which computes the log-probability per token of each source given its
-translation. The fraction --drop of the pairs with the lowest log-probability is dropped (round-trip filtering).
+--drop X drops the fraction X of the pairs: those with the lowest scores. A score is a logarithm of probability per
+token, and the options that name models select it. Pairs that are too long for a model are dropped too.
+
+    --backward MODEL                     of the source given the translation (round trip), by a model of the reverse
+                                         direction
+    --forward MODEL --backward MODEL     of each side given the other; the score is lower if the models disagree (dual
+                                         conditional cross-entropy, Junczys-Dowmunt 2018)
+    --language-model MODEL               of the translation alone
 """
 
 import argparse
@@ -20,10 +26,18 @@ from pathlib import Path
 from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.cli.n_best import read_n_best
 from mt.data.corpus import read_lines
-from mt.errors import DataError, problems
+from mt.errors import DataError, LanguageError, problems
 from mt.evaluation import sentence_bleu
 from mt.files import atomic_file
 from mt.languages import Direction
+from mt.scoring.language_model import LanguageModelScorer
+from mt.scoring.pair_filter import (
+    TextPair,
+    drop_lowest,
+    dual_cross_entropy_scores,
+    language_model_scores,
+    round_trip_scores,
+)
 from mt.scoring.pairs import PairScorer
 from mt.scoring.reranking import NBest
 
@@ -42,15 +56,19 @@ def main(argv: Sequence[str]) -> int:
         pairs = list(select_pairs(teachers, references, direction.target))
     if not pairs:
         raise DataError(f"{options.nbest[0]}: no line has a translation; accepted: at least one translation")
-    if options.backward is not None and options.drop:
-        with console.status("scoring pairs"):
-            pairs = drop_least_probable(pairs, direction, options)
+    dropped = ""
+    if options.drop:
+        with console.status(f"scoring {len(pairs):,} pairs"):
+            kept = drop_lowest(pairs, pair_scores(pairs, direction, options), options.drop)
+        if not kept:
+            raise DataError("all pairs are too long for the models; accepted: at least one pair that is short enough")
+        dropped, pairs = f", {len(pairs) - len(kept):,} pairs dropped", kept
     options.out.parent.mkdir(parents=True, exist_ok=True)
     for output, side in zip(outputs, zip(*pairs, strict=True), strict=True):
         with atomic_file(output) as path, path.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{text}\n" for text in side)
     names = f"{options.out}.{{{direction.source},{direction.target}}}"
-    tell(console, f"{names}: {len(pairs):,} pairs of {len(teachers[0]):,} sources")
+    tell(console, f"{names}: {len(pairs):,} pairs of {len(teachers[0]):,} sources{dropped}")
     return 0
 
 
@@ -70,28 +88,49 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     add("--reference", type=Path, metavar="FILE", help="reference translations of the sources, line by line")
     more = parser.more.add_argument
-    more("--backward", type=Path, metavar="MODEL", help="a model of the reverse direction")
-    more("--drop", type=float, default=0.0, metavar="X", help="share of the pairs that --backward drops (%(default)s)")
-    more("--device", default="auto", metavar="NAME", help="device of --backward (%(default)s)")
+    more("--drop", type=float, default=0.0, metavar="X", help="share of the pairs to drop (default: %(default)s)")
+    more("--backward", type=Path, metavar="MODEL", help="model of the reverse direction, for --drop")
+    more("--forward", type=Path, metavar="MODEL", help="model of --direction, for --drop together with --backward")
+    more("--language-model", type=Path, metavar="MODEL", help="language model of the target language, for --drop")
+    more("--device", default="auto", metavar="NAME", help="device of these models (default: %(default)s)")
     options = parser.parse_args(argv)
-    if not 0 <= options.drop < 1 or (options.drop and options.backward is None):
-        parser.error(f"--drop is {options.drop}; accepted: at least 0 and below 1, with --backward")
+    models = [name for name in ("forward", "backward", "language_model") if getattr(options, name) is not None]
+    if models not in ([], ["backward"], ["forward", "backward"], ["language_model"]):
+        parser.error(
+            f"{', '.join('--' + name.replace('_', '-') for name in models)}; accepted: --backward, --forward with "
+            "--backward, or --language-model"
+        )
+    if not 0 <= options.drop < 1 or bool(options.drop) != bool(models):
+        parser.error(f"--drop is {options.drop}; accepted: above 0 and below 1, with the models of a filter")
     return options
 
 
-def drop_least_probable(
-    pairs: Sequence[tuple[str, str]], direction: Direction, options: argparse.Namespace
-) -> list[tuple[str, str]]:
-    """Drop the pairs whose sources are least probable given their translations. Return the other pairs.
+def pair_scores(pairs: Sequence[TextPair], direction: Direction, options: argparse.Namespace) -> list[float]:
+    """Return the score of each pair by the filter whose models `options` name.
 
-    The model is `options.backward`, and the fraction of dropped pairs is `options.drop`.
+    Raises: MTError if a model cannot be used.
     """
-    scorer = PairScorer.load(options.backward, options.device)
-    reverse = Direction(direction.target, direction.source)
-    scored = scorer.score([target for _, target in pairs], [source for source, _ in pairs], reverse)
-    values = [pair.log_probability / len(pair.token_log_probabilities) for pair in scored]
-    order = sorted(range(len(pairs)), key=lambda index: values[index])
-    return [pairs[index] for index in sorted(order[int(options.drop * len(pairs)) :])]
+    if options.language_model is not None:
+        scorer = LanguageModelScorer.load(options.language_model, options.device)
+        if scorer.language != direction.target:
+            raise LanguageError(
+                f"--language-model {options.language_model} is a model of {scorer.language}; accepted: a model of "
+                f"{direction.target}"
+            )
+        return language_model_scores(scorer, pairs)
+    backward = load_scorer("--backward", options.backward, direction.reversed, options.device)
+    if options.forward is None:
+        return round_trip_scores(backward, pairs, direction)
+    forward = load_scorer("--forward", options.forward, direction, options.device)
+    return dual_cross_entropy_scores(forward, backward, pairs, direction)
+
+
+def load_scorer(option: str, model: Path, direction: Direction, device: str) -> PairScorer:
+    """Load a model that scores pairs of `direction`. Raises: MTError if it cannot be used or has other directions."""
+    scorer = PairScorer.load(model, device)
+    if direction not in scorer.directions:
+        raise LanguageError(f"{option} {model} translates {scorer.directions}; accepted: a model of {direction}")
+    return scorer
 
 
 def check_files(
@@ -123,7 +162,7 @@ def check_files(
 
 def select_pairs(
     teachers: Sequence[Sequence[NBest]], references: Sequence[str] | None, target: str
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[TextPair]:
     """Choose one translation from each n-best list, and yield the distinct pairs (source, translation) of each source.
 
     With `references`, the translation with the highest sentence BLEU is chosen, otherwise the first one. Empty

@@ -22,6 +22,7 @@ from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.data.corpus import read_lines
 from mt.errors import DataError, LanguageError, problems
 from mt.scoring.language_model import LanguageModelScorer
+from mt.scoring.pair_filter import select_highest
 
 CHUNK = 10_000  # lines in memory at a time
 COMPRESSED = (".gz", ".xz")
@@ -124,14 +125,3 @@ def differences(in_domain: LanguageModelScorer, general: LanguageModelScorer, te
     for i, specific, generic in zip(indices, in_domain.score(scorable), general.score(scorable), strict=True):
         scores[i] = (specific.log_probability - generic.log_probability) / generic.tokens
     return scores
-
-
-def select_highest(scores: np.ndarray, keep: int) -> np.ndarray:
-    """Return a boolean mask that is True for the `keep` highest scores. Scores of -inf are never selected.
-
-    Of equal scores, the earlier ones are selected first.
-    """
-    highest = np.argsort(-scores, kind="stable")[:keep]
-    selected = np.zeros(len(scores), dtype=bool)
-    selected[highest] = True
-    return selected & ~np.isneginf(scores)

@@ -16,6 +16,9 @@ from mt.tokenizer import EOS
 
 BATCH_PAIRS = 64  # maximum number of pairs in a pass
 
+EncodedPair = tuple[tuple[int, ...], tuple[int, ...]]
+"""Source ids with tag and EOS, and target ids with the tag of the target, but neither BOS nor EOS."""
+
 
 @dataclass(frozen=True)
 class ScoredPair:
@@ -23,6 +26,11 @@ class ScoredPair:
 
     log_probability: float
     token_log_probabilities: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean log-probability of a token."""
+        return self.log_probability / len(self.token_log_probabilities)
 
 
 @torch.inference_mode()
@@ -69,43 +77,41 @@ class PairScorer:
         """Return the number of target tokens of a text, without EOS."""
         return len(self.loaded.tokenizer.target.encode(text.strip()))
 
+    def fits(self, source: str, target: str, direction: Direction) -> bool:
+        """Return whether a pair is short enough for the model."""
+        return not self._excess(self._encode(source, target, direction))
+
     def score(self, sources: Sequence[str], targets: Sequence[str], direction: Direction) -> list[ScoredPair]:
         """Return the token log-probabilities of each target given its source.
 
         Raises:
             RequestError: A text is too long for the model. The message lists every pair with such a text.
         """
-        pairs = self._encode(sources, targets, direction)
-        model = self.loaded.model
-        scorer = ModelScorer(model, device=next(model.parameters()).device)
-        scored: list[ScoredPair] = []
-        for begin in range(0, len(pairs), BATCH_PAIRS):
-            chunk = pairs[begin : begin + BATCH_PAIRS]
-            scored += score_targets(scorer, [source for source, _ in chunk], [target for _, target in chunk])
-        given = len(self.loaded.tokenizer.target_prefix(direction.target))
-        values = [pair.token_log_probabilities[given:] for pair in scored]
-        return [ScoredPair(sum(log_probabilities), log_probabilities) for log_probabilities in values]
-
-    def _encode(
-        self, sources: Sequence[str], targets: Sequence[str], direction: Direction
-    ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Return (source ids, target ids) of each pair.
-
-        Source ids include the tag and EOS. Target ids include the tag of the target, but neither BOS nor EOS.
-        """
-        tokenizer, limit = self.loaded.tokenizer, self.loaded.description.model.max_length
-        tag = tokenizer.source_prefix(direction.source, direction.target, self.directions)
-        prefix = tokenizer.target_prefix(direction.target)
-        too_long, encoded = [], []
-        for number, (source, target) in enumerate(zip(sources, targets, strict=True), start=1):
-            pair = (
-                (*tag, *tokenizer.encode(source.strip()), EOS),
-                (*prefix, *tokenizer.target.encode(target.strip())),
-            )
-            for side, length in (("source", len(pair[0])), ("target", len(pair[1]) + 1)):
-                if length > limit:
-                    too_long.append(f"pair {number}: {length} {side} tokens; accepted: at most {limit}")
-            encoded.append(pair)
+        pairs = [self._encode(source, target, direction) for source, target in zip(sources, targets, strict=True)]
+        too_long = [f"pair {number}: {text}" for number, pair in enumerate(pairs, 1) for text in self._excess(pair)]
         if too_long:
             raise RequestError(problems("these pairs are too long for the model", too_long))
-        return encoded
+        model = self.loaded.model
+        scorer = ModelScorer(model, device=next(model.parameters()).device)
+        given = len(self.loaded.tokenizer.target_prefix(direction.target))
+        by_length = sorted(range(len(pairs)), key=lambda index: [len(ids) for ids in pairs[index]])  # little padding
+        scored: dict[int, ScoredPair] = {}
+        for begin in range(0, len(pairs), BATCH_PAIRS):
+            chunk = by_length[begin : begin + BATCH_PAIRS]
+            batch = score_targets(scorer, [pairs[index][0] for index in chunk], [pairs[index][1] for index in chunk])
+            for index, pair in zip(chunk, batch, strict=True):
+                log_probabilities = pair.token_log_probabilities[given:]
+                scored[index] = ScoredPair(sum(log_probabilities), log_probabilities)
+        return [scored[index] for index in range(len(pairs))]
+
+    def _encode(self, source: str, target: str, direction: Direction) -> EncodedPair:
+        tokenizer = self.loaded.tokenizer
+        tag = tokenizer.source_prefix(direction.source, direction.target, self.directions)
+        prefix = tokenizer.target_prefix(direction.target)
+        return (*tag, *tokenizer.encode(source.strip()), EOS), (*prefix, *tokenizer.target.encode(target.strip()))
+
+    def _excess(self, pair: EncodedPair) -> list[str]:
+        """Return a message for each side of a pair that is too long for the model."""
+        limit = self.loaded.description.model.max_length
+        lengths = {"source": len(pair[0]), "target": len(pair[1]) + 1}
+        return [f"{n} {side} tokens; accepted: at most {limit}" for side, n in lengths.items() if n > limit]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mt.cli import select_data
-from mt.cli.select_data import differences, main, select_highest
+from mt.cli.select_data import differences, main
 from mt.scoring.language_model import LanguageModelScorer
 from tests.conftest import sentences, write_language_model
 
@@ -30,12 +30,6 @@ def files(tmp_path: Path) -> list[Path]:
 
 def select(*arguments: object) -> int:
     return main([str(argument) for argument in arguments])
-
-
-def test_the_highest_are_chosen_of_equal_ones_the_first() -> None:
-    scores = np.array([0.5, -np.inf, 2.0, 0.5, 0.5, -1.0])
-    assert np.flatnonzero(select_highest(scores, 3)).tolist() == [0, 2, 3]
-    assert np.flatnonzero(select_highest(scores, 9)).tolist() == [0, 2, 3, 4, 5]
 
 
 def test_a_difference_is_a_token_of_the_general_model(small_language_model: Path, general: Path) -> None:

@@ -38,6 +38,16 @@ def test_a_translation_scores_as_the_search_that_found_it_says(translator: Trans
         assert len(pair.token_log_probabilities) == len(best.pieces) + 1
 
 
+def test_neighbours_do_not_matter(small_model: Path) -> None:
+    scorer = PairScorer.load(small_model, "cpu")
+    sources, targets = [*sentences(70), "The dog " * 40], ["The cat " * 30, *sentences(70, seed=1)]
+    for source, target, scored in zip(sources, targets, scorer.score(sources, targets, EN_DE), strict=True):
+        (alone,) = scorer.score([source], [target], EN_DE)
+        assert len(scored.token_log_probabilities) == len(alone.token_log_probabilities)
+        assert scored.log_probability == pytest.approx(alone.log_probability, rel=1e-5)
+        assert scored.mean == pytest.approx(alone.log_probability / len(alone.token_log_probabilities), rel=1e-5)
+
+
 def test_every_pair_too_long_is_named(small_model: Path) -> None:
     with pytest.raises(RequestError, match=r"pair 1.*\n.*pair 3"):
         PairScorer.load(small_model, "cpu").score(["a"] * 3, ["dog " * 2000, "a", "cat " * 2000], EN_DE)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from mt.build.config import BuildConfig, StudentConfig, all_directions
 from mt.build.corpora import direction_languages, first_stages, test_sets, validation_options
+from mt.build.filtering import Scorers, filter_models, language_model_recipe, language_model_stage, scored_languages
 from mt.build.recipes import (
     SyntheticCorpus,
     Values,
@@ -119,6 +120,8 @@ class Planner:
                 candidates[group.label].append(self._candidate(FIRST, FIRST_MODEL, group))
         scores = [[name for group in self.requested_models for c in models[group.label] for name in c.scores]]
         back_translations: list[SyntheticCorpus] = []
+        for language in scored_languages(self.build, self.directions):
+            self._language_model(language)
         for number in range(1, rounds + 1):
             self._gate = Gate(tuple(scores[-2]), tuple(scores[-1])) if number > 1 else None
             corpora = self._synthesize(number, models)
@@ -224,11 +227,11 @@ class Planner:
         by_direction = {direction: models[group.label] for group in self.groups for direction in group.directions}
         for direction, teachers in by_direction.items():
             translators = [(teacher,) for teacher in teachers]
-            backward = by_direction.get(direction.reversed, [])[:1]
+            scorers = filter_models(self.build, direction, by_direction)
             if self.build.diversify:
-                corpora += self._parallel(f"{number}-{direction}", direction, translators, backward)
+                corpora += self._parallel(f"{number}-{direction}", direction, translators, scorers)
             for name, text in self._monolingual(f"{number}-{direction}", direction):
-                corpora.append(self._corpus(name, text, direction, translators[:1], backward))
+                corpora.append(self._corpus(name, text, direction, translators[:1], scorers))
         return corpora
 
     def _monolingual(self, name: str, direction: Direction) -> list[tuple[str, FileToTranslate]]:
@@ -240,7 +243,7 @@ class Planner:
         ]
 
     def _parallel(
-        self, name: str, direction: Direction, translators: Sequence[Ensemble], backward: Sequence[Candidate]
+        self, name: str, direction: Direction, translators: Sequence[Ensemble], scorers: Scorers = ()
     ) -> list[SyntheticCorpus]:
         """Append the stages that translate the training text of `direction`, and return the translated corpora.
 
@@ -255,7 +258,7 @@ class Planner:
             source, reference = paths
             file = FileToTranslate(source, text.name, TEXT, reference, text.weight)
             suffix = f"-corpus{number}" if len(texts) > 1 else ""
-            corpora.append(self._corpus(f"{name}{suffix}", file, direction, translators, backward))
+            corpora.append(self._corpus(f"{name}{suffix}", file, direction, translators, scorers))
         return corpora
 
     def _corpus(
@@ -264,11 +267,11 @@ class Planner:
         text: FileToTranslate,
         direction: Direction,
         translators: Sequence[Ensemble],
-        backward: Sequence[Candidate] = (),
+        scorers: Scorers = (),
     ) -> SyntheticCorpus:
         """Append the stages that translate `text` with each translator, and return the corpus of all translations.
 
-        `backward` has models of the reverse direction; the first one filters the translations if `build.filter` is set.
+        The models `scorers` filter the translations.
         """
         files = (text.path.removeprefix(DATA),) if text.path.startswith(DATA) else ()
         before = (text.stage,) if text.stage else ()
@@ -291,10 +294,12 @@ class Planner:
         inputs = (*before, *made)
         if text.reference:
             argv += ("--reference", text.reference)
-        if self.build.filter and backward:
-            argv += ("--backward", backward[0].model, "--drop", str(self.build.filter), *self._device)
-            inputs += (stage_of(backward[0].model),)
-        self._add(Stage(stage, "distil", argv, f"{corpus}.{direction.target}", inputs))
+        if scorers:
+            named = (argument for scorer in scorers for argument in scorer)
+            argv += (*named, "--drop", str(self.build.filter), *self._device)
+            inputs += tuple(stage_of(model) for _, model in scorers)
+        work = Workload(texts=(text.workload,) * (len(outputs) * len(scorers)))
+        self._add(Stage(stage, "distil", argv, f"{corpus}.{direction.target}", inputs, workload=work))
         return SyntheticCorpus(stage, corpus, direction, text.weight, monolingual=not text.reference)
 
     def _finish(
@@ -337,6 +342,13 @@ class Planner:
         teacher = self.recipe.model
         return (1 + encoder_layers + 1.5 * decoder_layers) / (1 + teacher.encoder_layers + 1.5 * teacher.decoder_layers)
 
+    def _language_model(self, language: str) -> None:
+        """Append the stage that trains the language model of `language`, which filters translations."""
+        values = language_model_recipe(self.recipe, self.build, language, self.updates)
+        weight = self._weight(self.recipe.model.decoder_layers, 0)  # layers without cross-attention
+        files = tuple(corpus.path for corpus in self.build.monolingual if corpus.columns == (language,))
+        self._add(replace(self.train(language_model_stage(language), values, (), weight), files=files))
+
     def _shrink(self, name: str, student: StudentConfig, model: str) -> Stage:
         sizes = ("encoder_layers", "decoder_layers", "vocabulary_size")
         given = [(size, value) for size in sizes if (value := getattr(student, size)) is not None]
@@ -353,7 +365,7 @@ class Planner:
         """
         corpora = []
         for direction in group.directions:
-            corpora += self._parallel(f"student-{direction}", direction, [teacher], ())
+            corpora += self._parallel(f"student-{direction}", direction, [teacher])
             for name, text in self._monolingual(f"student-{direction}", direction):
                 corpora.append(self._corpus(name, text, direction, [teacher]))
             reversed_corpora = [corpus for corpus in back_translations if corpus.direction == direction.reversed]

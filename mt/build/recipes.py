@@ -1,11 +1,14 @@
-"""Recipes of the stages, as dictionaries that are written as TOML. Paths are relative to the folder of the build."""
+"""Recipes of the stages, as dictionaries that are written as TOML.
+
+Paths are relative to the folder of the build, or begin with `{data}/`.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mt.build.config import BuildConfig, StudentConfig, all_directions
-from mt.build.stage import FIRST_MODEL, TEXT_FOLDER
+from mt.build.stage import DATA, FIRST_MODEL, TEXT_FOLDER
 from mt.config import Recipe
 from mt.languages import Direction
 from mt.tokenizer import load_tokenizer
@@ -65,6 +68,8 @@ def text_recipe(recipe: Recipe, build: BuildConfig) -> Values:
     values = _values(recipe)
     values["data"].pop("test", None)
     values["data"]["directions"] = list(map(str, all_directions(recipe, build)))
+    for corpus in (*values["data"]["train"], *values["data"]["valid"]):
+        corpus["path"] = DATA + corpus["path"]
     if recipe.tuning:
         values["tokenizer"] = {"model": FIRST_MODEL}
         del values["tuning"]

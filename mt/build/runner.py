@@ -187,11 +187,22 @@ class Runner:
         """Write `stage.toml`, and return the command of a stage."""
         folder = self.work / stage.folder
         if stage.recipe is not None:
-            root = str(self.root) if stage.files else "."
-            values = {**stage.recipe, "data": {**stage.recipe["data"], "root": root}}
-            (folder / "stage.toml").write_text(tomli_w.dumps(values), encoding="utf-8")
-        argv = [argument.replace(DATA, f"{self.root}/").replace(TUNED, str(self.tuned)) for argument in stage.argv]
+            (folder / "stage.toml").write_text(tomli_w.dumps(self._recipe(stage.recipe)), encoding="utf-8")
+        argv = [self._resolved(argument) for argument in stage.argv]
         return StageCommand((*self.command, stage.kind, *argv), self.work, folder / "log.txt", folder / "output.part")
+
+    def _recipe(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the recipe `values` with the folder of the corpora in place of `{data}` in the paths of corpora."""
+        data = dict(values["data"])
+        for part in {"train", "valid"} & {*data}:
+            data[part] = [{**corpus, "path": self._resolved(corpus["path"])} for corpus in data[part]]
+        return {**values, "data": {**data, "root": "."}}
+
+    def _resolved(self, path: str) -> str:
+        """Return a path or other argument of a stage, with the folders that `{data}` and `{tuned}` stand for."""
+        if path.startswith(DATA):
+            return str(self.root / path.removeprefix(DATA))
+        return path.replace(TUNED, str(self.tuned))
 
     def _finish(self, entry: RunningStage, status: int, digest: str) -> None:
         """Record a stage whose program has ended.

@@ -52,8 +52,9 @@ class Workload:
     """Amount of work of a stage, for estimates of time.
 
     `updates` is the duration of all updates of the stage, in units of one update of a teacher. `texts` names the texts
-    that the stage translates: "test" is a test set, a name such as "train1.en-de" is the text of a training corpus, and
-    any other name is the path of a monolingual corpus. `models` is the number of models that translate together.
+    that the stage translates or scores: "test" is a test set, a name such as "train1.en-de" is the text of a training
+    corpus, and any other name is the path of a monolingual corpus. `models` is the number of models that translate
+    together.
     """
 
     updates: float = 0.0

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -92,12 +93,18 @@ def test_finished_stages_are_skipped_and_changed_ones_repeated(runner: Runner) -
     assert record.seconds > 0
 
 
-def test_recipe_is_written_with_the_root_of_the_corpora(runner: Runner) -> None:
-    recipe = {"name": "x", "data": {"directions": ["en-de"]}}
-    (runner.root / "text").write_text("")
-    runner.run([replace(lines("a"), recipe=recipe, files=("text",)), replace(lines("b"), recipe=recipe)])
-    assert f'root = "{runner.root}"' in (runner.work / "stages/a/stage.toml").read_text()
-    assert 'root = "."' in (runner.work / "stages/b/stage.toml").read_text()
+def test_recipe_is_written_with_the_paths_of_the_corpora(runner: Runner) -> None:
+    train = [{"path": "{data}/text"}, {"path": "{data}//elsewhere/text"}, {"path": "stages/a/corpus.{language}"}]
+    recipe = {"name": "x", "data": {"language": "de", "train": train, "valid": [{"path": "{data}/valid"}]}}
+    runner.run([replace(lines("a"), recipe=recipe)])
+    written = tomllib.loads((runner.work / "stages/a/stage.toml").read_text())
+    assert written["name"] == "x"
+    assert written["data"] == {
+        "language": "de",
+        "root": ".",
+        "train": [{"path": f"{runner.root}/text"}, {"path": "/elsewhere/text"}, {"path": "stages/a/corpus.{language}"}],
+        "valid": [{"path": f"{runner.root}/valid"}],
+    }
 
 
 def test_a_failed_stage_is_reported_with_its_log(runner: Runner) -> None:

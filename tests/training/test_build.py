@@ -1,5 +1,6 @@
 """A build that is killed in five stages makes the models of an uninterrupted one, by the command as a user types it."""
 
+import json
 import os
 import random
 import signal
@@ -11,6 +12,9 @@ from typing import Any
 import pytest
 
 from mt.cli.build import main as build
+from mt.scoring.language_model import LanguageModelScorer
+from mt.scoring.pair_filter import drop_lowest, language_model_scores
+from mt.tokenizer import load_tokenizer
 from tests.service.ray_cluster import LOCAL, cluster
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
@@ -18,6 +22,12 @@ pytestmark = [pytest.mark.system, pytest.mark.slow]
 SECTION = """
 [build]
 student = [{ encoder_layers = 2, decoder_layers = 1, dropout = 0.0 }]
+"""
+FILTERED = """
+[build]
+monolingual = [{ path = "mono.de", columns = ["de"] }]
+filter = 0.25
+filter_by = "language model"
 """
 OVERRIDES = ("training.max_updates=60", "training.save_every=7", "training.validate_every=30", "--processes", "1")
 KILLED = ("text", "base-en-de-1", "translate-1-de-en", "round1-en-de-1", "student1-en-de")
@@ -63,6 +73,31 @@ def test_kill_9_in_five_stages_changes_no_bit(place: Any) -> None:
     said = place.here(build, *OVERRIDES, "--run", "killed", "--device", "cpu")
     assert "14 of 18 stages are done" in said  # all but the evaluations on the test set
     assert weights(killed) == weights(whole)
+
+
+def test_language_models_filter_the_synthetic_text(place: Any) -> None:
+    recipe = place.folder / "recipe.toml"
+    recipe.write_text(recipe.read_text() + FILTERED)
+    lines = (place.folder / "corpora/train.de").read_text().splitlines()
+    (place.folder / "corpora/mono.de").write_text("".join(f"{line} {line}\n" for line in lines[:100]))
+    place.here(build, *OVERRIDES, "--run", "run", "--device", "cpu")
+    work = place.folder / "run"
+    assert set(weights(work)) == {"en-de-teacher"}
+
+    model = work / "stages/language-model-de/model"
+    scorer = LanguageModelScorer.load(model, "cpu")
+    assert scorer.tokenizer.digest == load_tokenizer(work / "stages/text/text").digest
+    assert "500 lines" in (model / "README.md").read_text()  # 400 of the parallel text, 100 of the monolingual text
+    english = LanguageModelScorer.load(work / "stages/language-model-en/model", "cpu")
+    sides = {language: "stages/corpus-1-de-en-monolingual1/corpus." + language for language in ("de", "en")}
+    kept = [(work / side).read_text().splitlines() for side in sides.values()]
+    translated = [
+        json.loads(line)
+        for line in (work / "stages/translate-1-de-en-monolingual1/output.jsonl").read_text().splitlines()
+    ]
+    pairs = [(entry["source"], entry["translation"].strip()) for entry in translated if entry["translation"].strip()]
+    assert len(kept[0]) == len(pairs) - len(pairs) // 4
+    assert list(zip(*kept, strict=True)) == drop_lowest(pairs, language_model_scores(english, pairs), 0.25)
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: pip install 'mt-service[ray]'")

@@ -18,6 +18,7 @@ from mt.tokenizer import load_tokenizer
 START_SECONDS = 8.0  # start of a program, and loading of a model
 VALIDATION = 1.1  # time of updates and validations, relative to the time of the updates alone
 ENSEMBLE_COST = 7.5  # time per model of an ensemble on a CPU, relative to one model: torch in float32, without kernels
+USEFUL_TOKENS = 5_000_000  # the starter model had 28 BLEU on Tatoeba en-fr after 8 million (experiment 115)
 SAMPLE = 1000  # number of lines from which the mean length is computed
 LEAST_UPDATES = 100
 
@@ -35,9 +36,8 @@ class Measurement(Section):
     """Target tokens per second in training. Translation with beam search is about as fast (experiment 085)."""
     training_seconds: float
     """Seconds of a training run outside the updates: preparation, final validation and calibration."""
-    tokens_per_line: float
-    lines: dict[str, int]
-    """Number of lines of each text. The keys are the names that `Workload.texts` uses."""
+    tokens: dict[str, int]
+    """Number of tokens of each text, computed from a sample. The keys are the names that `Workload.texts` uses."""
 
 
 def settings_digest(recipe: Recipe, build: BuildConfig) -> str:
@@ -59,25 +59,28 @@ def measured_rate(folder: Path, update_tokens: int) -> tuple[float, float]:
     return (speeds[len(speeds) // 2] if speeds else mean), state["seconds"]
 
 
-def text_sizes(work: Path, recipe: Recipe, build: BuildConfig) -> tuple[float, dict[str, int]]:
-    """Return the mean number of tokens of a source sentence, and the number of lines of each text by its name.
+def text_sizes(work: Path, recipe: Recipe, build: BuildConfig) -> dict[str, int]:
+    """Return the approximate number of tokens of each text by its name. The names are those of `Workload.texts`.
 
-    The names are those of `Workload.texts`. `work` is the folder of the build.
+    `work` is the folder of the build.
     """
     directions = all_directions(recipe, build)
     tokenizer = load_tokenizer(work / TEXT_FOLDER)
-    lines: dict[str, int] = {}
-    sample: list[str] = []
+
+    def size(file: Path) -> int:
+        sample = list(islice(read_lines(file), SAMPLE))
+        mean = sum(map(len, tokenizer.encode_many(sample))) / max(1, len(sample))
+        return round((mean + 1) * sum(1 for _ in read_lines(file)))
+
+    tokens: dict[str, int] = {}
     for pair in dict.fromkeys(pair_of(direction, directions) for direction in directions):
         for part in ("train", "sample") if build.translated_pairs else ("train",):
             for text in training_texts(recipe, pair, part):
-                file = work / f"{text.path}.{pair.source}"
-                lines[text.name] = _count(file)
-                sample += islice(read_lines(file), SAMPLE)
-        lines["test"] = _count(work / TEXT_FOLDER / f"valid.{pair}.tsv")
+                tokens[text.name] = size(work / f"{text.path}.{pair.source}")
+        tokens["test"] = size(work / TEXT_FOLDER / f"valid.{pair}.{pair.source}")
     for corpus in build.monolingual:
-        lines[corpus.path] = _count(recipe.data.root / corpus.path)
-    return sum(map(len, tokenizer.encode_many(sample))) / len(sample) + 1, lines
+        tokens[corpus.path] = size(recipe.data.root / corpus.path)
+    return tokens
 
 
 def estimate(stage: Stage, measured: Measurement, update_tokens: int) -> float:
@@ -88,7 +91,7 @@ def estimate(stage: Stage, measured: Measurement, update_tokens: int) -> float:
         return (
             measured.training_seconds + VALIDATION * stage.workload.updates * update_tokens / measured.tokens_per_second
         )
-    tokens = sum(measured.lines[text] for text in stage.workload.texts) * measured.tokens_per_line
+    tokens = sum(measured.tokens[text] for text in stage.workload.texts)
     models = stage.workload.models
     cost = ENSEMBLE_COST * models if models > 1 else 1.0
     return START_SECONDS + cost * tokens / measured.tokens_per_second
@@ -111,6 +114,22 @@ def updates_in(minutes: float, seconds_of: Callable[[int], float]) -> int:
     return updates
 
 
+def short_training(measured: Measurement, update_tokens: int, seconds_of: Callable[[int], float]) -> str:
+    """Return a warning if the budget leaves few updates for each model, otherwise "".
+
+    `seconds_of(updates)` returns the estimated seconds of the build.
+    """
+    trained = measured.updates * update_tokens
+    if trained >= USEFUL_TOKENS:
+        return ""
+    minutes = seconds_of(-(-USEFUL_TOKENS // update_tokens)) / 60
+    return (
+        f"build.minutes leaves {trained / 1e6:.1f} million target tokens for the training of each model; models that "
+        f"are trained on fewer than {USEFUL_TOKENS / 1e6:.0f} million are rarely useful. Recommended: at least "
+        f"{minutes:,.0f} minutes, or fewer seeds, rounds and students"
+    )
+
+
 def read_measurement(path: Path, settings: str) -> Measurement | None:
     """Return the measurement in the file `path`, or None if the file is missing, invalid or of other `settings`."""
     try:
@@ -118,10 +137,6 @@ def read_measurement(path: Path, settings: str) -> Measurement | None:
     except (OSError, ValueError):
         return None
     return measured if measured.settings == settings else None
-
-
-def _count(file: Path) -> int:
-    return sum(1 for _ in read_lines(file))
 
 
 def total(stages: Sequence[Stage], measured: Measurement, update_tokens: int) -> float:

@@ -35,7 +35,11 @@ def write_report(name: str, stages: Sequence[Stage], seconds: Mapping[str, float
         runner: The runner that ran the stages.
     """
     records = {stage.name: record for stage in stages if (record := runner.record(stage.name))}
-    tables = [models_table(stages, records, runner.work), stages_table(stages, records, seconds)]
+    tables = [
+        models_table(stages, records, runner.work),
+        teachers_table(stages, records, runner),
+        stages_table(stages, records, seconds),
+    ]
     for suffix, text in (("md", markdown(name, tables)), ("html", html(name, tables))):
         with atomic_file(runner.work / f"report.{suffix}") as file:
             file.write_text(text, encoding="utf-8")
@@ -85,6 +89,23 @@ def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: P
     header = ("model", "direction", "test set", "layers", "pieces", "precision", "BLEU", "chrF2", "sentences/s", "MB")
     note = "MB: the float32 weights on the disk."
     return ReportTable("Models", header, rows, [*signatures, *conditions, note])
+
+
+def teachers_table(stages: Sequence[Stage], records: Mapping[str, Record], runner: Runner) -> ReportTable:
+    """Return a table of all teachers: their BLEU on the validation set, and the names of the published ones."""
+    rows = []
+    choices = [stage for stage in stages if stage.kind == "choose" and len(stage.candidates) > 1]
+    for stage in choices:
+        for candidate in stage.candidates if stage.rank == 1 else ():
+            published = [
+                Path(other.output).name
+                for other in choices
+                if other.candidates == stage.candidates and records[other.name].figures["model"] == candidate.model
+            ]
+            bleu = runner.bleu(candidate.scores)
+            rows.append((candidate.model, "not trained" if bleu is None else f"{bleu:.2f}", ", ".join(published)))
+    note = "The build publishes the teacher with the highest BLEU on the validation set, whichever round it is from."
+    return ReportTable("Teachers", ("model", "BLEU on the validation set", "published as"), rows, [note])
 
 
 def stages_table(stages: Sequence[Stage], records: Mapping[str, Record], seconds: Mapping[str, float]) -> ReportTable:

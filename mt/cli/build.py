@@ -37,6 +37,7 @@ from mt.build.estimate import (
     measured_rate,
     read_measurement,
     settings_digest,
+    short_training,
     text_sizes,
     total,
     updates_in,
@@ -181,10 +182,25 @@ def run(
         return
     console.print(f"{len(stages) - len(pending)} of {len(stages)} stages are done", highlight=False)
     slots = available.executor.slots
-    with progress_display(pending, seconds, slots, console) as observer:
+    with progress_display(stages, seconds, slots, console) as observer:
         runner.run(stages, observer, available.executor)
+    for line in chosen_models(stages, runner):
+        console.print(line, highlight=False, soft_wrap=True)
     report = write_report(recipe.name, stages, seconds, runner)
     tell(console, f"the models are in {runner.work / 'models'}, the report is {report}")
+
+
+def chosen_models(stages: Sequence[Stage], runner: Runner) -> Iterator[str]:
+    """Yield a line for each published teacher: its model, and the BLEU of all candidates on the validation set."""
+    for stage in stages:
+        if stage.kind == "choose" and len(stage.candidates) > 1 and (record := runner.record(stage.name)):
+            scores = ", ".join(
+                f"{candidate.model.split('/')[1]} {bleu:.2f}"
+                for candidate in stage.candidates
+                if (bleu := runner.bleu(candidate.scores)) is not None
+            )
+            chosen = record.figures["model"].split("/")[1]
+            yield f"{stage.output}: the model of the stage {chosen} (BLEU on the validation set: {scores})"
 
 
 def measure(recipe: Recipe, build: BuildConfig, runner: Runner, available: Resources, console: Console) -> Measurement:
@@ -201,7 +217,6 @@ def measure(recipe: Recipe, build: BuildConfig, runner: Runner, available: Resou
     record = runner.record(first[-1].name)
     assert record is not None
     rate, seconds = measured_rate(runner.work / first[-1].folder, recipe.training.update_tokens)
-    tokens, lines = text_sizes(runner.work, recipe, build)
     result = Measurement(
         settings=settings,
         device=machine.device,
@@ -209,15 +224,16 @@ def measure(recipe: Recipe, build: BuildConfig, runner: Runner, available: Resou
         updates=recipe.training.max_updates,
         tokens_per_second=rate,
         training_seconds=max(0.0, record.seconds - seconds),
-        tokens_per_line=tokens,
-        lines=lines,
+        tokens=text_sizes(runner.work, recipe, build),
     )
     if build.minutes is not None:
-        updates = updates_in(
-            build.minutes,
-            lambda number: total(make_plan(recipe, build, machine, number), result, recipe.training.update_tokens),
-        )
-        result = result.model_copy(update={"updates": updates})
+
+        def seconds_of(updates: int) -> float:
+            return total(make_plan(recipe, build, machine, updates), result, recipe.training.update_tokens)
+
+        result = result.model_copy(update={"updates": updates_in(build.minutes, seconds_of)})
+        if warning := short_training(result, recipe.training.update_tokens, seconds_of):
+            console.print(f"warning: {warning}", style="yellow", highlight=False, soft_wrap=True)
     with atomic_file(path) as file:
         file.write_text(result.model_dump_json(indent=2), encoding="utf-8")
     return result
@@ -254,18 +270,22 @@ def progress_display(
     """Show the progress of the running stages and the time left for all `stages`. Yield the callback for the runner.
 
     `seconds` has the estimated seconds of each stage, and `slots` is the number of stages that run at the same time.
+    If stages take longer than estimated, the estimates of the waiting stages are increased in the same ratio.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"))
     numbers = {stage.name: number for number, stage in enumerate(stages, 1)}
     shown, last_line = "", time.monotonic()
+    elapsed: dict[str, float] = {}
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=1.0, status="")
 
         def observe(running: Sequence[RunningStage], waiting: Sequence[Stage]) -> None:
             nonlocal shown, last_line
             trainings = [entry.training for entry in running]
-            left = max(map(remaining, running, trainings, repeat(seconds)))
-            left += sum(seconds.get(stage.name, 0.0) for stage in waiting) / slots
+            now = list(map(remaining, running, trainings, repeat(seconds)))
+            elapsed.update({entry.stage.name: entry.seconds + left for entry, left in zip(running, now, strict=True)})
+            pace = max(1.0, sum(elapsed.values()) / max(1.0, sum(seconds.get(name, 0.0) for name in elapsed)))
+            left = max(now) + pace * sum(seconds.get(stage.name, 0.0) for stage in waiting) / slots
             title = "; ".join(
                 f"stage {numbers[entry.stage.name]} of {len(stages)}: {entry.stage.name}" for entry in running
             )
@@ -292,6 +312,7 @@ def remaining(entry: RunningStage, training: TrainingState, seconds: Mapping[str
 def describe(training: TrainingState) -> str:
     """Return the rate and the BLEU of a training, such as `, 4,900 target tokens/s, BLEU ▁▅█ 31.2`, or ""."""
     text = f", {training.tokens_per_second:,.0f} target tokens/s" if training.tokens_per_second else ""
+    text = ", validating" if training.fraction == 1 else text
     if training.bleu:
         highest = max(*training.bleu, 1e-9)
         bars = (BARS[round(value / highest * (len(BARS) - 1))] for value in training.bleu[-MAX_BARS:])

@@ -21,7 +21,8 @@ from mt.config import Recipe
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.export import export_text
 from mt.data.preparation import DROPPED, prepare
-from mt.training.tuning import read_recipe
+from mt.recipe import read_values
+from mt.training.tuning import complete_recipe
 
 RUNS = Path("runs")
 
@@ -40,7 +41,9 @@ def main(argv: Sequence[str]) -> int:
     if options.sample is not None and options.text is None:
         parser.error(f"--sample is {options.sample} and --text is missing; accepted: --sample with --text")
     console = stderr_console()
-    recipe = read_recipe(options.recipe, options.overrides)
+    values, known_problems = read_values(options.recipe, options.overrides)
+    values.pop("build", None)  # the section of `mt-service build`, which does not change the preparation
+    recipe = complete_recipe(options.recipe, values, known_problems)
     data = prepare_with_progress(recipe, options.prepared, console)
     show_summary(data, console)
     if options.text is not None:

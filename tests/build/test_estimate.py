@@ -11,6 +11,7 @@ from mt.build.estimate import (
     estimate,
     measured_rate,
     read_measurement,
+    short_training,
     updates_in,
 )
 from mt.build.stage import Stage, Workload
@@ -23,8 +24,7 @@ MEASURED = Measurement(
     updates=500,
     tokens_per_second=1000,
     training_seconds=20,
-    tokens_per_line=10,
-    lines={"en-de": 300, "mono.de": 200, "test": 100},
+    tokens={"en-de": 3000, "mono.de": 2000, "test": 1000},
 )
 
 
@@ -32,9 +32,9 @@ def test_estimates_of_each_kind_of_stage() -> None:
     training = Stage("a", "train", (), "", workload=Workload(updates=50))
     assert estimate(training, MEASURED, update_tokens=2000) == pytest.approx(20 + VALIDATION * 50 * 2000 / 1000)
     translation = Stage("b", "translate", (), "", workload=Workload(texts=("en-de", "mono.de")))
-    assert estimate(translation, MEASURED, 2000) == pytest.approx(START_SECONDS + 500 * 10 / 1000)
+    assert estimate(translation, MEASURED, 2000) == pytest.approx(START_SECONDS + 5000 / 1000)
     ensemble = Stage("b", "translate", (), "", workload=Workload(texts=("mono.de",), models=2))
-    assert estimate(ensemble, MEASURED, 2000) == pytest.approx(START_SECONDS + 2 * 7.5 * 200 * 10 / 1000)
+    assert estimate(ensemble, MEASURED, 2000) == pytest.approx(START_SECONDS + 2 * 7.5 * 2000 / 1000)
     assert estimate(Stage("c", "choose", (), ""), MEASURED, 2000) == 0
 
 
@@ -57,6 +57,21 @@ def test_a_budget_becomes_updates() -> None:
     assert updates_in(10, lambda updates: 100 + 0.5 * updates) == 1000
     with pytest.raises(BuildError, match=r"build.minutes is 2; accepted: at least 2\.5"):
         updates_in(2, lambda updates: 100 + 0.5 * updates)
+
+
+@pytest.mark.parametrize(
+    ("updates", "words"),
+    [
+        (400, "leaves 0.8 million target tokens for the training of each model"),
+        (2499, "at least 42 minutes, or fewer seeds"),
+        (2500, ""),
+    ],
+)
+def test_a_budget_that_is_too_short_for_useful_models(updates: int, words: str) -> None:
+    measured = MEASURED.model_copy(update={"updates": updates})
+    warning = short_training(measured, update_tokens=2000, seconds_of=lambda number: 20 + number)
+    assert words in warning
+    assert bool(warning) == bool(words)
 
 
 def test_a_plan_is_kept_until_the_settings_change(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from mt.build.config import read_build_recipe
 from mt.build.plan import Machine
 from mt.build.runner import TrainingState
 from mt.build.stage import Stage
-from mt.cli.build import gpu_slots, measure, progress_display, remaining, resources
+from mt.cli.build import describe, gpu_slots, measure, progress_display, remaining, resources
 from mt.errors import RequestError
 
 
@@ -87,6 +87,28 @@ def test_time_left_of_stages_that_run_at_the_same_time() -> None:
         output.getvalue()
         == "stage 1 of 3: a; stage 2 of 3: b | 25%, 1.0 min, 4.0 min left, 4,900 target tokens/s, BLEU ▁▆█ 31.2\n"
     )
+
+
+def test_time_left_grows_if_stages_take_longer_than_estimated() -> None:
+    """Stage a needs 120 instead of 30 seconds, so 960 instead of 240 are expected for stage c."""
+    running: Any = [OneMinute("a", TrainingState(0.5))]
+    output = io.StringIO()
+    stages = [Stage(name, "train", (), "") for name in "ac"]
+    with progress_display(stages, {"a": 30.0, "c": 240.0}, 1, Console(file=output, width=200)) as observe:
+        observe(running, stages[1:])
+    assert output.getvalue() == "stage 1 of 2: a | 50%, 1.0 min, 17.0 min left\n"
+
+
+@pytest.mark.parametrize(
+    ("training", "words"),
+    [
+        (TrainingState(0.5, 900, (20.0,)), ", 900 target tokens/s, BLEU █ 20.0"),
+        (TrainingState(1.0, 900, (20.0,)), ", validating, BLEU █ 20.0"),
+        (TrainingState(), ""),
+    ],
+)
+def test_description_of_a_training(training: TrainingState, words: str) -> None:
+    assert describe(training) == words
 
 
 def test_stages_that_run_for_the_estimates_are_announced(tmp_path: Path) -> None:

@@ -1,0 +1,40 @@
+"""Which teachers a build has published, in the report and in the terminal."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from mt.build.report import teachers_table
+from mt.build.runner import Record
+from mt.build.stage import Candidate, Stage
+from mt.cli.build import chosen_models
+
+BASE, ROUND1, ROUND2 = (
+    Candidate(f"stages/{name}-en-de-1/model", (f"score-{name}",)) for name in ("base", "round1", "round2")
+)
+CHOICE = Stage("model-en-de-teacher", "choose", (), "models/en-de-teacher", candidates=(BASE, ROUND1, ROUND2))
+STUDENT = Stage(
+    "model-en-de-student1", "choose", (), "models/en-de-student1", candidates=(Candidate("stages/s/model"),)
+)
+RECORDS = {
+    CHOICE.name: Record(digest="", state="done", figures={"model": BASE.model, "BLEU": 9.44}),
+    STUDENT.name: Record(digest="", state="done", figures={"model": "stages/s/model", "BLEU": 0.0}),
+}
+BLEU = {BASE.scores: 9.44, ROUND1.scores: 6.45}
+RUNNER: Any = SimpleNamespace(record=RECORDS.get, bleu=BLEU.get, work=Path())
+
+
+def test_teachers_with_their_scores() -> None:
+    table = teachers_table([CHOICE, STUDENT], RECORDS, RUNNER)
+    assert table.rows == [
+        ("stages/base-en-de-1/model", "9.44", "en-de-teacher"),
+        ("stages/round1-en-de-1/model", "6.45", ""),
+        ("stages/round2-en-de-1/model", "not trained", ""),
+    ]
+
+
+def test_the_end_of_a_build_names_the_published_teacher() -> None:
+    assert list(chosen_models([CHOICE, STUDENT], RUNNER)) == [
+        "models/en-de-teacher: the model of the stage base-en-de-1 (BLEU on the validation set: base-en-de-1 9.44, "
+        "round1-en-de-1 6.45)"
+    ]

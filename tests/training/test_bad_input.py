@@ -175,3 +175,10 @@ def test_a_model_without_a_confidence_is_written(place: Any, monkeypatch: pytest
     assert "model.safetensors" in files and "confidence.json" not in files and "shortlist.safetensors" not in files
     card = (place.folder / "run" / "model" / "README.md").read_text(encoding="utf-8")
     assert "\n\n## Vocabulary shortlist\n\nNo shortlist: the vocabulary of " in card
+
+
+def test_prepare_accepts_a_recipe_of_a_build_and_train_does_not(refused: Refused, place: Any) -> None:
+    recipe = place.folder / "recipe.toml"
+    recipe.write_text(recipe.read_text() + "\n[build]\nseeds = 2\n")
+    assert "training and" in place.here(prepare)
+    assert "build is a section for `mt-service build`" in refused(train)

@@ -34,6 +34,8 @@ class Measurement(Section):
     """Number of updates of each training."""
     tokens_per_second: float
     """Target tokens per second in training. Translation with beam search is about as fast (experiment 085)."""
+    preparation_seconds: float
+    """Seconds of the stage `text`, which runs before the plan is made."""
     training_seconds: float
     """Seconds of a training run outside the updates: preparation, final validation and calibration."""
     tokens: dict[str, int]
@@ -87,6 +89,8 @@ def estimate(stage: Stage, measured: Measurement, update_tokens: int) -> float:
     """Return the estimated seconds of a stage. `update_tokens` is the number of target tokens of an update."""
     if stage.kind == "choose":
         return 0.0
+    if stage.kind == "prepare":
+        return measured.preparation_seconds
     if stage.kind == "train":
         return (
             measured.training_seconds + VALIDATION * stage.workload.updates * update_tokens / measured.tokens_per_second

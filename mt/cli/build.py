@@ -46,7 +46,7 @@ from mt.build.execution import LocalExecutor, StageExecutor
 from mt.build.plan import Machine, make_plan, measuring_stage
 from mt.build.report import write_report
 from mt.build.runner import OnProgress, Runner, RunningStage, TrainingState
-from mt.build.stage import Stage
+from mt.build.stage import TEXT, Stage
 from mt.cli.build_cluster import ClusterExecutor
 from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.cli.prepare import RUNS, recipe_path
@@ -214,8 +214,8 @@ def measure(recipe: Recipe, build: BuildConfig, runner: Runner, available: Resou
     with progress_display(first, {}, 1, console) as observer:
         runner.run(first, observer, available.executor)
     console.print("counting the lines of the corpora")
-    record = runner.record(first[-1].name)
-    assert record is not None
+    text, record = (runner.record(name) for name in (TEXT, first[-1].name))
+    assert text is not None and record is not None
     rate, seconds = measured_rate(runner.work / first[-1].folder, recipe.training.update_tokens)
     result = Measurement(
         settings=settings,
@@ -223,6 +223,7 @@ def measure(recipe: Recipe, build: BuildConfig, runner: Runner, available: Resou
         processes=machine.processes,
         updates=recipe.training.max_updates,
         tokens_per_second=rate,
+        preparation_seconds=text.seconds,
         training_seconds=max(0.0, record.seconds - seconds),
         tokens=text_sizes(runner.work, recipe, build),
     )

@@ -23,6 +23,7 @@ MEASURED = Measurement(
     processes=2,
     updates=500,
     tokens_per_second=1000,
+    preparation_seconds=90,
     training_seconds=20,
     tokens={"en-de": 3000, "mono.de": 2000, "test": 1000},
 )
@@ -36,6 +37,7 @@ def test_estimates_of_each_kind_of_stage() -> None:
     ensemble = Stage("b", "translate", (), "", workload=Workload(texts=("mono.de",), models=2))
     assert estimate(ensemble, MEASURED, 2000) == pytest.approx(START_SECONDS + 2 * 7.5 * 2000 / 1000)
     assert estimate(Stage("c", "choose", (), ""), MEASURED, 2000) == 0
+    assert estimate(Stage("text", "prepare", (), ""), MEASURED, 2000) == 90
 
 
 @pytest.mark.parametrize(

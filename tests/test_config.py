@@ -11,7 +11,7 @@ from mt.languages import Direction, DirectionSet
 from mt.recipe import RENAMED, keys_of, load_recipe, save_recipe
 
 ALL_RECIPES = sorted((Path(__file__).resolve().parent.parent / "scripts" / "recipes").glob("*.toml"))
-BUILD_RECIPES = [path for path in ALL_RECIPES if path.stem.startswith("build-")]
+BUILD_RECIPES = [path for path in ALL_RECIPES if "\n[build]\n" in path.read_text(encoding="utf-8")]
 RECIPES = [path for path in ALL_RECIPES if path not in BUILD_RECIPES]
 
 MINIMAL = """

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from mt.build.config import BuildConfig, all_directions
 from mt.build.recipes import text_recipe
-from mt.build.stage import DATA, FIRST, FIRST_MODEL, TEXT, TEXT_FOLDER, TUNED, Stage, folder_of
+from mt.build.stage import DATA, ORIGINAL, ORIGINAL_FOLDER, ORIGINAL_MODEL, TEXT, TEXT_FOLDER, Stage, folder_of
 from mt.config import Recipe
 from mt.data_config import CorpusConfig
 from mt.languages import Direction
@@ -24,10 +24,10 @@ class EvaluationText:
 
 
 def first_stages(recipe: Recipe, build: BuildConfig) -> list[Stage]:
-    """Return the stages before all others: `first` copies the model to tune, `text` prepares the text.
+    """Return the stages before all others: `original` copies the model to tune, `text` prepares the text.
 
     `text` cleans the corpora, splits off the validation set, and trains the tokenizer of all models. Without
-    `[tuning]`, there is no stage `first`.
+    `[tuning]`, there is no stage `original`.
     """
     corpora = (*recipe.data.train, *recipe.data.valid)
     languages = {language for direction in all_directions(recipe, build) for language in direction_languages(direction)}
@@ -43,8 +43,11 @@ def first_stages(recipe: Recipe, build: BuildConfig) -> list[Stage]:
     )
     if not recipe.tuning:
         return [text]
-    model = tuple(f"{TUNED}/{path.name}" for path in sorted(recipe.tuning.model.iterdir()) if path.is_file())
-    return [Stage(FIRST, "shrink", (TUNED, FIRST_MODEL), FIRST_MODEL, files=model), replace(text, inputs=(FIRST,))]
+    model = tuple(f"{ORIGINAL_FOLDER}/{path.name}" for path in sorted(recipe.tuning.model.iterdir()) if path.is_file())
+    return [
+        Stage(ORIGINAL, "shrink", (ORIGINAL_FOLDER, ORIGINAL_MODEL), ORIGINAL_MODEL, files=model),
+        replace(text, inputs=(ORIGINAL,)),
+    ]
 
 
 def test_sets(recipe: Recipe, direction: Direction, pair: Direction) -> list[EvaluationText]:

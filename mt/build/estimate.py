@@ -118,7 +118,7 @@ def updates_in(minutes: float, seconds_of: Callable[[int], float]) -> int:
     return updates
 
 
-def short_training(measured: Measurement, update_tokens: int, seconds_of: Callable[[int], float]) -> str:
+def short_training_warning(measured: Measurement, update_tokens: int, seconds_of: Callable[[int], float]) -> str:
     """Return a warning if the budget leaves few updates for each model, otherwise "".
 
     `seconds_of(updates)` returns the estimated seconds of the build.

@@ -17,8 +17,8 @@ from mt.build.recipes import (
 )
 from mt.build.stage import (
     DATA,
-    FIRST,
-    FIRST_MODEL,
+    ORIGINAL,
+    ORIGINAL_MODEL,
     TEXT,
     Candidate,
     Gate,
@@ -117,7 +117,7 @@ class Planner:
         candidates = {group.label: list(models[group.label]) for group in self.requested_models}
         if self.recipe.tuning:
             for group in self.requested_models:
-                candidates[group.label].append(self._candidate(FIRST, FIRST_MODEL, group))
+                candidates[group.label].append(self._candidate(ORIGINAL, ORIGINAL_MODEL, group))
         scores = [[name for group in self.requested_models for c in models[group.label] for name in c.scores]]
         back_translations: list[SyntheticCorpus] = []
         for language in scored_languages(self.build, self.directions):
@@ -171,7 +171,9 @@ class Planner:
         `before`, each teacher is initialised from one of them and gets more encoder layers. Return the teachers.
         """
         trained = []
-        layers = self.recipe.model.encoder_layers + (self.build.grow or 0) * (round_number - 1) * bool(before)
+        layers = self.recipe.model.encoder_layers
+        if before and self.build.grow:
+            layers += self.build.grow * (round_number - 1)
         used = [c for c in corpora if {c.direction, c.direction.reversed} & {*group.directions}]
         for number in range(self.build.seeds):
             values = teacher_recipe(self.recipe, self.build, group.directions, used, self.updates)
@@ -254,8 +256,7 @@ class Planner:
         texts = training_texts(self.recipe, pair, "sample" if self.build.translated_pairs else "train")
         corpora = []
         for number, text in enumerate(texts, 1):
-            paths = (f"{text.path}.{language}" for language in direction_languages(direction))
-            source, reference = paths
+            source, reference = (f"{text.path}.{language}" for language in direction_languages(direction))
             file = FileToTranslate(source, text.name, TEXT, reference, text.weight)
             suffix = f"-corpus{number}" if len(texts) > 1 else ""
             corpora.append(self._corpus(f"{name}{suffix}", file, direction, translators, scorers))

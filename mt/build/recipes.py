@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mt.build.config import BuildConfig, StudentConfig, all_directions
-from mt.build.stage import DATA, FIRST_MODEL, TEXT_FOLDER
+from mt.build.stage import DATA, ORIGINAL_MODEL, TEXT_FOLDER
 from mt.config import Recipe
 from mt.languages import Direction
 from mt.tokenizer import load_tokenizer
@@ -71,7 +71,7 @@ def text_recipe(recipe: Recipe, build: BuildConfig) -> Values:
     for corpus in (*values["data"]["train"], *values["data"]["valid"]):
         corpus["path"] = DATA + corpus["path"]
     if recipe.tuning:
-        values["tokenizer"] = {"model": FIRST_MODEL}
+        values["tokenizer"] = {"model": ORIGINAL_MODEL}
         del values["tuning"]
     elif build.monolingual:
         values["tokenizer"]["source_tags"] = sorted({*recipe.tokenizer.source_tags, BACK_TRANSLATED})
@@ -116,7 +116,7 @@ def teacher_recipe(
     }
     values["tokenizer"] = {"dropout": recipe.tokenizer.dropout}
     if recipe.tuning:
-        values["tuning"] = {**values["tuning"], "model": FIRST_MODEL}
+        values["tuning"] = {**values["tuning"], "model": ORIGINAL_MODEL}
     else:
         values["tokenizer"]["model"] = TEXT_FOLDER
     values["training"]["max_updates"] = updates
@@ -134,18 +134,18 @@ def has_back_translation_tag(recipe: Recipe) -> bool:
 def student_recipe(
     teacher: Mapping[str, Any],
     student: StudentConfig,
-    first_model: str,
+    model: str,
     corpora: Sequence[SyntheticCorpus],
     with_parallel_text: bool,
 ) -> Values:
     """Return the recipe that trains a student on `corpora` and, on request, on the parallel text of its teacher.
 
-    `teacher` is the recipe of the first teachers, which learn from parallel text only. `first_model` is the model
+    `teacher` is the recipe of the first teachers, which learn from parallel text only. `model` is the model
     directory that the stage `shrink` writes.
     """
     parallel = teacher["data"]["train"] if with_parallel_text else []
     return {
-        **initialised_from(first_model, teacher),
+        **initialised_from(model, teacher),
         "data": {
             **teacher["data"],
             "train": parallel

@@ -19,7 +19,7 @@ import tomli_w
 from pydantic import Field, ValidationError
 
 from mt.build.execution import Execution, LocalExecutor, StageCommand, StageExecutor
-from mt.build.stage import DATA, TUNED, Candidate, Gate, Stage, stage_digests
+from mt.build.stage import DATA, ORIGINAL_FOLDER, Candidate, Gate, Stage, stage_digests
 from mt.errors import BuildError
 from mt.files import atomic_file, atomic_folder
 from mt.section import Section
@@ -80,7 +80,7 @@ OnProgress = Callable[[Sequence[RunningStage], Sequence[Stage]], None]
 class Runner:
     """Runs the stages of one build in the folder `work`.
 
-    `root` is the folder of the corpora, and `tuned` is the directory of the model to tune, if there is one.
+    `root` is the folder of the corpora, and `original` is the directory of the model to tune, if there is one.
     """
 
     def __init__(
@@ -88,11 +88,11 @@ class Runner:
         work: Path,
         root: Path,
         command: Sequence[str] = (sys.executable, "-m", "mt"),
-        tuned: Path | None = None,
+        original: Path | None = None,
     ) -> None:
         self.work = work.resolve()
         self.root = root.resolve()
-        self.tuned = tuned and tuned.resolve()
+        self.original = original and original.resolve()
         self.command = tuple(command)
 
     def record(self, name: str) -> Record | None:
@@ -114,7 +114,7 @@ class Runner:
 
     def pending(self, stages: Sequence[Stage]) -> list[Stage]:
         """Return the stages that have not finished. Raises: BuildError if corpora of the stages are missing."""
-        digests = stage_digests(stages, self.root, self.tuned)
+        digests = stage_digests(stages, self.root, self.original)
         return [stage for stage in stages if not self.is_done(stage, digests[stage.name])]
 
     def run(
@@ -131,7 +131,7 @@ class Runner:
         Raises: BuildError if a stage fails or corpora of the stages are missing. Other running stages are stopped.
         """
         executor = executor or LocalExecutor()
-        digests = stage_digests(stages, self.root, self.tuned)
+        digests = stage_digests(stages, self.root, self.original)
         waiting = [stage for stage in stages if not self.is_done(stage, digests[stage.name])]
         running: list[RunningStage] = []
         executed: list[str] = []
@@ -199,10 +199,10 @@ class Runner:
         return {**values, "data": {**data, "root": "."}}
 
     def _resolved(self, path: str) -> str:
-        """Return a path or other argument of a stage, with the folders that `{data}` and `{tuned}` stand for."""
+        """Return a path or other argument of a stage, with the folders that `{data}` and `{original}` stand for."""
         if path.startswith(DATA):
             return str(self.root / path.removeprefix(DATA))
-        return path.replace(TUNED, str(self.tuned))
+        return path.replace(ORIGINAL_FOLDER, str(self.original))
 
     def _finish(self, entry: RunningStage, status: int, digest: str) -> None:
         """Record a stage whose program has ended.

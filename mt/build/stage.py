@@ -12,12 +12,12 @@ from mt.files import file_digest
 
 FORMAT = 2  # version of the stages' files, a part of every digest
 DATA = "{data}/"  # prefix of a path in an argument; it stands for the folder of the corpora
-TUNED = "{tuned}"  # in an argument or file; it stands for the directory of the model to tune
+ORIGINAL_FOLDER = "{original}"  # in an argument or file; it stands for the directory of the model to tune
 
 TEXT = "text"  # name of the stage that cleans the text and trains the tokenizer
 TEXT_FOLDER = "stages/text/text"  # output folder of the stage `text`
-FIRST = "first"  # name of the stage that copies the model to tune
-FIRST_MODEL = "stages/first/model"
+ORIGINAL = "original"  # name of the stage that copies the model to tune
+ORIGINAL_MODEL = "stages/original/model"
 
 Kind = Literal["prepare", "train", "translate", "distil", "shrink", "choose", "evaluate"]
 """Subcommand of `mt-service` that a stage runs; or `choose`, with which the stage copies the best of several models."""
@@ -67,9 +67,9 @@ class Stage:
     """A stage of a build. Paths are relative to the folder of the build, or begin with `{data}/`.
 
     `kind` and `argv` are the subcommand of `mt-service` and its arguments. `recipe` is written to `stage.toml` in the
-    folder of the stage. `files` are corpora, relative to the data root, or begin with `{tuned}/`. The stages `inputs`,
-    and those that `gate` and `candidates` name, must run before this stage. A stage `choose` copies the best of
-    `candidates`, or with `rank` 2 the second best.
+    folder of the stage. `files` are corpora, relative to the data root, or files of the model to tune, which begin with
+    `{original}/`. The stages `inputs`, and those that `gate` and `candidates` name, must run before this stage. A stage
+    `choose` copies the best of `candidates`, or with `rank` 2 the second best.
     """
 
     name: str
@@ -98,14 +98,14 @@ class Stage:
         return tuple(dict.fromkeys((*self.inputs, *gate, *scores)))
 
 
-def stage_digests(stages: Sequence[Stage], root: Path, tuned: Path | None = None) -> dict[str, str]:
+def stage_digests(stages: Sequence[Stage], root: Path, original: Path | None = None) -> dict[str, str]:
     """Return a SHA-256 digest of each stage, by the name of the stage.
 
     The digest is computed from the arguments, the recipe and the files of the stage, and from the digests of the
     stages that must run before it. It does not depend on the folder of the build, the data root `root` or the directory
-    `tuned` of the model to tune, so that all of them may be moved. Raises: BuildError that lists all missing files.
+    `original` of the model to tune, so that all of them may be moved. Raises: BuildError that lists all missing files.
     """
-    files = {file: root / file.replace(TUNED, str(tuned)) for stage in stages for file in stage.files}
+    files = {file: root / file.replace(ORIGINAL_FOLDER, str(original)) for stage in stages for file in stage.files}
     missing = sorted(str(path) for path in files.values() if not path.is_file())
     if missing:
         raise BuildError(problems("files of the recipe are missing; accepted: files below data.root", missing))

@@ -37,7 +37,7 @@ from mt.build.estimate import (
     measured_rate,
     read_measurement,
     settings_digest,
-    short_training,
+    short_training_warning,
     text_sizes,
     total,
     updates_in,
@@ -76,7 +76,7 @@ def main(argv: Sequence[str]) -> int:
             raise BuildError(f"another process builds in {work}; wait until it has ended, or give another --run")
         try:
             with resources(options) as available:
-                runner = Runner(work, recipe.data.root, tuned=recipe.tuning.model if recipe.tuning else None)
+                runner = Runner(work, recipe.data.root, original=recipe.tuning.model if recipe.tuning else None)
                 run(recipe, build, runner, available, options, console)
         except KeyboardInterrupt:
             console.print("stopped; the same command continues the build", style="yellow")
@@ -233,7 +233,7 @@ def measure(recipe: Recipe, build: BuildConfig, runner: Runner, available: Resou
             return total(make_plan(recipe, build, machine, updates), result, recipe.training.update_tokens)
 
         result = result.model_copy(update={"updates": updates_in(build.minutes, seconds_of)})
-        if warning := short_training(result, recipe.training.update_tokens, seconds_of):
+        if warning := short_training_warning(result, recipe.training.update_tokens, seconds_of):
             console.print(f"warning: {warning}", style="yellow", highlight=False, soft_wrap=True)
     with atomic_file(path) as file:
         file.write_text(result.model_dump_json(indent=2), encoding="utf-8")
@@ -276,7 +276,7 @@ def progress_display(
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"))
     numbers = {stage.name: number for number, stage in enumerate(stages, 1)}
     shown, last_line = "", time.monotonic()
-    elapsed: dict[str, float] = {}
+    durations: dict[str, float] = {}
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=1.0, status="")
 
@@ -284,8 +284,8 @@ def progress_display(
             nonlocal shown, last_line
             trainings = [entry.training for entry in running]
             now = list(map(remaining, running, trainings, repeat(seconds)))
-            elapsed.update({entry.stage.name: entry.seconds + left for entry, left in zip(running, now, strict=True)})
-            pace = max(1.0, sum(elapsed.values()) / max(1.0, sum(seconds.get(name, 0.0) for name in elapsed)))
+            durations.update({entry.stage.name: entry.seconds + left for entry, left in zip(running, now, strict=True)})
+            pace = max(1.0, sum(durations.values()) / max(1.0, sum(seconds.get(name, 0.0) for name in durations)))
             left = max(now) + pace * sum(seconds.get(stage.name, 0.0) for stage in waiting) / slots
             title = "; ".join(
                 f"stage {numbers[entry.stage.name]} of {len(stages)}: {entry.stage.name}" for entry in running

@@ -9,8 +9,8 @@ paired with each distinct translation (Nguyen et al. 2020). In the example, the 
 data/ours/distilled.en and data/ours/distilled.de; a recipe with data.root = "data" uses the path
 "ours/distilled.{language}".
 
---drop X drops the fraction X of the pairs: those with the lowest scores. A score is a logarithm of probability per
-token, and the options that name models select it. Pairs that are too long for a model are dropped too.
+--drop X drops the fraction X of the pairs: those with the lowest scores, and those that are too long for a model. The
+score of a pair is a log-probability per token, which depends on the models that are given:
 
     --backward MODEL                     of the source given the translation (round trip), by a model of the reverse
                                          direction

@@ -11,7 +11,7 @@ from mt.build.estimate import (
     estimate,
     measured_rate,
     read_measurement,
-    short_training,
+    short_training_warning,
     updates_in,
 )
 from mt.build.stage import Stage, Workload
@@ -71,7 +71,7 @@ def test_a_budget_becomes_updates() -> None:
 )
 def test_a_budget_that_is_too_short_for_useful_models(updates: int, words: str) -> None:
     measured = MEASURED.model_copy(update={"updates": updates})
-    warning = short_training(measured, update_tokens=2000, seconds_of=lambda number: 20 + number)
+    warning = short_training_warning(measured, update_tokens=2000, seconds_of=lambda number: 20 + number)
     assert words in warning
     assert bool(warning) == bool(words)
 

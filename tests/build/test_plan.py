@@ -245,17 +245,17 @@ def test_a_build_can_begin_with_a_model(tmp_path: Path, small_model: Path) -> No
     """Every teacher begins with a copy of the model, whose files are part of the digest of the first stage."""
     stages = plan(tmp_path, "diversify = false", f"tuning.model={small_model}", "model={}")
     first, text, base = stages[:3]
-    assert (first.name, first.kind, first.argv) == ("first", "shrink", ("{tuned}", "stages/first/model"))
-    assert {"{tuned}/config.json", "{tuned}/model.safetensors", "{tuned}/tokenizer.model"} <= {*first.files}
-    assert text.inputs == ("first",)
+    assert (first.name, first.kind, first.argv) == ("original", "shrink", ("{original}", "stages/original/model"))
+    assert {"{original}/config.json", "{original}/model.safetensors", "{original}/tokenizer.model"} <= {*first.files}
+    assert text.inputs == ("original",)
     assert text.recipe is not None
-    assert (text.recipe["tokenizer"], "tuning" in text.recipe) == ({"model": "stages/first/model"}, False)
+    assert (text.recipe["tokenizer"], "tuning" in text.recipe) == ({"model": "stages/original/model"}, False)
     assert base.recipe is not None
-    assert (base.recipe["tuning"]["model"], base.recipe["tokenizer"]) == ("stages/first/model", {"dropout": 0.0})
+    assert (base.recipe["tuning"]["model"], base.recipe["tokenizer"]) == ("stages/original/model", {"dropout": 0.0})
     choice = next(stage for stage in stages if stage.kind == "choose")
     assert [(candidate.model, candidate.scores) for candidate in choice.candidates] == [
         ("stages/base-en-de-1/model", ("score-base-en-de-1-en-de",)),
-        ("stages/first/model", ("score-first-en-de",)),
+        ("stages/original/model", ("score-original-en-de",)),
     ]
 
 

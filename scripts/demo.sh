@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up the project, trains a model on the embedded corpus, evaluates it and serves it.
+# Sets up the project, trains a model on the embedded corpus, evaluates it, and serves it and the starter model.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,9 +8,9 @@ usage() {
 usage: bash scripts/demo.sh [--check]
 
 Sets up the project, trains a model on the embedded English-German corpus (about five minutes on two cores),
-evaluates it and serves it until Ctrl-C.
+evaluates it, and serves it together with the starter model until Ctrl-C.
 
-  --check    train for a minute only, in a separate run directory, and stop after one request
+  --check    train for a minute only, in a separate run directory, and stop after two requests
 
 MT_PORT is the port of the service (default: 8000); if it is taken, the next free port is used.
 END
@@ -37,7 +37,10 @@ fi
 recipe=scripts/recipes/phrasebook.toml
 run=runs/$name-en-de
 model=$run/model
-body='{"q": "Where is the train station?", "source": "en", "target": "de"}'
+requests=(
+    '{"q": "Where is the train station?", "source": "en", "target": "de"}'
+    '{"q": "Where can I park the car?", "source": "en", "target": "fr", "model": "starter"}'
+)
 
 say() {
     printf '\n== %s\n' "$*"
@@ -99,8 +102,9 @@ say "Evaluating on combinations of words and constructions that are not in the t
     --by construction --show 12 > "$run/scores.json"
 
 port=$(free_port "${MT_PORT:-8000}")
-say "Serving $model on port $port"
-"$python" -m mt serve --model "$model" --port "$port" &
+starter=mt/bundled/starter
+say "Serving $name-en-de ($model) and the model starter ($starter) on port $port"
+"$python" -m mt serve --model "$model,$starter" --port "$port" &
 service=$!
 stop() {
     kill "$service" 2> /dev/null || true
@@ -121,13 +125,15 @@ for _ in $(seq 120); do
     sleep 0.5
 done
 
-say "Sending a request"
-cat << END
+say "Sending a request to each model"
+for body in "${requests[@]}"; do
+    cat << END
 curl http://localhost:$port/translate -H "Content-Type: application/json" \\
     -d '$body'
 END
-request "http://127.0.0.1:$port/translate" "$body"
-echo
+    request "http://127.0.0.1:$port/translate" "$body"
+    echo
+done
 
 if [ "$mode" = --check ]; then
     exit 0

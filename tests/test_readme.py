@@ -215,7 +215,8 @@ def service_port(demo: str) -> Iterator[int]:
 def test_demo_trains_scores_and_answers(demo: str) -> None:
     scores = json.loads((DEMO_MODEL.parent / "scores.json").read_text(encoding="utf-8"))
     assert {score["name"]: score["value"] for score in scores["scores"]}["BLEU"] >= 10  # 19 after these 100 updates
-    assert "translatedText" in demo
+    assert demo.count('"translatedText":') == 2
+    assert "Où puis-je garer la voiture ?" in demo  # the starter model
     assert "curl http://localhost:" in demo
 
 

@@ -54,6 +54,10 @@ class Visit:
         if not url.startswith((self.url, "blob:")):
             self.foreign.append(url)
 
+    def expect_ready(self) -> None:
+        """Wait until the page has the service's settings: before that it sends no text."""
+        expect(self.page.locator("#count")).to_contain_text("/")
+
     def type(self, text: str, translation: str | None = None) -> None:
         self.page.fill("#source-text", text)
         if translation is not None:
@@ -129,6 +133,7 @@ def test_an_older_answer_never_replaces_a_newer_one(visit: Callable[..., Visit],
 
 def test_shift_enter_does_not_wait(visit: Callable[..., Visit]) -> None:
     seen = visit()
+    seen.expect_ready()
     seen.page.clock.install()
     seen.page.clock.pause_at("2100-01-01")
     seen.type("The dog")
@@ -511,7 +516,7 @@ MEMORY = "The dog sleeps.\tDer Hund schlummert.\nA big cat runs and runs.\tEine 
 
 def open_memory(seen: Visit, file: str = "pets.tsv", content: str = MEMORY) -> Any:
     """The panel of the translation memory, from which a file is sent."""
-    expect(seen.page.locator("#count")).to_contain_text("/")
+    seen.expect_ready()
     if not seen.page.locator("#memory").is_visible():
         seen.page.click("[aria-controls=memory]")
     upload = {"name": file, "mimeType": "text/plain", "buffer": content.encode()}
@@ -585,17 +590,18 @@ def test_a_memory_that_is_gone_is_reported_and_left_out(visit: Callable[..., Vis
     expect(lost).to_contain_text("The memory “pets” is not on the service any more: it was deleted, or it expired")
     expect(seen.page.locator("#trouble")).not_to_be_visible()
     expect(seen.page.locator("#memory-select")).to_have_text("No memory")
-    seen.type("Hello.", "hallo.")
+    seen.type("The dog sleeps.", "der Hund schläft.")
     assert "memory" not in double.asked[-1]
     double.memories.update(memories)
     open_memory(seen)
+    seen.expect_translation("Der Hund schlummert.")
     expect(lost).not_to_be_visible()
     double.memories.clear()
     send = {"mimeType": "text/plain", "buffer": b"The dog sleeps."}
     seen.page.set_input_files("#file-input", {"name": "a.txt", **send})
     expect(seen.page.locator("#jobs li")).to_contain_text("Translated without the translation memory")
     open_memory(seen)
-    expect(seen.page.locator("#memory-badge")).to_have_text("on")
+    seen.expect_translation("Der Hund schlummert.")
     seen.page.set_input_files("#file-input", {"name": "b.txt", **send})
     seen.page.get_by_role("button", name="Sentences b.txt").click()
     expect(seen.page.locator("#sentences textarea")).to_have_value("Der Hund schlummert.")
@@ -625,7 +631,7 @@ DROP = """([name, text]) => {
 
 def test_files_by_drop_and_by_button(visit: Callable[..., Visit]) -> None:
     seen = visit()
-    expect(seen.page.locator("#count")).to_contain_text("/")  # the service has told its settings
+    seen.expect_ready()
     seen.page.evaluate(DROP, ["note.txt", "The dog sleeps."])
     expect(seen.page.locator("#jobs li")).to_contain_text("Translated")
     with seen.page.expect_download() as download:
@@ -640,7 +646,7 @@ def test_files_by_drop_and_by_button(visit: Callable[..., Visit]) -> None:
 
 def open_sentences(seen: Visit, text: str) -> Any:
     """The view of the sentences of a file."""
-    expect(seen.page.locator("#count")).to_contain_text("/")
+    seen.expect_ready()
     seen.page.set_input_files("#file-input", {"name": "n.txt", "mimeType": "text/plain", "buffer": text.encode()})
     seen.page.get_by_role("button", name="Sentences n.txt").click()
     view = seen.page.locator("#sentences")
@@ -808,7 +814,7 @@ def test_failure_is_said_and_can_be_repeated(visit: Callable[..., Visit], double
 def test_offline(visit: Callable[..., Visit]) -> None:
     seen = visit()
     seen.refusals = True
-    expect(seen.page.locator("#count")).to_contain_text("/")
+    seen.expect_ready()
     seen.page.context.set_offline(True)
     seen.type("The dog")
     expect(seen.page.get_by_role("alert")).to_contain_text("No network")

@@ -10,7 +10,7 @@ usage: bash scripts/demo.sh [--check]
 Sets up the project, trains a model on the embedded English-German corpus (about five minutes on two cores),
 evaluates it, and serves it together with the starter model until Ctrl-C.
 
-  --check    train for a minute only, in a separate run directory, and stop after two requests
+  --check    train for half a minute only, in a separate run directory, and stop after two requests
 
 MT_PORT is the port of the service (default: 8000); if it is taken, the next free port is used.
 END
@@ -32,7 +32,7 @@ python=.venv/bin/python
 name=phrasebook settings=()
 if [ "$mode" = --check ]; then
     name=phrasebook-check
-    settings=("name=$name" training.{max_updates,validate_every}"=100" training.{warmup_updates,cooldown_updates,save_every}"=50")
+    settings=("name=$name" training.{max_updates,validate_every}"=40" training.{warmup_updates,cooldown_updates,save_every}"=20")
 fi
 recipe=scripts/recipes/phrasebook.toml
 run=runs/$name-en-de

@@ -176,7 +176,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def demo() -> str:
-    """What `demo.sh --check` prints; afterwards its model, of 100 updates, is there."""
+    """What `demo.sh --check` prints; afterwards its model, of 40 updates, is there."""
     done = subprocess.run(
         ["bash", "scripts/demo.sh", "--check"],
         cwd=ROOT,

@@ -1,8 +1,8 @@
 """Protected spans: search, removal, restoration."""
 
 import re
-import time
 from collections import Counter
+from functools import partial
 
 import pytest
 from hypothesis import example, given
@@ -24,6 +24,7 @@ from mt.text.protect import (
     unknown_words,
 )
 from mt.text.restoration import restore_spans
+from tests.text.test_growth import assert_linear
 
 FAMILY, SCOTLAND, FLAG, SKIN = "👩‍👩‍👧", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "🇩🇪", "👍🏽"
 
@@ -338,18 +339,7 @@ def test_a_long_span_is_a_part_of_its_own() -> None:
     ],
 )
 def test_the_search_is_linear(unit: str) -> None:
-    """In quadratic time, a tenfold text would take a hundred times as long."""
-
-    def seconds(size: int) -> float:
-        """Return the least of three: one may include a garbage collection."""
-        measured = []
-        for _ in range(3):
-            start = time.process_time()
-            find_spans(unit * (size // len(unit)))
-            measured.append(time.process_time() - start)
-        return min(measured)
-
-    assert seconds(200_000) < 40 * max(seconds(20_000), 0.005)
+    assert_linear(lambda size: partial(find_spans, unit * (size // len(unit))), 20_000)
 
 
 def test_pieces_begin_where_their_characters_do() -> None:

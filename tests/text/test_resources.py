@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.documents.messages import split_message
 from mt.text.markup import TranslatedSegment
-from tests.text.test_growth import measure
+from tests.text.test_growth import assert_linear
 
 YAML = r"""# a comment
 en:
@@ -257,14 +258,11 @@ def test_any_text_is_rendered_byte_for_byte(name: str, text: str) -> None:
     ],
 )
 def test_processor_time_is_proportional_to_the_size(name: str, content: Callable[[int], str]) -> None:
-    def seconds(n: int) -> float:
-        def translate() -> None:
-            with suppress(DocumentError):
-                assert translated(name, content(n).encode(), str) == content(n)
+    def translate(text: str) -> None:
+        with suppress(DocumentError):
+            assert translated(name, text.encode(), str) == text
 
-        return measure(translate)
-
-    assert seconds(16_000) < 10 * seconds(4_000) + 0.1  # 4 times in linear time, 16 times in quadratic time
+    assert_linear(lambda size: partial(translate, content(size)), 4_000)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import gc
 import math
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -227,15 +227,6 @@ SIZES = {"json-nested": 900, "docx-nested": 4000, "md-brackets": 2000, "md-footn
 NOISE = 0.001  # seconds; a shorter time says nothing
 
 
-@pytest.fixture(scope="module", autouse=True)
-def frozen_objects() -> Iterator[None]:
-    """Exclude the objects of other test modules from the collections of `cpu_time`: these took most of the time."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 @pytest.mark.parametrize(("prepare", "size"), GROWTH.values(), ids=GROWTH.keys())
 def test_time_grows_with_the_size(prepare: Prepare, size: int) -> None:
     assert_linear(prepare, size)
@@ -276,7 +267,6 @@ def measure(small: Callable[[], object], large: Callable[[], object]) -> tuple[f
 
 def cpu_time(call: Callable[[], object]) -> float:
     """Return the CPU time of one call without garbage collections: their moments differ from run to run."""
-    gc.collect()
     gc.disable()
     try:
         begin = time.process_time()

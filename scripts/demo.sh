@@ -32,7 +32,7 @@ python=.venv/bin/python
 name=phrasebook settings=()
 if [ "$mode" = --check ]; then
     name=phrasebook-check
-    settings=("name=$name" training.{max_updates,validate_every}"=40" training.{warmup_updates,cooldown_updates,save_every}"=20")
+    settings=("name=$name" training.{max_updates,validate_every}"=60" training.{warmup_updates,cooldown_updates,save_every}"=30")
 fi
 recipe=scripts/recipes/phrasebook.toml
 run=runs/$name-en-de

@@ -45,7 +45,7 @@ check ruff check
 check ruff format --check
 check mypy --num-workers auto
 check shellcheck scripts/*.sh .ci/run
-check pytest -ra --numprocesses 2 --dist loadfile --no-loadscope-reorder "${selection[@]+"${selection[@]}"}"
+check pytest -ra --numprocesses 3 --dist loadfile --no-loadscope-reorder "${selection[@]+"${selection[@]}"}"
 
 if [ ${#failed[@]} -gt 0 ]; then
     printf '\nFAILED: %s\n' "${failed[@]}" >&2

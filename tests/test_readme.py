@@ -176,7 +176,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def demo() -> str:
-    """What `demo.sh --check` prints; afterwards its model, of 40 updates, is there."""
+    """What `demo.sh --check` prints; afterwards its model, of 60 updates, is there."""
     done = subprocess.run(
         ["bash", "scripts/demo.sh", "--check"],
         cwd=ROOT,
@@ -214,7 +214,7 @@ def service_port(demo: str) -> Iterator[int]:
 @pytest.mark.system
 def test_demo_trains_scores_and_answers(demo: str) -> None:
     scores = json.loads((DEMO_MODEL.parent / "scores.json").read_text(encoding="utf-8"))
-    assert {score["name"]: score["value"] for score in scores["scores"]}["BLEU"] >= 10  # 19 after these 100 updates
+    assert {score["name"]: score["value"] for score in scores["scores"]}["BLEU"] >= 5  # 9.8 after these 60 updates
     assert demo.count('"translatedText":') == 2
     assert "Où puis-je garer la voiture ?" in demo  # the starter model
     assert "curl http://localhost:" in demo

@@ -31,6 +31,9 @@ class StudentConfig(Section):
     """Number of pieces in the vocabulary. Left out: the number in the larger model."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout rate, usually lower than the teacher's."""
+    beam_size: int | None = Field(None, ge=1)
+    """Hypotheses of the student's beam search. Students need fewer than their teacher, often only one (Kim and Rush
+    2016). Left out: `decoding.beam_size`."""
     training: dict[str, Any] = Field(default_factory=dict)
     """Keys and values that replace those of [training] for this student."""
 

@@ -155,6 +155,7 @@ def student_recipe(
             ],
         },
         "model": {"dropout": student.dropout},
+        "decoding": {**teacher["decoding"], "beam_size": student.beam_size or teacher["decoding"]["beam_size"]},
         "training": {**teacher["training"], **student.training},
     }
 

@@ -73,6 +73,7 @@ def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: P
                 shape,
                 f"{description.vocabulary_size:,}",
                 f"{figures['dtype']}{', shortlist' if figures['shortlist'] else ''}",
+                str(figures["beam_size"]),
                 f"{score(figures, 'BLEU'):.2f}",
                 f"{score(figures, 'chrF2'):.2f}",
                 f"{figures['sentences_per_second']:,.0f}",
@@ -83,10 +84,11 @@ def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: P
             if entry["name"] in ("BLEU", "chrF2"):
                 signatures[f"{entry['name']}: {entry['signature']}"] = None
         conditions[
-            f"beam {figures['beam_size']}, length penalty {figures['length_penalty']:g}, {figures['device']}, "
-            f"{figures['threads']} threads, torch {figures['torch']}; sentences/s with tokenisation, measured once"
+            f"length penalty {figures['length_penalty']:g}, {figures['device']}, {figures['threads']} threads, "
+            f"torch {figures['torch']}; sentences/s with tokenisation, measured once"
         ] = None
-    header = ("model", "direction", "test set", "layers", "pieces", "precision", "BLEU", "chrF2", "sentences/s", "MB")
+    sizes = ("layers", "pieces", "precision", "beam")
+    header = ("model", "direction", "test set", *sizes, "BLEU", "chrF2", "sentences/s", "MB")
     note = "MB: the float32 weights on the disk."
     return ReportTable("Models", header, rows, [*signatures, *conditions, note])
 

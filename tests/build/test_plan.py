@@ -200,6 +200,14 @@ def test_student_learns_from_everything_that_its_teacher_can_translate(tmp_path:
     assert back.argv[:2] == ("models/en-de-teacher", "stages/corpus-1-de-en-monolingual1/corpus.en")
 
 
+def test_each_student_has_its_own_beam_size(tmp_path: Path) -> None:
+    build = "diversify = false\nstudent = [{}, { beam_size = 2 }, {}]"
+    stages = {stage.name: stage for stage in plan(tmp_path, build, "decoding.beam_size=5")}
+    recipes = [stages[f"student{number}-en-de"].recipe or {} for number in (1, 2, 3)]
+    assert [recipe["decoding"]["beam_size"] for recipe in recipes] == [5, 2, 5]
+    assert all("--beam-size" not in stage.argv for stage in stages.values() if stage.kind == "evaluate")
+
+
 def test_one_model_for_all_directions(tmp_path: Path) -> None:
     stages = plan(tmp_path, "single_model = true", 'data.directions=["en-de", "de-en"]')
     assert [stage.name for stage in stages if stage.kind == "train"] == ["base-all-1", "round1-all-1"]

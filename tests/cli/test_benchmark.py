@@ -12,7 +12,7 @@ from rich.console import Console
 from mt.cli.benchmark import BENCHMARKS, main
 from mt.cli.benchmarks import train, train_ours
 from mt.cli.benchmarks.contender import Contender, ContenderError, Launch
-from mt.cli.benchmarks.decode import COLUMNS, DecodeRow, cells
+from mt.cli.benchmarks.decode import COLUMNS, DecodeRow, cells, metric_of
 from mt.cli.benchmarks.grid import best_variant
 from mt.cli.benchmarks.harness import Batching, PeerJob, PeerResult, PeerSearch, PeerSetup, sorted_batches
 from mt.cli.benchmarks.measure import Ratio, alternate, busy_seconds, noise, percentile, ratio, spread
@@ -211,6 +211,13 @@ def test_another_model_of_ours_takes_part_under_its_own_name(tmp_path: Path) -> 
         "beside float32": (str(tmp_path / "teacher"), "float32"),
         "beside int8": (str(tmp_path / "teacher"), "int8"),
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "beside", "expected"), [("ours int8", 5, 2), ("beside int8", 5, 5), ("beside int8", None, 2)]
+)
+def test_another_model_may_have_its_own_beam_size(name: str, beside: int | None, expected: int) -> None:
+    assert metric_of(PeerEntry(name, ()), Metric(False, 2), beside) == Metric(False, expected)
 
 
 def test_a_peer_that_is_not_installed_is_a_row(tmp_path: Path) -> None:

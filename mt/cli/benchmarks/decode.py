@@ -5,8 +5,9 @@
     mt-service benchmark decode STUDENT --beside TEACHER --only ours beside --source test.en --output DIR
 
 The compared libraries and models are called contenders. All run the same search: equal beam size, scores divided by
-length, at most 2 x source + 10 tokens. All use the same weights, except the model of --beside. Each contender is a
-process that is idle while another one is measured. First, short runs find the fastest settings of each contender.
+length, at most 2 x source + 10 tokens. All use the same weights, except the model of --beside, which can also have its
+own beam size. Each contender is a process that is idle while another one is measured. First, short runs find the
+fastest settings of each contender.
 """
 
 import argparse
@@ -94,6 +95,7 @@ def add_arguments(parser: CommandParser) -> None:
     more("--transformers", type=Path, metavar="DIR", help="model directory of transformers with the same weights")
     more("--beside", type=Path, metavar="DIR", help="another model of ours to compare with, such as the teacher")
     more("--beam-size", type=int, nargs="+", default=[1, 5])
+    more("--beside-beam-size", type=int, metavar="N", help="beam size of --beside (default: that of the others)")
     more("--settings", nargs="+", choices=["bulk", "single"], default=["bulk", "single"])
     more("--device", choices=DEVICES, default="cpu", help="device of all contenders (default: cpu)")
     more("--dtype", nargs="+", help="dtypes of our model (default: float32 int8 on a CPU, else bfloat16)")
@@ -190,19 +192,27 @@ def _compare(
     """
     log = options.output / "contenders.log"
     count = options.single_sentences if metric.single else options.sentences
-    rows = [DecodeRow(metric, entry.name, problem=entry.problem, size_bytes=entry.size_bytes) for entry in contenders]
+    rows = [
+        DecodeRow(
+            metric_of(entry, metric, options.beside_beam_size),
+            entry.name,
+            problem=entry.problem,
+            size_bytes=entry.size_bytes,
+        )
+        for entry in contenders
+    ]
     trials: list[Trial] = []
     running: list[tuple[DecodeRow, Variant, Contender]] = []
     with ExitStack() as stack:
         for entry, row in zip(contenders, rows, strict=True):
             if row.problem:
                 continue
-            console.print(f"{metric.label}: {entry.name} ...", highlight=False)
+            console.print(f"{row.metric.label}: {entry.name} ...", highlight=False)
             try:
-                variant, tried = best_variant(entry, metric, options.grid_sentences, log)
+                variant, tried = best_variant(entry, row.metric, options.grid_sentences, log)
                 trials += tried
                 contender = stack.enter_context(Contender(entry.name, variant.launch, log))
-                answer = contender.run(PeerJob(metric.beam_size, count, metric.single, True, variant.batching, True))
+                answer = contender.run(_job(row, count, True, variant, keep_lines=True))
             except ContenderError as error:
                 row.problem = str(error).splitlines()[0]
                 console.print(row.problem, markup=False, highlight=False)
@@ -211,7 +221,7 @@ def _compare(
             row.startup_seconds = contender.startup_seconds
             running.append((row, variant, contender))
         both = [(text, contender) for text in (False, True) for contender in running]  # every round measures both
-        for number, place, (answer, others) in alternate(both, options.rounds, _measure(metric, count)):
+        for number, place, (answer, others) in alternate(both, options.rounds, _measure(count)):
             text, (row, _, _) = both[place]
             (row.text if text else row.ids).append(answer)
             row.neighbours += [others] if others is not None else []
@@ -220,14 +230,25 @@ def _compare(
     return rows, trials
 
 
+def metric_of(entry: PeerEntry, metric: Metric, beside_beam_size: int | None) -> Metric:
+    """Return `metric` with the beam size of the contender `entry`: that of --beside can differ."""
+    if beside_beam_size and entry.name.startswith("beside"):
+        return replace(metric, beam_size=beside_beam_size)
+    return metric
+
+
+def _job(row: DecodeRow, count: int, text: bool, variant: Variant, keep_lines: bool = False) -> PeerJob:
+    return PeerJob(row.metric.beam_size, count, row.metric.single, text, variant.batching, keep_lines)
+
+
 def _measure(
-    metric: Metric, count: int
+    count: int,
 ) -> Callable[[tuple[bool, tuple[DecodeRow, Variant, Contender]]], tuple[PeerResult, float | None]]:
     def measure(job: tuple[bool, tuple[DecodeRow, Variant, Contender]]) -> tuple[PeerResult, float | None]:
-        text, (_, variant, contender) = job
+        text, (row, variant, contender) = job
         answers: list[PeerResult] = []
         with watching(lambda: answers[0].cpu_seconds) as other_load:
-            answers.append(contender.run(PeerJob(metric.beam_size, count, metric.single, text, variant.batching)))
+            answers.append(contender.run(_job(row, count, text, variant)))
         return answers[0], other_load.cores
 
     return measure

@@ -13,7 +13,8 @@ from mt.pipeline.translator import Translator
 from mt.text.terms import Terms
 from tests.attacks.payloads import SIZED_DOCUMENTS
 from tests.attacks.target import MODEL
-from tests.text.test_growth import GROWTH, RUNS, SIZES, Prepare, assert_linear, cpu_time, translate_file
+from tests.linear_time import RUNS, Prepare, assert_linear, cpu_time
+from tests.text.test_growth import GROWTH, SIZES, translate_file
 
 pytestmark = pytest.mark.attack
 TERMS = Terms(tuple((f"a {number}", "b") for number in range(1000)))

@@ -1,9 +1,6 @@
 """Time that functions of mt.text take for hostile input: at twice the size at most three times as long."""
 
-import gc
-import math
 import re
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -17,11 +14,8 @@ from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.tokens import MAX_TOKENS
 from mt.text.terms import Terms
 from tests.attacks.payloads import SIZED_DOCUMENTS
+from tests.linear_time import Prepare, assert_linear
 
-Prepare = Callable[[int], Callable[[], object]]
-"""A function from a size to the call that is measured."""
-
-RUNS, FACTOR = 5, 3
 COUNTED = Terms(tuple((f"a {number}", "b") for number in range(1000)), ("a a b",))
 NESTED = Terms(tuple((" ".join(["ab"] * number) + f" c{number}", "b") for number in range(2, 150)))
 CASED = Terms(tuple((f"{number:015b}".replace("0", "a").replace("1", "A"), str(number)) for number in range(2000)))
@@ -224,7 +218,6 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     ),
 }
 SIZES = {"json-nested": 900, "docx-nested": 4000, "md-brackets": 2000, "md-footnotes": 2000, "md-links": 3000}
-NOISE = 0.001  # seconds; a shorter time says nothing
 
 
 @pytest.mark.parametrize(("prepare", "size"), GROWTH.values(), ids=GROWTH.keys())
@@ -236,44 +229,6 @@ def test_time_grows_with_the_size(prepare: Prepare, size: int) -> None:
 def test_time_of_documents_grows_with_the_size(kind: str) -> None:
     name, content = SIZED_DOCUMENTS[kind]
     assert_linear(lambda size: partial(translate_file, name, content(size)), SIZES.get(kind, 10_000))
-
-
-def assert_linear(prepare: Prepare, size: int) -> None:
-    """Measure at two sizes, and at larger ones if that fails: caches and other processes disturb a measurement."""
-    for begin in (1, 1, 2, 4):
-        once, twice = measure(prepare(begin * size), prepare(2 * begin * size))
-        if is_linear(once, twice):
-            break
-    print(f"{1000 * once:.1f} ms, {1000 * twice:.1f} ms")
-    assert is_linear(once, twice)
-
-
-def is_linear(once: float, twice: float) -> bool:
-    return twice <= FACTOR * max(once, NOISE)
-
-
-def measure(small: Callable[[], object], large: Callable[[], object]) -> tuple[float, float]:
-    """Return the least CPU time of some runs of each call, in seconds.
-
-    The first run of a call compiles expressions and fills caches, so each call runs at least twice.
-    """
-    once = twice = math.inf
-    for run in range(RUNS):
-        once, twice = min(once, cpu_time(small)), min(twice, cpu_time(large))
-        if run and is_linear(once, twice):
-            break
-    return once, twice
-
-
-def cpu_time(call: Callable[[], object]) -> float:
-    """Return the CPU time of one call without garbage collections: their moments differ from run to run."""
-    gc.disable()
-    try:
-        begin = time.process_time()
-        call()
-        return time.process_time() - begin
-    finally:
-        gc.enable()
 
 
 def test_a_file_is_refused_when_a_count_is_exceeded() -> None:

@@ -24,7 +24,7 @@ from mt.text.protect import (
     unknown_words,
 )
 from mt.text.restoration import restore_spans
-from tests.text.test_growth import assert_linear
+from tests.linear_time import assert_linear
 
 FAMILY, SCOTLAND, FLAG, SKIN = "👩‍👩‍👧", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "🇩🇪", "👍🏽"
 

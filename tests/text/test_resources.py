@@ -12,7 +12,7 @@ from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.documents.messages import split_message
 from mt.text.markup import TranslatedSegment
-from tests.text.test_growth import assert_linear
+from tests.linear_time import assert_linear
 
 YAML = r"""# a comment
 en:

@@ -13,7 +13,7 @@ from mt.text.markup import Link, Range
 from service.translation.answers import compose_links, moved_ranges
 from service.translation.bridging import bridge_sentence
 from service.workers.messages import SourceText
-from tests.text.test_growth import assert_linear
+from tests.linear_time import assert_linear
 
 RANGES = st.tuples(st.integers(0, 12), st.integers(0, 12)).map(sorted).map(tuple)
 LINKS = st.lists(st.tuples(RANGES, RANGES), max_size=12)

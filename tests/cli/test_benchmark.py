@@ -311,6 +311,9 @@ def test_what_the_user_can_put_right_is_said(tmp_path: Path, capsys: pytest.Capt
     assert "MODEL directory or --random" in capsys.readouterr().err
     assert main([*asked, "--random", "tiny"]) == 2
     assert "line 2 is empty" in capsys.readouterr().err
+    for beside in (["--beside-beam-size", "5"], ["--beside", "model", "--beside-beam-size", "0"]):
+        assert main([*asked, "model", *beside]) == 2
+        assert "accepted: a number from 1, together with --beside MODEL" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,10 @@ def _texts(options: argparse.Namespace) -> tuple[list[str], list[str]]:
     """
     if (options.model is None) == (options.random is None):
         raise MTError("decode needs a MODEL directory or --random SIZE, and not both")
+    if options.beside_beam_size is not None and (options.beside_beam_size < 1 or not options.beside):
+        raise MTError(
+            f"--beside-beam-size is {options.beside_beam_size}; accepted: a number from 1, together with --beside MODEL"
+        )
     lines = [" ".join(line.split()) for line in islice(read_lines(options.source), options.sentences)]
     references = list(islice(read_lines(options.reference), options.sentences)) if options.reference else []
     if not all(lines):

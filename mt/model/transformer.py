@@ -204,8 +204,12 @@ AnyModel = Transformer | LanguageModel
 
 
 def _over_keys(mask: Tensor) -> Tensor:
-    """Convert a source mask [B, S] to an attention mask [B, 1, 1, S]."""
-    return mask[:, None, None, :]
+    """Convert a source mask [B, S] to an attention mask [B, 1, 1, S].
+
+    The strides of the new dimensions are multiples of the stride of the rows. The result of `attention_mask` therefore
+    keeps its alignment; with `mask[:, None, None, :]`, they would be S, and each layer would copy the mask.
+    """
+    return mask[None, None].transpose(0, 2)
 
 
 def _initialise(model: nn.Module) -> None:

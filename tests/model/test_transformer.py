@@ -7,9 +7,10 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 from mt.config import SIZES, ModelConfig
-from mt.model.attention import MultiHeadAttention, attention
+from mt.model.attention import MultiHeadAttention, attention, attention_mask
 from mt.model.layers import DecoderLayer, EncoderLayer
 from mt.model.transformer import LanguageModel, Transformer
+from tests.simulated_device import SimulatedDevice
 
 V = 30
 Config = Callable[..., ModelConfig]
@@ -257,3 +258,24 @@ def test_a_language_model_step_by_step_equals_all_at_once(small_config: Config) 
     cache = model.start(3)
     steps = torch.stack([model.decode_step(tokens[:, step], cache) for step in range(40)], dim=1)
     assert_close(steps, model(tokens), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("length", [1, 8, 27])
+def test_layers_get_attention_masks_that_a_gpu_need_not_copy(small_config: Config, length: int) -> None:
+    """The memory-efficient kernel copies a mask with a stride, except the last, that is no multiple of 8."""
+    strides = []
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float, causal: bool) -> Tensor:
+        if mask is not None and not causal:
+            assert mask.shape == (4, 1, 1, length)
+            strides.append(mask.stride())
+        return torch.empty_like(q)
+
+    with SimulatedDevice() as simulated:
+        model = Transformer(small_config(), V, attend).to(simulated.device)
+        ids = torch.ones(4, length, dtype=torch.int64, device=simulated.device)
+        mask = attention_mask(ids != 0, torch.float32)
+        model.decode(ids, model.encode(ids, mask), mask)
+    assert len(strides) == 5
+    assert all(stride % 8 == 0 for *outer, _ in strides for stride in outer), strides
+    assert all(last == 1 for *_, last in strides)

@@ -27,7 +27,6 @@ from service.errors import (
     error_responses,
     install_error_handlers,
 )
-from service.explanations.explanations import Explanations
 from service.metrics import CACHE_METRICS, FLEET_METRICS, PARSER_METRICS, Metrics
 from service.middleware import install_middleware
 from service.parsers.pool import Parsers
@@ -38,7 +37,6 @@ from service.routes import (
     detect,
     docs,
     documents,
-    explain,
     files,
     frontend,
     health,
@@ -68,7 +66,6 @@ ROUTERS = tuple(
         documents,
         memories,
         suggest,
-        explain,
         frontend,
         deepl,
         health,
@@ -153,8 +150,8 @@ async def open_state(settings: Settings, fleet: Fleet, database: Database, metri
     metrics.sample(PARSER_METRICS, lambda: parsers.counts)
     with ExitStack() as stack:
         files = FileStore(FileLimits(settings.file_retention_seconds, settings.max_stored_file_bytes))
-        detached_work, explanations = DetachedWork(), Explanations()
-        for part in (parsers, files, detached_work, explanations):
+        detached_work = DetachedWork()
+        for part in (parsers, files, detached_work):
             stack.callback(part.close)
         access = AccessControl(database, AccessPolicy(settings.require_key, settings.anonymous_rate))
         callbacks = DocumentCallbacks(
@@ -182,7 +179,6 @@ async def open_state(settings: Settings, fleet: Fleet, database: Database, metri
                     files=files,
                     document_jobs=document_jobs,
                     editable_documents=editable_documents,
-                    explanations=explanations,
                     detached_work=detached_work,
                     metrics=metrics,
                     readiness=readiness,

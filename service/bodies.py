@@ -22,7 +22,6 @@ from service.errors import InvalidRequest, shorten
 from service.schemas import (
     DetectRequest,
     EditRequest,
-    ExplainRequest,
     FileRequest,
     MemoryRequest,
     SuggestRequest,
@@ -144,7 +143,6 @@ DetectBody = Annotated[DetectRequest, _body(DetectRequest)]
 MemoryBody = Annotated[MemoryRequest, _body(MemoryRequest, upload=True)]
 SuggestBody = Annotated[SuggestRequest, _body(SuggestRequest)]
 EditBody = Annotated[EditRequest, _body(EditRequest)]
-ExplainBody = Annotated[ExplainRequest, _body(ExplainRequest)]
 
 
 def documented_body(model: type[BaseModel], kinds: Sequence[str] = (JSON, *FORMS)) -> dict[str, Any]:
@@ -158,7 +156,7 @@ def body_schemas() -> dict[str, Any]:
     return {
         model.__name__: model.model_json_schema(ref_template=REFERENCES)
         for model in (
-            *(TranslateRequest, DetectRequest, ExplainRequest, FileRequest),
+            *(TranslateRequest, DetectRequest, FileRequest),
             *(MemoryRequest, SuggestRequest, EditRequest),
         )
     }

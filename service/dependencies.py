@@ -13,7 +13,6 @@ from service.access.control import AccessControl
 from service.access.glossaries import GlossaryStore
 from service.access.memories import MemoryStore
 from service.errors import InvalidKey, NotFound
-from service.explanations.explanations import Explanations
 from service.metrics import Metrics
 from service.parsers.pool import Parsers
 from service.readiness import Readiness
@@ -41,7 +40,6 @@ class AppState(TypedDict):
     files: FileStore
     document_jobs: DocumentJobs
     editable_documents: EditableDocuments
-    explanations: Explanations
     detached_work: DetachedWork
     metrics: Metrics
     readiness: Readiness
@@ -66,7 +64,6 @@ ParsersDependency = Annotated[Parsers, from_state("parsers")]
 FileStoreDependency = Annotated[FileStore, from_state("files")]
 DocumentJobsDependency = Annotated[DocumentJobs, from_state("document_jobs")]
 EditableDocumentsDependency = Annotated[EditableDocuments, from_state("editable_documents")]
-ExplanationsDependency = Annotated[Explanations, from_state("explanations")]
 DetachedWorkDependency = Annotated[DetachedWork, from_state("detached_work")]
 MetricsDependency = Annotated[Metrics, from_state("metrics")]
 ReadinessDependency = Annotated[Readiness, from_state("readiness")]

@@ -117,20 +117,6 @@ class DetectRequest(RequestFields):
         return self.q if isinstance(self.q, str) else "\n".join(self.q)
 
 
-class ExplainRequest(RequestFields):
-    """A sentence to translate, and its languages; the answer shows each step of the translation."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"q": "Where is the train station?", "source": "en", "target": "de"}]}
-    )
-
-    q: TextField = Field(description="One sentence of at most 300 characters and 30 words.")
-    source: TextField = Field(description="Code of GET /languages, or auto.")
-    target: TextField = Field(description="Code of GET /languages.")
-    model: TextField | None = Field(None, description=MODEL)
-    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
-
-
 class FileRequest(RequestFields):
     """A file to translate."""
 
@@ -242,11 +228,7 @@ class DefaultLanguages(BaseModel):
 
 
 class FrontendSettings(BaseModel):
-    """Settings for a web page.
-
-    `frontendTimeout`: milliseconds from the last key press to the translation. `explanations`: whether POST /explain
-    works, which needs torch.
-    """
+    """Settings for a web page. `frontendTimeout`: milliseconds from the last key press to the translation."""
 
     charLimit: int
     frontendTimeout: int
@@ -255,7 +237,6 @@ class FrontendSettings(BaseModel):
     suggestions: bool
     filesTranslation: bool
     supportedFilesFormat: list[str]
-    explanations: bool
     language: DefaultLanguages
 
 

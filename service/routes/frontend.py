@@ -5,7 +5,6 @@ from fastapi import APIRouter
 from mt.languages import language_name
 from mt.text.documents import SUFFIXES
 from service.dependencies import SettingsDependency, TranslationsDependency
-from service.explanations.explanations import can_explain
 from service.schemas import AUTO, DefaultLanguages, FrontendSettings, NamedLanguage
 
 router = APIRouter(tags=["translation"])
@@ -25,7 +24,6 @@ async def frontend_settings(settings: SettingsDependency, translations: Translat
         suggestions=settings.suggestions,
         filesTranslation=True,
         supportedFilesFormat=list(SUFFIXES),
-        explanations=can_explain(),
         language=DefaultLanguages(
             source=NamedLanguage(code=AUTO, name="Auto Detect"),
             target=NamedLanguage(code=target, name=language_name(target)),

@@ -33,7 +33,6 @@ FROZEN = Path(__file__).resolve().parents[1] / "frozen" / "model"
 ADMIN = "an-admin-key-of-32-characters-ab"
 GIVEN = os.environ.get("MT_FUZZ_CASES")
 CASES = int(GIVEN or "10")
-SLOW = ("POST /explain",)  # a case takes seconds
 GLOSSARIES = 30  # that are there before anything is deleted
 TRUTHS: list[CheckFunction] = [
     status_code_conformance,
@@ -157,7 +156,7 @@ def test_every_operation(tried: Tried, subtests: pytest.Subtests) -> None:
         for mode in GenerationMode:
             with subtests.test(operation=operation.label, mode=mode.value):
 
-                @searching(CASES // (10 if operation.label in SLOW else 2))
+                @searching(CASES // 2)
                 @given(case=operation.as_strategy(generation_mode=mode))
                 def attack(case: Case[Any]) -> None:
                     tried.send(case)

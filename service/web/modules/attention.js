@@ -4,22 +4,15 @@ import { byId, element } from "./dom.js";
 import { heatmap } from "./heatmap.js";
 
 const MEAN = "mean";
-const WHOLE = { characters: 300, words: 30 }; // limits of POST /explain
 
 export class AttentionPanel {
   #controller = new AbortController();
   #answer = null;
   #attention = null;
 
-  /**
-   * @param {(sentence, signal) => Promise<object | null>} ask  the attention of a sentence
-   * @param {(sentence) => object} fields  the fields of POST /explain for a sentence
-   */
-  constructor(ask, fields) {
-    Object.assign(this, { ask, fields });
-    this.explains = true; // whether the service has POST /explain
-    this.form = byId("inside-form");
-    this.form.addEventListener("submit", () => this.#fill());
+  /** @param {(sentence, signal) => Promise<object | null>} ask  the attention of a sentence */
+  constructor(ask) {
+    this.ask = ask;
     for (const name of ["sentence", "layer", "head"]) this[name] = byId(`inside-${name}`);
     this.note = byId("inside-note");
     this.map = byId("map");
@@ -42,10 +35,8 @@ export class AttentionPanel {
     this.#controller = new AbortController();
     const { signal } = this.#controller;
     const sentence = this.#answer?.sentences[this.sentence.selectedIndex];
-    this.form.hidden = true;
     if (!sentence) return this.#nothing("Translate something first.");
     const known = sentence.original ?? sentence;
-    this.#offerWhole(known);
     this.note.textContent = "Looking …";
     try {
       known.attention ??= await this.ask(known, signal);
@@ -57,24 +48,6 @@ export class AttentionPanel {
     } catch (error) {
       if (!signal.aborted) this.#nothing(error.message);
     }
-  }
-
-  /** Shows the button for the page of a sentence; none if two models translate it, or without torch. */
-  #offerWhole({ source }) {
-    const text = this.#answer.source.slice(...source);
-    const fits = text.length <= WHOLE.characters && text.trim().split(/\s+/).length <= WHOLE.words;
-    this.form.hidden = !this.explains || Boolean(this.#answer.bridge);
-    this.form.querySelector("button").disabled = !fits;
-    byId("inside-limit").textContent = fits
-      ? "Opens a page with the whole computation of this sentence."
-      : `For sentences of at most ${WHOLE.words} words and ${WHOLE.characters} characters.`;
-  }
-
-  /** Fills the form before it is sent. */
-  #fill() {
-    const sentence = this.#answer.sentences[this.sentence.selectedIndex];
-    const fields = this.fields(sentence.original ?? sentence);
-    for (const input of this.form.querySelectorAll("input")) input.value = fields[input.name] ?? "";
   }
 
   #nothing(why) {

@@ -87,10 +87,7 @@ class Page {
       onChoose: (index, wording) => this.#choose(index, wording),
       onInside: (index) => this.#lookInside(index),
     });
-    this.attention = new AttentionPanel(
-      (sentence, signal) => this.#askAttention(sentence, signal),
-      (sentence) => ({ ...this.#sentenceJob(sentence), ...this.models.fields, api_key: this.key.value }),
-    );
+    this.attention = new AttentionPanel((sentence, signal) => this.#askAttention(sentence, signal));
     this.models = new Models({ choice: byId("model-choice"), select: byId("model"), about: byId("about-model") }, () => this.translate());
     this.otherLanguage = new OtherLanguage(
       { message: byId("other-language"), text: byId("other-language-text"), button: byId("other-language-button") },
@@ -124,7 +121,6 @@ class Page {
       if (settings.keyRequired) this.key.ask();
       this.#pause = settings.frontendTimeout ?? PAUSE;
       this.source.limitTo(settings.charLimit ?? Infinity);
-      this.attention.explains = settings.explanations ?? true;
       this.models.list = models;
       this.languages.offer(languages, [settings.language?.source?.code, settings.language?.target?.code]);
       if (settings.filesTranslation) this.files.offer(settings.supportedFilesFormat ?? []);

@@ -200,7 +200,6 @@ def test_frontend_settings(native: Native) -> None:
         "frontendTimeout": 500,
         "apiKeys": False,
         "keyRequired": False,
-        "explanations": True,
         "suggestions": False,
         "filesTranslation": True,
         "language": {"source": {"code": "auto", "name": "Auto Detect"}, "target": {"code": "de", "name": "German"}},

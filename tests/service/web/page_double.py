@@ -61,7 +61,6 @@ class Double:
     suggestions: bool = False  # whether it accepts suggestions
     suggested: list[dict[str, Any]] = field(default_factory=list)  # bodies of POST /suggest
     asked: list[dict[str, Any]] = field(default_factory=list)
-    explained: list[dict[str, Any]] = field(default_factory=list)  # forms of POST /explain
     files: dict[str, bytes] = field(default_factory=dict)
     file_models: list[str | None] = field(default_factory=list)  # the field of POST /translate_file
     sentences: list[dict[str, Any]] = field(default_factory=list)  # of the last file
@@ -211,7 +210,6 @@ def create_double(double: Double) -> FastAPI:
             "frontendTimeout": 300,
             "apiKeys": double.key_required,
             "keyRequired": double.key_required,
-            "explanations": True,
             "suggestions": double.suggestions,
             "filesTranslation": not double.plain,
             "supportedFilesFormat": [".txt", ".html", ".docx"],
@@ -253,12 +251,6 @@ def create_double(double: Double) -> FastAPI:
             return problem(429, "Slowdown: 500 per 1 day", 60)
         double.suggested.append(body)
         return JSONResponse({"success": True})
-
-    @app.post("/explain")
-    async def explain(request: Request) -> Response:
-        async with request.form() as form:
-            double.explained.append(dict(form))
-        return Response("<!doctype html><title>Every step</title><h1>Every step</h1>", media_type="text/html")
 
     @app.post("/translate_file")
     async def translate_file(request: Request) -> Response:

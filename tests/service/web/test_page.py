@@ -469,29 +469,6 @@ def test_a_byte_of_the_attention_map_is_shown_as_its_character(visit: Callable[.
     expect(seen.page.locator("#inside-list li").first).to_contain_text("“?” looks at “?”")
 
 
-def test_every_step_of_a_sentence_opens_in_a_new_tab(visit: Callable[..., Visit], double: Double) -> None:
-    double.key_required = True
-    seen = visit()
-    seen.page.fill("#key", KEY)
-    seen.page.click("text=Use this key")
-    seen.type(TEXT, TRANSLATION)
-    seen.page.click("#tools >> text=Look inside")
-    seen.page.select_option("#inside-sentence", "1")
-    with seen.page.context.expect_page() as opened:
-        seen.page.click("text=every step")
-    expect(opened.value.locator("h1")).to_have_text("Every step")
-    assert KEY not in opened.value.url
-    assert double.explained == [{"q": "The dog sleeps.", "source": "en", "target": "de", "model": "", "api_key": KEY}]
-
-
-def test_long_sentences_and_bridged_ones_have_no_page_of_every_step(visit: Callable[..., Visit]) -> None:
-    seen = visit()
-    seen.type("dog " * 31)
-    seen.page.click("#tools >> text=Look inside")
-    expect(seen.page.locator("#inside-limit")).to_contain_text("at most 30 words")
-    expect(seen.page.locator("#inside-form button")).to_be_disabled()
-
-
 def test_glossary(visit: Callable[..., Visit], double: Double) -> None:
     seen = visit()
     seen.type(TEXT, TRANSLATION)

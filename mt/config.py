@@ -152,9 +152,6 @@ class TrainingConfig(Section):
     """Maximum norm of the gradient of an update. A gradient with a larger norm is scaled down to this norm."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Label smoothing (section 5.4)."""
-    r_drop: float = Field(0.0, ge=0)
-    """Weight of the divergence between the outputs of two forward passes with different dropout (Wu et al. 2021; alpha
-    in that paper, usually 1 to 5). Above 0, an update takes twice as long."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of forward and backward passes. `auto` is bfloat16 if the devices of all processes have
     instructions for it, otherwise float32; the choice is made at each start."""

@@ -56,11 +56,6 @@ class TrainingBatch:
             source, source_mask, target, function(self.labels), function(self.label_indices), self.indices
         )
 
-    def repeat(self) -> "TrainingBatch":
-        """Return a batch of 2B pairs: the B pairs of this batch, then the same pairs again."""
-        twice = self.with_tensors(lambda tensor: torch.cat((tensor, tensor)))
-        return replace(twice, label_indices=torch.cat((self.label_indices, self.label_indices + self.target.numel())))
-
     def without_labels(self) -> "TrainingBatch":
         return replace(self, labels=torch.full_like(self.labels, PAD), label_indices=self.label_indices[:0])
 

@@ -19,7 +19,7 @@ from mt.distributed import World
 from mt.model.layers import layers_of
 from mt.model.transformer import AnyModel
 
-Loss = Callable[[AnyModel, TrainingBatch, float, float], Tensor]
+Loss = Callable[[AnyModel, TrainingBatch, float], Tensor]
 
 
 class ShardedLoss(nn.Module):
@@ -41,9 +41,9 @@ class ShardedLoss(nn.Module):
             sharded.set_gradient_divide_factor(1.0)  # sums in place of means
             sharded.set_force_sum_reduction_for_comms(True)  # gloo supports no other reduction
 
-    def forward(self, model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: float) -> Tensor:
+    def forward(self, model: AnyModel, batch: TrainingBatch, smoothing: float) -> Tensor:
         """Return the loss of a batch. `model` must be the model that the constructor has sharded."""
-        return self.loss(model, batch, smoothing, r_drop)
+        return self.loss(model, batch, smoothing)
 
 
 def unshard(tensor: Tensor) -> Tensor:

@@ -311,7 +311,7 @@ class Trainer:
                 break
             losses.append(loss)
             tokens += len(batch.label_indices)
-            operations += (2 if self.config.r_drop else 1) * batch_operations(self.model, batch)
+            operations += batch_operations(self.model, batch)
         total = torch.stack(losses).sum(0, keepdim=True, dtype=torch.float64) if losses else self._sent(0.0)
         sums = torch.cat((total, self._sent(tokens, operations, float(bool(problem)))))
         total_loss, total_tokens, operations, failed = all_reduce(self.world, sums).tolist()
@@ -335,9 +335,7 @@ class Trainer:
         seed = np.random.SeedSequence((self.recipe.seed, self.progress.position.epoch, batch.indices[0]))
         torch.manual_seed(int(seed.generate_state(1)[0]))
         try:
-            summed = self.loss(
-                self.working.model, batch.to(self.device), self.config.label_smoothing, self.config.r_drop
-            )
+            summed = self.loss(self.working.model, batch.to(self.device), self.config.label_smoothing)
             torch.autograd.backward(summed / self.config.update_tokens)
             self.working.collect()
         except RuntimeError as error:

@@ -13,7 +13,7 @@ from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
 from mt.tokenizer import PAD
 from mt.training import loss as loss_module
-from mt.training.loss import agreeing_cross_entropy, batch_loss, projected_cross_entropy, smoothed_cross_entropy
+from mt.training.loss import batch_loss, projected_cross_entropy, smoothed_cross_entropy
 
 VOCABULARY = 12
 
@@ -174,8 +174,7 @@ def test_an_output_layer_of_its_own_and_its_bias_count() -> None:
     torch.testing.assert_close(found, list(expected))
 
 
-@pytest.mark.parametrize("r_drop", [0.0, 1.0])
-def test_smoothing_leaves_out_what_never_comes_out(r_drop: float) -> None:
+def test_smoothing_leaves_out_what_never_comes_out() -> None:
     """As if an imported model's pieces without a probability were no pieces; they get no gradient."""
     torch.manual_seed(1)
     sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 32, "heads": 2, "dropout": 0.0}
@@ -185,7 +184,7 @@ def test_smoothing_leaves_out_what_never_comes_out(r_drop: float) -> None:
     with torch.no_grad():
         embedding.bias[[0, 2]] = NEVER
     batch = make_batch([[4, 5, 3]], [[6, 7]], np.array([0]))
-    loss = batch_loss(model, batch, 0.1, r_drop)
+    loss = batch_loss(model, batch, 0.1)
     loss.backward()
     logits = model(batch.source, batch.source_mask, batch.target)[0][:, [1, *range(3, VOCABULARY)]]
     expected = smoothed_cross_entropy(logits, batch.labels[0] - 2, 0.1)  # 3, 6 and 7 have moved by two places
@@ -193,58 +192,3 @@ def test_smoothing_leaves_out_what_never_comes_out(r_drop: float) -> None:
     assert embedding.bias.grad is not None and embedding.output.grad is not None
     assert not embedding.bias.grad[[0, 2]].any() and not embedding.output.grad[[0, 2]].any()
     assert embedding.bias.grad[[1, *range(3, VOCABULARY)]].all()
-
-
-def agreeing(states: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor, r_drop: float) -> torch.Tensor:
-    """R-Drop, half of equation 4, as one would write it down."""
-    p, q = (log_softmax(x @ weight.t(), -1) for x in states)
-    divergence = (p.exp() * (p - q)).sum() + (q.exp() * (q - p)).sum()
-    mean = sum(smoothed_cross_entropy(x @ weight.t(), labels, 0.1) for x in states) / 2
-    return mean + r_drop / 4 * divergence
-
-
-def test_r_drop_by_hand() -> None:
-    # Two passes that say 1/2, 1/2 and 1/4, 3/4; label 0. Cross-entropies log 2 and 2 log 2.
-    states = torch.tensor([[[0.5, 0.5]], [[0.25, 0.75]]]).log()
-    loss = agreeing_cross_entropy(states, torch.eye(2), torch.tensor([0]), 0.0, 4.0)
-    p_q = 0.5 * log(2) + 0.5 * log(2 / 3)
-    q_p = 0.25 * log(1 / 2) + 0.75 * log(3 / 2)
-    assert loss.item() == pytest.approx(1.5 * log(2) + p_q + q_p)
-
-
-@pytest.mark.parametrize(("chunk", "in_cache"), [(1, 1), (48, 24), (1 << 25, 1 << 17)])
-@pytest.mark.parametrize("r_drop", [0.5, 5.0])
-def test_r_drop_and_its_gradients_are_those_of_the_plain_one(
-    monkeypatch: pytest.MonkeyPatch, chunk: int, in_cache: int, r_drop: float
-) -> None:
-    monkeypatch.setattr(loss_module, "CHUNK", chunk)
-    monkeypatch.setattr(loss_module, "IN_CACHE", in_cache)
-    generator = torch.Generator().manual_seed(1)
-    states, weight = torch.randn(2, 7, 5, generator=generator), torch.randn(12, 5, generator=generator)
-    labels = torch.tensor([0, 11, 2, 3, 3, 3, 9])
-    found: list[torch.Tensor | None] = []
-    expected: list[torch.Tensor | None] = []
-    for into, projected in ((found, True), (expected, False)):
-        x, w = states.clone().requires_grad_(), weight.clone().requires_grad_()
-        loss = agreeing_cross_entropy(x, w, labels, 0.1, r_drop) if projected else agreeing(x, w, labels, r_drop)
-        (3 * loss).backward()
-        into += [loss, x.grad, w.grad]
-    for ours, plain in zip(found, expected, strict=True):
-        torch.testing.assert_close(ours, plain, atol=1e-5, rtol=1e-5)
-
-
-def test_without_dropout_two_passes_agree_and_cost_nothing(model: Transformer) -> None:
-    batch = make_batch([[4, 5, 3], [6, 3]], [[6, 7], [8]], np.array([0, 1]))
-    torch.testing.assert_close(batch_loss(model, batch, 0.1, r_drop=5.0), batch_loss(model, batch, 0.1))
-
-
-def test_with_dropout_the_passes_differ() -> None:
-    torch.manual_seed(1)
-    config = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=2, dropout=0.3)
-    model = Transformer(config, VOCABULARY).train()
-    batch = make_batch([[4, 5, 3], [6, 3]], [[6, 7], [8]], np.array([0, 1]))
-    losses = []
-    for r_drop in (1.0, 5.0):
-        torch.manual_seed(2)
-        losses.append(batch_loss(model, batch, 0.1, r_drop).item())
-    assert losses[1] > losses[0] + 0.01  # what they disagree on counts five times

@@ -54,7 +54,7 @@ def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
     [
         (("training.optimizer=adam",), 503),
         (("training.optimizer=muon",), 584),
-        (("training.optimizer=muon", "training.r_drop=1", "training.ema_decay=0.9"), 635),
+        (("training.optimizer=muon", "training.ema_decay=0.9"), 635),
         (("training.optimizer=adam", "training.precision=bfloat16"), 527),
     ],
 )

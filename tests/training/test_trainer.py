@@ -47,9 +47,9 @@ class Broken:
         self.when = when
         self.calls = 0
 
-    def __call__(self, model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: float) -> Tensor:
+    def __call__(self, model: AnyModel, batch: TrainingBatch, smoothing: float) -> Tensor:
         self.calls += 1
-        loss = batch_loss(model, batch, smoothing, r_drop)
+        loss = batch_loss(model, batch, smoothing)
         return self.how(model, loss) if self.calls - 1 in self.when else loss
 
 
@@ -104,10 +104,8 @@ def test_several_batches_equal_one_large_one(make_trainer: MakeTrainer) -> None:
         trainer.batches = batches  # type: ignore[assignment]
         losses.append([])
 
-        def noted(
-            model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: float, into: list[float] = losses[-1]
-        ) -> Tensor:
-            loss = batch_loss(model, batch, smoothing, r_drop)
+        def noted(model: AnyModel, batch: TrainingBatch, smoothing: float, into: list[float] = losses[-1]) -> Tensor:
+            loss = batch_loss(model, batch, smoothing)
             into.append(loss.item())
             return loss
 
@@ -185,7 +183,7 @@ def test_too_many_spoilt_updates_in_a_row_end_the_run(
 
 
 def test_another_error_is_not_taken_for_lack_of_memory(make_trainer: MakeTrainer) -> None:
-    def wrong(model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: float) -> Tensor:
+    def wrong(model: AnyModel, batch: TrainingBatch, smoothing: float) -> Tensor:
         raise RuntimeError("The size of tensor a (3) must match the size of tensor b (4)")
 
     trainer = make_trainer("run")
@@ -261,11 +259,11 @@ RESUMED = (
 def with_incidents(trainer: Trainer, stop_at: int | None = None) -> Trainer:
     """One update is spoilt, and during number `stop_at`, counted from 0, the run is asked to stop."""
 
-    def loss(model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: float) -> Tensor:
+    def loss(model: AnyModel, batch: TrainingBatch, smoothing: float) -> Tensor:
         if trainer.progress.updates == stop_at:
             trainer.stop()
         spoilt = trainer.progress.position == Position(1, 2)
-        return batch_loss(model, batch, smoothing, r_drop) * (math.nan if spoilt else 1)
+        return batch_loss(model, batch, smoothing) * (math.nan if spoilt else 1)
 
     trainer.loss = loss
     return trainer
@@ -395,9 +393,9 @@ def test_only_training_sees_marks(make_trainer: MakeTrainer, monkeypatch: pytest
     seen: dict[str, set[int]] = {"training": set(), "validation": set()}
 
     def noting(name: str) -> Callable[..., Tensor]:
-        def noted(model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: float = 0.0) -> Tensor:
+        def noted(model: AnyModel, batch: TrainingBatch, smoothing: float) -> Tensor:
             seen[name].update(batch.source.flatten().tolist())
-            return batch_loss(model, batch, smoothing, r_drop)
+            return batch_loss(model, batch, smoothing)
 
         return noted
 
@@ -418,7 +416,7 @@ def test_a_compiled_loss_is_the_loss_and_has_its_gradient(make_trainer: MakeTrai
     for compiled in ("false", "true"):
         trainer = make_trainer(compiled, "model.dropout=0", f"training.compile={compiled}")
         batch = load_batch(trainer.data.train, [[]], np.arange(4))
-        loss = trainer.loss(trainer.model, batch, 0.1, 0.0)
+        loss = trainer.loss(trainer.model, batch, 0.1)
         assert loss > 1
         loss.backward()
         found.append([loss, *(parameter.grad for parameter in trainer.model.parameters())])

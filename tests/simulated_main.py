@@ -2,9 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -34,14 +32,6 @@ TINY = Sizes(
 )
 
 
-def beam_step(slots: int, arguments: Sequence[Any]) -> None:
-    """Take the place of the kernel, which only a GPU runs: each sentence ends after a few steps without results."""
-    newest, progress = arguments[3:5]
-    newest.zero_()
-    progress[:, 0].add_(progress[:, 1])
-    progress[:, 1].mul_(progress[:, 0] < 4)
-
-
 def simulated_measure(name: str, size: str, output: Path) -> list[ResultRow]:
     """Run a part of the measurements on the simulated device, with a tiny model whatever the size."""
     with SimulatedDevice() as simulated:
@@ -50,7 +40,6 @@ def simulated_measure(name: str, size: str, output: Path) -> list[ResultRow]:
             lambda: SimulatedGraphs(simulated),
             lambda: None,
             lambda: 1 << 24,
-            lambda: beam_step,
             torch.profiler.ProfilerActivity.CPU,
         )
         return measure(name, machine, TINY, output, {"gpu": "none", "size": size})

@@ -31,10 +31,6 @@ class Features:
     def history(self) -> bool:
         return self.repetition or self.ngram > 0
 
-    @property
-    def used(self) -> bool:
-        return self.minimum or self.prefix or self.history
-
 
 @dataclass
 class Constraints(SentenceTable):

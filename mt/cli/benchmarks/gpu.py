@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from math import log
 from random import Random
 from typing import Any
@@ -39,7 +38,6 @@ from mt.engine.engine import Engine
 from mt.engine.requests import Request, Result
 from mt.engine.scheduler import Limits
 from mt.errors import ModelError
-from mt.kernels.cuda.fused import BeamStep, compiled_beam_step
 from mt.kernels.cuda.graphs import CudaGraphs, Executor
 from mt.model.transformer import Transformer
 from mt.tokenizer import EOS
@@ -62,7 +60,6 @@ class TimedDevice:
     executor: Callable[[], Executor]
     synchronize: Callable[[], None]
     free_bytes: Callable[[], int]
-    beam_step: Callable[[], BeamStep]
     profiled: torch.profiler.ProfilerActivity
 
     @classmethod
@@ -72,7 +69,6 @@ class TimedDevice:
             partial(CudaGraphs, device),
             partial(torch.cuda.synchronize, device),
             lambda: torch.cuda.mem_get_info(device)[0],
-            compiled_beam_step,
             torch.profiler.ProfilerActivity.CUDA,
         )
 
@@ -123,11 +119,9 @@ def sentences(sizes: Sizes, count: int, tokens: int, forced: bool = True) -> lis
     return requests
 
 
-def decoder(model: Transformer, machine: TimedDevice, fused: bool = False) -> GraphDecoder:
+def decoder(model: Transformer, machine: TimedDevice) -> GraphDecoder:
     limits = GraphLimits(machine.free_bytes() // 4)
-    made = GraphDecoder(model, SpecialIds(), machine.device, machine.executor(), limits)
-    made.pool.beam_step = machine.beam_step() if fused else None
-    return made
+    return GraphDecoder(model, SpecialIds(), machine.device, machine.executor(), limits)
 
 
 def decoded(engine: Engine, requests: Sequence[Request]) -> list[Result]:
@@ -146,7 +140,6 @@ def correctness(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
         scorer = ModelScorer(model, device=machine.device)
         decoders: list[tuple[str, BatchDecoder]] = [
             ("graphs", decoder(model, machine)),
-            ("graphs, fused search", decoder(model, machine, fused=True)),
             ("plain", SearchDecoder(scorer)),
         ]
         for name, made in decoders:
@@ -215,14 +208,14 @@ def lengths(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
 def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
     """Measure the capture of the CUDA graph of a decoding step, and steps that replay the graph."""
     model = build(sizes, machine, torch.bfloat16)
-    for slots, fused in product(sizes.slots, (False, True)):
-        batch = decoder(model, machine, fused).begin(sentences(sizes, slots, sizes.tokens))
+    for slots in sizes.slots:
+        batch = decoder(model, machine).begin(sentences(sizes, slots, sizes.tokens))
         warm = machine.seconds(batch.advance)
         capture = machine.seconds(batch.advance)
         batch.advance()
         step = machine.seconds(partial(_repeat, batch.advance, sizes.steps)) / sizes.steps
         times = {"first ms": 1e3 * warm, "capture ms": 1e3 * capture, "step ms": 1e3 * step}
-        yield {"slots": slots, "fused search": fused, **times}
+        yield {"slots": slots, **times}
 
 
 def profile(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:

@@ -21,7 +21,6 @@ from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.sampling import Filters, Sampling
 from mt.decoding.scorer import padded, token_mask
 from mt.engine.backends.static_search import StaticBeam, StaticSampling, tables_of, with_tables
-from mt.kernels.cuda.fused import BeamStep
 from mt.kernels.cuda.graphs import Executor, Program
 from mt.kernels.cuda.packed_tables import PackedTables, common_part
 from mt.kernels.cuda.static_decoder import DecoderMemory, Shape, StaticDecoder
@@ -97,7 +96,6 @@ class StaticBatch:
         self.beams = beams
         self.decoder = decoder
         self.executor = executor
-        self.beam_step: BeamStep | None = None
         self._memory = decoder.memory(shape)
         self._constants = decoder.constants(shape)
         self._search = _empty_search(shape, beams, special)
@@ -143,8 +141,6 @@ class StaticBatch:
         search.constraints.features = key.features
         if isinstance(search, StaticSampling):
             search.filters = key.filters
-        else:
-            search.kernel = self.beam_step
 
         def work() -> None:
             steps = search.progress[:, 0]
@@ -250,7 +246,6 @@ class StaticPool:
         self.special = special
         self.executor = executor
         self.limits = limits
-        self.beam_step: BeamStep | None = None  # fused kernel to use for steps of beam search
         self.programs: OrderedDict[tuple[StaticBatch, ProgramKey], Program] = OrderedDict()
         self.idle: list[StaticBatch] = []  # least recently used first
         self.lent: list[tuple[ReferenceType[object], StaticBatch]] = []
@@ -275,7 +270,6 @@ class StaticPool:
             shape = self._preferred(needed)
             self._evict(self.limits.bytes - self.decoder.bytes(shape))
             static = StaticBatch(self.decoder, shape, beams, self.special, self.executor)
-            static.beam_step = self.beam_step
         self.lent.append((ref(borrower), static))
         return static
 

@@ -22,7 +22,6 @@ from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.sampling import Sampling
 from mt.decoding.scores import length_penalties
 from mt.decoding.search_state import SentenceTable
-from mt.kernels.cuda.fused import MAX_BEAMS, BeamStep
 
 BLOCK = 64
 HALF = 32
@@ -92,7 +91,6 @@ class StaticBeam(SentenceTable):
     def __post_init__(self) -> None:
         special = self.special
         self.never = torch.tensor([special.pad, special.unk, special.bos, special.eos])
-        self.kernel: BeamStep | None = None
         self.reference: BeamSearch | None = None  # the search on the host, which reads results
 
     @classmethod
@@ -147,9 +145,6 @@ class StaticBeam(SentenceTable):
         Return the row that each row continues, int32 [R].
         """
         slots, beams = self.newest.shape
-        if self.kernel is not None and beams <= MAX_BEAMS and not self.constraints.features.used:
-            self._advance_by(self.kernel, logits)
-            return self.rows
         steps, running = self.progress.unbind(1)
         alive, ends = self.best.split(beams, 1)
         log_probs = torch.log_softmax(logits, 1, dtype=torch.float32)
@@ -171,16 +166,6 @@ class StaticBeam(SentenceTable):
         self._record(steps)
         self._finish(steps, running, alive)
         return self.rows
-
-    def _advance_by(self, kernel: BeamStep, logits: Tensor) -> None:
-        """Take one step with the fused kernel."""
-        slots, beams = self.newest.shape
-        tables = (self.best, self.pool, self.newest, self.progress)
-        strided: list[Tensor | int] = []
-        for table in (self.limits, self.nth, self.totals, self.continuations):
-            strided += (table, table.stride(0))
-        special = (self.special.pad, self.special.unk, self.special.bos, self.special.eos)
-        kernel(slots, (logits, *tables, *strided, beams, logits.shape[1], *special))
 
     def _record(self, steps: Tensor) -> None:
         slots, beams = self.newest.shape

@@ -310,7 +310,7 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
     if kind is Description and language is not None:
         raise ModelError(
             f"{folder} is a language model of {language!r}, but a translation model is needed. Language models can "
-            "be used with `mt-service generate`, `evaluate --text` and `rerank --language-model`"
+            "be used with `mt-service generate` and `evaluate --text`"
         )
     if kind is LanguageModelDescription and language is None:
         raise ModelError(

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from mt.cli.command import CommandParser, command, stderr_console, tell
-from mt.cli.n_best import read_n_best
+from mt.cli.n_best import NBest, read_n_best
 from mt.data.corpus import read_lines
 from mt.errors import DataError, LanguageError, problems
 from mt.evaluation import sentence_bleu
@@ -39,7 +39,6 @@ from mt.scoring.pair_filter import (
     round_trip_scores,
 )
 from mt.scoring.pairs import PairScorer
-from mt.scoring.reranking import NBest
 
 
 @command

@@ -1,12 +1,20 @@
 """N-best lists in the JSON format of `mt-service translate --json`."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, FiniteFloat, ValidationError
 
 from mt.data.corpus import read_lines
 from mt.errors import DataError, problems
-from mt.scoring.reranking import NBest
+
+
+@dataclass(frozen=True)
+class NBest:
+    """A source and its translations, best first."""
+
+    source: str
+    translations: tuple[str, ...]
 
 
 class ScoredTranslation(BaseModel):
@@ -26,8 +34,7 @@ class TranslatedLine(BaseModel):
     problem: str | None = None
 
     def n_best(self) -> NBest:
-        candidates = self.alternatives or (ScoredTranslation(translation=self.translation, score=self.score),)
-        return NBest(self.source, tuple(c.translation for c in candidates), tuple(c.score for c in candidates))
+        return NBest(self.source, tuple(c.translation for c in self.alternatives) or (self.translation,))
 
 
 def read_n_best(path: Path) -> list[NBest]:

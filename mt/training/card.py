@@ -77,9 +77,8 @@ def write_language_model_card(
         f"# {recipe.run_name}",
         "",
         f"A language model of {recipe.data.language}: it continues a text (`mt-service generate`) and scores how "
-        "probable a text is (`mt-service evaluate --text`). It cannot translate. `mt-service rerank "
-        "--language-model` uses it too. In Python, load it with `LanguageModelScorer.load` "
-        "(mt/scoring/language_model.py).",
+        "probable a text is (`mt-service evaluate --text`). It cannot translate. In Python, load it with "
+        "`LanguageModelScorer.load` (mt/scoring/language_model.py).",
         "",
         "## Perplexity",
         "",

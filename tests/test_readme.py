@@ -106,7 +106,7 @@ python scripts/no.py
         "python scripts/translate.py M - --json",
         'curl localhost:8000/translate -d \'{\n  "q": "a"}\'',
     ]
-    assert verb("torchrun --nproc-per-node 2 scripts/select_data.py R.toml") == "select-data"
+    assert verb("torchrun --nproc-per-node 2 scripts/import_model.py R.toml") == "import-model"
     assert verb("mt-service translate M -") == "translate"
     assert verb("python -m service --model M") == "serve"
     assert verb("bash scripts/demo.sh") is None

@@ -22,7 +22,6 @@ VERBS = {
     "shortlist": ("shortlist", "compute a vocabulary shortlist for faster decoding on a CPU"),
     "shrink": ("shrink", "cut layers or vocabulary of a model to make a student"),
     "distil": ("distil", "build a training corpus from n-best lists of teacher models"),
-    "select-data": ("select_data", "select training text by the cross-entropy difference of two language models"),
     "keys": ("keys", "manage the API keys of a service"),
     "memory": ("memory", "manage the translation memories of a service"),
     "explain": ("explain", "show how a model translates a sentence: pictures and an HTML page"),

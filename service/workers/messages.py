@@ -210,7 +210,6 @@ class WorkerStopped:
     """The last message from a worker. `problem` is empty if the worker was told to stop."""
 
     problem: str
-    text_suspected: bool = True  # whether a text may be the cause of the problem
 
 
 TextAnswer = TextProgress | TextDone | TextFailed

@@ -197,24 +197,20 @@ class WorkerPool:
         self._distribute()
 
     def ended(self, worker: Worker, last: WorkerStopped) -> None:
-        """Queue the texts of an ended worker again, in quarantine if one of them may have crashed the worker."""
+        """Queue the texts of an ended worker again, in quarantine, because one of them may have crashed the worker."""
         restart = self.loaded and self._successor is None
         was_ready = [slot.worker_ended(worker, restart) for slot in self.slots]
         self._worker_freed.set()
         if not last.problem or not any(was_ready):
             return
         messages = worker.release_all()
-        log = structlog.get_logger().bind(model=self.name, problem=last.problem, texts=len(messages))
-        if last.text_suspected:
-            log.error("worker died", isolated=worker.isolated)
-            self._quarantine.record_crash(messages, worker.isolated)
-            for message in filter(self._quarantine.blocks, messages):
-                self.failed += 1
-                self._request_of[message.id].fail(_crash_error(message))
-        else:
-            log.info("worker ended")
-            for message in messages:
-                self._enqueue(message)
+        structlog.get_logger().error(
+            "worker died", model=self.name, problem=last.problem, texts=len(messages), isolated=worker.isolated
+        )
+        self._quarantine.record_crash(messages, worker.isolated)
+        for message in filter(self._quarantine.blocks, messages):
+            self.failed += 1
+            self._request_of[message.id].fail(_crash_error(message))
         if self._successor and not self.ready:
             self._hand_over(self._successor)
             self._check_idle()

@@ -15,9 +15,9 @@ from platform import node
 import pytest
 
 from mt.cli.translate import main
+from tests.cli.ray_cluster import LOCAL, Cluster, cluster
 from tests.conftest import sentences
 from tests.service.conftest import environment
-from tests.service.ray_cluster import LOCAL, Cluster, cluster
 from tests.service.workers.test_fleet import other_weights
 
 pytestmark = [

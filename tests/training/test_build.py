@@ -15,7 +15,7 @@ from mt.cli.build import main as build
 from mt.scoring.language_model import LanguageModelScorer
 from mt.scoring.pair_filter import drop_lowest, language_model_scores
 from mt.tokenizer import load_tokenizer
-from tests.service.ray_cluster import LOCAL, cluster
+from tests.cli.ray_cluster import LOCAL, cluster
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 

@@ -94,6 +94,11 @@ def join_process_group(device_type: str) -> Iterator[World]:
         dist.destroy_process_group()
 
 
+def local_rank() -> int | None:
+    """Return the rank of this process among those of its machine; None if neither torchrun nor `spawn_ranks` ran."""
+    return int(os.environ["LOCAL_RANK"]) if "RANK" in os.environ else None
+
+
 def max_restarts() -> int:
     """Return the number of times that torchrun may restart its processes after failures."""
     return int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0"))

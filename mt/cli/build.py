@@ -52,7 +52,7 @@ from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.cli.prepare import RUNS, recipe_path
 from mt.cli.train import MAX_PROCESSES
 from mt.config import Recipe
-from mt.engine.devices import available_cores, select_device, visible_gpus
+from mt.engine.devices import available_cores, select_device, visible_gpus, why_no_gpu
 from mt.errors import BuildError, RequestError
 from mt.files import atomic_file, try_lock
 
@@ -134,7 +134,7 @@ def resources(options: argparse.Namespace) -> Iterator[Resources]:
         with ClusterExecutor(options.ray, options.device, options.processes) as cluster:
             yield Resources(Machine(cluster.device, cluster.processes), cluster)
         return
-    device = select_device(options.device)
+    device = stage_device(options.device)
     if device == "cpu":
         jobs = options.jobs or 1
         processes = options.processes or max(1, min(available_cores() // jobs, MAX_PROCESSES))
@@ -142,6 +142,21 @@ def resources(options: argparse.Namespace) -> Iterator[Resources]:
         return
     processes = options.processes or 1
     yield Resources(Machine("cuda", processes), LocalExecutor(gpu_slots(device, processes, options.jobs)))
+
+
+def stage_device(name: str) -> str:
+    """Return the device of the stages for `name`: `cpu`, `cuda` or `cuda:N`.
+
+    The stages are processes that open the GPU themselves. This process opens no context on it, because a context takes
+    half a gigabyte, and in the exclusive mode of a GPU no other process could use it.
+
+    Raises: ModelError if there is no GPU, but `name` is one.
+    """
+    if name == "cpu":
+        return name
+    if why_no_gpu():
+        return select_device(name)  # the CPU, or the reason as an error
+    return "cuda" if name == "auto" else name
 
 
 def gpu_slots(device: str, processes: int, jobs: int | None) -> list[str]:

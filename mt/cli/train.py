@@ -29,7 +29,16 @@ from mt.data.corpus import SentencePair
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.preparation import language_pairs, prepared_folder, read_corpus
 from mt.description import CalibrationPair, Description, LanguageModelDescription
-from mt.distributed import SEPARATE_STORES, World, barrier, join_process_group, max_restarts, reuses_store, spawn_ranks
+from mt.distributed import (
+    SEPARATE_STORES,
+    World,
+    barrier,
+    join_process_group,
+    local_rank,
+    max_restarts,
+    reuses_store,
+    spawn_ranks,
+)
 from mt.engine.devices import available_cores, select_device
 from mt.errors import DataError, TrainingError, problems
 from mt.files import atomic_file, try_lock
@@ -70,7 +79,7 @@ def main(argv: Sequence[str]) -> int:
     check_restarts(options.resume)
     recipe = read_recipe(options.recipe, options.overrides)
     run = options.run or RUNS / recipe.run_name
-    device = torch.device(select_device(options.device))
+    device = torch.device(select_device(options.device, local_rank()))
     processes = share_cores(device, options.processes, options.threads)
     keep_freed_memory()
     ranks = spawn_ranks([sys.executable, "-m", "mt", "train", *argv], processes)

@@ -18,19 +18,23 @@ USUAL_REASONS = ("no NVIDIA driver", "No CUDA GPUs", "built without CUDA", "torc
 """Texts in messages of torch and of `why_no_gpu` that only say that the machine has no usable GPU."""
 
 
-def select_device(name: str) -> str:
-    """Return the device for `name`: `cpu`, `cuda` or `cuda:N`. `auto` selects a GPU if torch finds one, else the CPU.
+def select_device(name: str, index: int | None = None) -> str:
+    """Return the device for `name`: `cpu`, `cuda` or `cuda:N`. `auto` selects a GPU if torch can use one, else the CPU.
 
-    A GPU becomes the current device of this thread, and cuDNN's attention is switched off in this process.
+    `index` is the GPU that `cuda` and `auto` select; without it, they select torch's current GPU. A GPU becomes the
+    current device of this thread, and cuDNN's attention is switched off in this process.
 
     Raises:
         ModelError: The device cannot be used.
     """
+    gpu = "cuda" if index is None else f"cuda:{index}"
     if name == "auto":
-        reason = why_no_gpu()
+        reason = why_no_gpu() or why_no_kernel(gpu)
         if reason and not any(usual in reason for usual in USUAL_REASONS):
             logger.warning("the CPU is used, because torch cannot use a GPU: %s", reason)
-        name = "cpu" if reason else "cuda"
+        name = "cpu" if reason else gpu
+    elif name == "cuda":
+        name = gpu
     if name == "cpu":
         return name
     try:
@@ -38,18 +42,21 @@ def select_device(name: str) -> str:
         device = torch.device(name)
         if device.type not in ("cpu", "cuda"):
             raise NotImplementedError(f"the device type {device.type} is not supported")
-        if device.type == "cuda" and device.index is not None and torch.cuda.is_available():
-            torch.cuda.set_device(device)  # otherwise each worker would also open a context on the first GPU
-        torch.empty(0, device=device)
     except ModuleNotFoundError as error:
         raise ModelError(f"device {name!r} needs torch, which is not installed; accepted: auto, cpu") from error
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ModelError(f"device {name!r} cannot be used ({error}); accepted: auto, cpu, cuda, cuda:N") from error
+    except (RuntimeError, NotImplementedError) as error:
+        raise _unusable(name, error) from error
     if device.type == "cuda":
+        if reason := why_no_kernel(name):
+            raise _unusable(name, reason)
         # torch prefers cuDNN on GPUs since Hopper. It takes about a second to plan each new shape, and a decoder has a
         # new shape at each step.
         torch.backends.cuda.enable_cudnn_sdp(False)
     return str(device)
+
+
+def _unusable(name: str, reason: object) -> ModelError:
+    return ModelError(f"device {name!r} cannot be used ({reason}); accepted: auto, cpu, cuda, cuda:N")
 
 
 def available_cores() -> int:
@@ -89,6 +96,23 @@ def why_no_gpu() -> str:
     except (RuntimeError, AssertionError) as error:
         return str(error).partition("\n")[0]
     return "No CUDA GPUs are available"
+
+
+def why_no_kernel(name: str) -> str:
+    """Run a kernel on the GPU `name`, `cuda` or `cuda:N`. Return the reason if it fails, else "".
+
+    A GPU of `cuda:N` becomes the current device of this thread. torch lists GPUs for which it has no kernels, because
+    they are too old; only a kernel shows whether it can use them.
+    """
+    torch = import_module("torch")
+    try:
+        device = torch.device(name)
+        if device.index is not None and torch.cuda.is_available():
+            torch.cuda.set_device(device)  # otherwise each process would also open a context on the first GPU
+        torch.zeros(1, device=device).add_(1).item()
+    except (RuntimeError, AssertionError) as error:
+        return str(error).strip().partition("\n")[0]
+    return ""
 
 
 def visible_gpus() -> list[str]:

@@ -16,7 +16,7 @@ from itertools import islice
 from cachetools import LRUCache
 
 from mt.checkpoint import model_digest
-from mt.engine.devices import why_no_gpu
+from mt.engine.devices import why_no_gpu, why_no_kernel
 from mt.engine.turns import TurnQueue
 from mt.errors import ModelError, MTError
 from mt.pipeline.results import Alternative, ExplainOptions, Translation
@@ -314,6 +314,6 @@ def _why_no_gpu(setup: ModelSetup, translator: Translator) -> str:
     """Return why the model is on the CPU if the setup says "auto"; "" if it is on a GPU or the setup names a device."""
     if setup.device != "auto" or translator.device.startswith("cuda"):
         return ""
-    reason = why_no_gpu()
+    reason = why_no_gpu() or why_no_kernel("cuda")
     hint = "; a container needs the option --gpus all of docker run" if "no NVIDIA driver" in reason else ""
     return reason + hint

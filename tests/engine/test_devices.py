@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from mt.checkpoint import LoadedModel, load_model
+from mt.cli.build import stage_device
 from mt.engine import devices as module
 from mt.engine.backends import cuda
 from mt.engine.backends import torch as reference
@@ -23,15 +24,18 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[torch.device]]:
     """Two GPUs; the devices that became the current one."""
     devices: list[torch.device] = []
 
-    def empty(size: int, device: torch.device) -> Tensor:
-        if device.type == "cuda" and (device.index or 0) > 1:
+    def zeros(size: int, device: torch.device) -> Tensor:
+        if device.type != "cuda":
+            raise RuntimeError(f"PyTorch is not linked with support for {device.type} devices")
+        if (device.index or 0) > 1:
             raise RuntimeError("invalid device ordinal")
-        return torch.zeros(size)
+        assert device.index is None or device in devices, "a context would open on the first GPU"
+        return torch.ones(size)
 
     monkeypatch.setattr(module, "has_driver", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "set_device", devices.append)
-    monkeypatch.setattr(torch, "empty", empty)
+    monkeypatch.setattr(torch, "zeros", zeros)
     before = torch.backends.cuda.cudnn_sdp_enabled()
     torch.backends.cuda.enable_cudnn_sdp(True)
     yield devices
@@ -48,6 +52,35 @@ def test_attention_on_a_gpu_does_not_use_cudnn(chosen: list[torch.device], name:
 def test_a_worker_of_the_second_gpu_opens_no_context_on_the_first(chosen: list[torch.device]) -> None:
     assert select_device("cuda:1") == "cuda:1"
     assert chosen == [torch.device("cuda:1")]
+
+
+@pytest.mark.parametrize("name", ["auto", "cuda"])
+def test_a_rank_of_a_training_opens_a_context_only_on_its_gpu(chosen: list[torch.device], name: str) -> None:
+    assert select_device(name, 1) == "cuda:1"
+    assert chosen and set(chosen) == {torch.device("cuda:1")}
+    assert select_device("cpu", 1) == "cpu"
+
+
+VOLTA = "CUDA error: no kernel image is available for execution on the device"
+
+
+def test_a_gpu_without_kernels_in_torch_is_not_selected(
+    chosen: list[torch.device], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def zeros(size: int, device: torch.device) -> Tensor:
+        raise torch.AcceleratorError(f"{VOLTA}\nSearch for `cudaErrorNoKernelImageForDevice'")
+
+    monkeypatch.setattr(torch, "zeros", zeros)
+    with caplog.at_level(logging.WARNING):
+        assert select_device("auto") == "cpu"
+    assert VOLTA in caplog.text
+    with pytest.raises(ModelError, match=f"device 'cuda' cannot be used .{VOLTA}"):
+        select_device("cuda")
+
+
+@pytest.mark.parametrize(("name", "device"), [("auto", "cuda"), ("cuda", "cuda"), ("cuda:1", "cuda:1"), ("cpu", "cpu")])
+def test_a_build_leaves_the_gpu_to_its_stages(chosen: list[torch.device], name: str, device: str) -> None:
+    assert stage_device(name) == device and not chosen
 
 
 @pytest.mark.parametrize("name", ["mps", "meta", "xpu", "toaster", "cuda:2"])

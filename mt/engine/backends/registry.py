@@ -16,6 +16,9 @@ BACKENDS = ("cpu", "cuda", "torch")
 `load_backend` raises ModelError if the backend does not support the models, the device or the options.
 """
 
+DEVICE_ERRORS = ("AcceleratorError", "OutOfMemoryError")
+"""Classes of torch, which is not imported here, for errors of a device that no backend avoids."""
+
 
 def load_backend(
     models: Sequence[LoadedModel], device: str, dtype: Dtype, shortlist: bool = True, backend: str = "auto"
@@ -23,7 +26,9 @@ def load_backend(
     """Return the fastest backend that can decode a model, or an ensemble of several models, on `device`.
 
     If `shortlist` is true, backends that support shortlists limit target tokens to the shortlist of the model, if it
-    has one. `backend` is the name of the only backend to try, or `auto` to try all.
+    has one. `backend` is the name of the only backend to try, or `auto` to try all. With `auto`, a backend that fails
+    while it prepares, for example because the GPU cannot capture its graphs, is reported in the log, and the next one
+    is tried. A device that is broken or out of memory would also fail with the next one.
 
     Raises:
         ModelError: No backend can decode the models. The message gives the reason for each backend.
@@ -37,6 +42,11 @@ def load_backend(
             reasons.append(f"{name}: {error}")
         except ModuleNotFoundError as error:
             reasons.append(f"{name}: needs {error.name}, which is not installed")
+        except RuntimeError as error:
+            if backend != "auto" or type(error).__name__ in DEVICE_ERRORS:
+                raise
+            logger.warning("backend %s cannot be used: %s", name, error, exc_info=True)
+            reasons.append(f"{name}: {error}")
         else:
             logger.debug("backend %s decodes with dtype %s; backends not used: %s", name, loaded.dtype, reasons)
             return loaded

@@ -1,6 +1,7 @@
 """int8 is chosen only where it is shown to lose nothing, and refused where it does."""
 
 import ctypes
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from mt import Translator
 from mt.checkpoint import load_model, save_model
 from mt.decoding.scorer import ModelScorer
 from mt.description import CalibrationPair
+from mt.engine.backends import cuda
 from mt.engine.backends.calibration import encode_pair, mean_log_probability
 from mt.engine.backends.cpu import CompiledDecoder, compile_model
-from mt.engine.backends.protocol import Dtype
+from mt.engine.backends.protocol import Backend, Dtype
 from mt.engine.backends.registry import load_backend
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.engine import Engine
@@ -147,3 +149,23 @@ def test_a_backend_can_be_chosen_and_left_out(small_model: Path) -> None:
         Translator.load(small_model, "cpu", backend="cuda")
     with pytest.raises(ModelError, match="backend is 'gpu'; accepted: auto, cpu, cuda, torch"):
         Translator.load(small_model, "cpu", backend="gpu")
+
+
+def test_a_backend_that_cannot_capture_is_reported_and_left_out(
+    small_model: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def load(*_: object) -> Backend:
+        raise error
+
+    monkeypatch.setattr(cuda, "load_backend", load)
+    loaded = load_model(small_model)
+    error = RuntimeError("CUDA error: operation not permitted when stream is capturing")
+    with caplog.at_level(logging.WARNING):
+        backend = load_backend([loaded], "cpu", Dtype.BFLOAT16)
+    assert isinstance(backend.decoder, SearchDecoder)
+    assert "backend cuda cannot be used" in caplog.text and str(error) in caplog.text
+    with pytest.raises(RuntimeError, match="capturing"):
+        load_backend([loaded], "cpu", Dtype.BFLOAT16, backend="cuda")
+    for error in (torch.OutOfMemoryError("CUDA out of memory"), torch.AcceleratorError("CUDA error: unspecified")):
+        with pytest.raises(type(error)):
+            load_backend([loaded], "cpu", Dtype.BFLOAT16)

@@ -6,6 +6,7 @@ a whole decoder step in about 10 microseconds; separate launches of its kernels 
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import torch
@@ -57,6 +58,9 @@ class Executor(Protocol):
     def finish(self) -> None:
         """Wait for all queued work."""
 
+    def release(self) -> None:
+        """Return the memory that torch has cached, and does not use, to the device."""
+
 
 class Eager:
     """Executor that calls the work directly, on CPUs and as the reference for other executors."""
@@ -80,6 +84,9 @@ class Eager:
         return table[torch.tensor(entries)]
 
     def finish(self) -> None:
+        return
+
+    def release(self) -> None:
         return
 
 
@@ -141,6 +148,9 @@ class CudaGraphs:
     def finish(self) -> None:
         torch.cuda.current_stream(self.device).synchronize()
 
+    def release(self) -> None:
+        torch.cuda.empty_cache()
+
     def warm_up(self, work: Work) -> None:
         """Run work directly, on the stream that will capture it later."""
         current = torch.cuda.current_stream(self.device)
@@ -158,11 +168,17 @@ class CudaGraphs:
         """
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.stream(self._stream):
+            # cuBLAS has one handle for each thread and cannot create it during a capture. The warm-up may have run in
+            # another thread.
+            torch.cuda.current_blas_handle()
             graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
             try:
                 work()
-            finally:
-                graph.capture_end()
+            except BaseException:
+                with suppress(RuntimeError):  # says only that an earlier operation failed
+                    graph.capture_end()
+                raise
+            graph.capture_end()
         return graph
 
 

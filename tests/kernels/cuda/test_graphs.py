@@ -1,0 +1,49 @@
+"""Captures of CUDA graphs, with doubles for the functions of torch that need a GPU."""
+
+from contextlib import nullcontext
+
+import pytest
+import torch
+
+from mt.kernels.cuda.graphs import CudaGraphs
+
+
+class Calls(list[str]):
+    """The calls of torch in their order. Ending a capture that failed raises an error of its own, as CUDA does."""
+
+    failed = False
+
+    def capture_begin(self, pool: object, capture_error_mode: str) -> None:
+        self.append("begin")
+
+    def capture_end(self) -> None:
+        self.append("end")
+        if self.failed:
+            raise RuntimeError("operation failed due to a previous error during capture")
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    calls = Calls()
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 0))
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: calls)
+    monkeypatch.setattr(torch.cuda, "current_blas_handle", lambda: calls.append("handle"))
+    return calls
+
+
+def test_the_blas_handle_of_the_thread_exists_before_the_capture(calls: Calls) -> None:
+    CudaGraphs(torch.device("cpu")).capture(lambda: calls.append("work"))
+    assert calls[-4:] == ["handle", "begin", "work", "end"]
+
+
+def test_a_capture_that_fails_reports_its_cause(calls: Calls) -> None:
+    def work() -> None:
+        calls.failed = True
+        raise ValueError("the host reads a tensor")
+
+    graphs = CudaGraphs(torch.device("cpu"))
+    with pytest.raises(ValueError, match="the host reads a tensor"):
+        graphs.capture(work)
+    assert calls[-1] == "end"

@@ -131,6 +131,7 @@ class GraphDecoder:
         assert all(self.kind(request) == kind for request in requests)
         if kind.constrained:
             return self._reference.begin(requests)
+        self.pool.reclaim()  # memory of a batch that failed, before the encoder needs some
         sources = [request.source for request in requests]
         search = (BeamSearch if kind.beams else Sampling).start(
             [len(source) for source in sources],
@@ -201,7 +202,11 @@ class GraphBatch:
         static = self._settle()
         if self._program is None or self._steps >= self._program_end:
             self._program = self._choose_program(static)
-        self._program.replay()
+        try:
+            self._program.replay()
+        except torch.OutOfMemoryError:  # the engine decodes each sentence again, alone
+            self._pool.shrink()
+            raise
         self._steps += 1
         previous = self._poll
         self._poll = Poll(self._executor.fetch(static.progress[: self._slots]), self._occupants)

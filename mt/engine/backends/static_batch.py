@@ -4,9 +4,12 @@ A slot is a place for one sentence. Shapes are those of mt/kernels/cuda/static_d
 layers, A vectors [d_k] of keys and values.
 """
 
+import gc
+import logging
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Self
 from weakref import ReferenceType, ref
@@ -24,6 +27,8 @@ from mt.engine.backends.static_search import StaticBeam, StaticSampling, tables_
 from mt.kernels.cuda.graphs import Executor, Program
 from mt.kernels.cuda.packed_tables import PackedTables, common_part
 from mt.kernels.cuda.static_decoder import DecoderMemory, Shape, StaticDecoder
+
+logger = logging.getLogger(__name__)
 
 SLOTS = (1, 8, 32, 64)  # then twice as many; few numbers of slots, because each needs programs of its own
 READ = 32  # least number of columns and width that a program reads
@@ -250,6 +255,7 @@ class StaticPool:
         self.idle: list[StaticBatch] = []  # least recently used first
         self.lent: list[tuple[ReferenceType[object], StaticBatch]] = []
         self._encoders: OrderedDict[tuple[int, int], StaticEncoder] = OrderedDict()
+        self._short = False  # a step failed for lack of memory since the last call of `reclaim`
 
     @property
     def idle_bytes(self) -> int:
@@ -261,15 +267,13 @@ class StaticPool:
         The pool reclaims it when `borrower` is gone. A new static batch has slots for all rows that usually run
         together, if memory suffices.
         """
-        self._reclaim()
+        self.reclaim()
         fitting = [static for static in self.idle if static.beams == beams and static.shape.contains(needed)]
         if fitting:
             static = fitting[-1]
             self.idle.remove(static)
         else:
-            shape = self._preferred(needed)
-            self._evict(self.limits.bytes - self.decoder.bytes(shape))
-            static = StaticBatch(self.decoder, shape, beams, self.special, self.executor)
+            static = self._create(needed, beams)
         self.lent.append((ref(borrower), static))
         return static
 
@@ -278,6 +282,16 @@ class StaticPool:
         self.lent = [(borrower, lent) for borrower, lent in self.lent if lent is not static]
         self.idle.append(static)
         self._evict(self.limits.bytes)
+
+    def shrink(self) -> None:
+        """Take less memory from now on, after a step of a lent static batch failed for lack of memory.
+
+        Static batches then take half of what they take now, so that the failed one is dropped when it comes back.
+        """
+        lent = sum(static.bytes for _, static in self.lent)
+        self.limits = replace(self.limits, bytes=min(self.limits.bytes, lent // 2))
+        self._short = True
+        logger.warning("the GPU is out of memory: static batches may take %d MB from now on", self.limits.bytes >> 20)
 
     def program(self, static: StaticBatch, key: ProgramKey) -> Program:
         """Return the program for a step of `static`, from the cache if possible."""
@@ -312,25 +326,45 @@ class StaticPool:
         self._encoders.move_to_end((count, width))
         return self._encoders[count, width](inputs, len(sources))
 
-    def _preferred(self, needed: Shape) -> Shape:
-        """Return the shape of a new static batch: `needed`, with more slots if memory suffices.
+    def _create(self, needed: Shape, beams: bool) -> StaticBatch:
+        """Return a new static batch of the largest shape for which the device has memory.
+
+        `GraphLimits.bytes` follows from the memory that was free when the model was loaded. Other programs may have
+        taken it since then.
+
+        Raises:
+            OutOfMemoryError: The device has no memory for the shape `needed`.
+        """
+        for shape in self._shapes(needed):
+            self._evict(self.limits.bytes - self.decoder.bytes(shape))
+            with suppress(torch.OutOfMemoryError):
+                return StaticBatch(self.decoder, shape, beams, self.special, self.executor)
+            self._evict(0)
+            self.executor.release()
+        return StaticBatch(self.decoder, needed, beams, self.special, self.executor)
+
+    def _shapes(self, needed: Shape) -> list[Shape]:
+        """Return shapes of a new static batch with more slots than `needed`, in the order in which they are tried.
 
         The first choice is slots for all rows that usually run together, the second is program_slots(needed.slots)
         slots. A choice is possible if lent batches, with the new one, stay below `GraphLimits.bytes`.
         """
         lent = sum(static.bytes for _, static in self.lent)
         enough = program_slots(needed.slots)
-        for slots in (max(enough, program_slots(self.limits.rows // needed.rows)), enough):
-            shape = replace(needed, slots=slots)
-            if lent + self.decoder.bytes(shape) <= self.limits.bytes:
-                return shape
-        return needed
+        slots = (max(enough, program_slots(self.limits.rows // needed.rows)), enough)
+        shapes = [replace(needed, slots=count) for count in dict.fromkeys(slots)]
+        return [shape for shape in shapes if lent + self.decoder.bytes(shape) <= self.limits.bytes]
 
-    def _reclaim(self) -> None:
+    def reclaim(self) -> None:
         """Take back the static batches of borrowers that no longer exist."""
         for borrower, static in list(self.lent):
             if borrower() is None:
                 self.give_back(static)
+        if self._short:
+            self._evict(0)
+            gc.collect()  # the frames of the exception may be in a reference cycle with the tensors of the failed step
+            self.executor.release()
+            self._short = False
 
     def _evict(self, idle_bytes: int) -> None:
         """Drop the least recently used idle static batches until the remaining idle ones take at most `idle_bytes`.

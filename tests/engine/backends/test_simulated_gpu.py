@@ -25,7 +25,7 @@ from mt.engine.engine import Engine
 from mt.engine.requests import Request, Result
 from mt.engine.scheduler import Limits
 from mt.kernels.cuda.graphs import CudaGraphs, Eager
-from mt.kernels.cuda.static_decoder import StaticDecoder
+from mt.kernels.cuda.static_decoder import Shape, StaticDecoder
 from mt.model.transformer import Transformer
 from mt.pipeline.translator import Translator
 from mt.scoring.pairs import PairScorer, score_targets
@@ -333,3 +333,15 @@ def test_only_a_gpu_uses_the_causal_mask_of_its_kernels(
     torch.testing.assert_close(logits[1], logits[0], atol=1e-5, rtol=1e-4)
     masked, causal = (False, True), (True, False)
     assert calls == [("cpu", *masked)] * 3 + [("simulated", *kind) for kind in (masked, causal, masked)]
+
+
+@pytest.mark.parametrize("spare", [400, 200, 40, 10])
+def test_memory_that_another_program_took_makes_the_batch_smaller(simulated: SimulatedDevice, spare: int) -> None:
+    decoder = graph_decoder(tiny(), simulated, bytes=64 << 20, rows=1024)
+    slot = decoder.decoder.bytes(Shape(1, PLAIN.beam_size, 128, 128))
+    simulated.capacity = simulated.memory + spare * slot  # 1,024 rows would be 256 slots
+    engine = Engine(decoder, Limits.of("cuda"))
+    for request in ask([(source, PLAIN, ()) for source in sources(24)]):
+        engine.submit(request)
+    assert [result.problem for result in engine.drain() if not result.hypotheses] == []
+    assert simulated.failures <= 4 if spare > 24 else simulated.failures

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -13,8 +13,6 @@ from mt.languages import Direction
 from mt.recipe import read_values
 from mt.section import Section
 from mt.training.tuning import complete_recipe
-
-FilterTechnique = Literal["round trip", "dual cross-entropy", "language model"]
 
 
 class StudentConfig(Section):
@@ -63,12 +61,8 @@ class BuildConfig(Section):
     students. They are evenly spaced, and the students are also trained on all original pairs. Left out: all sources
     are translated, and the students are trained on translations only."""
     filter: float = Field(0.0, ge=0, lt=1)
-    """Fraction of the synthetic pairs of the teachers to drop: those with the lowest scores. 0 drops none."""
-    filter_by: FilterTechnique = "round trip"
-    """Score of a synthetic pair for `filter`. `round trip` is the log-probability per token of the source given the
-    translation, by a model of the reverse direction. `dual cross-entropy` compares it with that of the translation
-    given the source (Junczys-Dowmunt 2018). `language model` is that of the translation alone, by a language model that
-    is trained on the parallel and monolingual text."""
+    """Fraction of the synthetic pairs of the teachers to drop: those with the lowest scores. 0 drops none. The score of
+    a pair is the log-probability per token of the source given the translation, by a model of the reverse direction."""
     rounds: int = Field(1, ge=1, le=10)
     """Maximum number of rounds. In each round, the current models translate text, and new teachers are trained on it.
     A further round runs only if the round before it improved BLEU on the validation set."""
@@ -105,17 +99,12 @@ class BuildConfig(Section):
         """True if teachers are also trained on synthetic text, that is, on translations by other models."""
         return self.diversify or bool(self.monolingual)
 
-    @property
-    def needs_language_models(self) -> bool:
-        """True if language models filter synthetic text."""
-        return self.filter > 0 and self.filter_by == "language model"
-
 
 def all_directions(recipe: Recipe, build: BuildConfig) -> tuple[Direction, ...]:
     """Return the directions of the recipe, then the reverse directions whose models are needed for synthetic text."""
     wanted = tuple(recipe.data.directions)
     languages = {corpus.columns[0] for corpus in build.monolingual}
-    every = build.diversify or (build.is_synthetic and build.filter and not build.needs_language_models)
+    every = build.diversify or (build.is_synthetic and build.filter)
     needed = [direction.reversed for direction in wanted if every or direction.target in languages]
     return tuple(dict.fromkeys((*wanted, *needed)))
 
@@ -146,11 +135,6 @@ def _unsuitable(recipe: Recipe, build: BuildConfig) -> list[str]:
     checks = (
         (recipe.data.language, "data.language is set; accepted with [build]: data.directions"),
         (recipe.tuning and recipe.tuning.monitor, "tuning.monitor is set; accepted with [build]: [tuning] without it"),
-        (
-            recipe.tuning and build.needs_language_models,
-            "build.filter_by is 'language model' and [tuning] is set, but [training] suits only one of the models; "
-            "accepted: 'round trip' or 'dual cross-entropy'",
-        ),
         (recipe.tokenizer.model, "tokenizer.model is set; accepted with [build]: a recipe of a new tokenizer"),
         (
             recipe.training.max_minutes,

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from mt.build.config import BuildConfig, StudentConfig, all_directions
 from mt.build.corpora import direction_languages, first_stages, test_sets, validation_options
-from mt.build.filtering import Scorers, filter_models, language_model_recipe, language_model_stage, scored_languages
 from mt.build.recipes import (
     SyntheticCorpus,
     Values,
@@ -120,8 +119,6 @@ class Planner:
                 candidates[group.label].append(self._candidate(ORIGINAL, ORIGINAL_MODEL, group))
         scores = [[name for group in self.requested_models for c in models[group.label] for name in c.scores]]
         back_translations: list[SyntheticCorpus] = []
-        for language in scored_languages(self.build, self.directions):
-            self._language_model(language)
         for number in range(1, rounds + 1):
             self._gate = Gate(tuple(scores[-2]), tuple(scores[-1])) if number > 1 else None
             corpora = self._synthesize(number, models)
@@ -229,11 +226,11 @@ class Planner:
         by_direction = {direction: models[group.label] for group in self.groups for direction in group.directions}
         for direction, teachers in by_direction.items():
             translators = [(teacher,) for teacher in teachers]
-            scorers = filter_models(self.build, direction, by_direction)
+            backward = by_direction[direction.reversed][0].model if self.build.filter else ""
             if self.build.diversify:
-                corpora += self._parallel(f"{number}-{direction}", direction, translators, scorers)
+                corpora += self._parallel(f"{number}-{direction}", direction, translators, backward)
             for name, text in self._monolingual(f"{number}-{direction}", direction):
-                corpora.append(self._corpus(name, text, direction, translators[:1], scorers))
+                corpora.append(self._corpus(name, text, direction, translators[:1], backward))
         return corpora
 
     def _monolingual(self, name: str, direction: Direction) -> list[tuple[str, FileToTranslate]]:
@@ -245,7 +242,7 @@ class Planner:
         ]
 
     def _parallel(
-        self, name: str, direction: Direction, translators: Sequence[Ensemble], scorers: Scorers = ()
+        self, name: str, direction: Direction, translators: Sequence[Ensemble], backward: str = ""
     ) -> list[SyntheticCorpus]:
         """Append the stages that translate the training text of `direction`, and return the translated corpora.
 
@@ -259,7 +256,7 @@ class Planner:
             source, reference = (f"{text.path}.{language}" for language in direction_languages(direction))
             file = FileToTranslate(source, text.name, TEXT, reference, text.weight)
             suffix = f"-corpus{number}" if len(texts) > 1 else ""
-            corpora.append(self._corpus(f"{name}{suffix}", file, direction, translators, scorers))
+            corpora.append(self._corpus(f"{name}{suffix}", file, direction, translators, backward))
         return corpora
 
     def _corpus(
@@ -268,11 +265,11 @@ class Planner:
         text: FileToTranslate,
         direction: Direction,
         translators: Sequence[Ensemble],
-        scorers: Scorers = (),
+        backward: str = "",
     ) -> SyntheticCorpus:
         """Append the stages that translate `text` with each translator, and return the corpus of all translations.
 
-        The models `scorers` filter the translations.
+        The model `backward`, if one is given, scores the translations, and those with the lowest scores are dropped.
         """
         files = (text.path.removeprefix(DATA),) if text.path.startswith(DATA) else ()
         before = (text.stage,) if text.stage else ()
@@ -295,11 +292,10 @@ class Planner:
         inputs = (*before, *made)
         if text.reference:
             argv += ("--reference", text.reference)
-        if scorers:
-            named = (argument for scorer in scorers for argument in scorer)
-            argv += (*named, "--drop", str(self.build.filter), *self._device)
-            inputs += tuple(stage_of(model) for _, model in scorers)
-        work = Workload(texts=(text.workload,) * (len(outputs) * len(scorers)))
+        if backward:
+            argv += ("--backward", backward, "--drop", str(self.build.filter), *self._device)
+            inputs += (stage_of(backward),)
+        work = Workload(texts=(text.workload,) * len(outputs) if backward else ())
         self._add(Stage(stage, "distil", argv, f"{corpus}.{direction.target}", inputs, workload=work))
         return SyntheticCorpus(stage, corpus, direction, text.weight, monolingual=not text.reference)
 
@@ -342,13 +338,6 @@ class Planner:
         """
         teacher = self.recipe.model
         return (1 + encoder_layers + 1.5 * decoder_layers) / (1 + teacher.encoder_layers + 1.5 * teacher.decoder_layers)
-
-    def _language_model(self, language: str) -> None:
-        """Append the stage that trains the language model of `language`, which filters translations."""
-        values = language_model_recipe(self.recipe, self.build, language, self.updates)
-        weight = self._weight(self.recipe.model.decoder_layers, 0)  # layers without cross-attention
-        files = tuple(corpus.path for corpus in self.build.monolingual if corpus.columns == (language,))
-        self._add(replace(self.train(language_model_stage(language), values, (), weight), files=files))
 
     def _shrink(self, name: str, student: StudentConfig, model: str) -> Stage:
         sizes = ("encoder_layers", "decoder_layers", "vocabulary_size")

@@ -9,14 +9,9 @@ paired with each distinct translation (Nguyen et al. 2020). In the example, the 
 data/ours/distilled.en and data/ours/distilled.de; a recipe with data.root = "data" uses the path
 "ours/distilled.{language}".
 
---drop X drops the fraction X of the pairs: those with the lowest scores, and those that are too long for a model. The
-score of a pair is a log-probability per token, which depends on the models that are given:
-
-    --backward MODEL                     of the source given the translation (round trip), by a model of the reverse
-                                         direction
-    --forward MODEL --backward MODEL     of each side given the other; the score is lower if the models disagree (dual
-                                         conditional cross-entropy, Junczys-Dowmunt 2018)
-    --language-model MODEL               of the translation alone
+--drop X drops the fraction X of the pairs: those with the lowest scores, and those that are too long for the model
+--backward. The score of a pair is the log-probability per token of the source given the translation (round trip), by
+--backward, a model of the reverse direction.
 """
 
 import argparse
@@ -30,14 +25,7 @@ from mt.errors import DataError, LanguageError, problems
 from mt.evaluation import sentence_bleu
 from mt.files import atomic_file
 from mt.languages import Direction
-from mt.scoring.language_model import LanguageModelScorer
-from mt.scoring.pair_filter import (
-    TextPair,
-    drop_lowest,
-    dual_cross_entropy_scores,
-    language_model_scores,
-    round_trip_scores,
-)
+from mt.scoring.pair_filter import TextPair, drop_lowest, round_trip_scores
 from mt.scoring.pairs import PairScorer
 
 
@@ -58,9 +46,10 @@ def main(argv: Sequence[str]) -> int:
     dropped = ""
     if options.drop:
         with console.status(f"scoring {len(pairs):,} pairs"):
-            kept = drop_lowest(pairs, pair_scores(pairs, direction, options), options.drop)
+            backward = load_backward(options.backward, direction.reversed, options.device)
+            kept = drop_lowest(pairs, round_trip_scores(backward, pairs, direction), options.drop)
         if not kept:
-            raise DataError("all pairs are too long for the models; accepted: at least one pair that is short enough")
+            raise DataError("all pairs are too long for --backward; accepted: at least one pair that is short enough")
         dropped, pairs = f", {len(pairs) - len(kept):,} pairs dropped", kept
     options.out.parent.mkdir(parents=True, exist_ok=True)
     for output, side in zip(outputs, zip(*pairs, strict=True), strict=True):
@@ -89,46 +78,18 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     more = parser.more.add_argument
     more("--drop", type=float, default=0.0, metavar="X", help="share of the pairs to drop (default: %(default)s)")
     more("--backward", type=Path, metavar="MODEL", help="model of the reverse direction, for --drop")
-    more("--forward", type=Path, metavar="MODEL", help="model of --direction, for --drop together with --backward")
-    more("--language-model", type=Path, metavar="MODEL", help="language model of the target language, for --drop")
-    more("--device", default="auto", metavar="NAME", help="device of these models (default: %(default)s)")
+    more("--device", default="auto", metavar="NAME", help="device of this model (default: %(default)s)")
     options = parser.parse_args(argv)
-    models = [name for name in ("forward", "backward", "language_model") if getattr(options, name) is not None]
-    if models not in ([], ["backward"], ["forward", "backward"], ["language_model"]):
-        parser.error(
-            f"{', '.join('--' + name.replace('_', '-') for name in models)}; accepted: --backward, --forward with "
-            "--backward, or --language-model"
-        )
-    if not 0 <= options.drop < 1 or bool(options.drop) != bool(models):
-        parser.error(f"--drop is {options.drop}; accepted: above 0 and below 1, with the models of a filter")
+    if not 0 <= options.drop < 1 or bool(options.drop) != bool(options.backward):
+        parser.error(f"--drop is {options.drop}; accepted: above 0 and below 1, together with --backward")
     return options
 
 
-def pair_scores(pairs: Sequence[TextPair], direction: Direction, options: argparse.Namespace) -> list[float]:
-    """Return the score of each pair by the filter whose models `options` name.
-
-    Raises: MTError if a model cannot be used.
-    """
-    if options.language_model is not None:
-        scorer = LanguageModelScorer.load(options.language_model, options.device)
-        if scorer.language != direction.target:
-            raise LanguageError(
-                f"--language-model {options.language_model} is a model of {scorer.language}; accepted: a model of "
-                f"{direction.target}"
-            )
-        return language_model_scores(scorer, pairs)
-    backward = load_scorer("--backward", options.backward, direction.reversed, options.device)
-    if options.forward is None:
-        return round_trip_scores(backward, pairs, direction)
-    forward = load_scorer("--forward", options.forward, direction, options.device)
-    return dual_cross_entropy_scores(forward, backward, pairs, direction)
-
-
-def load_scorer(option: str, model: Path, direction: Direction, device: str) -> PairScorer:
-    """Load a model that scores pairs of `direction`. Raises: MTError if it cannot be used or has other directions."""
+def load_backward(model: Path, direction: Direction, device: str) -> PairScorer:
+    """Load the model `--backward`. Raises: MTError if it cannot be used, or does not translate `direction`."""
     scorer = PairScorer.load(model, device)
     if direction not in scorer.directions:
-        raise LanguageError(f"{option} {model} translates {scorer.directions}; accepted: a model of {direction}")
+        raise LanguageError(f"--backward {model} translates {scorer.directions}; accepted: a model of {direction}")
     return scorer
 
 

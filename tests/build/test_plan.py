@@ -64,7 +64,6 @@ STUDENT = [
     *("translate-student-en-de", "corpus-student-en-de", "shrink-student1-en-de", "student1-en-de"),
     *("model-en-de-student1", "test1-en-de-student1-en-de", "test1-en-de-student1-en-de-float32"),
 ]
-LANGUAGE_MODELS = 'filter = 0.1\nfilter_by = "language model"\n'
 MONOLINGUAL = 'diversify = false\nmonolingual = [{ path = "captions.de", columns = ["de"] }]'
 
 
@@ -82,28 +81,17 @@ MONOLINGUAL = 'diversify = false\nmonolingual = [{ path = "captions.de", columns
             "diversify = false\nseeds = 2",
             [*BASE, "base-en-de-2", "score-base-en-de-2-en-de", *TEACHER],
         ),
-        ('filter = 0.1\nfilter_by = "dual cross-entropy"', [*BOTH, *DIVERSE, *ROUND, *TEACHER]),
-        (LANGUAGE_MODELS, [*BOTH, "language-model-de", "language-model-en", *DIVERSE, *ROUND, *TEACHER]),
-        (
-            LANGUAGE_MODELS + MONOLINGUAL,  # no translation into German
-            [*BOTH, "language-model-en", *BACK, *ROUND, *TEACHER],
-        ),
-        (
-            LANGUAGE_MODELS + MONOLINGUAL.replace("de", "en"),  # no model of the reverse direction
-            [*BASE, "language-model-de", *FORWARD, *ROUND, *TEACHER],
-        ),
+        ("filter = 0.1", [*BOTH, *DIVERSE, *ROUND, *TEACHER]),
         (MONOLINGUAL.replace("de", "en") + "\nfilter = 0.1", [*BOTH, *FORWARD, *ROUND, *TEACHER]),
-        (LANGUAGE_MODELS + "diversify = false", [*BASE, *TEACHER]),  # nothing to filter
-        ('filter_by = "language model"', [*BOTH, *DIVERSE, *ROUND, *TEACHER]),  # filter is 0
+        ("filter = 0.1\ndiversify = false", [*BASE, *TEACHER]),  # nothing to filter
     ],
 )
 def test_stages_of_techniques(tmp_path: Path, build: str, names: list[str]) -> None:
     assert [stage.name for stage in plan(tmp_path, build)] == names
 
 
-@pytest.mark.parametrize("technique", ["round trip", "dual cross-entropy", "language model"])
-def test_a_stage_comes_after_the_stages_that_it_needs(tmp_path: Path, technique: str) -> None:
-    build = f'seeds = 2\nrounds = 3\nfilter = 0.1\nfilter_by = "{technique}"\n'
+def test_a_stage_comes_after_the_stages_that_it_needs(tmp_path: Path) -> None:
+    build = "seeds = 2\nrounds = 3\nfilter = 0.1\n"
     build += "student = [{ encoder_layers = 2 }, {}]\n"
     build += 'monolingual = [{ path = "a.de", columns = ["de"] }, { path = "a.en", columns = ["en"] }]'
     stages = plan(tmp_path, build)
@@ -120,59 +108,15 @@ def test_a_stage_comes_after_the_stages_that_it_needs(tmp_path: Path, technique:
         written.add(stage.output)
 
 
-@pytest.mark.parametrize(
-    ("technique", "options"),
-    [
-        ("round trip", ["--backward", "stages/base-de-en-1/model"]),
-        (
-            "dual cross-entropy",
-            ["--backward", "stages/base-de-en-1/model", "--forward", "stages/base-en-de-1/model"],
-        ),
-        ("language model", ["--language-model", "stages/language-model-de/model"]),
-    ],
-)
-def test_models_of_a_filter(tmp_path: Path, technique: str, options: list[str]) -> None:
-    build = f'filter = 0.1\nfilter_by = "{technique}"\nseeds = 2\nstudent = [{{}}]'
-    stages = {stage.name: stage for stage in plan(tmp_path, build)}
+def test_the_model_of_a_filter(tmp_path: Path) -> None:
+    stages = {stage.name: stage for stage in plan(tmp_path, "filter = 0.1\nseeds = 2\nstudent = [{}]")}
     stage = stages["corpus-1-en-de"]
+    model = "stages/base-de-en-1/model"
     reference = stage.argv.index("--reference")
-    assert list(stage.argv[reference + 2 :]) == [*options, "--drop", "0.1", "--device", "cpu"]
-    assert {model.split("/")[1] for model in options[1::2]} <= {*stage.inputs}
-    assert stage.workload.texts == ("train1.en-de",) * 2 * (
-        len(options) // 2
-    )  # two translations of each source, each model
+    assert stage.argv[reference + 2 :] == ("--backward", model, "--drop", "0.1", "--device", "cpu")
+    assert "base-de-en-1" in stage.inputs
+    assert stage.workload.texts == ("train1.en-de",) * 2  # two translations of each source
     assert "--drop" not in stages["corpus-student-en-de"].argv
-
-
-def test_a_language_model_reads_all_text_of_its_language(tmp_path: Path) -> None:
-    text = '{ path = "a.de", columns = ["de"], weight = 0.5 }, { path = "a.en", columns = ["en"] }'
-    build = f"{LANGUAGE_MODELS}parallel_weight = 3\nmonolingual = [{text}]"
-    train = 'data.train=[{ path = "train.{language}", weight = 2 }]'
-    stages = {stage.name: stage for stage in plan(tmp_path, build, 'data.directions=["en-de", "fr-de"]', train)}
-    stage = stages["language-model-de"]
-    recipe = stage.recipe
-    assert recipe is not None
-    assert recipe["data"] == {
-        "language": "de",
-        "train": [
-            {"path": "stages/text/text/train1.en-de.de", "weight": 2.0},
-            {"path": "stages/text/text/train1.fr-de.de", "weight": 2.0},
-            {"path": "{data}/a.de", "columns": ["de"], "weight": 0.5},
-        ],
-        "valid": [
-            {"path": "stages/text/text/valid.en-de.tsv", "columns": ["en", "de"]},
-            {"path": "stages/text/text/valid.fr-de.tsv", "columns": ["fr", "de"]},
-        ],
-        "max_tokens": 200,
-    }
-    assert recipe["tokenizer"] == {"model": "stages/text/text"}
-    assert recipe["training"]["max_updates"] == 100
-    assert stage.files == ("a.de",)
-    # One embedding, four layers without cross-attention; a teacher has four more, with cross-attention, of weight 1.5.
-    assert stage.workload.updates == pytest.approx(100 * (1 + 4) / (1 + 4 + 1.5 * 4))
-    assert {name for name in stages if name.startswith("language")} == {
-        f"language-model-{c}" for c in ("de", "en", "fr")
-    }
 
 
 def test_back_translations_are_tagged_and_forward_translations_are_not(tmp_path: Path) -> None:
@@ -338,11 +282,6 @@ def test_the_measurement_is_short(tmp_path: Path) -> None:
         ('monolingual = [{ path = "a.{language}" }]', (), "a.{language}; accepted: only `path`, `weight`, and `col"),
         ("seeds = 2\nensemble = 3", (), "ensemble is 3; accepted: at most 2, the number of `seeds`"),
         ("student = [{ training = { max_updates = 0 } }]", (), "build.student[0].training"),
-        (
-            'filter_by = "magic"',
-            (),
-            "build.filter_by = 'magic': Input should be 'round trip', 'dual cross-entropy' or 'l",
-        ),
     ],
 )
 def test_wrong_recipes_are_refused(tmp_path: Path, build: str, overrides: tuple[str, ...], message: str) -> None:
@@ -354,13 +293,6 @@ def test_wrong_recipes_are_refused(tmp_path: Path, build: str, overrides: tuple[
 def test_the_model_to_tune_has_the_directions_of_the_build(tmp_path: Path, small_model: Path) -> None:
     with pytest.raises(RecipeError, match=r"tuning\.model lacks de-en, needed for synthetic text; accepted: a model"):
         plan(tmp_path, "", f"tuning.model={small_model}", "model={}")
-
-
-def test_a_language_model_is_not_trained_with_the_settings_of_a_tuned_model(tmp_path: Path) -> None:
-    overrides = ('data.directions=["en-de", "de-en"]', f"tuning.model={STARTER}", "model={}")
-    plan(tmp_path, 'filter = 0.1\nfilter_by = "dual cross-entropy"', *overrides)
-    with pytest.raises(RecipeError, match=r"build\.filter_by is 'language model' and \[tuning\] is set"):
-        plan(tmp_path, LANGUAGE_MODELS, *overrides)
 
 
 def test_a_recipe_without_the_section_is_refused(tmp_path: Path) -> None:

@@ -9,10 +9,9 @@ import pytest
 from mt.cli import translate
 from mt.cli.distil import main
 from mt.languages import Direction
-from mt.scoring.language_model import LanguageModelScorer
-from mt.scoring.pair_filter import dual_cross_entropy_scores, language_model_scores, round_trip_scores
+from mt.scoring.pair_filter import round_trip_scores
 from mt.scoring.pairs import PairScorer
-from tests.conftest import sentences, write_language_model, write_model
+from tests.conftest import sentences, write_model
 
 EN_DE = Direction("en", "de")
 
@@ -70,79 +69,39 @@ def backward(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model(tmp_path_factory.mktemp("models") / "backward", ["de-en"], seed=5)
 
 
-@pytest.mark.parametrize("technique", ["round trip", "dual cross-entropy", "language model"])
-def test_the_pairs_with_the_lowest_scores_are_dropped(
-    technique: str, small_model: Path, backward: Path, small_language_model: Path, tmp_path: Path
-) -> None:
+def test_the_pairs_with_the_lowest_scores_are_dropped(backward: Path, tmp_path: Path) -> None:
     pairs = list(zip(sentences(12), sentences(12, seed=1), strict=True))
     n_best = write(tmp_path / "n.jsonl", {source: [target] for source, target in pairs})
-    options: dict[str, Path] = {"--backward": backward}
-    there, back = PairScorer.load(small_model, "cpu"), PairScorer.load(backward, "cpu")
-    scores = round_trip_scores(back, pairs, EN_DE)
-    if technique == "dual cross-entropy":
-        options["--forward"] = small_model
-        scores = dual_cross_entropy_scores(there, back, pairs, EN_DE)
-    elif technique == "language model":
-        options = {"--language-model": small_language_model}
-        scores = language_model_scores(LanguageModelScorer.load(small_language_model, "cpu"), pairs)
-    models = [argument for option in options.items() for argument in option]
+    scores = round_trip_scores(PairScorer.load(backward, "cpu"), pairs, EN_DE)
     lowest = sorted(scores)[:4]
     expected = [pair for pair, score in zip(pairs, scores, strict=True) if score not in lowest]
-    assert distilled(tmp_path, n_best, *models, "--drop", "0.4", "--device", "cpu") == expected
+    assert distilled(tmp_path, n_best, "--backward", backward, "--drop", "0.4", "--device", "cpu") == expected
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--backward", "small_model"), r"--backward \S+ translates en-de; accepted: a model of de-en"),
-        (
-            ("--backward", "backward", "--forward", "backward"),
-            r"--forward \S+ translates de-en; accepted: a model of en",
-        ),
-        (("--language-model", "english"), r"--language-model \S+ is a model of en; accepted: a model of de"),
-    ],
-)
-def test_a_model_of_other_languages_is_refused(
-    arguments: tuple[str, ...],
-    message: str,
-    small_model: Path,
-    backward: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+def test_a_model_of_the_wrong_direction_is_refused(
+    small_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    english = write_language_model(tmp_path / "english", "en", seed=2)
-    models = {"small_model": small_model, "backward": backward, "english": english}
-    given = [str(models.get(argument, argument)) for argument in arguments]
-    n_best = str(write(tmp_path / "n.jsonl", LISTS))
-    out = str(tmp_path / "out")
-    assert main([n_best, "--direction", "en-de", "--out", out, "--drop", "0.4", "--device", "cpu", *given]) == 2
-    assert re.search(message, capsys.readouterr().err)
+    n_best, out = str(write(tmp_path / "n.jsonl", LISTS)), str(tmp_path / "out")
+    model = ("--backward", str(small_model), "--drop", "0.4", "--device", "cpu")
+    assert main([n_best, "--direction", "en-de", "--out", out, *model]) == 2
+    assert re.search(r"--backward \S+ translates en-de; accepted: a model of de-en", capsys.readouterr().err)
     assert not Path(f"{out}.de").exists()
 
 
 def test_pairs_that_are_all_too_long_are_refused(
-    small_language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    backward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     n_best = str(write(tmp_path / "n.jsonl", {"A dog.": ["Hund " * 300]}))
-    model = ("--language-model", str(small_language_model), "--drop", "0.1", "--device", "cpu")
+    model = ("--backward", str(backward), "--drop", "0.1", "--device", "cpu")
     assert main([n_best, "--direction", "en-de", "--out", str(tmp_path / "out"), *model]) == 2
-    assert "all pairs are too long for the models" in capsys.readouterr().err
+    assert "all pairs are too long for --backward" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--drop 0.1", "--drop is 0.1; accepted: above 0 and below 1, with the models of a filter"),
-        ("--backward m", "--drop is 0.0; accepted: above 0 and below 1"),
-        ("--backward m --drop 1", "--drop is 1.0; accepted: above 0 and below 1"),
-        ("--forward m --drop 0.1", "--forward; accepted: --backward, --forward with --backward, or --language-model"),
-        ("--backward m --language-model m --drop 0.1", "--backward, --language-model; accepted: --backward, --forward"),
-    ],
-)
-def test_options_that_name_no_filter(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("arguments", ["--drop 0.1", "--backward m", "--backward m --drop 1"])
+def test_drop_needs_a_share_and_a_model(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["n.jsonl", "--direction", "en-de", "--out", "x", *arguments.split()])
-    assert message in capsys.readouterr().err
+    assert "accepted: above 0 and below 1, together with --backward" in capsys.readouterr().err
 
 
 def test_a_reference_without_spaces_chooses_too(tmp_path: Path) -> None:

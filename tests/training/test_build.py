@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from mt.cli.build import main as build
-from mt.scoring.language_model import LanguageModelScorer
-from mt.scoring.pair_filter import drop_lowest, language_model_scores
-from mt.tokenizer import load_tokenizer
+from mt.languages import Direction
+from mt.scoring.pair_filter import drop_lowest, round_trip_scores
+from mt.scoring.pairs import PairScorer
 from tests.cli.ray_cluster import LOCAL, cluster
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
@@ -27,7 +27,6 @@ FILTERED = """
 [build]
 monolingual = [{ path = "mono.de", columns = ["de"] }]
 filter = 0.25
-filter_by = "language model"
 """
 OVERRIDES = ("training.max_updates=60", "training.save_every=7", "training.validate_every=30", "--processes", "1")
 KILLED = ("text", "base-en-de-1", "translate-1-de-en", "round1-en-de-1", "student1-en-de")
@@ -75,7 +74,7 @@ def test_kill_9_in_five_stages_changes_no_bit(place: Any) -> None:
     assert weights(killed) == weights(whole)
 
 
-def test_language_models_filter_the_synthetic_text(place: Any) -> None:
+def test_the_filter_of_synthetic_text(place: Any) -> None:
     recipe = place.folder / "recipe.toml"
     recipe.write_text(recipe.read_text() + FILTERED)
     lines = (place.folder / "corpora/train.de").read_text().splitlines()
@@ -84,20 +83,15 @@ def test_language_models_filter_the_synthetic_text(place: Any) -> None:
     work = place.folder / "run"
     assert set(weights(work)) == {"en-de-teacher"}
 
-    model = work / "stages/language-model-de/model"
-    scorer = LanguageModelScorer.load(model, "cpu")
-    assert scorer.tokenizer.digest == load_tokenizer(work / "stages/text/text").digest
-    assert "500 lines" in (model / "README.md").read_text()  # 400 of the parallel text, 100 of the monolingual text
-    english = LanguageModelScorer.load(work / "stages/language-model-en/model", "cpu")
-    sides = {language: "stages/corpus-1-de-en-monolingual1/corpus." + language for language in ("de", "en")}
-    kept = [(work / side).read_text().splitlines() for side in sides.values()]
-    translated = [
-        json.loads(line)
-        for line in (work / "stages/translate-1-de-en-monolingual1/output.jsonl").read_text().splitlines()
-    ]
-    pairs = [(entry["source"], entry["translation"].strip()) for entry in translated if entry["translation"].strip()]
+    name = "1-de-en-monolingual1"
+    kept = [(work / f"stages/corpus-{name}/corpus.{side}").read_text().splitlines() for side in ("de", "en")]
+    translated = (work / f"stages/translate-{name}/output.jsonl").read_text().splitlines()
+    entries = [json.loads(line) for line in translated]
+    pairs = [(entry["source"], entry["translation"].strip()) for entry in entries if entry["translation"].strip()]
     assert len(kept[0]) == len(pairs) - len(pairs) // 4
-    assert list(zip(*kept, strict=True)) == drop_lowest(pairs, language_model_scores(english, pairs), 0.25)
+    backward = PairScorer.load(work / "stages/base-en-de-1/model", "cpu")
+    scores = round_trip_scores(backward, pairs, Direction("de", "en"))
+    assert list(zip(*kept, strict=True)) == drop_lowest(pairs, scores, 0.25)
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: pip install 'mt-service[ray]'")

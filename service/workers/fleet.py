@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,6 +100,7 @@ class Fleet:
         self._retired_work = WorkCounts()  # work of the pools that have been closed
         self._counts: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._reloads: set[asyncio.Task[None]] = set()  # the tasks that load new versions
         self._reloading = asyncio.Lock()
         self._closed = False
 
@@ -151,7 +152,7 @@ class Fleet:
         Return whether all accepted requests were answered in time. The unanswered requests fail with Unavailable.
         """
         self.gate.closed = True
-        self._cancel_tasks()
+        _cancel(self._reloads)  # loads on demand go on: accepted requests may wait for them
         if await self.gate.wait_until_idle(seconds):
             return True
         self._fail_pending()
@@ -238,7 +239,7 @@ class Fleet:
 
         Raises: ReloadRefused if a model cannot be used or the service is shutting down.
         """
-        task = self._start_task(self._reload())
+        task = self._start_reload(self._reload())
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -248,7 +249,7 @@ class Fleet:
 
     def start_reload(self) -> None:
         """Start `reload` in the background. Errors are logged."""
-        self._start_task(self._reload_quietly())
+        self._start_reload(self._reload_quietly())
 
     async def _reload(self) -> None:
         async with self._reloading:
@@ -370,20 +371,16 @@ class Fleet:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _cancel_tasks(self) -> None:
-        """Cancel the tasks in the background, such as reloads. Replaced pools continue to translate.
-
-        A task that is already being cancelled is left alone: a second cancellation would interrupt it while it stops
-        workers.
-        """
-        for task in self._tasks:
-            if not task.cancelling():
-                task.cancel()
+    def _start_reload(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._start_task(work)
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
+        return task
 
     async def _close(self) -> None:
         """Stop all workers; unanswered requests fail with Unavailable."""
         self._closed = True
-        self._cancel_tasks()
+        _cancel(self._tasks)
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._fail_pending()
         await asyncio.gather(*(pool.close() for pool in (*self.pools, *self._retiring)))
@@ -420,3 +417,10 @@ class Fleet:
                 raise error
         if errors:
             raise ModelError(problems("these models cannot be served", map(str, errors)))
+
+
+def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel tasks. A second cancellation would interrupt a task while it stops workers, and is left out."""
+    for task in tasks:
+        if not task.cancelling():
+            task.cancel()

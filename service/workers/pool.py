@@ -55,7 +55,7 @@ class WorkerPool:
         """Create a pool without workers.
 
         `on_new_version` is called if a restarted worker finds another version in the model directory. `on_needed` is
-        called if a request arrives while the model is not loaded.
+        called if a request arrives while the model is not loaded, or waits when the model has been unloaded.
         """
         self.model = model
         self.name = model_name(model)
@@ -105,6 +105,8 @@ class WorkerPool:
         if self._successor:
             self._hand_over(self._successor)
             self._check_idle()
+        elif self.busy:
+            self._on_needed(self)
 
     async def load(self) -> None:
         """Start the workers again. If a worker does not start, return, and try again in the background."""

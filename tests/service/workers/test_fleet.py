@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from service.workers.admission import RequestSize
 from service.workers.fleet import Fleet, FleetConfig
 from service.workers.messages import Deliver, ModelSetup, Ready, SourceText, TranslateOptions
 from service.workers.pool import TransportFactory
-from service.workers.transport import ProcessTransport
+from service.workers.transport import ProcessTransport, Transport
 from service.workers.worker import WorkerTimeouts
 from tests.conftest import sentences, write_model
 from tests.service.controlled import Control, Rigged
@@ -451,6 +451,79 @@ def test_models_take_turns_in_a_memory_for_one(
         return processes.started[-1]
 
     run(test, start, plan(small_model, several_directions, memory=memory))
+
+
+def test_a_request_that_waits_for_its_model_is_answered_during_the_shutdown(
+    small_model: Path, several_directions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.workers.model_memory.PAUSE_SECONDS", 0.1)
+    control = Control()
+    sizes = {small_model: 600, several_directions: 600}
+
+    async def test(fleet: Fleet) -> None:
+        async def admitted(name: str) -> str:
+            with fleet.gate.entered():
+                options = TranslateOptions(EN_DE, model=name)
+                return (await fleet.translate([SourceText("The dog.")], options))[0].text
+
+        running = asyncio.create_task(admitted(small_model.name))
+        await until(lambda: control.entered.acquire(blocking=False))
+        waiting = asyncio.create_task(admitted(several_directions.name))
+        await until(lambda: fleet.gate.active == 2)
+        draining = asyncio.create_task(fleet.drain(30))
+        await asyncio.sleep(0.2)
+        control.open()
+        assert await draining
+        assert [await running] == expected(["The dog."], small_model)[0]
+        assert [await waiting] == expected(["The dog."], several_directions)[0]
+
+    run(test, sized(control, sizes), plan(small_model, several_directions, memory=1000))
+
+
+def test_queued_texts_of_an_unloaded_model_are_translated(
+    small_model: Path, several_directions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No later request for the model arrives: the queue alone lets the model be loaded again."""
+    monkeypatch.setattr("service.workers.model_memory.BUSY_SECONDS", 0)
+    monkeypatch.setattr("service.workers.pool.PREFETCH", 0)  # a worker has one text at a time
+    control = Control()
+    sizes = {small_model: 600, several_directions: 600}
+    texts = sentences(3)
+
+    async def test(fleet: Fleet) -> None:
+        asked = begin(fleet, texts)
+        await until(lambda: control.entered.acquire(blocking=False))
+        assert fleet.pools[0].queued
+        other = asyncio.create_task(
+            fleet.translate([SourceText("The dog.")], TranslateOptions(EN_DE, model=several_directions.name))
+        )
+        await until(lambda: not fleet.pools[0].loaded)
+        control.open()
+        async with asyncio.timeout(60):
+            await other
+            assert await asyncio.gather(*asked) == expected(texts, small_model)
+
+    run(test, sized(control, sizes), plan(small_model, several_directions, memory=1000))
+
+
+def sized(control: Control, sizes: Mapping[Path, int]) -> TransportFactory:
+    """Return a function that starts controlled workers which report these sizes, in bytes, for their models."""
+
+    def start(model: Path, device: str) -> Transport:
+        transport = control.start(model, device)
+        begin = transport.start
+
+        def start_sized(deliver: Deliver) -> None:
+            begin(
+                lambda messages: deliver(
+                    [replace(one, memory=sizes[model]) if isinstance(one, Ready) else one for one in messages]
+                )
+            )
+
+        transport.start = start_sized  # type: ignore[method-assign]
+        return transport
+
+    return start
 
 
 def test_what_expires_in_the_queue_never_reaches_the_engine(small_model: Path) -> None:

@@ -87,28 +87,28 @@ class TranslationService:
         self._new_detector = detector
         self._detector: tuple[tuple[str, ...], SupportsDetect] | None = None
         self._detecting = asyncio.Lock()
-        self._routes: tuple[tuple[ServedModel, ...], TranslationRoutes] | None = None
+        self._routes: tuple[tuple[ServedModel, ...], dict[str, TranslationRoutes]] = (), {}  # by model; "": all models
 
     @property
     def routes(self) -> TranslationRoutes:
         """Language pairs that the currently served models can translate, with the routes between them."""
-        models = self._models.models
-        if self._routes is None or self._routes[0] != models:
-            self._routes = models, TranslationRoutes([model.directions for model in models])
-        return self._routes[1]
+        return self.routes_of("")
 
     def routes_of(self, model: str) -> TranslationRoutes:
         """Return the routes that use only the model with this name, or all models if `model` is "".
 
         Raises: UnknownModel if no model has this name.
         """
-        if not model:
-            return self.routes
         models = self._models.models
-        named = [served.directions for served in models if served.name == model]
-        if not named:
-            raise UnknownModel(unknown_model(model, (served.name for served in models)))
-        return TranslationRoutes(named)
+        if self._routes[0] != models:
+            self._routes = models, {}
+        routes = self._routes[1]
+        if model not in routes:
+            named = [served.directions for served in models if not model or served.name == model]
+            if model and not named:
+                raise UnknownModel(unknown_model(model, (served.name for served in models)))
+            routes[model] = TranslationRoutes(named)
+        return routes[model]
 
     def models_of(self, answer: Answer, job: Job) -> tuple[str, ...]:
         """Return the names of the models that translate from the answer's language to the job's target language."""

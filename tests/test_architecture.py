@@ -56,7 +56,7 @@ OWNERS = {
     "fastapi": ("service",),
     "starlette": ("service",),
     "uvicorn": ("service",),
-    "ray": ("mt.cli.ray_cluster", "mt.cli.build_cluster"),
+    "ray": ("mt.cli.ray_cluster",),
     "matplotlib": ("mt.training", "mt.insight", "mt.cli.reliability", "mt.cli.benchmarks"),
 }
 

@@ -1,4 +1,4 @@
-"""Execution of the commands of stages, on this machine. `mt/cli/build_cluster.py` executes them on a Ray cluster."""
+"""Execution of the commands of stages."""
 
 import os
 import signal
@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from mt.processes import end_with_parent
 
@@ -24,28 +23,7 @@ class StageCommand:
     output: Path
 
 
-class Execution(Protocol):
-    """A program that was started."""
-
-    def wait(self, seconds: float) -> int | None:
-        """Wait at most `seconds` for the program to end. Return its exit status, or None if it is still running."""
-
-    def stop(self) -> None:
-        """Interrupt the program, and wait until it has ended."""
-
-
-class StageExecutor(Protocol):
-    """Executes up to `slots` programs at the same time."""
-
-    @property
-    def slots(self) -> int:
-        """Return the maximum number of programs that run at the same time."""
-
-    def start(self, command: StageCommand) -> Execution:
-        """Start a program."""
-
-
-class LocalExecution:
+class Execution:
     """A child process. It ends when this process ends."""
 
     def __init__(self, command: StageCommand, environment: Mapping[str, str]) -> None:
@@ -62,18 +40,20 @@ class LocalExecution:
             )
 
     def wait(self, seconds: float) -> int | None:
+        """Wait at most `seconds` for the program to end. Return its exit status, or None if it is still running."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
 
     def stop(self) -> None:
+        """Interrupt the program, and wait until it has ended."""
         self._process.send_signal(signal.SIGINT)
         self._process.wait()
 
 
-class LocalExecutor:
-    """Executes programs on this machine."""
+class Executor:
+    """Executes up to `slots` programs at the same time."""
 
     def __init__(self, gpus: Sequence[str] = (), slots: int = 1) -> None:
         """Create an executor with a slot for each entry of `gpus` or, without GPUs, with `slots` slots.
@@ -81,13 +61,15 @@ class LocalExecutor:
         An entry of `gpus` is the value of CUDA_VISIBLE_DEVICES for the programs of one slot, such as "0,1".
         """
         self._environments = [{"CUDA_VISIBLE_DEVICES": gpu} for gpu in gpus] or [{} for _ in range(slots)]
-        self._running: list[LocalExecution | None] = [None] * len(self._environments)
+        self._running: list[Execution | None] = [None] * len(self._environments)
 
     @property
     def slots(self) -> int:
+        """Return the maximum number of programs that run at the same time."""
         return len(self._environments)
 
-    def start(self, command: StageCommand) -> LocalExecution:
+    def start(self, command: StageCommand) -> Execution:
+        """Start a program. One of the slots must be free."""
         free = next(i for i, running in enumerate(self._running) if running is None or running.wait(0) is not None)
-        self._running[free] = execution = LocalExecution(command, self._environments[free])
+        self._running[free] = execution = Execution(command, self._environments[free])
         return execution

@@ -13,8 +13,7 @@ The folder of the build holds `plan.json`, a folder for each stage, the final mo
 stages whose inputs have changed. A budget in minutes is converted to a number of updates only once, at the beginning.
 On a CPU, the weights of a resumed build therefore equal those of an uninterrupted build.
 
-Stages that do not depend on each other run at the same time: one for each GPU, or --jobs stages on a CPU. With --ray,
-the machines of a Ray cluster run them; the folders of the build and of the corpora must have the same paths there.
+Stages that do not depend on each other run at the same time: one for each GPU, or --jobs stages on a CPU.
 """
 
 import argparse
@@ -42,12 +41,11 @@ from mt.build.estimate import (
     total,
     updates_in,
 )
-from mt.build.execution import LocalExecutor, StageExecutor
+from mt.build.execution import Executor
 from mt.build.plan import Machine, make_plan, measuring_stage
 from mt.build.report import write_report
 from mt.build.runner import OnProgress, Runner, RunningStage, TrainingState
 from mt.build.stage import TEXT, Stage
-from mt.cli.build_cluster import ClusterExecutor
 from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.cli.prepare import RUNS, recipe_path
 from mt.cli.train import MAX_PROCESSES
@@ -75,9 +73,8 @@ def main(argv: Sequence[str]) -> int:
         if not locked:
             raise BuildError(f"another process builds in {work}; wait until it has ended, or give another --run")
         try:
-            with resources(options) as available:
-                runner = Runner(work, recipe.data.root, original=recipe.tuning.model if recipe.tuning else None)
-                run(recipe, build, runner, available, options, console)
+            runner = Runner(work, recipe.data.root, original=recipe.tuning.model if recipe.tuning else None)
+            run(recipe, build, runner, resources(options), options, console)
         except KeyboardInterrupt:
             console.print("stopped; the same command continues the build", style="yellow")
             return 130
@@ -108,11 +105,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         metavar="N",
         help="stages that run at the same time (default: as many as the GPUs allow; 1 on a CPU)",
     )
-    parser.more.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="run the stages on the Ray cluster at ADDRESS (auto: the cluster of this machine)",
-    )
     return parser.parse_intermixed_args(argv)
 
 
@@ -121,27 +113,21 @@ class Resources:
     """The device and processes of every stage, and the executor of the stages."""
 
     machine: Machine
-    executor: StageExecutor
+    executor: Executor
 
 
-@contextmanager
-def resources(options: argparse.Namespace) -> Iterator[Resources]:
-    """Choose the device and the executor for the options --device, --processes, --jobs and --ray.
+def resources(options: argparse.Namespace) -> Resources:
+    """Return the device and the executor for the options --device, --processes and --jobs.
 
-    Raises: RequestError if the cluster cannot be used, or --jobs is not possible.
+    Raises: RequestError if --jobs is not possible.
     """
-    if options.ray:
-        with ClusterExecutor(options.ray, options.device, options.processes) as cluster:
-            yield Resources(Machine(cluster.device, cluster.processes), cluster)
-        return
     device = stage_device(options.device)
     if device == "cpu":
         jobs = options.jobs or 1
         processes = options.processes or max(1, min(available_cores() // jobs, MAX_PROCESSES))
-        yield Resources(Machine(device, processes), LocalExecutor(slots=jobs))
-        return
+        return Resources(Machine(device, processes), Executor(slots=jobs))
     processes = options.processes or 1
-    yield Resources(Machine("cuda", processes), LocalExecutor(gpu_slots(device, processes, options.jobs)))
+    return Resources(Machine("cuda", processes), Executor(gpu_slots(device, processes, options.jobs)))
 
 
 def stage_device(name: str) -> str:

@@ -61,8 +61,8 @@ def test_cores_are_divided_among_the_jobs(
     monkeypatch: pytest.MonkeyPatch, cores: int, jobs: int | None, processes: int | None, expected: tuple[int, int]
 ) -> None:
     monkeypatch.setattr("mt.cli.build.available_cores", lambda: cores)
-    with resources(Namespace(ray=None, device="cpu", jobs=jobs, processes=processes)) as available:
-        assert (available.executor.slots, available.machine.processes) == expected
+    available = resources(Namespace(device="cpu", jobs=jobs, processes=processes))
+    assert (available.executor.slots, available.machine.processes) == expected
 
 
 class OneMinute:

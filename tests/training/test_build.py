@@ -1,11 +1,9 @@
 """A build that is killed in five stages makes the models of an uninterrupted one, by the command as a user types it."""
 
 import json
-import os
 import random
 import signal
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ from mt.cli.build import main as build
 from mt.languages import Direction
 from mt.scoring.pair_filter import drop_lowest, round_trip_scores
 from mt.scoring.pairs import PairScorer
-from tests.cli.ray_cluster import LOCAL, cluster
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -92,24 +89,3 @@ def test_the_filter_of_synthetic_text(place: Any) -> None:
     backward = PairScorer.load(work / "stages/base-en-de-1/model", "cpu")
     scores = round_trip_scores(backward, pairs, Direction("de", "en"))
     assert list(zip(*kept, strict=True)) == drop_lowest(pairs, scores, 0.25)
-
-
-@pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: pip install 'mt-service[ray]'")
-def test_a_cluster_builds_the_same_models_although_a_process_dies(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in LOCAL.items():
-        monkeypatch.setenv(name, value)
-    recipe = place.folder / "recipe.toml"
-    recipe.write_text(recipe.read_text() + SECTION)
-    place.here(build, *OVERRIDES, "--run", "local", "--device", "cpu")
-    work = place.folder / "cluster"
-    with cluster(cpus=2) as machine:
-        arguments = (*OVERRIDES, "--run", "cluster", "--device", "cpu", "--ray", machine.address)
-        process = place.start(place.command("build.py", *arguments))
-        while not started(work, "round1-en-de-1") and process.poll() is None:
-            time.sleep(0.01)
-        for victim in machine.processes("ray::execute"):
-            os.kill(victim, signal.SIGKILL)
-        _, said = process.communicate()
-    assert process.returncode == 0, said
-    assert "base-en-de-1; stage" in said  # two stages at the same time
-    assert weights(work) == weights(place.folder / "local")

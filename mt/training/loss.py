@@ -14,8 +14,9 @@ from mt.model.attention import attention_mask
 from mt.model.embedding import NEVER
 from mt.model.transformer import AnyModel, LanguageModel
 
-CHUNK = 1 << 25  # maximum number of logits in memory at a time
-CPU_CHUNK = 1 << 22  # the same on a CPU: smaller products are slower, larger ones leave the cache before the next pass
+GPU_CHUNK = 1 << 28  # maximum number of logits in memory at a time: half a gigabyte in bfloat16
+GPU_SHARE = 64  # the logits in memory take at most 1 / GPU_SHARE of the memory of the GPU
+CPU_CHUNK = 1 << 22  # as GPU_CHUNK: smaller products are slower, larger ones leave the cache before the next pass
 SMALLEST = torch.finfo(torch.float32).tiny  # a label with a smaller probability counts as having this one: -log p is 87
 
 
@@ -49,25 +50,32 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
     def forward(ctx: Any, states: Tensor, weight: Tensor, labels: Tensor, smoothing: float) -> Tensor:
         even = smoothing / weight.shape[0]
         all_rows = even * weight.sum(0, dtype=torch.float32)  # [D]
+        all_states = states.sum(0, dtype=torch.float32)  # [D]
         to_weight = None
         if ctx.needs_input_grad[1]:  # False if the weight is frozen
-            to_weight = (-even * states.sum(0, dtype=torch.float32)).to(weight.dtype).expand_as(weight)
+            to_weight = (-even * all_states).to(weight.dtype).expand_as(weight)
         to_states = torch.empty_like(states)
-        loss = states.new_zeros((), dtype=torch.float32)
-        size = max(1, (CHUNK if states.is_cuda else CPU_CHUNK) // weight.shape[0])
-        for x, y, to_x in zip(
-            torch.split(states, size), torch.split(labels, size), torch.split(to_states, size), strict=True
+        at_labels = states.new_empty(2, len(labels), dtype=torch.float32)  # logits and probabilities of the labels
+        size = max(1, _chunk(states) // weight.shape[0])
+        for x, y, to_x, at_label in zip(
+            torch.split(states, size),
+            torch.split(labels, size),
+            torch.split(to_states, size),
+            torch.split(at_labels, size, 1),
+            strict=True,
         ):
             logits = x @ weight.t()  # [n, V]
             label = (torch.arange(len(y), device=y.device), y)
-            at_label = logits[label].float()
+            at_label[0].copy_(logits[label])
             probabilities = torch.softmax(logits, -1, out=logits)
-            surprise = -probabilities[label].float().clamp_min(SMALLEST).log()  # log sum exp z - z_y
-            loss += (surprise + smoothing * at_label).sum() - all_rows @ x.sum(0, dtype=torch.float32)
-            probabilities[label] -= 1 - smoothing
+            right = probabilities[label]
+            at_label[1].copy_(right)
+            probabilities[label] = right - (1 - smoothing)
             torch.addmm(-all_rows.to(x.dtype), probabilities, weight, out=to_x)
             if to_weight is not None:
                 to_weight = torch.addmm(to_weight, probabilities.t(), x)
+        surprise = -at_labels[1].clamp_min(SMALLEST).log()  # log sum exp z - z_y
+        loss = (surprise + smoothing * at_labels[0]).sum() - all_rows @ all_states
         ctx.save_for_backward(to_states, to_weight)
         return loss
 
@@ -77,6 +85,20 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         (scale,) = gradients
         to_weight = None if to_weight is None else to_weight * scale.to(to_weight.dtype)
         return to_states * scale.to(to_states.dtype), to_weight, None, None
+
+
+def _chunk(states: Tensor) -> int:
+    """Return the maximum number of logits in memory at a time, for the device and the dtype of `states`.
+
+    It does not depend on the memory that is free at the moment: the size of the chunks changes the rounding of the
+    gradients, and a run that is resumed must repeat them exactly.
+    """
+    if states.device.type == "cpu":
+        return CPU_CHUNK
+    if not states.is_cuda:
+        return GPU_CHUNK
+    memory = torch.cuda.get_device_properties(states.device).total_memory
+    return min(GPU_CHUNK, memory // (GPU_SHARE * states.element_size()))
 
 
 def target_states(model: AnyModel, batch: TrainingBatch) -> Tensor:

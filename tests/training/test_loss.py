@@ -1,4 +1,6 @@
 from math import log
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
 from mt.tokenizer import PAD
 from mt.training import loss as loss_module
-from mt.training.loss import batch_loss, projected_cross_entropy, smoothed_cross_entropy
+from mt.training.loss import _chunk, batch_loss, projected_cross_entropy, smoothed_cross_entropy
 
 VOCABULARY = 12
 
@@ -94,6 +96,24 @@ def test_the_projected_loss_and_its_gradients_are_those_of_the_plain_one(
         into += [loss, x.grad, w.grad]
     for ours, plain in zip(found, expected, strict=True):
         torch.testing.assert_close(ours, plain, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "gigabytes", "logits"),
+    [
+        (torch.bfloat16, 80, 1 << 28),
+        (torch.float32, 80, 1 << 28),
+        (torch.bfloat16, 16, 1 << 27),
+        (torch.float32, 16, 1 << 26),
+    ],
+)
+def test_a_chunk_of_logits_on_a_gpu_takes_a_64th_of_its_memory(
+    monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype, gigabytes: int, logits: int
+) -> None:
+    properties = SimpleNamespace(total_memory=gigabytes << 30)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
+    states = SimpleNamespace(device=torch.device("cuda"), is_cuda=True, element_size=lambda: dtype.itemsize)
+    assert _chunk(cast(torch.Tensor, states)) == logits
 
 
 def test_a_label_without_probability_counts_87_and_has_the_gradients_of_the_plain_loss() -> None:

@@ -29,6 +29,7 @@ import structlog
 import uvicorn
 
 from mt.errors import MTError
+from mt.languages import language_name
 from service.access.database import Database
 from service.app import create_app
 from service.connections import (
@@ -140,6 +141,8 @@ async def serve(settings: Settings) -> None:
         bind(settings.host, settings.port) as listener,
         Database.open(settings.database) as database,
     ):
+        # The first name of a language loads tables, which takes a second: meanwhile, the workers load the models.
+        naming = asyncio.create_task(asyncio.to_thread(language_name, "en"))
         async with Fleet(FleetConfig.of(settings), process_transports(settings)) as fleet:
             raise_descriptor_limit(settings.max_connections)
             limit = connection_limit(settings.max_connections)
@@ -158,6 +161,7 @@ async def serve(settings: Settings) -> None:
             )
             server = HttpServer(config)
             signals.serve(fleet, server)
+            await naming
             await server.serve(sockets=[listener])
             stats = await fleet.fresh_stats()
             structlog.get_logger().info("stopped", texts=stats.finished, decoder_steps=stats.work.steps)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mt.errors import DocumentError, DocumentLimitExceeded
+from service.core_dumps import disable_core_dumps
 from service.freed_memory import return_freed_memory
 from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump, fill
 from service.parsers.operations import OPERATIONS
@@ -75,15 +76,15 @@ def run(operation: str, arguments: tuple[Any, ...]) -> Outcome:
 
 
 def confine(limits: ProcessLimits) -> None:
-    """Limit the memory and the recursion of this process, lower its priority, and ignore SIGINT and SIGTERM."""
+    """Limit memory and recursion of this process, disable core dumps, lower the priority, ignore SIGINT and SIGTERM."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     size = pages * resource.getpagesize() + limits.memory_bytes
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.setrecursionlimit(NESTING)
     os.nice(NICENESS)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(KILLED_FIRST)
+    disable_core_dumps()  # last: afterwards, only root may write to /proc/self
     for number in (signal.SIGINT, signal.SIGTERM):  # they reach all processes of a group; the service ends its parsers
         signal.signal(number, signal.SIG_IGN)
 

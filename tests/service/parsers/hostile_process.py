@@ -1,6 +1,7 @@
 """A parser process with operations that exceed each limit."""
 
 import contextlib
+import ctypes
 import os
 import sys
 import time
@@ -51,7 +52,14 @@ def environment(name: str) -> str | None:
     return os.environ.get(name)
 
 
-OPERATIONS.update({f.__name__: f for f in (spin, sleep, allocate, nest, abort, die, fail, identity, environment)})
+def dumpable(option: int) -> int:
+    """Return whether programs may collect core dumps of this process. `option` is PR_GET_DUMPABLE of prctl(2)."""
+    return ctypes.CDLL(None).prctl(option)
+
+
+OPERATIONS.update(
+    {f.__name__: f for f in (spin, sleep, allocate, nest, abort, die, fail, identity, environment, dumpable)}
+)
 
 if __name__ == "__main__":
     with contextlib.suppress(EOFError, OSError):

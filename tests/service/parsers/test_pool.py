@@ -16,7 +16,18 @@ from service.parsers.frames import PART
 from service.parsers.operations import read_document, read_markup, write_document, write_markup
 from service.parsers.pool import ParserLimits, ParserPool
 from service.workers.messages import SourceText
-from tests.service.parsers.hostile_process import abort, allocate, die, environment, fail, identity, nest, sleep, spin
+from tests.service.parsers.hostile_process import (
+    abort,
+    allocate,
+    die,
+    dumpable,
+    environment,
+    fail,
+    identity,
+    nest,
+    sleep,
+    spin,
+)
 
 T = TypeVar("T")
 HOSTILE = "tests.service.parsers.hostile_process"
@@ -122,6 +133,10 @@ def test_a_cancelled_operation_is_killed_and_frees_its_place() -> None:
 def test_processes_do_not_inherit_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MT_ADMIN_KEY", "secret-secret-secret")
     assert run(lambda opened: opened.run("a", environment, "MT_ADMIN_KEY")) is None
+
+
+def test_core_dumps_are_disabled() -> None:
+    assert run(lambda opened: opened.run("a", dumpable, 3)) == 0
 
 
 def test_documents_and_markup_round_trip() -> None:

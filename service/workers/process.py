@@ -21,9 +21,6 @@ from service.workers.worker_loop import load as load_model
 from service.workers.worker_loop import work
 
 CHUNK = 1 << 18  # bytes read at a time
-SWITCH_SECONDS = 0.0005
-"""Time after which Python passes its interpreter lock on to a waiting thread. With 0.005, the default of Python, an
-engine thread would wait for 5 milliseconds after every decoder step while the main thread plans texts."""
 
 
 class ServiceGone(Exception):
@@ -97,7 +94,6 @@ def main(descriptor: int) -> int:
     """Run a worker that talks to the service through the socket `descriptor`. Return the exit status."""
     faulthandler.enable()
     disable_core_dumps()
-    sys.setswitchinterval(SWITCH_SECONDS)
     shorten_pauses()
     channel = Channel(socket.socket(fileno=descriptor))
     try:

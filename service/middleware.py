@@ -80,10 +80,10 @@ def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics) -> No
     )
     app.add_middleware(HeadMiddleware)
     app.add_middleware(RequestLimitMiddleware, limits=limits)
-    if settings.allow_origins:
+    if settings.accepted_origins:
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=settings.allow_origins,
+            allow_origins=settings.accepted_origins,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["*"],
             expose_headers=[REQUEST_ID, TRACE_ID, "Retry-After", "Content-Disposition"],

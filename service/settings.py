@@ -75,7 +75,7 @@ def _long(value: SecretStr) -> SecretStr:
 
 Directories = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
-Origins = Annotated[tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_split)]
+Origins = Annotated[tuple[Annotated[str, AfterValidator(_origin)], ...] | None, NoDecode, BeforeValidator(_split)]
 HostNames = Annotated[tuple[Annotated[str, AfterValidator(_host_name)], ...], NoDecode, BeforeValidator(_split)]
 Networks = Annotated[tuple[Annotated[str, AfterValidator(_host_or_network)], ...], NoDecode, BeforeValidator(_split)]
 
@@ -224,9 +224,9 @@ class Settings(BaseSettings):
         "connections loses the connection that has been idle longest.",
     )
     allow_origins: Origins = Field(
-        ("*",),
-        description="Web sites whose pages may use the service (CORS), separated by commas; * allows all, as "
-        "LibreTranslate does.",
+        None,
+        description="Web sites whose pages may use the service (CORS), separated by commas; * allows all. If left out: "
+        "all, as in LibreTranslate, or none if `host` is a loopback address.",
     )
     root_path: Annotated[str, AfterValidator(_root_path)] = Field(
         "",
@@ -249,6 +249,13 @@ class Settings(BaseSettings):
     def accepted_hosts(self) -> tuple[str, ...]:
         """Names that a Host header may contain; * stands for all names. IP addresses are always accepted."""
         return self.allowed_hosts or (("localhost",) if _is_loopback(self.host) else ("*",))
+
+    @property
+    def accepted_origins(self) -> tuple[str, ...]:
+        """Web sites whose pages may use the service; * stands for all."""
+        if self.allow_origins is not None:
+            return self.allow_origins
+        return () if _is_loopback(self.host) else ("*",)
 
     @property
     def broad_proxies(self) -> tuple[str, ...]:

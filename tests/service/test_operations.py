@@ -298,12 +298,13 @@ def test_lists_of_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_pages_of_other_sites_may_use_the_service_unless_the_operator_restricts_them() -> None:
     origin = {"Origin": "https://a.example"}
     asking = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
-    with client(Models()) as asked:
+    for settings in ({}, {"host": "0.0.0.0", "allow_origins": ()}):  # a loopback address is for this machine only
+        with client(Models(), **settings) as asked:
+            assert "access-control-allow-origin" not in asked.post("/echo", headers=origin).headers
+    with client(Models(), host="0.0.0.0") as asked:
         assert asked.post("/echo", headers=origin).headers["access-control-allow-origin"] == "*"
         assert asked.options("/echo", headers=origin | asking).status_code == 200
         assert "access-control-allow-credentials" not in asked.options("/echo", headers=origin | asking).headers
-    with client(Models(), allow_origins=()) as asked:
-        assert "access-control-allow-origin" not in asked.post("/echo", headers=origin).headers
     with client(Models(), allow_origins=("https://a.example",)) as asked:
         assert asked.options("/echo", headers=origin | asking).status_code == 200
         refused = asked.post("/nothing", headers=origin)

@@ -33,7 +33,7 @@ def world(start_service: Callable[..., Any], tmp_path_factory: pytest.TempPathFa
     with Database.open(folder / "service.db") as store:
         key, _ = store.run_sync(partial(make_key, new=NewApiKey("rich")))
     settings = {"MT_DATABASE": str(folder / "service.db"), "MT_REQUIRE_KEY": "true", "MT_SUGGESTIONS": "true"}
-    url = start_service(STARTER_MODEL, **settings).url
+    url = start_service(STARTER_MODEL, **settings, MT_ALLOW_ORIGINS="*").url
     return World(url, key, store_memory(url, key, "lamps"), folder)
 
 

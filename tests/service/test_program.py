@@ -98,8 +98,8 @@ def test_the_first_list_of_languages_loads_no_tables(start_service: Callable[...
         fields = Path(f"/proc/{service.process.pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
-    used = processor_seconds()
-    while (before := used) < (used := processor_seconds()):  # the detector and a parser are still being loaded
+    used = -1.0
+    while used < (used := processor_seconds()):  # the detector and a parser are still being loaded
         time.sleep(1)
     assert httpx.get(f"{service.url}/languages", trust_env=False, timeout=60).status_code == 200
     assert processor_seconds() - used < 0.5

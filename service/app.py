@@ -36,7 +36,6 @@ from service.routes import (
     deepl,
     detect,
     docs,
-    documents,
     files,
     frontend,
     health,
@@ -51,7 +50,6 @@ from service.routes import metrics as metrics_route
 from service.settings import Settings
 from service.translation.detached_work import DetachedWork
 from service.translation.document_jobs import DocumentCallbacks, DocumentJobLimits, DocumentJobs
-from service.translation.editable_documents import EditableDocumentLimits, EditableDocuments
 from service.translation.files import FileLimits, FileStore
 from service.translation.service import TranslationService
 from service.workers.fleet import Fleet
@@ -63,7 +61,6 @@ ROUTERS = tuple(
         detect,
         languages,
         files,
-        documents,
         memories,
         suggest,
         frontend,
@@ -158,13 +155,10 @@ async def open_state(settings: Settings, fleet: Fleet, database: Database, metri
             translations.translate_document, access.refund, lambda location: log.error("failed", location=location)
         )
         document_jobs = DocumentJobs(database, DocumentJobLimits(), callbacks)
-        editable_documents = EditableDocuments(
-            database, EditableDocumentLimits(seconds=settings.file_retention_seconds), options
-        )
         readiness = Readiness(fleet)
         warming = asyncio.ensure_future(translations.warm_up())
         stack.callback(warming.cancel)
-        async with access.open(), document_jobs.open(), editable_documents.open():
+        async with access.open(), document_jobs.open():
             try:
                 yield AppState(
                     settings=settings,
@@ -178,7 +172,6 @@ async def open_state(settings: Settings, fleet: Fleet, database: Database, metri
                     parsers=parsers,
                     files=files,
                     document_jobs=document_jobs,
-                    editable_documents=editable_documents,
                     detached_work=detached_work,
                     metrics=metrics,
                     readiness=readiness,

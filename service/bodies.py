@@ -21,7 +21,6 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from service.errors import InvalidRequest, shorten
 from service.schemas import (
     DetectRequest,
-    EditRequest,
     FileRequest,
     MemoryRequest,
     SuggestRequest,
@@ -142,7 +141,6 @@ FileBody = Annotated[FileRequest, _body(FileRequest, upload=True)]
 DetectBody = Annotated[DetectRequest, _body(DetectRequest)]
 MemoryBody = Annotated[MemoryRequest, _body(MemoryRequest, upload=True)]
 SuggestBody = Annotated[SuggestRequest, _body(SuggestRequest)]
-EditBody = Annotated[EditRequest, _body(EditRequest)]
 
 
 def documented_body(model: type[BaseModel], kinds: Sequence[str] = (JSON, *FORMS)) -> dict[str, Any]:
@@ -157,7 +155,7 @@ def body_schemas() -> dict[str, Any]:
         model.__name__: model.model_json_schema(ref_template=REFERENCES)
         for model in (
             *(TranslateRequest, DetectRequest, FileRequest),
-            *(MemoryRequest, SuggestRequest, EditRequest),
+            *(MemoryRequest, SuggestRequest),
         )
     }
 

@@ -19,7 +19,6 @@ from service.readiness import Readiness
 from service.settings import Settings
 from service.translation.detached_work import DetachedWork
 from service.translation.document_jobs import DocumentJobs
-from service.translation.editable_documents import EditableDocuments
 from service.translation.files import FileStore
 from service.translation.service import TranslationService
 from service.workers.fleet import Fleet
@@ -39,7 +38,6 @@ class AppState(TypedDict):
     parsers: Parsers
     files: FileStore
     document_jobs: DocumentJobs
-    editable_documents: EditableDocuments
     detached_work: DetachedWork
     metrics: Metrics
     readiness: Readiness
@@ -63,7 +61,6 @@ MemoriesDependency = Annotated[MemoryStore, from_state("memories")]
 ParsersDependency = Annotated[Parsers, from_state("parsers")]
 FileStoreDependency = Annotated[FileStore, from_state("files")]
 DocumentJobsDependency = Annotated[DocumentJobs, from_state("document_jobs")]
-EditableDocumentsDependency = Annotated[EditableDocuments, from_state("editable_documents")]
 DetachedWorkDependency = Annotated[DetachedWork, from_state("detached_work")]
 MetricsDependency = Annotated[Metrics, from_state("metrics")]
 ReadinessDependency = Annotated[Readiness, from_state("readiness")]

@@ -134,9 +134,7 @@ class FileRequest(RequestFields):
         "numbers.",
     )
     model: TextField | None = Field(None, description=MODEL)
-    segments: FlagField = Field(
-        False, description="Whether to keep the sentences of the translation, to be read and edited by GET /documents."
-    )
+    tmx: FlagField = Field(False, description="Whether to write the sentences and their translations to a TMX file.")
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
@@ -169,20 +167,6 @@ class SuggestRequest(RequestFields):
     s: TextField = Field(description="Suggested translation.")
     source: TextField = Field(description="Code of GET /languages.")
     target: TextField = Field(description="Code of GET /languages.")
-    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
-
-
-class EditRequest(BaseModel):
-    """Another translation of a sentence of a document."""
-
-    model_config = ConfigDict(
-        strict=True,
-        extra="ignore",
-        frozen=True,
-        json_schema_extra={"examples": [{"target": "Wo ist der Hauptbahnhof?"}]},
-    )
-
-    target: TextField = Field(description="Translation; line breaks become spaces. It may be empty.")
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
@@ -241,17 +225,14 @@ class FrontendSettings(BaseModel):
 
 
 class TranslatedFile(BaseModel):
-    """Address of the translated file. The file is deleted after `file_retention_seconds`.
-
-    `documentId` is present if the request has `segments`, unless the document is too large to be kept.
-    """
+    """Addresses of the translated file and of its sentences. The files are deleted after `file_retention_seconds`."""
 
     model_config = ConfigDict(
         json_schema_extra={"example": {"translatedFileUrl": "http://localhost:8000/download_file/8JtY.letter_de.txt"}}
     )
 
     translatedFileUrl: str
-    documentId: str | None = Field(None, description="Id for /documents.")
+    tmxUrl: str | None = Field(None, description="TMX file with the sentences; only with `tmx`.")
 
 
 class Health(BaseModel):

@@ -168,8 +168,7 @@ class Settings(BaseSettings):
     file_retention_seconds: int = Field(
         1800,
         ge=1,
-        description="Time after which a translated file is deleted. A document that can be edited is deleted this long "
-        "after its last change.",
+        description="Time after which a translated file is deleted.",
     )
     max_stored_file_bytes: int = Field(
         200_000_000, ge=1, description="Size of all translated files that are stored; beyond it the oldest are deleted."

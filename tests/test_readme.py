@@ -249,7 +249,7 @@ def test_curl_commands_are_answered(service_port: int, tmp_path: Path) -> None:
         pytest.skip("curl is not installed")
     shown = [command for command in documented_commands() if command.startswith("curl ") and PORT in command]
     assert shown
-    latest = ""  # id of the memory or document that a command has created
+    latest = ""  # id of the memory that a command has created
     for command in shown:
         typed = command.replace(PORT, f":{service_port}").replace('"ID"', f'"{latest}"').replace("/ID", f"/{latest}")
         words, before = shlex.split(typed), time.time_ns()
@@ -260,8 +260,7 @@ def test_curl_commands_are_answered(service_port: int, tmp_path: Path) -> None:
         if "-OJ" in command:
             assert any(path.stat().st_mtime_ns > before for path in tmp_path.iterdir()), command
             continue
-        if "segments=true" in command or "-X PUT" in command:
-            answer = json.loads(done.stdout)
-            latest = answer.get("documentId") or answer.get("id") or latest
+        if "-X PUT" in command:
+            latest = json.loads(done.stdout)["id"]
         events = done.stdout.decode().split("\n\n")
         assert "event: done" in events[-2] if "stream" in command else json.loads(done.stdout), command

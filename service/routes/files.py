@@ -1,5 +1,6 @@
 """POST /translate_file, by LibreTranslate's contract, and GET /download_file, which downloads the translated file."""
 
+import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import PurePath
@@ -9,12 +10,13 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
+from mt.data.translation_memory import write_tmx
 from mt.text.documents import SUFFIXES, translated_name
+from service.access.memories import clean_unit, storable
 from service.attachments import attachment
 from service.bodies import MULTIPART, FileBody, documented_body
 from service.dependencies import (
     AccessDependency,
-    EditableDocumentsDependency,
     FileStoreDependency,
     MemoriesDependency,
     TranslationsDependency,
@@ -24,6 +26,7 @@ from service.dependencies import (
 from service.errors import BodyTooLarge, InvalidRequest, NotFound, error_responses, well_formed
 from service.routes.translate import ACCESS, PARSING, WORK, model_of
 from service.schemas import AUTO, FileRequest, TranslatedFile
+from service.translation.documents import DocumentTranslation
 from service.translation.files import original_name
 from service.translation.jobs import Job
 
@@ -44,7 +47,6 @@ async def translate_file(
     access: AccessDependency,
     files: FileStoreDependency,
     memories: MemoriesDependency,
-    documents: EditableDocumentsDependency,
 ) -> TranslatedFile:
     """Translate a file. Return the address of the translated file, which is deleted after a while."""
     source, target = body.source, body.target
@@ -63,13 +65,28 @@ async def translate_file(
     columns = tuple(filter(None, map(str.strip, body.columns.split(","))))
     job = Job((), *languages, model=model, memory=body.memory, caller=caller.id)
     opened = await while_connected(request, translations.open_document(job, name, await body.file.read(), columns))
+    path = PurePath(translated_name(name))
+    stem = f"{path.stem}_{target}"
     async with access.charged(caller, opened.characters):
         translated = await while_connected(request, translations.translate_opened(opened, job))
-    path = PurePath(translated_name(name))
-    stored = await files.put(f"{path.stem}_{target}{path.suffix}", translated.content, caller.id)
-    id = await documents.put(caller.id, opened, translated, languages[1]) if body.segments else None
-    url = str(request.url_for("download_file", name=quote(stored)))
-    return TranslatedFile(translatedFileUrl=url, documentId=id)
+        stored = await files.put(f"{stem}{path.suffix}", translated.content, caller.id)
+        tmx = None
+        if body.tmx:
+            content = await asyncio.to_thread(tmx_content, translated, languages[1])
+            tmx = await files.put(f"{stem}.tmx", content, caller.id)
+    return TranslatedFile(translatedFileUrl=file_url(request, stored), tmxUrl=tmx and file_url(request, tmx))
+
+
+def tmx_content(translated: DocumentTranslation, target: str) -> bytes:
+    """Return the sentences of a translated file as TMX. Empty and very long sentences are left out."""
+    pairs = ((well_formed(source), well_formed(text)) for source, text in translated.sentences)
+    units = [clean_unit(pair) for pair in pairs if storable(pair)]
+    return "".join(write_tmx(units, translated.source, target)).encode()
+
+
+def file_url(request: Request, name: str) -> str:
+    """Return the address of a stored file."""
+    return str(request.url_for("download_file", name=quote(name)))
 
 
 @router.get("/download_file/{name}", responses=error_responses(NotFound), response_class=StreamingResponse)

@@ -8,11 +8,11 @@ from functools import cached_property
 import structlog
 
 from mt.text.documents import DocumentOptions, translated_name
+from mt.text.markup import TranslatedSegment
 from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
 from service.parsers.operations import read_document, write_document
 from service.parsers.pool import ParserPool
-from service.translation.answers import unchanged_answer
-from service.translation.document_sentences import DocumentSentence, joined_segments, sentences_of
+from service.translation.answers import alignment_of, unchanged_answer
 from service.translation.jobs import Answer
 from service.translation.preparation import beginning_of
 from service.workers.messages import SourceText
@@ -25,18 +25,12 @@ TranslateTexts = Callable[[Sequence[SourceText]], Awaitable[Sequence[Answer]]]
 
 
 @dataclass(frozen=True)
-class DocumentFile:
-    """A file, and the options for parsing it."""
+class OpenedDocument:
+    """A file, the options for parsing it, and the texts of its segments."""
 
     name: str
     content: bytes
     options: DocumentOptions
-
-
-@dataclass(frozen=True)
-class OpenedDocument(DocumentFile):
-    """A file and the texts of its segments."""
-
     segments: Sequence[SourceText]
 
     @cached_property
@@ -51,11 +45,11 @@ class OpenedDocument(DocumentFile):
 
 @dataclass(frozen=True)
 class DocumentTranslation:
-    """A translated file: its content, the language of its text, and its sentences."""
+    """A translated file: its content, the language of its text, and (source, translation) of its sentences."""
 
     content: bytes
     source: str
-    sentences: Sequence[DocumentSentence]
+    sentences: Sequence[tuple[str, str]]
 
 
 class DocumentTranslator:
@@ -84,10 +78,10 @@ class DocumentTranslator:
 
         `source` is the language of the text.
         """
-        sentences = [DocumentSentence(place, text.text, text.text) for place, text in enumerate(opened.segments)]
+        texts = [segment.text for segment in opened.segments]
         same = translated_name(opened.name) == opened.name
-        content = opened.content if same else await self.written(caller, opened, sentences)
-        return DocumentTranslation(content, source, sentences)
+        content = opened.content if same else await self._write(caller, opened, list(map(TranslatedSegment, texts)))
+        return DocumentTranslation(content, source, [(text, text) for text in texts])
 
     async def translated(
         self, caller: str, opened: OpenedDocument, source: str, translate: TranslateTexts
@@ -111,24 +105,33 @@ class DocumentTranslator:
             structlog.get_logger().warning(
                 "segments not translated", failed=progress.failed, segments=len(opened.segments)
             )
-        sentences = [sentence for number in sorted(progress.done) for sentence in progress.done[number]]
-        return DocumentTranslation(await self.written(caller, opened, sentences), source, sentences)
+        answers = [answer for number in sorted(progress.done) for answer in progress.done[number]]
+        segments = [TranslatedSegment(answer.text, alignment_of(answer)) for answer in answers]
+        sentences = [
+            pair
+            for segment, answer in zip(opened.segments, answers, strict=True)
+            for pair in sentence_pairs(segment.text, answer)
+        ]
+        return DocumentTranslation(await self._write(caller, opened, segments), source, sentences)
 
-    async def written(self, caller: str, file: DocumentFile, sentences: Sequence[DocumentSentence]) -> bytes:
-        """Return the content of the translated file. `sentences` are the sentences of `file` with their translations.
+    async def _write(self, caller: str, opened: OpenedDocument, segments: list[TranslatedSegment]) -> bytes:
+        return await self._parsers.run(caller, write_document, opened.name, opened.content, opened.options, segments)
 
-        Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be written.
-        """
-        segments = await asyncio.to_thread(joined_segments, sentences)
-        return await self._parsers.run(caller, write_document, file.name, file.content, file.options, segments)
+
+def sentence_pairs(text: str, answer: Answer) -> list[tuple[str, str]]:
+    """Return (source, translation) of the sentences of `text`. If the answer lists none, `text` is one sentence."""
+    if not answer.sentences:
+        return [(text, answer.text)]
+    ranges = ((sentence.source, sentence.target_range) for sentence in answer.sentences)
+    return [(source, answer.text[begin:end]) for source, (begin, end) in ranges]
 
 
 class _Progress:
-    """Translates one document in parts, and collects the translated sentences in `done`."""
+    """Translates one document in parts, and collects the answers for the segments in `done`."""
 
     def __init__(self, source: str, translate: TranslateTexts, segments: Sequence[SourceText]) -> None:
         self.failed = 0  # number of segments that could not be translated
-        self.done: dict[int, list[DocumentSentence]] = {}  # sentences by number of the first segment of the part
+        self.done: dict[int, Sequence[Answer]] = {}  # answers of a part by the number of its first segment
         self._source = source
         self._translate = translate
         self._parts = _parts(segments)
@@ -137,13 +140,7 @@ class _Progress:
     async def run(self) -> None:
         """Translate one part after the other, until no part is left. Concurrent calls share the parts."""
         for first, segments in self._parts:
-            answers = await self._together(segments)
-            translated = enumerate(zip(segments, answers, strict=True), start=first)
-            self.done[first] = [
-                sentence
-                for number, (segment, answer) in translated
-                for sentence in sentences_of(number, segment.text, answer)
-            ]
+            self.done[first] = await self._together(segments)
             await asyncio.sleep(0)  # parts whose translations are in the cache never wait
 
     async def _together(self, texts: Sequence[SourceText]) -> Sequence[Answer]:

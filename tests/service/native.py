@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from mt.text.documents import DocumentOptions
 from service.access.api_keys import NewApiKey, make_key
 from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
@@ -19,9 +18,8 @@ from service.errors import install_error_handlers
 from service.metrics import Metrics
 from service.middleware import RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
 from service.parsers.pool import Parsers
-from service.routes import detect, documents, files, frontend, languages, memories, suggest, translate
+from service.routes import detect, files, frontend, languages, memories, suggest, translate
 from service.settings import Settings
-from service.translation.editable_documents import EditableDocumentLimits, EditableDocuments
 from service.translation.files import FileLimits, FileStore
 from service.translation.service import TranslationBackend, TranslationService
 from tests.service.app_thread import AppThread
@@ -41,7 +39,6 @@ class Native(AppThread):
         self.access = AccessControl(self.store, AccessPolicy(self.settings.require_key))
         self.glossaries = GlossaryStore(self.store, GlossaryLimits())
         self.memories = MemoryStore(self.store, MemoryLimits())
-        self.documents = EditableDocuments(self.store, EditableDocumentLimits(), DocumentOptions())
         self.parsers = Parsers()
         super().__init__(partial(self._app, models, translations))
         self.client = httpx.Client(base_url=self.url, trust_env=False, timeout=60)
@@ -66,13 +63,12 @@ class Native(AppThread):
                     "memories": self.memories,
                     "parsers": self.parsers,
                     "files": self.files,
-                    "editable_documents": self.documents,
                 }
             self.files.close()
             self.parsers.close()
 
         app = FastAPI(lifespan=lifespan)
-        for each in (translate, detect, languages, files, documents, memories, suggest, frontend):
+        for each in (translate, detect, languages, files, memories, suggest, frontend):
             app.include_router(each.router)
         install_error_handlers(app)
         app.add_middleware(

@@ -59,7 +59,7 @@ export class Service {
 
   /** Returns the answer to POST /translate_file. `fields` are the languages and options; for `options` see #upload. */
   translateFile(file, fields, options) {
-    return this.#upload("POST", "translate_file", file, { ...fields, segments: true }, options);
+    return this.#upload("POST", "translate_file", file, { ...fields, tmx: true }, options);
   }
 
   /** Returns the translation memories of the key. */
@@ -100,24 +100,6 @@ export class Service {
   async detect(text, signal) {
     const headers = { "Content-Type": "application/json" };
     return this.#json("detect", { method: "POST", headers, body: JSON.stringify(this.#withKey({ q: text })), signal });
-  }
-
-  /** Returns sentences of a translated file, from number `first`. */
-  documentPage(id, first, signal) {
-    return this.#json(`documents/${id}/segments?first=${first}`, { headers: this.#keyHeader, signal });
-  }
-
-  /** Replaces the translation of a sentence of a translated file, and returns the sentence. */
-  editSentence(id, number, target) {
-    const headers = { "Content-Type": "application/json", ...this.#keyHeader };
-    return this.#json(`documents/${id}/segments/${number}`, { method: "PUT", headers, body: JSON.stringify({ target }) });
-  }
-
-  /** Returns the content and the name of an edited file ("file"), or of its sentences ("tmx"). */
-  async document(id, kind) {
-    const response = await this.#send(`documents/${id}/${kind}`, { headers: this.#keyHeader });
-    const name = decodeURIComponent(response.headers.get("Content-Disposition").split("utf-8''")[1]);
-    return { blob: await response.blob(), name };
   }
 
   /** Sends a better translation of a text to POST /suggest. */

@@ -4,7 +4,7 @@ import { byId, element } from "./dom.js";
 import { withRetries } from "./retry.js";
 
 export class Files {
-  /** @param {{service, languages, models, memory, tools, sentences}} parts */
+  /** @param {{service, languages, models, memory, tools}} parts */
   constructor(parts) {
     Object.assign(this, parts);
     this.input = byId("file-input");
@@ -63,7 +63,7 @@ export class Files {
     const send = () => this.memory.applied(source, target, (memory) => this.service.translateFile(file, { ...fields, ...memory }, options));
     try {
       const answer = await withRetries(send, { signal, onWait: (_, seconds) => job.waiting(seconds) });
-      job.done(answer, target, this.sentences);
+      job.done(answer, target);
     } catch (error) {
       if (signal.aborted) job.row.remove();
       else job.failed(error.message, true);
@@ -93,21 +93,15 @@ class FileJob {
     this.state.textContent = seconds === null ? "No network. Goes on when it is back." : `Busy: trying again in ${seconds} s`;
   }
 
-  /** Offers the translated file and, if the service keeps them, its sentences. */
-  done({ translatedFileUrl: url, documentId: id, withoutMemory }, target, sentences) {
+  /** Offers the translated file and its sentences. */
+  done({ translatedFileUrl: url, tmxUrl, withoutMemory }, target) {
     this.state.textContent = withoutMemory ? "Translated without the translation memory" : "Translated";
     this.bar.remove();
-    const dot = this.file.name.lastIndexOf(".");
-    const ending = url.slice(url.lastIndexOf(".")); // a PDF file becomes a Word document
-    const name = `${this.file.name.slice(0, dot)}.${target}${ending}`;
-    const edited = (event) => {
-      if (!sentences.edited(id)) return;
-      event.preventDefault();
-      sentences.download(id, "file");
-    };
-    const link = element("a", { class: "button", href: url, download: name, onclick: edited }, "Download", hidden(` ${name}`));
-    const open = id && button("Sentences", this.file, () => sentences.open(id, open));
-    this.action.replaceWith(element("span", { class: "actions" }, ...(open ? [open] : []), link));
+    const stem = `${this.file.name.slice(0, this.file.name.lastIndexOf("."))}.${target}`;
+    const name = stem + url.slice(url.lastIndexOf(".")); // a PDF file becomes a Word document
+    const file = element("a", { class: "button", href: url, download: name }, "Download", hidden(` ${name}`));
+    const tmx = element("a", { class: "button subtle", href: tmxUrl, download: `${stem}.tmx` }, "TMX", hidden(` of ${name}`));
+    this.action.replaceWith(element("span", { class: "actions" }, tmx, file));
   }
 
   failed(message, retry) {

@@ -20,7 +20,6 @@ import { Models } from "./models.js";
 import { OtherLanguage } from "./other-language.js";
 import { OutputPane } from "./output.js";
 import { withRetries } from "./retry.js";
-import { Sentences } from "./sentences.js";
 import { startShortcuts } from "./shortcuts.js";
 import { SourcePane, tick } from "./source.js";
 import { Suggestion } from "./suggestion.js";
@@ -97,9 +96,8 @@ class Page {
     this.glossary = new Glossary(this.languages, () => this.translate(this.#pause));
     this.memory = new Memory({ service: this.service, languages: this.languages }, () => this.translate());
     this.history = new History(this.languages, (entry) => this.#recall(entry));
-    const sentences = new Sentences(this.service);
     const { service, languages, models, memory, tools } = this;
-    this.files = new Files({ service, languages, models, memory, tools, sentences });
+    this.files = new Files({ service, languages, models, memory, tools });
     this.live = new LiveTranslation((job, signal, onPart) => this.#send(job, signal, onPart), {
       begun: () => this.#busy(true),
       part: (job, part) => this.#partly(job, part),

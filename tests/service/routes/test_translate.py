@@ -1,6 +1,7 @@
 """LibreTranslate's whole surface and our extensions of it, over models that a person can follow."""
 
 import asyncio
+import io
 import json
 import socket
 import time
@@ -12,6 +13,7 @@ import httpx
 import pytest
 from fastapi import Request
 
+from mt.data.translation_memory import read_memory_stream
 from mt.text.terms import Terms
 from service.access.glossaries import Dictionary, glossary_direction
 from service.errors import Overloaded
@@ -417,6 +419,20 @@ def test_columns_of_a_file(native: Native) -> None:
     assert "no column 'size'; accepted: a number from 1 to 2, or id, name" in refused(
         upload(native, "a.csv", table, source="en", columns="size"), 400
     )
+
+
+def test_the_sentences_of_a_file_as_tmx(native: Native) -> None:
+    text = "<p>The dog. <b>Two</b> cats &amp; one.</p><p>Three.</p>"
+    assert upload(native, "a.html", text.encode()).json().keys() == {"translatedFileUrl"}
+    answer = upload(native, "a.html", text.encode(), source="en", tmx="true").json()
+    fetched = native.client.get(answer["tmxUrl"])
+    assert 'filename="a_de.tmx"' in fetched.headers["content-disposition"]
+    units = read_memory_stream(io.BytesIO(fetched.content), "a.tmx", "en", "de")
+    assert [(unit.source, unit.target) for unit in units] == [
+        ("The dog.", "THE DOG."),
+        ("Two cats & one.", "TWO CATS & ONE."),
+        ("Three.", "THREE."),
+    ]
 
 
 def test_a_memory_gets_the_target_language(native: Native) -> None:

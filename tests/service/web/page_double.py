@@ -63,9 +63,7 @@ class Double:
     asked: list[dict[str, Any]] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     file_models: list[str | None] = field(default_factory=list)  # the field of POST /translate_file
-    sentences: list[dict[str, Any]] = field(default_factory=list)  # of the last file
     memories: dict[str, dict[str, Any]] = field(default_factory=dict)  # by id, with "pairs": {source: target}
-    page_size: int = 100  # sentences of one answer
     refused: int = 0
 
     def translate(self, text: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -259,29 +257,14 @@ def create_double(double: Double) -> FastAPI:
             assert isinstance(file, UploadFile) and file.filename is not None
             name, content = file.filename, await file.read()
             double.file_models.append(str(form["model"]) if "model" in form else None)
-            body = {
-                **{key: form.get(key, "") for key in ("source", "target", "memory")},
-                "segments": "segments" in form,
-            }
+            body = {key: form.get(key, "") for key in ("source", "target", "memory")}
         if body["memory"] and body["memory"] not in double.memories:
             return problem(404, f"There is no translation memory {body['memory']}")
         answer = double.translate(content.decode(), body)
-        double.files[name] = answer["translatedText"].encode()
-        url = {"translatedFileUrl": str(request.url_for("download", name=name))}
-        if "segments" not in answer:
-            return JSONResponse(url)
-        double.sentences = [
-            {
-                "number": number,
-                "source": content.decode()[slice(*one["source"])],
-                "target": answer["translatedText"][slice(*one["target"])],
-                "edited": False,
-                **{key: one[key] for key in ("quality", "unfamiliar") if one.get(key) is not None},
-                **({"match": 0.87} if number == 1 else {}),
-            }
-            for number, one in enumerate(answer["segments"])
-        ]
-        return JSONResponse({**url, "documentId": name})
+        tmx = f"{name}.tmx"
+        double.files |= {name: answer["translatedText"].encode(), tmx: b"<tmx/>"}
+        urls = [str(request.url_for("download", name=stored)) for stored in (name, tmx)]
+        return JSONResponse({"translatedFileUrl": urls[0], "tmxUrl": urls[1]})
 
     @app.put("/memories")
     async def put_memory(request: Request) -> Response:
@@ -309,27 +292,6 @@ def create_double(double: Double) -> FastAPI:
     @app.get("/download_file/{name}")
     def download(name: str) -> Response:
         return Response(double.files[name], media_type="text/plain; charset=utf-8")
-
-    @app.get("/documents/{id}/segments")
-    def segments(id: str, first: int) -> dict[str, Any]:
-        end = first + double.page_size
-        count = len(double.sentences)
-        page = {"name": id, "source": "en", "target": "de", "count": count, "segments": double.sentences[first:end]}
-        return {**page, "next": end} if end < count else page
-
-    @app.put("/documents/{id}/segments/{number}")
-    async def edit(id: str, number: int, request: Request) -> Response:
-        target = (await request.json())["target"]
-        if "FAIL" in target:
-            return problem(507, "The disk of the service is full")
-        double.sentences[number] |= {"target": target, "edited": True}
-        return JSONResponse(double.sentences[number])
-
-    @app.get("/documents/{id}/{kind}")
-    def document(id: str, kind: str) -> Response:
-        text = " ".join(one["target"] for one in double.sentences)
-        name = f"{id}.{kind}"
-        return Response(text, headers={"Content-Disposition": f"attachment; filename*=utf-8''{name}"})
 
     return app
 

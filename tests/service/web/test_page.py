@@ -582,8 +582,7 @@ def test_a_memory_that_is_gone_is_reported_and_left_out(visit: Callable[..., Vis
     open_memory(seen)
     seen.expect_translation("Der Hund schlummert.")
     seen.page.set_input_files("#file-input", {"name": "b.txt", **send})
-    seen.page.get_by_role("button", name="Sentences b.txt").click()
-    expect(seen.page.locator("#sentences textarea")).to_have_value("Der Hund schlummert.")
+    assert downloaded(seen, "b.de.txt") == "Der Hund schlummert."
 
 
 def test_a_memory_that_cannot_be_stored_is_refused_in_the_panel(visit: Callable[..., Visit], double: Double) -> None:
@@ -613,84 +612,27 @@ def test_files_by_drop_and_by_button(visit: Callable[..., Visit]) -> None:
     seen.expect_ready()
     seen.page.evaluate(DROP, ["note.txt", "The dog sleeps."])
     expect(seen.page.locator("#jobs li")).to_contain_text("Translated")
-    with seen.page.expect_download() as download:
-        seen.page.click("#jobs a")
-    assert download.value.suggested_filename == "note.de.txt"
-    assert download.value.path().read_text() == "der Hund schläft."
+    assert downloaded(seen, "note.de.txt") == "der Hund schläft."
+    assert downloaded(seen, "note.de.tmx") == "<tmx/>"
     seen.page.set_input_files("#file-input", {"name": "a.exe", "mimeType": "text/plain", "buffer": b"x"})
     expect(seen.page.locator("#jobs li").first).to_contain_text("Accepted: .txt, .html, .docx")
     seen.page.click("#jobs button")
     expect(seen.page.locator("#jobs li")).to_have_count(1)
 
 
-def open_sentences(seen: Visit, text: str) -> Any:
-    """The view of the sentences of a file."""
+def send_file(seen: Visit, name: str) -> None:
+    """Translate a file with this name."""
     seen.expect_ready()
-    seen.page.set_input_files("#file-input", {"name": "n.txt", "mimeType": "text/plain", "buffer": text.encode()})
-    seen.page.get_by_role("button", name="Sentences n.txt").click()
-    view = seen.page.locator("#sentences")
-    expect(view.get_by_role("heading")).to_be_focused()
-    return view
+    seen.page.set_input_files("#file-input", {"name": name, "mimeType": "text/plain", "buffer": b"The dog."})
+    seen.page.wait_for_selector("#jobs a")
 
 
-def downloaded(seen: Visit, button: Any) -> tuple[str, str]:
-    """Name and content of the file that a button saves."""
+def downloaded(seen: Visit, name: str) -> str:
+    """Return the content of the file that the page offers under this name."""
     with seen.page.expect_download() as download:
-        button.click()
-    return download.value.suggested_filename, download.value.path().read_text()
-
-
-def test_a_file_is_edited_sentence_by_sentence(visit: Callable[..., Visit], double: Double) -> None:
-    seen = visit()
-    seen.refusals = True
-    view = open_sentences(seen, f"The dog runs on the beach. {TEXT} A mortgage.")
-    assert view.locator(".pair-source").all_inner_texts()[:2] == [
-        "The dog runs on the beach.",
-        "A man runs on the beach.",
-    ]
-    states = view.locator(".pair-state").all_inner_texts()
-    assert states == [
-        "less sure",
-        "Adapted from a similar sentence of the memory (87% match): check it, less sure",
-        "",
-        "confidence unknown",
-    ]
-    first, second = (view.get_by_label(f"Translation of sentence {number}") for number in (1, 2))
-    first.fill("Der Hund läuft am\nStrand.")
-    first.press("Enter")
-    expect(second).to_be_focused()
-    expect(view.locator("li").first).to_contain_text("Edited")
-    expect(first).to_have_value("Der Hund läuft am Strand.")
-    expect(seen.page.locator("#result")).to_have_text("Sentence 1 is saved.")
-    second.press("Shift+Enter")
-    expect(first).to_be_focused()
-    first.fill("falsch")
-    first.press("Escape")
-    expect(first).to_have_value("Der Hund läuft am Strand.")
-    second.fill("FAIL")
-    view.get_by_role("button", name="Download TMX").click()  # a sentence that is not saved is not lost
-    expect(view.locator("li").nth(1)).to_contain_text("Not saved: The disk of the service is full")
-    expect(second).to_be_focused()
-    second.fill("Ein Mann rennt.")  # not saved yet
-    whole = "Der Hund läuft am Strand. Ein Mann rennt. der Hund schläft. ein mortgage."
-    assert downloaded(seen, view.get_by_role("button", name="Download TMX")) == ("n.txt.tmx", whole)
-    assert downloaded(seen, view.get_by_role("button", name="Download the document")) == ("n.txt.file", whole)
-    assert downloaded(seen, seen.page.locator("#jobs a")) == ("n.txt.file", whole)  # with the edits
-    view.get_by_role("button", name="Close").click()
-    expect(seen.page.get_by_role("button", name="Sentences n.txt")).to_be_focused()
-
-
-def test_many_sentences_come_in_pages(visit: Callable[..., Visit], double: Double) -> None:
-    double.page_size = 2
-    seen = visit()
-    view = open_sentences(seen, "The dog. The cat. A man.")
-    expect(view.locator("#sentences-range")).to_have_text("1 to 2 of 3")
-    view.get_by_label("Translation of sentence 2").fill("die Katze.")
-    view.get_by_role("button", name="Next").click()
-    expect(view.locator("#sentences-range")).to_have_text("3 to 3 of 3")
-    assert double.sentences[1]["target"] == "die Katze."
-    view.get_by_role("button", name="Previous").click()
-    expect(view.get_by_label("Translation of sentence 2")).to_have_value("die Katze.")
+        seen.page.click(f"#jobs a[download='{name}']")
+    assert download.value.suggested_filename == name
+    return download.value.path().read_text()
 
 
 def test_history(visit: Callable[..., Visit]) -> None:
@@ -734,7 +676,7 @@ def test_nothing_sticks_out(visit: Callable[..., Visit], width: int) -> None:
     for panel in PANELS:
         seen.page.click(f"[aria-controls={panel}]")
         if panel == "files":
-            open_sentences(seen, f"{'x' * 200}. The dog.")
+            send_file(seen, f"{'x' * 200}.txt")
         if panel == "memory":
             expect(open_memory(seen, f"{'x' * 200}.tsv").get_by_role("status")).to_contain_text("2 sentences")
         seen.page.wait_for_timeout(100)
@@ -756,7 +698,7 @@ def test_detect_language_is_not_cut(visit: Callable[..., Visit], width: int) -> 
 
 def test_name_of_a_file_has_the_whole_width_of_a_phone(visit: Callable[..., Visit]) -> None:
     seen = visit(viewport={"width": 390, "height": 740})
-    open_sentences(seen, "The dog.")
+    send_file(seen, "n.txt")
     name, actions = (seen.page.locator(f"#jobs {part}").bounding_box() for part in (".file-name", ".actions"))
     assert actions["y"] >= name["y"] + name["height"]
 
@@ -896,8 +838,6 @@ def test_accessibility(visit: Callable[..., Visit], scheme: str, width: int) -> 
             for name in ("a.txt", "b.exe"):
                 seen.page.set_input_files("#file-input", {"name": name, "mimeType": "text/plain", "buffer": b"The dog"})
             seen.page.wait_for_selector("#jobs a")
-            seen.page.get_by_role("button", name="Sentences a.txt").click()
-            seen.page.wait_for_selector("#sentences textarea")
         check(panel)
     seen.page.click("#output .sentence >> nth=0", position={"x": 2, "y": 5})
     expect(seen.page.locator("#alternatives li button")).to_have_count(4)
@@ -936,17 +876,8 @@ class TestWithTheRealService:
         seen.page.set_input_files(
             "#file-input", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"The dog sees the cat."}
         )
-        with seen.page.expect_download() as download:
-            seen.page.click("#jobs a")
-        assert download.value.path().read_text().strip()
-        seen.page.get_by_role("button", name="Sentences a.txt").click()
-        field = seen.page.get_by_label("Translation of sentence 1")
-        field.fill("Ein Hund & eine Katze.")
-        view = seen.page.locator("#sentences")
-        name, content = downloaded(seen, view.get_by_role("button", name="Download the document"))
-        assert (name, content) == ("a_de.txt", "Ein Hund & eine Katze.")
-        name, content = downloaded(seen, view.get_by_role("button", name="Download TMX"))
-        assert name == "a_de.tmx" and "<seg>Ein Hund &amp; eine Katze.</seg>" in content
+        assert downloaded(seen, "a.de.txt").strip()
+        assert "<seg>The dog sees the cat.</seg>" in downloaded(seen, "a.de.tmx")
 
     def test_a_memory_is_used_until_it_is_gone(self, visit: Callable[..., Visit], url: str) -> None:
         seen = visit("#en/de")

@@ -1,0 +1,295 @@
+"""Normalisation of a text before a model reads it, with a map to the offsets of the original text.
+
+- Canonical composition (NFC).
+- Unicode spaces and line breaks, with the spaces beside them, become one space. A no-break or thin space that groups
+  the digits of a number, as in `1 000`, stays: it belongs to the number (`mt.text.protect`). `plain_spaces` replaces it
+  when the text is encoded.
+- Soft hyphens, zero-width and bidirectional format characters, byte order marks and control characters are removed.
+  U+200C and U+200D stay in scripts with joiners and in emoji, variation selectors in emoji.
+- Letters and digits in compatibility forms (full width, ligatures, mathematical alphabets) become plain letters, unless
+  the tokenizer knows the form. Superscripts, circled digits and fractions stay: NFKC would change m² to m2.
+- Punctuation that the tokenizer does not know becomes the closest punctuation that it knows.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+from mt.text.alignment import Range
+
+_LINE_BREAKS = "\t\n\x0b\x0c\r\x1c-\x1f\x85\u2028\u2029"
+SPACES = f"{_LINE_BREAKS}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+"""All spaces and line breaks except U+0020, for use between the brackets of a regular expression."""
+
+_GROUP_SPACES = "\u00a0\u2007\u2009\u202f"  # spaces that group the digits of a number
+_SPACE_RUN = re.compile(rf"(?<=\d)[{_GROUP_SPACES}](?=\d{{3}}(?!\d))|(?P<run> *[{SPACES}][ {SPACES}]*)")
+_TO_PLAIN_SPACES = str.maketrans(dict.fromkeys(_GROUP_SPACES, " "))
+
+_FORMATS = (
+    "\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u17b4\u17b5\u180e\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb"
+)
+_REMOVED_BASIC = f"{_FORMATS}\u200b-\u200d\ufe00-\ufe0f"
+# Arabic, Syriac, Thaana, N'Ko, Mandaic, the Indic scripts, Tibetan, Myanmar, Khmer, Mongolian and their supplements
+_WITH_JOINERS = (
+    "\u0620-\u0dff\u0f00-\u109f\u1780-\u18af\ua840-\ua87f\ua8e0-\ua9ff\uaa60-\uaa7f\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefc"
+    "\U00010a00-\U00011fff\U0001e900-\U0001e95f"
+)
+_WITHOUT_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Myanmar, Khmer: U+200B separates words
+_EMOJI = (
+    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2934\u2935\u2b00-\u2bff\u3030\u303d"
+    "\u3297\u3299\U0001f000-\U0001faff"
+)
+_REMOVED = re.compile(
+    rf"[{_FORMATS}\U0001d173-\U0001d17a\U000e0001]|(?<![{_WITHOUT_SPACES}])\u200b|\u200b(?![{_WITHOUT_SPACES}])|(?<![{_WITH_JOINERS}])\u200c"
+    rf"|(?<![{_WITH_JOINERS}])\u200d(?![{_EMOJI}])|(?<![{_WITH_JOINERS}{_EMOJI}\ufe0f\U000e007f])\u200d"
+    rf"|(?<![{_EMOJI}0-9#*])[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?!\u20e3)|(?<=[0-9#*])\ufe0e"
+    rf"|[\ufe00-\ufe0d\U000e0100-\U000e01ef]|(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007f]"
+)
+
+# Characters of combining class 0 that NFC can compose with the character before them
+_COMPOSABLE = re.compile(
+    "[\u09be\u09d7\u0b3e\u0b56\u0b57\u0bbe\u0bd7\u0cc2\u0cd5\u0cd6\u0d3e\u0d57\u0dcf\u0ddf\u102e\u1161-\u1175\u11a8-\u11c2"
+    "\u1b35\U00011127\U0001133e\U00011357\U000114b0\U000114ba\U000114bd\U000115af\U00011930]"
+)
+
+_RADICALS = range(0x2F00, 0x2FD6)  # radicals of Han characters, which Unicode does not count as letters
+_UNITS = range(0x3380, 0x33E0)  # units of measurement in one square, such as ㎞ and ㎡
+_LETTER_FORMS = (  # blocks with letters and digits in compatibility forms
+    *(range(0x132, 0x134), range(0x17F, 0x180), range(0x1C4, 0x1CD), range(0x1F1, 0x1F4), range(0x2102, 0x2139)),
+    *(range(0x213C, 0x214A), _RADICALS, range(0xFB00, 0xFDFC), range(0xFE70, 0xFEFD)),
+    *(range(0xFF10, 0xFFA0), range(0x1D400, 0x1D800)),
+)
+
+_LETTER_TAGS = frozenset({"<font>", "<wide>", "<narrow>", "<compat>", "<isolated>", "<initial>", "<medial>", "<final>"})
+"""Tags of the decompositions that `_plain_letters` applies. <super>, <sub>, <circle> and <fraction> carry meaning."""
+
+_CLOSEST = {
+    "’": "'",
+    "‘": "’'",
+    **dict.fromkeys("‚‛‹", "‘’'"),
+    **dict.fromkeys("›ʼʻ", "’'"),
+    **dict.fromkeys("´′‵ʹ", "'’"),
+    "“": '”"',
+    "”": '“"',
+    **dict.fromkeys("„‟«〝", '“"'),
+    **dict.fromkeys("»〞", '”“"'),
+    **dict.fromkeys("″‶ʺ", '"”'),
+    **dict.fromkeys("‐‑–⁃−﹣˗", "-"),
+    **dict.fromkeys("‒—", "–-"),
+    **dict.fromkeys("―⸺", "—–-"),
+    **dict(zip("⁄∕∶∗µμ￠￡￥", "//:*μµ¢£¥", strict=True)),
+    "〜": "～~",
+    **{chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum()},  # full width
+}
+"""Characters that can replace a character, the best first."""
+
+_SPELLED = {"…": "...", "‥": "..", "‴": "'''", "℃": "°C", "℉": "°F", "№": "No."} | {
+    chr(code): unicodedata.normalize("NFKC", chr(code))
+    for code in range(0x2160, 0x2180)  # Roman numerals
+}
+"""Texts that can replace a character."""
+
+
+class NormalisedText(NamedTuple):
+    """A normalised text, and the ranges of the original text from which its characters come.
+
+    Character i of `text` comes from the characters `begins[i]` to `ends[i]` of the original. Both lists are None if no
+    character changed. Characters that were removed are in no range.
+    """
+
+    text: str
+    begins: Sequence[int] | None = None
+    ends: Sequence[int] | None = None
+
+    def original_range(self, begin: int, end: int) -> Range:
+        """Return the range of the original text that corresponds to the range [begin, end) of the normalised text."""
+        if self.begins is None or self.ends is None:
+            return begin, end
+        if begin == end:
+            place = self.begins[begin] if begin < len(self.begins) else self.ends[-1] if self.ends else 0
+            return place, place
+        return self.begins[begin], self.ends[end - 1]
+
+    def normalised_range(self, begin: int, end: int) -> Range:
+        """Return the range of the normalised text that contains all characters of a range of the original text."""
+        if self.begins is None or self.ends is None:
+            return begin, end
+        first = bisect_right(self.ends, begin)
+        return first, max(first, bisect_left(self.begins, end))
+
+
+class Normaliser:
+    """Normaliser of the texts for one tokenizer. `normalise` returns a text that needs no change at once."""
+
+    def __init__(self, knows: Callable[[str], bool] | None = None) -> None:
+        """Prepare the replacements for a tokenizer. `knows` tells whether a character is in its vocabulary.
+
+        Without `knows`, letters and digits in compatibility forms are always replaced, and punctuation never.
+        """
+        self._replacements = dict(_replacements(knows))
+        replaced = "".join(_character_ranges(self._replacements))
+        self._replaced = re.compile(f"[{replaced}]") if replaced else None
+        basic = "".join(_character_ranges(form for form in self._replacements if ord(form) < 0x10000))
+        # `re` searches for characters above U+FFFF slowly if they are many ranges.
+        self._doubtful = re.compile(f"[{SPACES}{_REMOVED_BASIC}{basic}\U0001d100-\U0001d7ff\U000e0000-\U000e01ef]")
+
+    def normalise(self, text: str, kept: Sequence[Range] = ()) -> NormalisedText:
+        """Return the normalised text. Characters in the ranges `kept` stay as they are."""
+        if text.isascii() and text.isprintable():
+            return NormalisedText(text)
+        if self._doubtful.search(text) is None and unicodedata.is_normalized("NFC", text):
+            return NormalisedText(text)
+        whole = _Draft.of(text)
+        if not kept:
+            return self._normalise(whole).result(text)
+        drafts, end = [], 0
+        for begin, stop in sorted(kept):
+            if stop > end:
+                begin = max(begin, end)
+                drafts += [self._normalise(whole.part(end, begin)), whole.part(begin, stop)]
+                end = stop
+        drafts.append(self._normalise(whole.part(end, len(text))))
+        return _Draft.join(drafts).result(text)
+
+    def _normalise(self, draft: "_Draft") -> "_Draft":
+        draft = _compose(draft.replace(_REMOVED, lambda match: ""))
+        draft = draft.replace(_SPACE_RUN, lambda match: " " if match["run"] else match[0])
+        if self._replaced:
+            draft = draft.replace(self._replaced, lambda match: self._replacements[match[0]])
+        return _compose(draft)
+
+
+@cache
+def _training_normaliser() -> Normaliser:
+    return Normaliser()
+
+
+def normalise_training_text(text: str) -> str:
+    """Return a text of a corpus as a model should read it in training: normalised for an unknown tokenizer."""
+    return plain_spaces(_training_normaliser().normalise(text).text)
+
+
+def remove_invisible(text: str) -> str:
+    """Return `text` without the characters that `Normaliser.normalise` removes."""
+    return text if text.isascii() and text.isprintable() else _REMOVED.sub("", text)
+
+
+def plain_spaces(text: str) -> str:
+    """Return a normalised text with ordinary spaces in its numbers. Its length does not change."""
+    return text if text.isascii() else text.translate(_TO_PLAIN_SPACES)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A partly normalised text. `begins` and `ends` are those of NormalisedText."""
+
+    text: str
+    begins: Sequence[int]
+    ends: Sequence[int]
+
+    @classmethod
+    def of(cls, text: str) -> "_Draft":
+        return cls(text, range(len(text)), range(1, len(text) + 1))
+
+    @classmethod
+    def join(cls, drafts: Sequence["_Draft"]) -> "_Draft":
+        begins, ends = ([place for draft in drafts for place in side(draft)] for side in (_begins, _ends))
+        return cls("".join(draft.text for draft in drafts), begins, ends)
+
+    def part(self, begin: int, end: int) -> "_Draft":
+        return _Draft(self.text[begin:end], self.begins[begin:end], self.ends[begin:end])
+
+    def replace(self, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> "_Draft":
+        """Return the text with a replacement of each match of a pattern."""
+        return self.edit((*match.span(), replacement(match)) for match in pattern.finditer(self.text))
+
+    def edit(self, edits: Iterator[tuple[int, int, str]]) -> "_Draft":
+        """Return the text with edits (begin, end, new text), which must be in order and not empty."""
+        texts: list[str] = []
+        begins: list[int] = []
+        ends: list[int] = []
+        end = 0
+        for begin, stop, new in edits:
+            if new == self.text[begin:stop]:
+                continue
+            texts += [self.text[end:begin], new]
+            begins += [*self.begins[end:begin], *[self.begins[begin]] * len(new)]
+            ends += [*self.ends[end:begin], *[self.ends[stop - 1]] * len(new)]
+            end = stop
+        if not texts:
+            return self
+        return _Draft("".join([*texts, self.text[end:]]), [*begins, *self.begins[end:]], [*ends, *self.ends[end:]])
+
+    def result(self, original: str) -> NormalisedText:
+        return NormalisedText(original) if self.text == original else NormalisedText(self.text, self.begins, self.ends)
+
+
+def _begins(draft: _Draft) -> Sequence[int]:
+    return draft.begins
+
+
+def _ends(draft: _Draft) -> Sequence[int]:
+    return draft.ends
+
+
+def _compose(draft: _Draft) -> _Draft:
+    """Convert a text to NFC. The edits are as short as possible: a character and those that can compose with it."""
+    text = draft.text
+    if unicodedata.is_normalized("NFC", text):
+        return draft
+    places = [
+        place
+        for place, character in enumerate(text)
+        if not (unicodedata.combining(character) or _COMPOSABLE.match(character))
+    ]
+    places = sorted({0, *places, len(text)})
+    return draft.edit((begin, end, unicodedata.normalize("NFC", text[begin:end])) for begin, end in pairwise(places))
+
+
+def _character_ranges(characters: Iterable[str]) -> Iterator[str]:
+    """Yield ranges of consecutive characters for use in a regular expression. `re` is slow on long lists."""
+    codes = sorted(map(ord, characters))
+    for _, group in groupby(enumerate(codes), lambda item: item[1] - item[0]):
+        consecutive = [code for _, code in group]
+        yield f"{re.escape(chr(consecutive[0]))}-{re.escape(chr(consecutive[-1]))}"
+
+
+def _replacements(knows: Callable[[str], bool] | None) -> Iterator[tuple[str, str]]:
+    """Yield (character, replacement) for each character that the tokenizer does not know, if it knows the replacement.
+
+    `knows` is the argument of Normaliser.
+    """
+    for code in (code for block in _LETTER_FORMS for code in block):
+        form = chr(code)
+        letters = _plain_letters(form)
+        if letters != form and (knows is None or (not knows(form) and all(map(knows, letters)))):
+            yield form, letters
+    if knows is None:
+        return
+    units = {chr(code): _decomposed(chr(code)) for code in _UNITS}
+    candidates = [(character, list(closest)) for character, closest in _CLOSEST.items()]
+    candidates += [(character, [spelled]) for character, spelled in (_SPELLED | units).items()]
+    for character, texts in candidates:
+        if not knows(character) and (known := next((text for text in texts if all(map(knows, text))), None)):
+            yield character, known
+
+
+def _plain_letters(form: str) -> str:
+    """Return the letters or digits of which a character is a compatibility form, or the character if it is none."""
+    tag = unicodedata.decomposition(form).partition(" ")[0]
+    if tag not in _LETTER_TAGS or not (form.isalpha() or form.isdecimal() or ord(form) in _RADICALS):
+        return form
+    letters = "".join(map(_plain_letters, _decomposed(form)))
+    return letters if not letters[0].isspace() else form
+
+
+def _decomposed(character: str) -> str:
+    """Return the characters of the decomposition of a character in one step (the tag is left out)."""
+    codes = (code for code in unicodedata.decomposition(character).split() if not code.startswith("<"))
+    return "".join(chr(int(code, 16)) for code in codes) or character

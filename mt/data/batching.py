@@ -7,6 +7,7 @@ them. Shapes: B pairs, S source length, T target length.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import torch
@@ -71,11 +72,27 @@ class Update:
     next_position: Position
 
 
-def pad(sequences: Sequence[Sequence[int]]) -> Tensor:
-    """Return `sequences` as the rows of one tensor. Shorter sequences are padded at the end with PAD."""
-    padded = np.full((len(sequences), max(map(len, sequences))), PAD, np.int64)
-    for row, sequence in zip(padded, sequences, strict=True):
-        row[: len(sequence)] = sequence
+Rows = tuple[np.ndarray, np.ndarray]
+"""The tokens of several rows, one row after another, and the number of tokens in each row."""
+
+
+def rows_of(sequences: Sequence[Sequence[int]]) -> Rows:
+    lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
+    return np.fromiter(chain.from_iterable(sequences), np.int64, int(lengths.sum())), lengths
+
+
+def pad(*parts: Rows) -> Tensor:
+    """Return one row for each row of `parts`: the tokens of the first part, then those of the second, and so on.
+
+    All parts have the same number of rows. Shorter rows are padded at the end with PAD.
+    """
+    widths = sum(lengths for _, lengths in parts)
+    padded = np.full((len(widths), widths.max()), PAD, np.int64)
+    begins = np.arange(len(widths)) * padded.shape[1]  # in `padded`, of the present part
+    for tokens, lengths in parts:
+        shift = begins - np.cumsum(lengths) + lengths
+        padded.ravel()[np.repeat(shift, lengths) + np.arange(len(tokens))] = tokens
+        begins += lengths
     return torch.from_numpy(padded)
 
 
@@ -84,12 +101,14 @@ def make_batch(sources: Sequence[list[int]], targets: Sequence[list[int]], indic
 
     `indices` are the indices of the pairs in the dataset.
     """
-    return TrainingBatch.of(
-        pad(sources),
-        pad([[BOS, *target] for target in targets]),
-        pad([[*target, EOS] for target in targets]),
-        tuple(indices.tolist()),
-    )
+    return _batch(pad(rows_of(sources)), rows_of(targets), indices)
+
+
+def _batch(source: Tensor, target: Rows, indices: np.ndarray) -> TrainingBatch:
+    """Return the batch of `source` [B, S] and of targets without BOS and EOS."""
+    one = np.ones_like(target[1])
+    labels = pad(target, (one * EOS, one))
+    return TrainingBatch.of(source, pad((one * BOS, one), target), labels, tuple(indices.tolist()))
 
 
 def plan_batches(
@@ -266,10 +285,9 @@ def load_batch(
     dataset: ParallelDataset, tags: Sequence[list[int]], indices: np.ndarray, source_tags: Sequence[list[int]] = ()
 ) -> TrainingBatch:
     """Return the batch of the pairs with these indices. The parameters are those of `source_prefixes`."""
-    prefixes = source_prefixes(dataset, tags, indices, source_tags)
-    texts = (dataset.source[index].tolist() for index in indices)
-    sources = [[*prefix, *ids, EOS] for prefix, ids in zip(prefixes, texts, strict=True)]
-    return make_batch(sources, [dataset.target[index].tolist() for index in indices], indices)
+    prefixes, one = rows_of(source_prefixes(dataset, tags, indices, source_tags)), np.ones(len(indices), np.int64)
+    source = pad(prefixes, dataset.source.take(indices), (one * EOS, one))
+    return _batch(source, dataset.target.take(indices), indices)
 
 
 def source_prefixes(

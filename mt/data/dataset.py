@@ -31,6 +31,13 @@ class Ragged:
         item: np.ndarray = self.data[self.offsets[index] : self.offsets[index + 1]]
         return item
 
+    def take(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the elements of the items `indices`, one item after another, and the length of each of these items."""
+        begins = np.asarray(self.offsets[indices])
+        lengths = self.offsets[indices + 1] - begins
+        places = np.repeat(begins - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        return np.asarray(self.data[places]), np.asarray(lengths)
+
     def text(self, index: int) -> str:
         """Return item `index` as text. Its elements must be UTF-8 bytes."""
         return self[index].tobytes().decode()

@@ -2,6 +2,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +22,10 @@ from mt.data.batching import (
     make_batch,
     pad,
     plan_batches,
+    rows_of,
     split_among_ranks,
 )
-from mt.data.dataset import PreparedData, load_prepared
+from mt.data.dataset import ParallelDataset, PreparedData, Ragged, load_prepared
 from mt.data.preparation import prepare
 from mt.distributed import World
 from mt.errors import DataError
@@ -45,6 +47,7 @@ MIXED: dict[str, object] = {
 }
 MIXTURES = pytest.mark.parametrize("data", [PLAIN, MIXED], ids=["plain", "mixed"])
 
+ids = st.lists(st.integers(4, 40), max_size=6)
 lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=60)
 
 
@@ -65,6 +68,17 @@ def stream(tmp_path: Path, tiny_recipe: Build) -> Stream:
 def same(one: TrainingBatch, other: TrainingBatch) -> bool:
     tensors = ((one.source, other.source), (one.target, other.target), (one.labels, other.labels))
     return one.indices == other.indices and all(torch.equal(a, b) for a, b in tensors)
+
+
+def ragged(rows: list[list[int]]) -> Ragged:
+    """The items of a memory-mapped array, without its files."""
+    made = object.__new__(Ragged)
+    made.data, made.offsets = np.array([id for row in rows for id in row], np.uint16), np.cumsum([0, *map(len, rows)])
+    return made
+
+
+def padded(rows: list[list[int]]) -> list[list[int]]:
+    return [row + [0] * (max(map(len, rows)) - len(row)) for row in rows]
 
 
 def indices_of(updates: list[Update]) -> list[list[tuple[int, ...]]]:
@@ -88,7 +102,29 @@ def test_an_empty_target_is_its_end() -> None:
 
 
 def test_padding_by_hand() -> None:
-    assert pad([[5], [], [6, 7]]).tolist() == [[5, 0], [0, 0], [6, 7]]
+    short, long = rows_of([[5], [], [6, 7]]), rows_of([[], [8], [9]])
+    assert pad(short).tolist() == [[5, 0], [0, 0], [6, 7]]
+    assert pad(short, long).tolist() == [[5, 0, 0], [8, 0, 0], [6, 7, 9]]
+
+
+@given(st.data(), st.lists(st.tuples(ids, ids, st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=8))
+def test_the_batch_of_a_dataset_is_that_of_its_lists(data: st.DataObject, pairs: list[tuple[Any, ...]]) -> None:
+    tags, source_tags = [[50], []], [[], [60], [61, 62]]
+    sources, targets, direction, corpus = (list(column) for column in zip(*pairs, strict=True))
+    empty = ragged([[]] * len(pairs))
+    dataset = ParallelDataset(ragged(sources), ragged(targets), empty, empty, np.array(direction), np.array(corpus))
+    indices = np.array(data.draw(st.lists(st.integers(0, len(pairs) - 1), min_size=1)))
+    found = load_batch(dataset, tags, indices, source_tags)
+    expected = make_batch(
+        [[*tags[direction[index]], *source_tags[corpus[index]], *sources[index], 3] for index in indices],
+        [targets[index] for index in indices],
+        indices,
+    )
+    assert same(found, expected)
+    assert found.target.tolist() == padded([[2, *targets[index]] for index in indices])
+    assert found.labels.tolist() == padded([[*targets[index], 3] for index in indices])
+    assert torch.equal(found.label_indices, found.labels.flatten().nonzero()[:, 0])
+    assert {tensor.dtype for tensor in (found.source, found.target, found.labels)} == {torch.int64}
 
 
 def test_a_batch_moves_as_a_whole() -> None:

@@ -44,6 +44,8 @@ def test_ragged_gives_back_what_was_written(tmp_path: Path, dtype: type[np.gener
     ragged = Ragged(tmp_path / "rows")
     assert [ragged[index].tolist() for index in range(len(ragged))] == rows
     assert ragged.lengths.tolist() == [3, 0, 1, 0, 2]
+    taken, lengths = ragged.take(np.array([4, 1, 0, 4]))
+    assert (taken.tolist(), lengths.tolist()) == ([7, 7, 1, 2, 3, 7, 7], [2, 0, 3, 2])
     assert ragged.data.dtype == dtype
     assert isinstance(ragged.data, np.memmap)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.data.npy", "rows.offsets.npy"]

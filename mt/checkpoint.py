@@ -31,13 +31,12 @@ from mt.description import (
     Confidence,
     Description,
     Int8Check,
-    LanguageModelDescription,
 )
 from mt.errors import ModelError, MTError, problems
 from mt.files import atomic_file, atomic_folder, file_digest
 from mt.kernels import quantization
 from mt.kernels.shortlist import SHORTLIST_FILE, Shortlist, load_shortlist, save_shortlist
-from mt.model.shapes import Shapes, language_model_shapes, transformer_shapes
+from mt.model.shapes import Shapes, transformer_shapes
 from mt.section import Section
 from mt.source_bigrams import BIGRAMS_FILE, SourceBigrams, load_source_bigrams, save_source_bigrams
 from mt.tokenizer import TOKENIZER_FILES, Tokenizer, load_tokenizer
@@ -45,10 +44,9 @@ from mt.tokenizer import TOKENIZER_FILES, Tokenizer, load_tokenizer
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from mt.model.transformer import LanguageModel, Transformer
+    from mt.model.transformer import Transformer
 
 T = TypeVar("T")
-AnyDescription = TypeVar("AnyDescription", "Description", "LanguageModelDescription")
 
 
 WEIGHTS, FLOAT_WEIGHTS = "model.safetensors", "float.safetensors"
@@ -90,36 +88,7 @@ class LoadedModel:
 
     def arrays(self) -> Arrays:
         """Return the weights as float arrays, by name."""
-        return _float_arrays(self.weights)
-
-
-@dataclass(frozen=True)
-class LoadedLanguageModel:
-    """A language model that was loaded. `weights` are float arrays by name, or a torch module in evaluation mode."""
-
-    weights: "Arrays | LanguageModel"
-    tokenizer: Tokenizer
-    description: LanguageModelDescription
-    device: str = "cpu"
-
-    @cached_property
-    def model(self) -> "LanguageModel":
-        """The model as a torch module in evaluation mode, on `device`."""
-        if not isinstance(self.weights, Mapping):
-            return self.weights
-        about, loading = self.description, import_module("mt.model.loading")
-        module: LanguageModel = loading.load_language_model(
-            self.weights, about.model, about.vocabulary_size, self.device
-        )
-        return module
-
-    def arrays(self) -> Arrays:
-        """Return the weights as float arrays, by name."""
-        return _float_arrays(self.weights)
-
-
-def _float_arrays(weights: "Arrays | Transformer | LanguageModel") -> Arrays:
-    return weights if isinstance(weights, Mapping) else to_arrays(weights.state_dict())
+        return self.weights if isinstance(self.weights, Mapping) else to_arrays(self.weights.state_dict())
 
 
 def to_arrays(weights: "Mapping[str, Tensor]") -> dict[str, Array]:
@@ -127,14 +96,14 @@ def to_arrays(weights: "Mapping[str, Tensor]") -> dict[str, Array]:
     return {name: tensor.detach().float().cpu().numpy() for name, tensor in weights.items()}
 
 
-def save_model(folder: Path, model: LoadedModel | LoadedLanguageModel, card: str, keep_float: bool = False) -> None:
+def save_model(folder: Path, model: LoadedModel, card: str, keep_float: bool = False) -> None:
     """Write a model directory. `card` is the text of its README.md. An existing directory is replaced.
 
     If `model.description.weights` is int8, the float weights are rounded to int8; with `keep_float`, they are written
     too. Each weight is read, converted and written before the next one, so `model.weights` may be a mapping that
     computes a weight when it is read. `int8.json` is not written; see `save_int8_check`.
     """
-    int8 = isinstance(model, LoadedModel) and model.description.weights == "int8"
+    int8 = model.description.weights == "int8"
     arrays, shapes = model.arrays(), _shapes(model.description)
     with atomic_folder(folder) as temporary:
         if int8:
@@ -147,15 +116,14 @@ def save_model(folder: Path, model: LoadedModel | LoadedLanguageModel, card: str
         for name, content in model.tokenizer.files.items():
             (temporary / name).write_bytes(content)
         (temporary / "README.md").write_text(card, encoding="utf-8")
-        if isinstance(model, LoadedModel):
-            if model.calibration:
-                (temporary / "calibration.json").write_bytes(CALIBRATION.dump_json(model.calibration, indent=1))
-            if model.confidence:
-                save_confidence(temporary, model.confidence)
-            if model.bigrams:
-                save_source_bigrams(temporary, model.bigrams, model.tokenizer)
-            if model.shortlist:
-                save_shortlist(temporary, model.shortlist, model.tokenizer)
+        if model.calibration:
+            (temporary / "calibration.json").write_bytes(CALIBRATION.dump_json(model.calibration, indent=1))
+        if model.confidence:
+            save_confidence(temporary, model.confidence)
+        if model.bigrams:
+            save_source_bigrams(temporary, model.bigrams, model.tokenizer)
+        if model.shortlist:
+            save_shortlist(temporary, model.shortlist, model.tokenizer)
 
 
 def without_section(card: str, heading: str) -> str:
@@ -167,10 +135,8 @@ def _in_float32(arrays: Arrays, names: Iterable[str]) -> Iterator[tuple[str, Arr
     return ((name, arrays[name].astype(np.float32, copy=False)) for name in names)
 
 
-def _shapes(description: Description | LanguageModelDescription) -> Shapes:
+def _shapes(description: Description) -> Shapes:
     """Return the shape of each weight of a model by the name of the weight."""
-    if isinstance(description, LanguageModelDescription):
-        return language_model_shapes(description.model, description.vocabulary_size)
     return transformer_shapes(description.model, description.vocabulary_size, description.source_vocabulary_size)
 
 
@@ -223,18 +189,6 @@ def model_digest(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def load_language_model(folder: Path, device: str = "cpu") -> LoadedLanguageModel:
-    """Load a language model from its directory. Parameters and errors are those of `load_model`."""
-    return _load_consistently(folder, lambda: _load_language_model(folder, device))
-
-
-def _load_language_model(folder: Path, device: str) -> LoadedLanguageModel:
-    description = _read_config(folder, LanguageModelDescription)
-    tokenizer = load_tokenizer(folder)
-    _check_sizes(folder, {"vocabulary_size": (len(tokenizer), description.vocabulary_size)})
-    return LoadedLanguageModel(_load_weights(folder / WEIGHTS, _shapes(description)), tokenizer, description, device)
-
-
 def _load_consistently(folder: Path, load: Callable[[], T]) -> T:
     """Call `load` and return its result. If `folder` was replaced meanwhile, repeat the call.
 
@@ -285,12 +239,7 @@ def save_confidence(folder: Path, confidence: Confidence) -> None:
 
 
 def read_description(folder: Path) -> Description:
-    """Return the content of `config.json` of a translation model. Raises: ModelError if the file is not valid."""
-    return _read_config(folder, Description)
-
-
-def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
-    """Return the content of `config.json` as an object of the class `kind`. Raises: ModelError if it is not valid."""
+    """Return the content of `config.json`. Raises: ModelError if the file is not valid."""
     path = folder / "config.json"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -303,22 +252,10 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not a JSON file ({error})") from error
     version = values.get("format_version") if isinstance(values, dict) else None
-    accepted = (FORMAT_VERSION, INT8_VERSION) if kind is Description else (FORMAT_VERSION,)
-    if version not in accepted:
-        raise ModelError(f"{path}: format_version is {version!r}; accepted: {' or '.join(map(str, accepted))}")
-    language = values.get("language")
-    if kind is Description and language is not None:
-        raise ModelError(
-            f"{folder} is a language model of {language!r}, but a translation model is needed. Language models can "
-            "be used with `mt-service generate` and `evaluate --text`"
-        )
-    if kind is LanguageModelDescription and language is None:
-        raise ModelError(
-            f"{folder} is a translation model, but a language model is needed (train one with a recipe that sets "
-            "data.language)"
-        )
+    if version not in (FORMAT_VERSION, INT8_VERSION):
+        raise ModelError(f"{path}: format_version is {version!r}; accepted: {FORMAT_VERSION} or {INT8_VERSION}")
     try:
-        return kind.model_validate(values)
+        return Description.model_validate(values)
     except ValidationError as error:
         listed = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
         raise ModelError(problems(str(path), listed)) from error

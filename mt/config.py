@@ -15,7 +15,6 @@ from mt.languages import DirectionSet
 from mt.section import Section
 
 Size = Literal["tiny", "small", "base", "big"]
-TokenizerKind = Literal["bpe", "character", "byte"]
 
 SIZES: dict[Size, dict[str, Any]] = {
     "tiny": {"encoder_layers": 4, "decoder_layers": 4, "d_model": 128, "d_ff": 256, "heads": 4},
@@ -91,15 +90,10 @@ class ModelConfig(Section):
 
 
 class TokenizerConfig(Section):
-    """The SentencePiece tokenizer, which source and target share."""
+    """The SentencePiece BPE tokenizer, which source and target share. Characters that it lacks are encoded as bytes."""
 
-    kind: TokenizerKind = "bpe"
-    """Unit of the vocabulary: pieces of words (`bpe`), characters, or bytes. Characters that the vocabulary lacks are
-    encoded as bytes."""
     vocabulary_size: int = Field(8000, ge=300)
     """Number of pieces, including special tokens and 256 bytes. A small corpus gives fewer pieces."""
-    nfkc: bool = False
-    """Normalise text to Unicode's NFKC form."""
     dropout: float = Field(0.0, ge=0, lt=1)
     """BPE-dropout rate of the training text (Provilkov et al. 2020)."""
     training_sentences: int = Field(2_000_000, ge=1)
@@ -162,7 +156,7 @@ class TrainingConfig(Section):
     validate_sentences: int = Field(1000, ge=1)
     """Maximum number of validation sentences that are translated for BLEU. The loss is computed on all sentences."""
     patience: int = Field(10, ge=1)
-    """Training ends after this number of validations in a row without a better BLEU (language model: perplexity)."""
+    """Training ends after this number of validations in a row without a better BLEU."""
     save_every: int = Field(500, ge=1)
     """Number of updates between checkpoints. Each validation also writes a checkpoint."""
     keep_checkpoints: int = Field(5, ge=1)
@@ -266,7 +260,7 @@ class Recipe(Section):
 
         A digest replaces very long directions.
         """
-        directions = self.data.language or "+".join(map(str, self.data.directions))
+        directions = "+".join(map(str, self.data.directions))
         if len(directions) > LONGEST_NAME:
             digest = hashlib.sha256(directions.encode()).hexdigest()
             directions = f"{len(self.data.directions)}-directions-{digest[:8]}"

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from mt.languages import Direction, DirectionSet, parse_tag
+from mt.languages import Direction, DirectionSet
 from mt.section import Section
 
 MEMORY_FORMATS = (".tmx", ".xliff", ".xlf", ".po")
@@ -30,9 +30,8 @@ class CorpusConfig(Section):
     """
 
     path: str
-    """Path relative to `data.root`. `{language}` stands for the language of each line-aligned file. A language model
-    can also read a path without `{language}`: a text file with one text of its language per line. A .tmx, .xliff, .xlf
-    or .po file is a translation memory; only training corpora can be memories."""
+    """Path relative to `data.root`. `{language}` stands for the language of each line-aligned file. A .tmx, .xliff,
+    .xlf or .po file is a translation memory; only training corpora can be memories."""
     columns: tuple[str, ...] = ()
     """Languages of the columns of a .tsv file. An empty name skips a column: ["en", "", "de"]."""
     weight: float = Field(1.0, ge=0.001, le=1000)
@@ -95,39 +94,18 @@ def _check_held_out(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ..
     return corpora
 
 
-def _expand_corpora(value: Any, info: ValidationInfo) -> Any:
-    """Convert a path, a table, or a list of paths and tables to a list of tables. Leave other values unchanged.
-
-    A plain text file has a path without `{language}`, and is no translation memory. For a language model, the table of
-    such a file gets the model's language as `columns`, if it has no `columns`.
-    """
+def _expand_corpora(value: Any) -> Any:
+    """Convert a path, a table, or a list of paths and tables to a list of tables. Leave other values unchanged."""
     if isinstance(value, str | Mapping):
         value = [value]
     if not isinstance(value, Sequence):
         return value
-    corpora = [{"path": corpus} if isinstance(corpus, str) else corpus for corpus in value]
-    language = info.data.get("language")
-    return [
-        {"columns": [language], **corpus}
-        if language and isinstance(corpus, Mapping) and _is_plain(str(corpus.get("path")))
-        else corpus
-        for corpus in corpora
-    ]
-
-
-def _is_plain(path: str) -> bool:
-    return "{language}" not in path and not memory_format(path)
+    return [{"path": corpus} if isinstance(corpus, str) else corpus for corpus in value]
 
 
 Corpora = Annotated[tuple[CorpusConfig, ...], BeforeValidator(_expand_corpora)]
 HeldOutCorpora = Annotated[Corpora, AfterValidator(_check_held_out)]
 """Corpora for validation, testing or monitoring, on which the model is not trained."""
-
-
-def _check_tag(language: str) -> str:
-    if parse_tag(language) != language:
-        raise ValueError(f"{language!r} is not in canonical letter case; accepted: {parse_tag(language)!r}")
-    return language
 
 
 class CleaningConfig(Section):
@@ -158,11 +136,9 @@ class DataConfig(Section):
 
     root: Path = Field(default_factory=lambda: Path(os.environ.get("MT_DATA", "data")))
     """Folder of the corpora. Left out: the value of the environment variable MT_DATA, or `data`."""
-    directions: DirectionSet = DirectionSet()
+    directions: DirectionSet = Field(min_length=1)
     """Directions that the model translates, such as ["en-de", "en-pt-BR"], or {source = ["en"], target = ["de", "fr"]}
     for each source with each target. If there are several, a tag of the target language precedes each source text."""
-    language: Annotated[str, AfterValidator(_check_tag)] | None = None
-    """Language of the training text of a language model. Given in place of `directions`."""
     train: Corpora = Field(min_length=1)
     """Training corpora."""
     valid: HeldOutCorpora = ()
@@ -178,24 +154,19 @@ class DataConfig(Section):
     proportional to p ** (1 / temperature) (Arivazhagan et al. 2019, section 3.1). 1 keeps the shares."""
     max_tokens: int = Field(200, ge=1)
     """Maximum length of a training source or target in tokens, including end token, language tag and source tag."""
-    block_tokens: int = Field(0, ge=0)
-    """Number of tokens in each block of text that a language model is trained on. A block may span several lines;
-    blocks are cut at random offsets. 0 trains on single lines."""
 
     @field_validator("directions", mode="before")
     @classmethod
     def _is_not_a_language(cls, value: Any) -> Any:
         if isinstance(value, Sequence) and len(value) == 1 and isinstance(value[0], str) and "-" not in value[0]:
-            hint = f"['en-{value[0]}'], or language = {value[0]!r} in place of directions, for a language model"
-            raise ValueError(f"{list(value)} names no target language; accepted: two languages, such as {hint}")
+            raise ValueError(f"{list(value)} names no target language; accepted: two languages, such as en-{value[0]}")
         return value
 
     @model_validator(mode="after")
     def _corpora_fit_directions(self) -> Self:
-        for one, other in (("directions", "language"), ("valid", "split_validation")):
-            if bool(getattr(self, one)) == bool(getattr(self, other)):
-                given = "both are" if getattr(self, one) else "neither is"
-                raise ValueError(f"data.{one} and data.{other}: {given} given; accepted: exactly one of them")
+        if bool(self.valid) == bool(self.split_validation):
+            given = "both are" if self.valid else "neither is"
+            raise ValueError(f"data.valid and data.split_validation: {given} given; accepted: exactly one of them")
         if self.split_validation and any(corpus.variants for corpus in self.train):
             raise ValueError(
                 "variants with data.split_validation would repeat validation text in training; accepted: data.valid"
@@ -211,17 +182,16 @@ class DataConfig(Section):
         unusable = [
             f"{corpus.path} has the columns {list(corpus.columns)}"
             for corpus in dict.fromkeys((*self.train, *self.valid, *self.test))
-            if corpus.columns and self.language not in corpus.columns and not any(map(corpus.may_have, self.directions))
+            if not any(map(corpus.may_have, self.directions))
         ]
         if unusable:
-            raise ValueError(f"{', '.join(unusable)}; accepted: columns for {self.language or self.directions}")
+            raise ValueError(f"{', '.join(unusable)}; accepted: columns for {self.directions}")
         return self
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """All languages of the directions, or the language of a language model, in alphabetical order."""
-        languages = (*self.directions.sources, *self.directions.targets, *filter(None, [self.language]))
-        return tuple(sorted({*languages}))
+        """All languages of the directions, in alphabetical order."""
+        return tuple(sorted({*self.directions.sources, *self.directions.targets}))
 
     @property
     def source_tags(self) -> tuple[str, ...]:

@@ -55,18 +55,6 @@ class Description(Section):
         return self
 
 
-class LanguageModelDescription(Section):
-    """Content of `config.json` of a language model, which scores text of one language."""
-
-    format_version: int = FORMAT_VERSION
-    name: str
-    language: str
-    vocabulary_size: int
-    model: ModelConfig
-    block_tokens: int = Field(0, ge=0)
-    """Number of tokens of the text blocks on which the model was trained; 0 if it was trained on single lines."""
-
-
 class CalibrationPair(Section):
     """A source text and its translation, on which the outputs of int8 and float32 weights are compared."""
 

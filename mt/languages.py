@@ -146,6 +146,11 @@ class Direction:
         raise LanguageError(f"{shown} is not a direction; accepted: two languages, such as en-de or en-pt-BR{hint}")
 
     @property
+    def languages(self) -> tuple[str, str]:
+        """The source and the target language."""
+        return self.source, self.target
+
+    @property
     def reversed(self) -> "Direction":
         return Direction(self.target, self.source)
 

@@ -70,35 +70,9 @@ def validate_recipe(
     except ValidationError as error:
         invalid = [problem for cause in _causes(error) for problem in _explain(cause)]
         raise RecipeError(problems(str(path), [*known_problems, *invalid])) from error
-    if all_problems := [*known_problems, *_language_model_problems(recipe), *check(recipe)]:
+    if all_problems := [*known_problems, *check(recipe)]:
         raise RecipeError(problems(str(path), all_problems))
     return recipe
-
-
-def _language_model_problems(recipe: Recipe) -> Iterator[str]:
-    """Yield a message for each key that does not fit a language model, or that only a language model may have."""
-    data, blocks = recipe.data, recipe.data.block_tokens
-    for key, wrong in (
-        ("tuning", recipe.tuning is not None),
-        ("data.train: source_tag", bool(data.source_tags)),
-        ("model.tie_source = false", not recipe.model.tie_source),
-    ):
-        if data.language and wrong:
-            yield f"{key} does not apply to a language model (data.language); remove it"
-    kind, dropout = recipe.tokenizer.kind, recipe.tokenizer.dropout
-    if kind != "bpe" and dropout:
-        yield f"tokenizer.dropout is {dropout} and tokenizer.kind is {kind!r}; accepted: dropout 0, or kind 'bpe'"
-    if not blocks:
-        return
-    given, most = f"data.block_tokens is {blocks}", min(recipe.model.max_length, recipe.training.batch_tokens)
-    if not data.language:
-        yield f"{given}, but data.language is missing; accepted: 0, or a recipe of a language model"
-    if blocks > most:
-        yield f"{given}; accepted: at most {most}, the smaller of model.max_length and training.batch_tokens"
-    if dropout:
-        yield f"{given} and tokenizer.dropout is {dropout}; accepted: one of them above 0"
-    if any(corpus.weight != 1 for corpus in data.train):
-        yield f"{given} and a corpus has a weight other than 1; accepted: weight 1"
 
 
 def save_recipe(recipe: Recipe, path: Path) -> None:

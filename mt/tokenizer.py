@@ -1,9 +1,9 @@
 """Tokenization by SentencePiece.
 
-A model that was trained here has one tokenizer for all its languages: BPE, characters or bytes. Decoding the ids of a
-text returns the text: whitespace is kept, text is normalised only if a recipe selects NFKC, and characters outside the
-vocabulary are encoded as UTF-8 bytes. Language tags such as `<2de>` and source tags of corpora such as `<from:bt>` are
-control symbols, which no input text produces. Imported models have their own SentencePiece models and vocabularies.
+A model that was trained here has one BPE tokenizer for all its languages. Decoding the ids of a text returns the text:
+whitespace is kept, text is not normalised, and characters outside the vocabulary are encoded as UTF-8 bytes. Language
+tags such as `<2de>` and source tags of corpora such as `<from:bt>` are control symbols, which no input text produces.
+Imported models have their own SentencePiece models and vocabularies.
 """
 
 import hashlib
@@ -20,7 +20,6 @@ import sentencepiece
 from pydantic import Field, ValidationError
 from sentencepiece import sentencepiece_model_pb2
 
-from mt.config import TokenizerKind
 from mt.errors import TokenizerError, problems
 from mt.section import Section
 
@@ -54,32 +53,29 @@ def train_tokenizer(
     sentences: Iterable[str],
     *,
     vocabulary_size: int,
-    kind: TokenizerKind = "bpe",
     languages: Sequence[str] = (),
     source_tags: Sequence[str] = (),
-    nfkc: bool = False,
     threads: int = 1,
 ) -> bytes:
-    """Train a SentencePiece model with byte fallback and split digits, and return it in serialised form.
+    """Train a SentencePiece BPE model (Sennrich et al. 2016) with byte fallback and split digits. Return it serialised.
 
-    The kind `bpe` is byte pair encoding (Sennrich et al. 2016). With `character`, the pieces are the most frequent
-    characters, and with `byte` only the bytes. Each of `languages` and `source_tags` gets a control symbol. A small
-    corpus gives fewer than `vocabulary_size` pieces. TokenizerError is raised if SentencePiece cannot train.
+    Each of `languages` and `source_tags` gets a control symbol. A small corpus gives fewer than `vocabulary_size`
+    pieces. TokenizerError is raised if SentencePiece cannot train.
     """
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(sentences),
             model_writer=model,
-            model_type="bpe" if kind == "bpe" else "char",
+            model_type="bpe",
             vocab_size=vocabulary_size,
             hard_vocab_limit=False,
             byte_fallback=True,
             split_digits=True,
-            normalization_rule_name="nfkc" if nfkc else "identity",
+            normalization_rule_name="identity",
             remove_extra_whitespaces=False,
-            add_dummy_prefix=kind == "bpe",  # adds a space, so that a first word is encoded as elsewhere in a text
-            character_coverage=0.9998 if kind == "bpe" else 1.0,
+            add_dummy_prefix=True,  # adds a space, so that a first word is encoded as elsewhere in a text
+            character_coverage=0.9998,
             max_sentence_length=1 << 16,
             pad_id=PAD,
             unk_id=UNK,
@@ -94,18 +90,7 @@ def train_tokenizer(
             f"cannot train a tokenizer of {vocabulary_size} pieces: {error}; "
             "accepted: a corpus with text, and a vocabulary_size above its number of characters + 260"
         ) from error
-    return _bytes_only(model.getvalue()) if kind == "byte" else model.getvalue()
-
-
-def _bytes_only(serialised: bytes) -> bytes:
-    """Remove the characters from a SentencePiece model, so that it encodes every character as bytes."""
-    proto = sentencepiece_model_pb2.ModelProto.FromString(serialised)
-    kept = [piece for piece in proto.pieces if piece.type != piece.NORMAL]
-    del proto.pieces[:]
-    proto.pieces.extend(kept)
-    proto.trainer_spec.vocab_size = len(kept)
-    proto.normalizer_spec.escape_whitespaces = False  # a space is the byte 0x20
-    return bytes(proto.SerializeToString())
+    return model.getvalue()
 
 
 class Tokenizer:

@@ -9,14 +9,14 @@ import torch
 from hypothesis import settings
 
 from mt import Translator
-from mt.checkpoint import LoadedLanguageModel, LoadedModel, save_model
+from mt.checkpoint import LoadedModel, save_model
 from mt.config import DecodingConfig, ModelConfig
-from mt.description import Description, LanguageModelDescription
+from mt.description import Description
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKey
 from mt.languages import Direction, DirectionSet
-from mt.model.transformer import LanguageModel, Transformer
+from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer
 
 NOUNS = ["dog", "cat", "man", "woman", "child", "horse", "house", "river", "train", "street", "market", "bridge"]
@@ -74,29 +74,10 @@ def write_model(
     return folder
 
 
-def write_language_model(folder: Path, language: str, seed: int) -> Path:
-    """The directory of a language model whose weights are random."""
-    torch.manual_seed(seed)
-    tokenizer = Tokenizer(train_tokenizer(sentences(300, seed), vocabulary_size=380))
-    config = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=32, d_ff=64, heads=2, max_length=256)
-    model = LanguageModel(config, len(tokenizer))
-    description = LanguageModelDescription(
-        name="small", language=language, vocabulary_size=len(tokenizer), model=config
-    )
-    save_model(folder, LoadedLanguageModel(model, tokenizer, description), "# small\n")
-    return folder
-
-
 @pytest.fixture(scope="session")
 def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a model from English to German."""
     return write_model(tmp_path_factory.mktemp("models") / "small", ["en-de"])
-
-
-@pytest.fixture(scope="session")
-def small_language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a language model of German."""
-    return write_language_model(tmp_path_factory.mktemp("models") / "language", "de", seed=2)
 
 
 @pytest.fixture(scope="session")

@@ -170,11 +170,6 @@ def test_characters_and_symbols_cannot_be_taken_from_it(tokenizer: Tokenizer) ->
         tokenizer.truncated(270)
 
 
-def test_nfkc_only_on_request() -> None:
-    tokenizer = Tokenizer(train_tokenizer([*ENGLISH, *GERMAN], vocabulary_size=400, nfkc=True))
-    assert tokenizer.decode(tokenizer.encode("ﬁne ² Ｆｕｌｌ e\u0301")) == "fine 2 Full é"
-
-
 def test_a_small_corpus_gives_a_small_vocabulary() -> None:
     tokenizer = Tokenizer(train_tokenizer(["a b c"], vocabulary_size=1000))
     assert 260 < len(tokenizer) < 300
@@ -294,32 +289,3 @@ def test_a_vocabulary_that_is_none(tokenizer: Tokenizer, tmp_path: Path, content
     (tmp_path / "vocabulary.json").write_text(content, encoding="utf-8")
     with pytest.raises(TokenizerError, match=message):
         load_tokenizer(tmp_path)
-
-
-@pytest.fixture(scope="module", params=["character", "byte"])
-def small_units(request: pytest.FixtureRequest) -> Tokenizer:
-    return Tokenizer(train_tokenizer([*ENGLISH, *GERMAN], vocabulary_size=400, kind=request.param, languages=["de"]))
-
-
-@pytest.mark.parametrize("text", AWKWARD)
-def test_characters_and_bytes_keep_awkward_text(small_units: Tokenizer, text: str) -> None:
-    ids = small_units.encode(text)
-    assert small_units.decode(ids) == text
-    assert min(ids, default=4) > EOS and small_units.tag_id("de") not in ids
-    assert small_units.encode_many([text]) == [ids]
-
-
-@settings(max_examples=50)
-@given(st.text())
-def test_characters_and_bytes_keep_any_text(small_units: Tokenizer, text: str) -> None:
-    assert small_units.decode(small_units.encode(text)) == text.encode("utf-8", "replace").decode()
-
-
-def test_units_by_hand() -> None:
-    characters = Tokenizer(train_tokenizer(["ab ü"], vocabulary_size=400, kind="character"))
-    assert len(characters) == 4 + 256 + 4
-    assert characters.pieces(characters.encode("ü bé")) == ["ü", "▁", "b", "<0xC3>", "<0xA9>"]
-    assert len(characters.encode("ab")) == 2  # no space before the text
-    by_bytes = Tokenizer(train_tokenizer(["ab ü"], vocabulary_size=400, kind="byte"))
-    assert len(by_bytes) == 4 + 256
-    assert [id - 4 for id in by_bytes.encode("ü b\n")] == [0xC3, 0xBC, 0x20, 0x62, 0x0A]

@@ -133,7 +133,6 @@ def _unsuitable(recipe: Recipe, build: BuildConfig) -> list[str]:
     """Return a message for each setting of `recipe` or `build` that `mt-service build` does not support."""
     languages = recipe.data.languages
     checks = (
-        (recipe.data.language, "data.language is set; accepted with [build]: data.directions"),
         (recipe.tuning and recipe.tuning.monitor, "tuning.monitor is set; accepted with [build]: [tuning] without it"),
         (recipe.tokenizer.model, "tokenizer.model is set; accepted with [build]: a recipe of a new tokenizer"),
         (

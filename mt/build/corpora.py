@@ -30,7 +30,7 @@ def first_stages(recipe: Recipe, build: BuildConfig) -> list[Stage]:
     `[tuning]`, there is no stage `original`.
     """
     corpora = (*recipe.data.train, *recipe.data.valid)
-    languages = {language for direction in all_directions(recipe, build) for language in direction_languages(direction)}
+    languages = {language for direction in all_directions(recipe, build) for language in direction.languages}
     files = dict.fromkeys(path for corpus in corpora for path in corpus_paths(corpus, sorted(languages)))
     sample = () if build.translated_pairs is None else ("--sample", str(build.translated_pairs))
     text = Stage(
@@ -55,7 +55,7 @@ def test_sets(recipe: Recipe, direction: Direction, pair: Direction) -> list[Eva
 
     `pair` is the direction in the name of the validation set: `direction` or its reverse.
     """
-    languages = direction_languages(direction)
+    languages = direction.languages
     tests: list[EvaluationText] = []
     for number, corpus in enumerate(recipe.data.test, 1):
         if not corpus.may_have(direction):
@@ -71,13 +71,9 @@ def test_sets(recipe: Recipe, direction: Direction, pair: Direction) -> list[Eva
 
 def validation_options(pair: Direction) -> tuple[str, ...]:
     """Return the options of `mt-service evaluate` for the validation set of `pair`."""
-    return "--tsv", f"{TEXT_FOLDER}/valid.{pair}.tsv", "--columns", ",".join(direction_languages(pair))
+    return "--tsv", f"{TEXT_FOLDER}/valid.{pair}.tsv", "--columns", ",".join(pair.languages)
 
 
 def corpus_paths(corpus: CorpusConfig, languages: Sequence[str]) -> list[str]:
     """Return the paths of the files of a corpus in `languages`. The paths are relative to the data root."""
     return list(dict.fromkeys(corpus.path.replace("{language}", language) for language in languages))
-
-
-def direction_languages(direction: Direction) -> tuple[str, str]:
-    return direction.source, direction.target

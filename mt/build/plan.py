@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mt.build.config import BuildConfig, StudentConfig, all_directions
-from mt.build.corpora import direction_languages, first_stages, test_sets, validation_options
+from mt.build.corpora import first_stages, test_sets, validation_options
 from mt.build.recipes import (
     SyntheticCorpus,
     Values,
@@ -253,7 +253,7 @@ class Planner:
         texts = training_texts(self.recipe, pair, "sample" if self.build.translated_pairs else "train")
         corpora = []
         for number, text in enumerate(texts, 1):
-            source, reference = (f"{text.path}.{language}" for language in direction_languages(direction))
+            source, reference = (f"{text.path}.{language}" for language in direction.languages)
             file = FileToTranslate(source, text.name, TEXT, reference, text.weight)
             suffix = f"-corpus{number}" if len(texts) > 1 else ""
             corpora.append(self._corpus(f"{name}{suffix}", file, direction, translators, backward))

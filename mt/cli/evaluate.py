@@ -4,10 +4,9 @@
     mt-service evaluate runs/phrasebook-en-de/model --tsv test.tsv --columns en,de,construction --by construction
     mt-service evaluate NEW --baseline OLD --source test.en --reference test.de --worst 10
     mt-service evaluate --hypothesis out.de --source test.en --reference test.de --direction en-de
-    mt-service evaluate LANGUAGE_MODEL --text test.de
 
 Tables are printed on stderr and one JSON object on stdout. BLEU-lc-moses is the score that papers report on Multi30k:
-lower-cased and tokenised by Moses. The score of a language model is its perplexity on --text.
+lower-cased and tokenised by Moses.
 """
 
 import argparse
@@ -26,7 +25,6 @@ from rich.table import Column, Table
 
 from mt import evaluation
 from mt.cli.command import CommandParser, command, stderr_console
-from mt.cli.perplexity import measure_perplexity, perplexity_table
 from mt.data.corpus import read_lines, read_parallel, read_tsv
 from mt.decoding.options import SearchOptions
 from mt.engine.devices import cpu_threads
@@ -34,19 +32,6 @@ from mt.errors import DataError, did_you_mean
 from mt.languages import Direction
 from mt.pipeline.results import Translation
 from mt.pipeline.translator import Translator
-
-TRANSLATION_OPTIONS = (
-    "hypothesis",
-    "source",
-    "reference",
-    "tsv",
-    "direction",
-    "baseline",
-    "worst",
-    "show",
-    "reliability",
-)
-"""Names of the options that cannot be used with a language model."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +49,7 @@ class EvaluationSet:
 @command
 def main(argv: Sequence[str]) -> int:
     options, console = parse(argv), stderr_console()
-    if options.text is None:
-        scores = run(options, console)
-    else:
-        scores = measure_perplexity(options.model, options.text, options.device)
-        console.print(perplexity_table(scores))
-    print(json.dumps(scores, ensure_ascii=False, indent=2))
+    print(json.dumps(run(options, console), ensure_ascii=False, indent=2))
     return 0
 
 
@@ -80,12 +60,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add("--source", type=Path, metavar="FILE", help="test set: one sentence a line; plain, .gz or .xz")
     add("--reference", type=Path, metavar="FILE", help="test set: reference translations, line by line")
     add("--tsv", type=Path, metavar="FILE", help="test set: a tab-separated file instead of --source and --reference")
-    add(
-        "--text",
-        type=Path,
-        metavar="FILE",
-        help="test text of a language model: its perplexity per token, character, byte",
-    )
     add("--columns", default="en,de", metavar="NAMES", help="columns of --tsv in order (default: %(default)s)")
     add("--direction", metavar="L-L", help="such as en-de; required if the model has several directions")
     add("--baseline", type=Path, metavar="MODEL", help="compare with another model by paired bootstrap")
@@ -109,13 +83,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(argv)
     if (options.model is None) == (options.hypothesis is None):
         parser.error("give either a MODEL or --hypothesis FILE, not both")
-    if options.text is not None:
-        translation = [name for name in TRANSLATION_OPTIONS if getattr(options, name.replace("-", "_"))]
-        if translation or options.model is None:
-            parser.error("--text requires a MODEL, and cannot be combined with options for translations")
-        return options
     if (options.tsv is None) == (options.source is None or options.reference is None):
-        parser.error("give --source FILE and --reference FILE, or --tsv FILE; or, for a language model, --text FILE")
+        parser.error("give --source FILE and --reference FILE, or --tsv FILE")
     for name in ("baseline", "ensemble", "reliability"):
         if options.hypothesis is not None and getattr(options, name):
             parser.error(f"--{name} requires a MODEL; --hypothesis cannot be combined with it")

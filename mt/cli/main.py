@@ -13,7 +13,6 @@ VERBS = {
     "build": ("build", "build the best models from corpora: teachers, students, report"),
     "evaluate": ("evaluate", "score a model: BLEU, chrF2, TER"),
     "translate": ("translate", "translate a file or standard input"),
-    "generate": ("generate", "generate text with a language model"),
     "serve": ("serve", "serve models over HTTP"),
     "models": ("models", "list models that can be imported, and the installed ones"),
     "import": ("import_model", "convert a model of Marian, Hugging Face, fairseq or JoeyNMT"),

@@ -21,14 +21,14 @@ import torch
 from rich.console import Console
 
 from mt import evaluation
-from mt.checkpoint import CALIBRATION_PAIRS, LoadedLanguageModel, LoadedModel, save_model
+from mt.checkpoint import CALIBRATION_PAIRS, LoadedModel, save_model
 from mt.cli.command import CommandParser, command, count, stderr_console
 from mt.cli.prepare import RUNS, prepare_with_progress, recipe_path
 from mt.config import Recipe
 from mt.data.corpus import SentencePair
 from mt.data.dataset import PreparedData, load_prepared
-from mt.data.preparation import language_pairs, prepared_folder, read_corpus
-from mt.description import CalibrationPair, Description, LanguageModelDescription
+from mt.data.preparation import prepared_folder, read_corpus
+from mt.description import CalibrationPair
 from mt.distributed import (
     SEPARATE_STORES,
     World,
@@ -44,12 +44,10 @@ from mt.errors import DataError, TrainingError, problems
 from mt.files import atomic_file, try_lock
 from mt.kernels.shortlist import load_shortlist
 from mt.languages import Direction
-from mt.model.transformer import LanguageModel
 from mt.pipeline.translator import Translator
 from mt.recipe import save_recipe
-from mt.scoring.language_model import LanguageModelScorer, perplexity
 from mt.source_bigrams import SourceBigrams
-from mt.training.card import Perplexity, Published, write_card, write_language_model_card
+from mt.training.card import Published, write_card
 from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
 from mt.training.memory import keep_freed_memory
 from mt.training.report import Reporter
@@ -58,7 +56,6 @@ from mt.training.shortlist_text import ALIGNED_IN_TOTAL, ALIGNED_PAIRS, prepared
 from mt.training.state import checkpoints, trained
 from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
-from mt.training.validation import TranslationValidation
 
 FIXED_SECTIONS = (
     "seed",
@@ -69,7 +66,7 @@ FIXED_SECTIONS = (
     "tuning",
 )  # sections of a recipe that --resume may not change
 MAX_PROCESSES = 4  # with more processes, the part of an update that each one computes is too small
-Tests = dict[str, list[SentencePair]]  # test pairs by direction
+Tests = dict[Direction, list[SentencePair]]  # test pairs by direction
 
 
 @command
@@ -271,38 +268,27 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
     report.plot()  # a short run ends before its first validation
     published = Published(origin, figures, str(trainer.device))
     model, about, folder = trainer.model_of(weights), trainer.describe(), trainer.run / "model"
-    if isinstance(model, LanguageModel):
-        assert isinstance(about, LanguageModelDescription)
-        perplexities = score_lines(
-            tests, data, LanguageModelScorer(model, data.tokenizer, about.language, about.block_tokens)
-        )
-        card = write_language_model_card(recipe, data, trainer.progress, published, perplexities)
-        save_model(folder, LoadedLanguageModel(model, data.tokenizer, about), card)
-        for row in perplexities:
-            report.print(f"{row.text}: perplexity {row.value:.2f} of {row.tokens:,} tokens")
-    else:
-        assert isinstance(about, Description) and isinstance(trainer.validation, TranslationValidation)
-        languages = [source or "" for source, _ in language_pairs(recipe)]
-        bigrams = SourceBigrams.build(data.train.source, data.train.direction, languages)
-        device = str(next(model.parameters()).device)
-        calibration = tuple(trainer.validation.pairs(CALIBRATION_PAIRS))
-        trained = LoadedModel(model, data.tokenizer, about, device, calibration, bigrams=bigrams)
-        pairs = trainer.validation.pairs(CONFIDENCE_PAIRS)
-        shortlist = shortlist_of(recipe, data, trained, pairs, report)
-        trained = replace(trained, shortlist=shortlist.shortlist)
-        report.print(shortlist.summary)
-        translator = Translator.from_loaded(trained)
-        scores = score_tests(tests, translator)
-        card = f"{write_card(recipe, data, trainer.progress, published, scores)}\n{card_section(shortlist)}"
-        try:
-            confidence = fit_confidence(translator, pairs)
-            trained = replace(trained, confidence=confidence)
-        except DataError as error:  # the model can still be looked at
-            report.print(f"no confidence.json: {error}")
-        save_model(folder, trained, card)
-        for direction, scored in scores.items():
-            for score in scored.scores:
-                report.print(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")
+    sources = [direction.source for direction in recipe.data.directions]
+    bigrams = SourceBigrams.build(data.train.source, data.train.direction, sources)
+    device = str(next(model.parameters()).device)
+    calibration = tuple(trainer.validation.pairs(CALIBRATION_PAIRS))
+    trained = LoadedModel(model, data.tokenizer, about, device, calibration, bigrams=bigrams)
+    pairs = trainer.validation.pairs(CONFIDENCE_PAIRS)
+    shortlist = shortlist_of(recipe, data, trained, pairs, report)
+    trained = replace(trained, shortlist=shortlist.shortlist)
+    report.print(shortlist.summary)
+    translator = Translator.from_loaded(trained)
+    scores = score_tests(tests, translator)
+    card = f"{write_card(recipe, data, trainer.progress, published, scores)}\n{card_section(shortlist)}"
+    try:
+        confidence = fit_confidence(translator, pairs)
+        trained = replace(trained, confidence=confidence)
+    except DataError as error:  # the model can still be looked at
+        report.print(f"no confidence.json: {error}")
+    save_model(folder, trained, card)
+    for direction, scored in scores.items():
+        for score in scored.scores:
+            report.print(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")
     report.print(f"the model is in {folder}")
 
 
@@ -329,20 +315,17 @@ def read_tests(recipe: Recipe, data: PreparedData) -> Tests:
         DataError: if a corpus cannot be read, or a sentence is longer than model.max_length.
     """
     tests = {
-        "-".join(filter(None, languages)): [
-            pair for corpus in recipe.data.test for pair in read_corpus(corpus, recipe.data.root, languages)
-        ]
-        for languages in language_pairs(recipe)
+        direction: [pair for corpus in recipe.data.test for pair in read_corpus(corpus, recipe.data.root, direction)]
+        for direction in recipe.data.directions
     }
-    limit, monolingual = recipe.model.max_length, recipe.data.language is not None
+    limit = recipe.model.max_length
     too_long = [
         f"{pair.file}:{pair.line}: {length} tokens"
         for pairs in tests.values()
         for pair in pairs
-        if (length := len(data.tokenizer.encode(pair.target if monolingual else pair.source)) + 2)
-        > limit  # the length includes tag and EOS
+        if (length := len(data.tokenizer.encode(pair.source)) + 2) > limit  # the length includes tag and EOS
     ]
-    if too_long and not recipe.data.block_tokens:
+    if too_long:
         raise DataError(
             problems(f"test sentences longer than model.max_length, {limit}", too_long)
             + "\nRemove these sentences or raise model.max_length"
@@ -350,31 +333,16 @@ def read_tests(recipe: Recipe, data: PreparedData) -> Tests:
     return tests
 
 
-def score_lines(tests: Tests, data: PreparedData, scorer: LanguageModelScorer) -> list[Perplexity]:
-    """Return the perplexities of a language model on the validation set and on the test corpora.
-
-    Validation lines that are too long for the model are left out.
-    """
-    valid = data.valid.texts("target", range(len(data.valid)))
-    texts = {
-        "validation": valid if scorer.block_tokens else [text for text in valid if scorer.fits(text)],
-        "test": [pair.target for pairs in tests.values() for pair in pairs],
-    }
-    scored = {name: scorer.score_lines(lines) for name, lines in texts.items() if lines}
-    return [Perplexity(name, text.tokens, perplexity([text])) for name, text in scored.items()]
-
-
-def score_tests(tests: Tests, translator: Translator) -> dict[str, evaluation.Report]:
+def score_tests(tests: Tests, translator: Translator) -> dict[Direction, evaluation.Report]:
     """Translate the test corpora, and return the scores of each direction that has any."""
     reports = {}
     for direction, pairs in tests.items():
         if pairs:
-            languages = Direction.parse(direction)
-            planner = translator.planner(source=languages.source, target=languages.target, sentences=True)
+            planner = translator.planner(source=direction.source, target=direction.target, sentences=True)
             translations = translator.run(planner, [pair.source for pair in pairs])
             reports[direction] = evaluation.evaluate(
                 [translation.text for translation in translations],
                 [pair.target for pair in pairs],
-                target_language=languages.target,
+                target_language=direction.target,
             )
     return reports

@@ -16,7 +16,6 @@ from torch import Tensor
 from mt.config import Recipe
 from mt.data.dataset import ParallelDataset
 from mt.data.mixing import epoch_counts, pair_weights
-from mt.data.preparation import language_pairs
 from mt.distributed import World
 from mt.errors import DataError
 from mt.tokenizer import BOS, EOS, PAD, Tokenizer
@@ -308,5 +307,5 @@ def direction_prefixes(tokenizer: Tokenizer, recipe: Recipe) -> list[list[int]]:
 
     A source is preceded by the tag of the target language, if the tokenizer has such tags, otherwise by nothing.
     """
-    pairs = language_pairs(recipe)
-    return [tokenizer.source_prefix(source or "", target, recipe.directions) for source, target in pairs]
+    directions = recipe.data.directions
+    return [tokenizer.source_prefix(pair.source, pair.target, recipe.directions) for pair in directions]

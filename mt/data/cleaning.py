@@ -6,7 +6,6 @@ pairs that people translated. A word is a sequence of characters without spaces,
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -188,15 +187,14 @@ def is_in_another_script(text: str, letters: re.Pattern[str], least: float) -> b
     return with_letters > FEW_WORDS and hits < least * with_letters
 
 
-def is_header(pair: SentencePair, languages: Sequence[str | None]) -> bool:
+def is_header(pair: SentencePair, languages: tuple[str, str]) -> bool:
     """Return whether a pair is the first line of its file and consists of column names, such as `en` and `de`.
 
-    `languages` are the source and the target language. Return False if one of them is None (text of one language).
+    `languages` are the source and the target language.
     """
-    if pair.line != 1 or None in languages:
+    if pair.line != 1:
         return False
     for text, language, names in zip((pair.source, pair.target), languages, HEADER_WORDS, strict=True):
-        assert language is not None
         of_language = f"{language} {three_letter_code(language)} {language_name(language)}".casefold()
         names = names.union(re.findall(r"[^\W\d_]+", of_language))
         words = set(re.findall(r"[^\W\d_]+", text.casefold()))
@@ -208,13 +206,12 @@ def is_header(pair: SentencePair, languages: Sequence[str | None]) -> bool:
 class Cleaner:
     """The filters for one direction, with counts and examples of all pairs that they have dropped so far."""
 
-    def __init__(self, options: CleaningConfig, languages: Sequence[str | None]) -> None:
-        """Create filters for `languages`: source and target language, or None and a language for a language model."""
+    def __init__(self, options: CleaningConfig, languages: tuple[str, str]) -> None:
+        """Create filters for `languages`: the source and the target language."""
         self.options = options
         self.languages = languages
-        self.paired = None not in languages
         self.counts: dict[str, int] = defaultdict(int)
-        self._letters = tuple(script_letters(language) for language in languages if language)
+        self._letters = tuple(map(script_letters, languages))
         self._examples: dict[str, list[str]] = defaultdict(list)
         self._seen: set[bytes] = set()
 
@@ -227,15 +224,12 @@ class Cleaner:
         if reason is not None:
             self.counts[reason] += 1
             if len(self._examples[reason]) < EXAMPLES:
-                text = f"{pair.source} ||| {pair.target}" if self.paired else pair.target
-                self._examples[reason].append(f"{pair.file}:{pair.line}: {text}")
+                self._examples[reason].append(f"{pair.file}:{pair.line}: {pair.source} ||| {pair.target}")
         return reason
 
     def reason(self, source: str, target: str) -> str | None:
         """Return the reason of the first filter that drops the pair, or None if no filter does."""
         options = self.options
-        if not self.paired:
-            source = target  # filters that compare source and target must not drop the text
         if is_empty(source, target):
             return "empty"
         if has_fewer_words(source, target, options.min_words):
@@ -246,7 +240,7 @@ class Cleaner:
             return "too long"
         if options.max_length_ratio and is_lopsided(source, target, options.max_length_ratio):
             return "length ratio"
-        if options.drop_identical and self.paired and is_identical(source, target):
+        if options.drop_identical and is_identical(source, target):
             return "identical"
         if options.match_digits and differs_in_digits(source, target):
             return "digits differ"
@@ -254,7 +248,7 @@ class Cleaner:
             return "repetition"
         if any(
             letters and is_in_another_script(text, letters, options.min_script_share)
-            for text, letters in zip((source, target), self._letters, strict=self.paired)
+            for text, letters in zip((source, target), self._letters, strict=True)
         ):
             return "wrong script"
         if options.deduplicate and self._seen_before(source, target):

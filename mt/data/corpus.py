@@ -28,7 +28,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
-    """A sentence and its translation. In text for a language model, the source is empty.
+    """A sentence and its translation.
 
     `file` and `line` are the name of the file and the number of the line, from 1, for messages.
     """
@@ -85,14 +85,6 @@ def read_parallel(source: Path, target: Path) -> Iterator[SentencePair]:
     """
     _must_exist(source, target)
     return _without_faults(_aligned(source, target), f"{source} and {target}")
-
-
-def read_monolingual(path: Path) -> Iterator[SentencePair]:
-    """Yield a pair for each line of a file, with the line as target and an empty source.
-
-    Raises: DataError as `read_lines` does.
-    """
-    return (SentencePair("", line, number, str(path)) for number, line in enumerate(read_lines(path), start=1))
 
 
 def read_tsv(path: Path, source_column: int | None, target_column: int) -> Iterator[SentencePair]:

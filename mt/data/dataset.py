@@ -77,7 +77,7 @@ class RaggedWriter:
 
 @dataclass(frozen=True)
 class ParallelDataset:
-    """Sentence pairs as token ids and as text. In the data of a language model, all sources are empty.
+    """Sentence pairs as token ids and as text.
 
     `direction[i]` is the index of the direction of pair i among the directions of the recipe. `corpus[i]` is the index
     of the corpus of pair i among the training or validation corpora of the recipe.

@@ -1,6 +1,5 @@
 """Warnings about corpora whose text is in another language than the recipe states, for example in swapped columns."""
 
-from collections.abc import Sequence
 from functools import cache
 
 from mt.data_config import CorpusConfig
@@ -34,19 +33,19 @@ class LanguageSample:
         self._seen += 1
 
 
-def check_languages(corpus: CorpusConfig, sample: LanguageSample, languages: Sequence[str | None]) -> list[str]:
+def check_languages(corpus: CorpusConfig, sample: LanguageSample, languages: tuple[str, str]) -> list[str]:
     """Return a warning for the sources and one for the targets, if they are almost surely in an unexpected language.
 
-    `languages` are the expected languages of sources and targets. The first is None if the sources are empty, as for a
-    language model. Only primary languages are compared: `zh` and `zh-Hant` are equal. Return [] for small samples.
+    `languages` are the expected languages of sources and targets. Only primary languages are compared: `zh` and
+    `zh-Hant` are equal. Return [] for small samples.
     """
     if len(sample.pairs) < LEAST_PAIRS:
         return []
-    detector = _detector(tuple(language for language in languages if language))
+    detector = _detector(languages)
     warnings = []
     for side, language in enumerate(languages):
         text = "\n".join(pair[side] for pair in sample.pairs)
-        if language is None or len(text) < LEAST_CHARACTERS:
+        if len(text) < LEAST_CHARACTERS:
             continue
         detected, probability = detector.detect(text)[0]
         if probability >= SURE and primary_language(detected) != primary_language(language):

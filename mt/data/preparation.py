@@ -20,7 +20,7 @@ import numpy as np
 
 from mt.config import Recipe
 from mt.data.cleaning import Cleaner, is_header
-from mt.data.corpus import SentencePair, read_monolingual, read_parallel, read_tsv
+from mt.data.corpus import SentencePair, read_parallel, read_tsv
 from mt.data.dataset import Ragged, RaggedWriter
 from mt.data.language_check import LanguageSample, check_languages
 from mt.data.translation_memory import read_memory
@@ -37,36 +37,24 @@ CHUNK = 20_000  # number of pairs that are encoded together
 DROPPED = "dropped.tsv"
 DROPPED_COLUMNS = ("file", "line", "direction", "reason", "source", "target")
 
-Languages = tuple[str | None, str]
-"""Source and target language of a direction, or (None, language) for a language model."""
 OnStageProgress = Callable[[str, int], None]
 
 
-def language_pairs(recipe: Recipe) -> list[Languages]:
-    if recipe.data.language:
-        return [(None, recipe.data.language)]
-    return [(direction.source, direction.target) for direction in map(Direction.parse, recipe.data.directions)]
+def read_corpus(corpus: CorpusConfig, root: Path, direction: Direction) -> Iterator[SentencePair]:
+    """Yield the pairs of a corpus in `direction`. `root` is the folder to which the path of the corpus is relative.
 
-
-def read_corpus(corpus: CorpusConfig, root: Path, languages: Languages) -> Iterator[SentencePair]:
-    """Yield the pairs of a corpus in two languages, or pairs with empty sources for a language model.
-
-    `root` is the folder to which the path of the corpus is relative. Nothing is yielded if the corpus is restricted to
-    other directions, or if no column has one of the languages. Raises: DataError if a file cannot be used.
+    Nothing is yielded if the corpus is restricted to other directions, or if no column has one of the languages.
+    Raises: DataError if a file cannot be used.
     """
-    source, target = languages
-    if source and corpus.directions and Direction(source, target) not in map(Direction.parse, corpus.directions):
+    source, target = direction.source, direction.target
+    if corpus.directions and direction not in corpus.directions:
         return
     if memory_format(corpus.path):
         yield from read_memory(root / corpus.path, source, target)
     elif not corpus.columns:
-        target_file = corpus.file(root, target)
-        yield from read_parallel(corpus.file(root, source), target_file) if source else read_monolingual(target_file)
-    elif corpus.columns == (target,) and ".tsv" not in Path(corpus.path).suffixes:
-        yield from read_monolingual(root / corpus.path)
-    elif target in corpus.columns and source in (*corpus.columns, None):
-        column = corpus.columns.index(source) if source else None
-        yield from read_tsv(root / corpus.path, column, corpus.columns.index(target))
+        yield from read_parallel(corpus.file(root, source), corpus.file(root, target))
+    elif corpus.may_have(direction):
+        yield from read_tsv(root / corpus.path, corpus.columns.index(source), corpus.columns.index(target))
 
 
 def corpus_files(recipe: Recipe) -> list[Path]:
@@ -92,8 +80,7 @@ def corpus_files(recipe: Recipe) -> list[Path]:
 def _languages(corpus: CorpusConfig, recipe: Recipe) -> set[str]:
     """Return the languages of a corpus: those of its directions or, if it has none, those of the recipe."""
     if corpus.directions:
-        directions = map(Direction.parse, corpus.directions)
-        return {language for direction in directions for language in (direction.source, direction.target)}
+        return {*corpus.directions.sources, *corpus.directions.targets}
     return set(recipe.data.languages)
 
 
@@ -103,7 +90,7 @@ def prepared_folder(recipe: Recipe, parent: Path) -> Path:
     Raises: DataError if files are missing, TokenizerError if the tokenizer of the model to fine-tune cannot be loaded.
     """
     mixing = {part: {"__all__": {"weight"}} for part in ("train", "valid")}  # not prepared: weights apply to batches
-    keys = {"root", "directions", "language", "train", "valid", "split_validation"}
+    keys = {"root", "directions", "train", "valid", "split_validation"}
     data = recipe.data.model_dump_json(include=keys, exclude=mixing)
     tokenizer = recipe.tokenizer.model_dump_json()
     if recipe.tuning:
@@ -179,7 +166,7 @@ class _Preparation:
         for part in everything:
             _write_ids(folder / part, tokenizer, self.threads, partial(self.progress, f"encode {part}"))
         meta = {
-            "directions": [_direction(languages) for languages in language_pairs(recipe)],
+            "directions": [str(direction) for direction in recipe.data.directions],
             "vocabulary_size": len(tokenizer),
             "pairs": {part: len(np.load(folder / part / "direction.npy")) for part in everything},
             "monitor": [corpus.path for corpus in _monitored(recipe)],
@@ -200,11 +187,11 @@ class _Preparation:
         writers = [RaggedWriter(folder / f"{side}_text", np.uint8) for side in ("source", "target")]
         directions, origins = array("H"), array("H")
         empty: list[str] = []  # directions without a pair
-        for index, languages in enumerate(language_pairs(self.recipe)):
+        for index, direction in enumerate(self.recipe.data.directions):
             before = len(directions)
-            cleaner = Cleaner(self.recipe.cleaning, languages) if dropped else None
+            cleaner = Cleaner(self.recipe.cleaning, direction.languages) if dropped else None
             for number, corpus in enumerate(corpora):
-                for pair in self._read(corpus, languages, cleaner, dropped):
+                for pair in self._read(corpus, direction, cleaner, dropped):
                     for writer, text in zip(writers, (pair.source, pair.target), strict=True):
                         writer.append_text(text)
                     directions.append(index)
@@ -212,9 +199,9 @@ class _Preparation:
                     if len(directions) % CHUNK == 0:
                         self.progress(f"read {part}", len(directions))
             if len(directions) == before:
-                empty.append(_direction(languages))
+                empty.append(str(direction))
             if cleaner:
-                self.dropped[_direction(languages)] = [asdict(row) for row in cleaner.report()]
+                self.dropped[str(direction)] = [asdict(row) for row in cleaner.report()]
         if empty and (part in ("train", "valid") or not directions):
             raise DataError(
                 problems(
@@ -228,7 +215,7 @@ class _Preparation:
         np.save(folder / "corpus.npy", np.array(origins))
 
     def _read(
-        self, corpus: CorpusConfig, languages: Languages, cleaner: Cleaner | None, dropped: TextIO | None
+        self, corpus: CorpusConfig, direction: Direction, cleaner: Cleaner | None, dropped: TextIO | None
     ) -> Iterator[SentencePair]:
         """Yield the pairs of a corpus that `cleaner` keeps, or all pairs if it is None, and variants of these pairs.
 
@@ -236,10 +223,10 @@ class _Preparation:
         `self.warnings`. Raises: DataError if `cleaner` is None and the corpus has a header row.
         """
         sample = LanguageSample()
-        for pair in read_corpus(corpus, self.recipe.data.root, languages):
+        for pair in read_corpus(corpus, self.recipe.data.root, direction):
             sample.add(pair.source, pair.target)
             if cleaner is None:
-                if is_header(pair, languages):
+                if is_header(pair, direction.languages):
                     raise DataError(
                         f"{pair.file}:{pair.line}: this is a header row: {pair.source!r}, {pair.target!r}; accepted: "
                         "validation and monitored corpora without a header row"
@@ -247,11 +234,11 @@ class _Preparation:
             elif reason := cleaner.check(pair):
                 assert dropped is not None
                 texts = (" ".join(text.split()) for text in (pair.source, pair.target))
-                row = (pair.file, str(pair.line), _direction(languages), reason, *texts)
+                row = (pair.file, str(pair.line), str(direction), reason, *texts)
                 dropped.write("\t".join(row) + "\n")
                 continue
             yield from with_variants(pair, corpus.variants)
-        for warning in check_languages(corpus, sample, languages):
+        for warning in check_languages(corpus, sample, direction.languages):
             if warning not in self.warnings:
                 self.warnings.append(warning)
 
@@ -260,18 +247,12 @@ class _Preparation:
         return Tokenizer(
             train_tokenizer(
                 _tokenizer_sentences(self.folder / "train", tokenizer.training_sentences),
-                kind=tokenizer.kind,
                 vocabulary_size=tokenizer.vocabulary_size,
                 languages=data.languages if len(data.directions) > 1 else (),
                 source_tags=sorted({*data.source_tags, *tokenizer.source_tags}),
-                nfkc=tokenizer.nfkc,
                 threads=self.threads,
             )
         )
-
-
-def _direction(languages: Languages) -> str:
-    return "-".join(filter(None, languages))
 
 
 def _digest(folder: Path) -> str:
@@ -286,13 +267,9 @@ def _digest(folder: Path) -> str:
 
 
 def _tokenizer_sentences(folder: Path, limit: int) -> Iterator[str]:
-    """Yield at most `limit` evenly spaced sentences: one half from the sources, one half from the targets.
-
-    For a language model, which has no sources, all sentences are targets.
-    """
-    sides = [side for side in (Ragged(folder / "source_text"), Ragged(folder / "target_text")) if len(side.data)]
-    for ragged in sides:
-        stride = max(1, math.ceil(len(sides) * len(ragged) / limit))
+    """Yield at most `limit` evenly spaced sentences: one half from the sources, one half from the targets."""
+    for ragged in (Ragged(folder / "source_text"), Ragged(folder / "target_text")):
+        stride = max(1, math.ceil(2 * len(ragged) / limit))
         for index in range(0, len(ragged), stride):
             yield ragged.text(index)
 

@@ -34,12 +34,11 @@ XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 LISTED = 10  # maximum number of languages in an error message
 
 
-def read_memory(path: Path, source: str | None, target: str) -> Iterator[SentencePair]:
+def read_memory(path: Path, source: str, target: str) -> Iterator[SentencePair]:
     """Yield the pairs of a file: one for each unit with text in both languages.
 
     The `line` of a pair is the number of its unit, from 1. Languages also match if their regions differ: for `en`, a
-    text in `EN-US` is used. If `source` is None, only the target language is needed, and all sources are empty.
-    Raises: DataError if the file is missing or damaged, or if no unit has both languages.
+    text in `EN-US` is used. Raises: DataError if the file is missing or damaged, or if no unit has both languages.
     """
     try:
         with open_corpus(path) as stream:
@@ -50,7 +49,7 @@ def read_memory(path: Path, source: str | None, target: str) -> Iterator[Sentenc
         raise DataError(f"{path}: cannot be read: {error}") from None
 
 
-def read_memory_stream(stream: IO[bytes], name: str, source: str | None, target: str) -> Iterator[SentencePair]:
+def read_memory_stream(stream: IO[bytes], name: str, source: str, target: str) -> Iterator[SentencePair]:
     """Yield the pairs of a stream, as `read_memory` does. The suffix of the file name `name` determines the format.
 
     Raises: DataError if the format is unknown, the content is damaged, or no unit has both languages.
@@ -63,17 +62,16 @@ def read_memory_stream(stream: IO[bytes], name: str, source: str | None, target:
     try:
         for number, unit in enumerate(reader(stream, name), start=1):
             found.update(unit)
-            source_text = "" if source is None else _text_in(source, unit)
+            source_text = _text_in(source, unit)
             target_text = _text_in(target, unit)
-            if target_text and (source_text or source is None):
+            if source_text and target_text:
                 empty = False
                 yield SentencePair(source_text, target_text, number, name)
     except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter two for encodings
         raise DataError(f"{name}: not well-formed XML: {error}") from None
     if empty:
-        wanted = target if source is None else f"both {source} and {target}"
         listed = ", ".join(sorted(found)[:LISTED]) or "none"
-        raise DataError(f"{name}: no unit has {wanted}; languages of its units: {listed}")
+        raise DataError(f"{name}: no unit has both {source} and {target}; languages of its units: {listed}")
 
 
 def _text_in(language: str, unit: Unit) -> str:

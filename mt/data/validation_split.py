@@ -17,14 +17,12 @@ def split_validation(train: Path, valid: Path, count: int, seed: int, eligible: 
 
     A pair of corpus i is moved only if `eligible[i]` is true. The pairs are selected by a hash of their source that
     depends on `seed`. Within a direction, their sources differ. Training pairs whose source or target equals a source
-    in `valid` are deleted, so that training uses no validation sentence in either direction. For a language model,
-    targets take the role of sources. Raises: DataError if a direction has too few different sources, or no training
-    pairs are left.
+    in `valid` are deleted, so that training uses no validation sentence in either direction. Raises: DataError if a
+    direction has too few different sources, or no training pairs are left.
     """
     texts = [Ragged(train / side) for side in SIDES]
     direction, corpus = np.load(train / "direction.npy"), np.load(train / "corpus.npy")
-    targets = _hashes(texts[1], seed)
-    sources = _hashes(texts[0], seed) if len(texts[0].data) else targets
+    sources, targets = (_hashes(text, seed) for text in texts)
     candidates = np.asarray(eligible)[corpus]
     chosen = []
     for number in np.unique(direction):

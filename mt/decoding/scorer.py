@@ -90,49 +90,6 @@ class ModelScorer(Generic[State]):
             return self.model.decode_step(tokens, state)
 
 
-class LanguageDecoder(Protocol[State]):
-    """Interface that a language model must have for LanguageScorer."""
-
-    def start(self, sequences: int, beams: int) -> State: ...
-
-    def decode_step(self, tokens: Tensor, cache: State) -> Tensor:
-        """Append the newest token of each row, `tokens` [R], to `cache`.
-
-        Return the logits [R, V] of the next tokens.
-        """
-
-
-@dataclass(frozen=True)
-class LanguageScorer(Generic[State]):
-    """Scorer that uses one language model. Its weights are on `device`.
-
-    A source is the text before the line that the search generates: the ids of zero or more lines, each of which ends
-    with EOS. As in training, the model reads BOS at the start of each line and never reads EOS (mt/data/blocks.py).
-    """
-
-    model: LanguageDecoder[State]
-    special: SpecialIds = field(default_factory=SpecialIds)
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-
-    def start(self, sources: Sequence[Sequence[int]], beams: int) -> State:
-        first, *others = (self._after(source, beams) for source in sources)
-        for other in others:
-            first.extend(other)
-        return first
-
-    def step(self, state: State, tokens: Tensor) -> Tensor:
-        with torch.inference_mode():
-            return self.model.decode_step(tokens, state)
-
-    def _after(self, source: Sequence[int], beams: int) -> State:
-        """Return the state of one sequence, with `beams` rows, after the model has read `source`."""
-        state = self.model.start(1, beams)
-        ends = [self.special.eos, *source][:-1]  # the end of a line is the begin of the next one
-        for id in (self.special.bos if id == self.special.eos else id for id in ends[: len(source)]):
-            self.step(state, torch.full((beams,), id, device=self.device))
-        return state
-
-
 @dataclass
 class EnsembleState:
     """States of all models of an ensemble."""

@@ -20,17 +20,6 @@ def transformer_shapes(config: ModelConfig, vocabulary_size: int, source_vocabul
     return shapes | dict(_layers(config, "encoder", [])) | dict(_layers(config, "decoder", ["cross_attention"]))
 
 
-def language_model_shapes(config: ModelConfig, vocabulary_size: int) -> Shapes:
-    """Return the shape of each weight of a LanguageModel (mt/model/transformer.py) by the name of the weight."""
-    return dict(
-        [
-            *_embedding(config, vocabulary_size),
-            *_input_layer(config, "target_input"),
-            *_layers(config, "decoder", []),
-        ]
-    )
-
-
 def _embedding(config: ModelConfig, size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     yield "embedding.tokens.weight", (size, config.d_model)
     if not config.tie_output:

@@ -1,4 +1,4 @@
-"""The encoder-decoder of "Attention Is All You Need", and a decoder-only language model with the same layers.
+"""The encoder-decoder of "Attention Is All You Need".
 
 Shapes: B sentences, S source length, T target length, K beams per sentence, R = B x K rows, L layers, H heads, D
 d_model, V vocabulary. A source mask is boolean [B, S], True on tokens, False on padding.
@@ -163,44 +163,6 @@ class Transformer(Module):
         """Return the cross-attention weights [L, B, H, T, S] of source [B, S] and target [B, T]."""
         memory = self.encode(source, source_mask)
         return self.decoder.cross_weights(self.embed_target(target), memory, _over_keys(source_mask))
-
-
-class LanguageModel(Module):
-    """Decoder-only language model. The option `encoder_layers` of `config` has no effect."""
-
-    def __init__(self, config: ModelConfig, vocabulary_size: int, attend: AttentionFunction = fused_attention) -> None:
-        super().__init__()
-        self.config = config
-        self.vocabulary_size = vocabulary_size
-        self.embedding = Embedding(vocabulary_size, config)
-        self.target_input = input_layer(config)
-        self.decoder = Decoder(config, cross_attention=False, attend=attend)
-        _initialise(self)
-
-    def forward(self, target: Tensor) -> Tensor:
-        """Return logits [B, T, V] of target [B, T], which begins with BOS."""
-        return self.embedding.project(self.decode(target))
-
-    def decode(self, target: Tensor) -> Tensor:
-        """Return the decoder states [B, T, D] of target [B, T]. `embedding.project` maps states to logits."""
-        return self.decoder(self.embedding(target, None, self.target_input), None, None)
-
-    def start(self, sequences: int, beams: int = 1) -> DecoderCache:
-        """Return an empty decoder cache with `beams` rows for each of `sequences` sequences."""
-        return self.decoder.start(None, None, sequences * beams, beams)
-
-    def decode_step(self, tokens: Tensor, cache: DecoderCache) -> Tensor:
-        """Append the newest token of each row, `tokens` [R], to the cache.
-
-        Return the logits [R, V] of the next tokens.
-        """
-        positions = cache.positions(self.config.max_length)
-        states = self.decoder.step(self.embedding(tokens.unsqueeze(1), positions, self.target_input), cache)
-        return self.embedding.project(states.squeeze(1))
-
-
-AnyModel = Transformer | LanguageModel
-"""Model that can be trained."""
 
 
 def _over_keys(mask: Tensor) -> Tensor:

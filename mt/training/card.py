@@ -1,6 +1,6 @@
 """The model card: the file `README.md` of a model directory, with scores and a description of the training."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +9,7 @@ from mt.config import Recipe
 from mt.data.dataset import PreparedData
 from mt.data_config import CorpusConfig
 from mt.evaluation import Report
+from mt.languages import Direction
 from mt.training.report import MONITORED
 from mt.training.schedule import warmup_warning
 from mt.training.state import Progress
@@ -24,12 +25,9 @@ class Published:
 
 
 def write_card(
-    recipe: Recipe, data: PreparedData, progress: Progress, published: Published, scores: Mapping[str, Report]
+    recipe: Recipe, data: PreparedData, progress: Progress, published: Published, scores: Mapping[Direction, Report]
 ) -> str:
-    """Return the `README.md` of a translation model, in Markdown.
-
-    `scores` are the scores on the test set, by direction.
-    """
+    """Return the `README.md` of a model, in Markdown. `scores` are the scores on the test set, by direction."""
     decoding = recipe.decoding
     lines = [
         f"# {recipe.run_name}",
@@ -53,64 +51,23 @@ def write_card(
             ]
         lines.append("")
     lines += _tuned(recipe, progress, published)
-    model = recipe.model
-    lines += _trained(recipe, data, progress, published, f"Transformer: {model.encoder_layers}+{model.decoder_layers}")
+    lines += _trained(recipe, data, progress, published)
     if recipe.tuning is None:
         lines += ["It was trained on nothing else: expect poor translations of text unlike these corpora.", ""]
     return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class Perplexity:
-    """Perplexity of a language model on a text."""
-
-    text: str
-    tokens: int  # number of tokens of the text, with an end token for each line
-    value: float
-
-
-def write_language_model_card(
-    recipe: Recipe, data: PreparedData, progress: Progress, published: Published, perplexities: Sequence[Perplexity]
-) -> str:
-    """Return the `README.md` of a language model, in Markdown."""
-    lines = [
-        f"# {recipe.run_name}",
-        "",
-        f"A language model of {recipe.data.language}: it continues a text (`mt-service generate`) and scores how "
-        "probable a text is (`mt-service evaluate --text`). It cannot translate. In Python, load it with "
-        "`LanguageModelScorer.load` (mt/scoring/language_model.py).",
-        "",
-        "## Perplexity",
-        "",
-        f"Per token of its own vocabulary, with the end of each line, on {published.device} with torch "
-        f"{torch.__version__}. Only models of the same vocabulary can be compared.",
-        "",
-        "| text | tokens | perplexity |",
-        "|---|---|---|",
-        *(f"| {row.text} | {row.tokens:,} | {row.value:.2f} |" for row in perplexities),
-        "",
-        *_trained(recipe, data, progress, published, f"Decoder without an encoder: {recipe.model.decoder_layers}"),
-        "It was trained on nothing else: text unlike these corpora gets a low probability.",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _trained(recipe: Recipe, data: PreparedData, progress: Progress, published: Published, layers: str) -> list[str]:
-    """Return the lines of the section "How it was trained".
-
-    `layers` describes the model and its number of layers, such as "Transformer: 6+6".
-    """
+def _trained(recipe: Recipe, data: PreparedData, progress: Progress, published: Published) -> list[str]:
+    """Return the lines of the section "How it was trained"."""
     model = recipe.model
     corpora = ", ".join(_describe(corpus) for corpus in recipe.data.train)
     begin = f", beginning with `{recipe.tuning.model}`" if recipe.tuning else ""
-    units = "lines" if recipe.data.language else "pairs"
     warning = warmup_warning(recipe.training, progress.updates, progress.planned_updates)
     return [
         "## How it was trained",
         "",
-        f"- Text: {corpora} ({len(data.train):,} {units} after cleaning); {_vocabulary(recipe, data)}.",
-        f"- {layers} layers, d_model {model.d_model}, "
+        f"- Text: {corpora} ({len(data.train):,} pairs after cleaning); {_vocabulary(recipe, data)}.",
+        f"- Transformer: {model.encoder_layers}+{model.decoder_layers} layers, d_model {model.d_model}, "
         f"d_ff {model.d_ff}, {model.heads} heads, {model.norm}-norm, dropout {model.dropout}.",
         f"- {progress.updates:,} updates{begin}, of about {recipe.training.update_tokens:,} target tokens, "
         f"{progress.seconds / 60:.0f} minutes, seed {recipe.seed}.",
@@ -130,9 +87,7 @@ def _describe(corpus: CorpusConfig) -> str:
 
 def _vocabulary(recipe: Recipe, data: PreparedData) -> str:
     if recipe.tuning is None:
-        kinds = {"bpe": "BPE", "character": "character", "byte": "byte"}
-        blocks = f"; blocks of {recipe.data.block_tokens:,} tokens" if recipe.data.block_tokens else ""
-        return f"one {kinds[recipe.tokenizer.kind]} vocabulary of {len(data.tokenizer):,}{blocks}"
+        return f"one BPE vocabulary of {len(data.tokenizer):,}"
     sizes = dict.fromkeys((len(data.tokenizer), len(data.tokenizer.target)))
     return f"the vocabulary of that model ({' and '.join(f'{size:,}' for size in sizes)})"
 

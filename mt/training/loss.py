@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy, pad
 from mt.data.batching import TrainingBatch
 from mt.model.attention import attention_mask
 from mt.model.embedding import NEVER
-from mt.model.transformer import AnyModel, LanguageModel
+from mt.model.transformer import Transformer
 
 GPU_CHUNK = 1 << 28  # maximum number of logits in memory at a time: half a gigabyte in bfloat16
 GPU_SHARE = 64  # the logits in memory take at most 1 / GPU_SHARE of the memory of the GPU
@@ -101,18 +101,13 @@ def _chunk(states: Tensor) -> int:
     return min(GPU_CHUNK, memory // (GPU_SHARE * states.element_size()))
 
 
-def target_states(model: AnyModel, batch: TrainingBatch) -> Tensor:
-    """Return the output states of the decoder for `batch.target`: [B, T, D] for B pairs of target length T.
-
-    A language model ignores the sources.
-    """
-    if isinstance(model, LanguageModel):
-        return model.decode(batch.target)
+def target_states(model: Transformer, batch: TrainingBatch) -> Tensor:
+    """Return the output states of the decoder for `batch.target`: [B, T, D] for B pairs of target length T."""
     mask = attention_mask(batch.source_mask, model.embedding.projection.dtype)
     return model.decode(batch.target, model.encode(batch.source, mask), mask)
 
 
-def batch_loss(model: AnyModel, batch: TrainingBatch, smoothing: float) -> Tensor:
+def batch_loss(model: Transformer, batch: TrainingBatch, smoothing: float) -> Tensor:
     """Return the sum of the `smoothed_cross_entropy` of all target tokens of a batch, without padding."""
     states = target_states(model, batch).flatten(0, 1).index_select(0, batch.label_indices)
     labels, weight = batch.labels.flatten().index_select(0, batch.label_indices), model.embedding.projection

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mt.distributed import World, all_reduce
 from mt.engine.devices import has_bfloat16
-from mt.model.transformer import AnyModel
+from mt.model.transformer import Transformer
 
 INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")  # instruction sets with bfloat16 products: two of x86, one of Arm
 
@@ -46,7 +46,7 @@ class WorkingCopy:
     float32. Unlike autocast, the copy needs no cast at each operation.
     """
 
-    def __init__(self, master: AnyModel, precision: str) -> None:
+    def __init__(self, master: Transformer, precision: str) -> None:
         self.master = master
         self.dtype: torch.dtype = getattr(torch, precision)
         self.model = master if self.dtype == torch.float32 else copy.deepcopy(master).to(self.dtype)

@@ -22,7 +22,6 @@ else:
     MISSING_PACKAGE = ""
 
 MONITORED = "monitor_loss:"  # prefix of the metric of a monitored corpus, before its path
-CRITERIA = {"valid_bleu": "BLEU", "valid_perplexity": "perplexity"}  # metrics that can select the best model
 LOG_INTERVAL = 30  # seconds between progress lines if the output is not a terminal
 
 
@@ -108,7 +107,7 @@ class Reporter:
                 self._events.add_scalar(name.replace("_", "/", 1), value, update)
 
     def plot(self) -> None:
-        """Write `curves.png`, which plots the losses and the BLEU or perplexity over the number of updates."""
+        """Write `curves.png`, which plots the losses and the BLEU over the number of updates."""
         if self.quiet or MISSING_PACKAGE or not self._metrics.exists():
             return
         records = [json.loads(line) for line in self._metrics.read_text(encoding="utf-8").splitlines()]
@@ -119,11 +118,10 @@ class Reporter:
             labels = {"train_loss": "training, smoothed", "valid_loss": "validation"}
             for name, label in (labels | {name: name.removeprefix(MONITORED) for name in monitored}).items():
                 losses.plot(*_curve(records, name), marker=".", markersize=2, label=label)
-            criterion = next((name for name in CRITERIA if any(name in record for record in records)), "valid_bleu")
-            scores.plot(*_curve(records, criterion), marker=".", color="tab:green")
+            scores.plot(*_curve(records, "valid_bleu"), marker=".", color="tab:green")
             losses.set(xlabel="updates", ylabel="nats per target token")
             losses.legend()
-            scores.set(xlabel="updates", ylabel=f"{CRITERIA[criterion]} on the validation set")
+            scores.set(xlabel="updates", ylabel="BLEU on the validation set")
             figure.savefig(self.folder / "curves.png", dpi=120)
 
 

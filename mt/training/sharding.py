@@ -17,9 +17,9 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from mt.data.batching import TrainingBatch
 from mt.distributed import World
 from mt.model.layers import layers_of
-from mt.model.transformer import AnyModel
+from mt.model.transformer import Transformer
 
-Loss = Callable[[AnyModel, TrainingBatch, float], Tensor]
+Loss = Callable[[Transformer, TrainingBatch, float], Tensor]
 
 
 class ShardedLoss(nn.Module):
@@ -30,7 +30,7 @@ class ShardedLoss(nn.Module):
     the embeddings, which belong to no layer, must stay gathered until the loss has been computed.
     """
 
-    def __init__(self, loss: Loss, model: AnyModel, precision: str, device: torch.device, world: World) -> None:
+    def __init__(self, loss: Loss, model: Transformer, precision: str, device: torch.device, world: World) -> None:
         super().__init__()
         self.loss = loss
         self.model = model
@@ -41,7 +41,7 @@ class ShardedLoss(nn.Module):
             sharded.set_gradient_divide_factor(1.0)  # sums in place of means
             sharded.set_force_sum_reduction_for_comms(True)  # gloo supports no other reduction
 
-    def forward(self, model: AnyModel, batch: TrainingBatch, smoothing: float) -> Tensor:
+    def forward(self, model: Transformer, batch: TrainingBatch, smoothing: float) -> Tensor:
         """Return the loss of a batch. `model` must be the model that the constructor has sharded."""
         return self.loss(model, batch, smoothing)
 

@@ -1,7 +1,7 @@
 """Number of floating-point operations of a training step, and the peak operations per second of GPUs."""
 
 from mt.data.batching import TrainingBatch
-from mt.model.transformer import AnyModel, Transformer
+from mt.model.transformer import Transformer
 
 # Dense bfloat16 operations a second, from NVIDIA's data sheets. A device has the rate of the first key in its name.
 PEAKS = {
@@ -22,17 +22,15 @@ def peak_operations(device_name: str) -> float | None:
     return next((peak for name, peak in PEAKS.items() if name in device_name), None)
 
 
-def batch_operations(model: AnyModel, batch: TrainingBatch) -> float:
+def batch_operations(model: Transformer, batch: TrainingBatch) -> float:
     """Return the number of floating-point operations of a forward and a backward pass over a batch, without padding.
 
     Each token takes 6 operations for each weight that it is multiplied with (Kaplan et al. 2020). The products of
     queries, keys and values are not counted, because they are a small part at the lengths of sentences.
     """
-    config, targets = model.config, len(batch.label_indices)
+    config, sources, targets = model.config, int(batch.source_mask.sum()), len(batch.label_indices)
     square = config.d_model**2
     layer = 4 * square + 2 * config.d_model * config.d_ff  # without cross-attention
     products = (config.decoder_layers * layer + model.vocabulary_size * config.d_model) * targets
-    if isinstance(model, Transformer):
-        sources = int(batch.source_mask.sum())
-        products += config.encoder_layers * layer * sources + config.decoder_layers * 2 * square * (sources + targets)
+    products += config.encoder_layers * layer * sources + config.decoder_layers * 2 * square * (sources + targets)
     return 6.0 * products

@@ -40,7 +40,7 @@ class Progress:
     seconds: float = 0.0  # time of training and validation
     planned_updates: int = 0  # estimate of the updates that fit into the recipe's limits; 0 before the estimate is made
     skipped: int = 0  # number of consecutive skipped updates
-    best_score: float = -1.0  # score on the validation set: BLEU or, for a language model, 1 / perplexity
+    best_score: float = -1.0  # BLEU on the validation set
     best_update: int = 0
     stale_validations: int = 0  # number of validations since the best score
     before: dict[str, float] = field(default_factory=dict)  # metrics of the model to tune, before training

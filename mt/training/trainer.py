@@ -12,13 +12,12 @@ import torch
 from torch import Tensor
 
 from mt.config import Recipe
-from mt.data.batching import TrainingBatch, Update
-from mt.data.blocks import update_stream
+from mt.data.batching import TrainingBatch, Update, UpdateStream
 from mt.data.dataset import PreparedData
-from mt.description import Description, LanguageModelDescription
+from mt.description import Description
 from mt.distributed import World, all_reduce, all_reduce_gradients, barrier, gather_objects
 from mt.errors import TrainingError
-from mt.model.transformer import AnyModel
+from mt.model.transformer import Transformer
 from mt.training.compilation import compiled
 from mt.training.loader import prefetch
 from mt.training.loss import batch_loss
@@ -39,7 +38,7 @@ from mt.training.state import (
     trained,
 )
 from mt.training.tuning import first_model, new_model, plain_weights, source_vocabulary_size
-from mt.training.validation import TranslationValidation, Validation
+from mt.training.validation import Validation
 from mt.weights import average_weights, load_weights
 
 RECORD_EVERY = 10  # updates
@@ -126,11 +125,8 @@ class Trainer:
             average = {name: p.detach().clone() for name, p in trained(self.model).items()}
         self.progress = Progress()
         self.state = RunState(self.model, self.optimizers, average, self.progress, world, str(data.meta["digest"]))
-        self.batches = update_stream(data.train, data.tokenizer, recipe, world)
-        about = self.describe()
-        self.validation = Validation(recipe, data)
-        if isinstance(about, Description):
-            self.validation = TranslationValidation(recipe, data, about)
+        self.batches = UpdateStream(data.train, data.tokenizer, recipe, world)
+        self.validation = Validation(recipe, data, self.describe())
         peak = peak_operations(torch.cuda.get_device_name(device)) if device.type == "cuda" else None
         self.peak = None if peak is None else peak * world.size
         self._stop_requested = False
@@ -244,24 +240,18 @@ class Trainer:
         _, name, figures = max(scored, key=lambda candidate: candidate[:2])
         return plain_weights(candidates[name], self.recipe), name, figures
 
-    def model_of(self, weights: Mapping[str, Tensor]) -> AnyModel:
+    def model_of(self, weights: Mapping[str, Tensor]) -> Transformer:
         """Return a new model with `weights`, without adapters and not sharded, on the device, in evaluation mode."""
         model = new_model(self.recipe, self.data.tokenizer)
         model.load_state_dict(plain_weights(weights, self.recipe))
         return model.to(self.device).eval()
 
-    def describe(self) -> Description | LanguageModelDescription:
-        name, language, size = self.recipe.run_name, self.recipe.data.language, self.model.vocabulary_size
-        if language:
-            blocks = self.recipe.data.block_tokens
-            return LanguageModelDescription(
-                name=name, language=language, vocabulary_size=size, model=self.recipe.model, block_tokens=blocks
-            )
+    def describe(self) -> Description:
         return Description(
-            name=name,
+            name=self.recipe.run_name,
             about=self.recipe.about,
             directions=self.recipe.directions,
-            vocabulary_size=size,
+            vocabulary_size=self.model.vocabulary_size,
             source_vocabulary_size=source_vocabulary_size(self.recipe, self.data.tokenizer),
             model=self.recipe.model,
             decoding=self.recipe.decoding,

@@ -13,7 +13,7 @@ from mt.checkpoint import load_model, read_description
 from mt.config import Recipe, TokenizerConfig
 from mt.description import Description
 from mt.errors import MTError, did_you_mean
-from mt.model.transformer import AnyModel, LanguageModel, Transformer
+from mt.model.transformer import Transformer
 from mt.recipe import read_values, validate_recipe
 from mt.tokenizer import Tokenizer, load_tokenizer
 from mt.training.adapters import adapt, merge_adapters
@@ -63,10 +63,8 @@ def complete_recipe(
     )
 
 
-def new_model(recipe: Recipe, tokenizer: Tokenizer) -> AnyModel:
-    """Return a new translation or language model with random weights, as the recipe describes it, without adapters."""
-    if recipe.data.language:
-        return LanguageModel(recipe.model, len(tokenizer))
+def new_model(recipe: Recipe, tokenizer: Tokenizer) -> Transformer:
+    """Return a new model with random weights, as the recipe describes it, without adapters."""
     source = source_vocabulary_size(recipe, tokenizer)
     return Transformer(recipe.model, len(tokenizer.target), source_vocabulary_size=source)
 
@@ -76,7 +74,7 @@ def source_vocabulary_size(recipe: Recipe, tokenizer: Tokenizer) -> int | None:
     return None if recipe.model.tie_source else len(tokenizer)
 
 
-def first_model(recipe: Recipe, tokenizer: Tokenizer) -> AnyModel:
+def first_model(recipe: Recipe, tokenizer: Tokenizer) -> Transformer:
     """Return the model at the beginning of a run, on the CPU: a new model or, with [tuning], the model to tune.
 
     Adapters are added and parameters are frozen as [tuning] describes. Raises: ModelError or TokenizerError if the
@@ -94,7 +92,7 @@ def plain_weights(weights: Mapping[str, Tensor], recipe: Recipe) -> dict[str, Te
     return merge_adapters(weights, recipe.tuning.adapter_scale) if recipe.tuning else dict(weights)
 
 
-def _freeze(model: AnyModel, recipe: Recipe) -> None:
+def _freeze(model: Transformer, recipe: Recipe) -> None:
     """Add adapters to `model` and freeze parameters, as [tuning] of the recipe describes."""
     assert recipe.tuning is not None
     if recipe.tuning.adapter_rank:

@@ -1,4 +1,4 @@
-"""Validation of a model during training: loss, BLEU or perplexity, and the loss on monitored corpora."""
+"""Validation of a model during training: loss, BLEU, and the loss on monitored corpora."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,11 +9,10 @@ from mt import evaluation
 from mt.checkpoint import LoadedModel
 from mt.config import Recipe
 from mt.data.batching import TrainingBatch, direction_prefixes, load_batch, plan_batches
-from mt.data.blocks import TokenBlocks
 from mt.data.dataset import ParallelDataset, PreparedData
 from mt.description import CalibrationPair, Description
 from mt.errors import TrainingError
-from mt.model.transformer import AnyModel, Transformer
+from mt.model.transformer import Transformer
 from mt.pipeline.translator import Translator
 from mt.training.loss import batch_loss
 from mt.training.report import MONITORED
@@ -22,20 +21,25 @@ BATCH_TOKENS = 4096  # maximum number of tokens of a batch, with padding, when t
 
 
 class Validation:
-    """Validation of a language model by perplexity. Pairs that are longer than `model.max_length` are left out."""
+    """Validation by the loss and by BLEU. Pairs that are longer than `model.max_length` are left out.
 
-    criterion = "valid_perplexity"
+    The translations are made with `description.decoding`.
+    """
+
+    criterion = "valid_bleu"
     """Name of the metric that selects the best model."""
 
-    def __init__(self, recipe: Recipe, data: PreparedData) -> None:
+    def __init__(self, recipe: Recipe, data: PreparedData, description: Description) -> None:
         """Select the pairs that are short enough for the model.
 
         Raises: TrainingError if all pairs of the validation set or of a monitored corpus are too long.
         """
         self.recipe = recipe
         self.data = data
+        self.description = description
+        self.directions = tuple(recipe.data.directions)
         limit = recipe.model.max_length
-        self.pair_indices = np.arange(len(data.valid)) if recipe.data.block_tokens else _pairs_within(data.valid, limit)
+        self.pair_indices = _pairs_within(data.valid, limit)
         self.sets = {"valid_loss": (data.valid, self.pair_indices)}
         self.sets |= {
             f"{MONITORED}{path}": (corpus, _pairs_within(corpus, limit)) for path, corpus in data.monitor.items()
@@ -53,21 +57,20 @@ class Validation:
         first, *monitored = self.sets
         return [first, self.criterion, *monitored]
 
-    def figures(self, model: AnyModel, float32_model: AnyModel) -> dict[str, float]:
+    def figures(self, model: Transformer, float32_model: Transformer) -> dict[str, float]:
         """Return all metrics by name. The loss is computed with `model`, translations are made with `float32_model`.
 
         `model` may be in bfloat16. `float32_model` is the same model in float32, as the published weights are.
         """
-        losses = self.losses(model)
-        return {**losses, self.criterion: float(torch.tensor(losses["valid_loss"]).exp())}  # inf on overflow
+        return {**self.losses(model), self.criterion: self.bleu(float32_model)}
 
     def score(self, figures: Mapping[str, float]) -> float:
-        """Return a score that is higher for a better model: 1 / perplexity."""
-        return 1 / figures[self.criterion]
+        """Return the BLEU among the metrics `figures`. The model with the highest BLEU is selected."""
+        return figures[self.criterion]
 
     def result(self, figures: Mapping[str, float]) -> str:
-        """Return the metric that selects the best model, as text such as "perplexity 12.34"."""
-        return f"perplexity {figures[self.criterion]:.2f}"
+        """Return the metric that selects the best model, as text such as "34.56 BLEU"."""
+        return f"{figures[self.criterion]:.2f} BLEU"
 
     def describe(self, figures: Mapping[str, float]) -> str:
         monitored = [
@@ -76,12 +79,12 @@ class Validation:
         line = f"validation loss {figures['valid_loss']:.3f}, {self.result(figures)}"
         return line + (f" | monitored loss: {', '.join(monitored)}" if monitored else "")
 
-    def losses(self, model: AnyModel) -> dict[str, float]:
+    def losses(self, model: Transformer) -> dict[str, float]:
         """Return the loss on the validation set and on each monitored corpus, by the name of the metric."""
         return {name: self._loss(model, *selected) for name, selected in self.sets.items()}
 
     @torch.inference_mode()
-    def _loss(self, model: AnyModel, dataset: ParallelDataset, pair_indices: np.ndarray) -> float:
+    def _loss(self, model: Transformer, dataset: ParallelDataset, pair_indices: np.ndarray) -> float:
         """Return the cross-entropy on some pairs of `dataset`, without label smoothing, in nats per target token.
 
         `pair_indices` has the indices of the pairs.
@@ -95,41 +98,10 @@ class Validation:
         return loss / tokens
 
     def _batches(self, dataset: ParallelDataset, pair_indices: np.ndarray) -> Iterator[TrainingBatch]:
-        """Yield batches of the pairs with the indices `pair_indices`.
-
-        If the model is trained on blocks, yield batches of consecutive blocks of the whole text instead.
-        """
-        if size := self.recipe.data.block_tokens:
-            blocks = TokenBlocks.over(dataset.target, size)
-            begins = blocks.consecutive
-            for part in np.array_split(begins, -(-len(begins) * size // BATCH_TOKENS)):
-                yield blocks.batch(part)
-            return
+        """Yield batches of the pairs with the indices `pair_indices`."""
         prefixes = direction_prefixes(self.data.tokenizer, self.recipe)
         for indices in plan_batches(*_lengths(dataset), BATCH_TOKENS, pair_indices):
             yield load_batch(dataset, prefixes, indices)
-
-
-class TranslationValidation(Validation):
-    """Validation of a translation model by BLEU. The translations are made with `description.decoding`."""
-
-    criterion = "valid_bleu"
-
-    def __init__(self, recipe: Recipe, data: PreparedData, description: Description) -> None:
-        super().__init__(recipe, data)
-        self.description = description
-        self.directions = tuple(recipe.data.directions)
-
-    def figures(self, model: AnyModel, float32_model: AnyModel) -> dict[str, float]:
-        assert isinstance(float32_model, Transformer)
-        return {**self.losses(model), self.criterion: self.bleu(float32_model)}
-
-    def score(self, figures: Mapping[str, float]) -> float:
-        """Return the BLEU among the metrics `figures`. The model with the highest BLEU is selected."""
-        return figures[self.criterion]
-
-    def result(self, figures: Mapping[str, float]) -> str:
-        return f"{figures[self.criterion]:.2f} BLEU"
 
     def bleu(self, model: Transformer) -> float:
         """Translate evenly spaced sources of the validation set, and return the mean of the BLEU of all directions."""

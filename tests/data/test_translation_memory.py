@@ -68,7 +68,6 @@ msgstr ""
         ("a.tmx", TMX, ("en", "de"), [("The dog sleeps.", "Der Hund schläft.", 1), ("Yes & no", "Ja", 3)]),
         ("a.tmx", TMX, ("de", "en"), [("Der Hund schläft.", "The dog sleeps.", 1), ("Ja", "Yes & no", 3)]),
         ("a.TMX", TMX, ("en", "zh-Hant"), [("The dog sleeps.", "狗在睡覺。", 1)]),
-        ("a.tmx", TMX, (None, "de"), [("", "Der Hund schläft.", 1), ("", "Ja", 3)]),
         ("a.xlf", XLIFF_1, ("en", "fr"), [("A red house", "Une maison rouge", 1)]),
         ("a.xliff", XLIFF_1, ("de", "en"), [("Eine Katze", "A cat", 2)]),
         ("a.xliff", XLIFF_2, ("en", "fr"), [("One two", "Un deux", 1)]),
@@ -77,7 +76,7 @@ msgstr ""
     ],
 )
 def test_units_of_two_languages(
-    tmp_path: Path, name: str, content: str, languages: tuple[str | None, str], pairs: list[tuple[str, str, int]] | None
+    tmp_path: Path, name: str, content: str, languages: tuple[str, str], pairs: list[tuple[str, str, int]] | None
 ) -> None:
     file = tmp_path / name
     file.write_text(content, encoding="utf-8")

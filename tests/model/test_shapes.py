@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mt.config import ModelConfig
-from mt.model.shapes import language_model_shapes, transformer_shapes
-from mt.model.transformer import LanguageModel, Transformer
+from mt.model.shapes import transformer_shapes
+from mt.model.transformer import Transformer
 from tests.kernels.conftest import FOREIGN, ODD
 
 
@@ -28,10 +28,3 @@ def test_shapes_are_those_of_the_modules(changed: dict[str, Any], source_size: i
     model = Transformer(config, 77, source_vocabulary_size=source_size)
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     assert transformer_shapes(config, 77, source_size) == expected
-
-
-@pytest.mark.parametrize("changed", [{}, {"norm": "post", "logits_bias": True}, {"positions": "learned"}], ids=str)
-def test_shapes_of_a_language_model(changed: dict[str, Any]) -> None:
-    config = ModelConfig.model_validate({**ODD, **changed})
-    expected = {name: tuple(tensor.shape) for name, tensor in LanguageModel(config, 77).state_dict().items()}
-    assert language_model_shapes(config, 77) == expected

@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from mt.config import SIZES, ModelConfig
 from mt.model.attention import MultiHeadAttention, attention, attention_mask
 from mt.model.layers import DecoderLayer, EncoderLayer
-from mt.model.transformer import LanguageModel, Transformer
+from mt.model.transformer import Transformer
 from tests.simulated_device import SimulatedDevice
 
 V = 30
@@ -233,31 +233,6 @@ def test_dropout_is_on_in_training_only(small_config: Config) -> None:
     assert not torch.equal(model(source, mask, target), model(source, mask, target))
     model.eval()
     assert torch.equal(model(source, mask, target), model(source, mask, target))
-
-
-def test_a_language_model_is_causal_and_has_no_cross_attention(small_config: Config) -> None:
-    torch.manual_seed(7)
-    model = LanguageModel(small_config(), V).eval()
-    names = [name for name, _ in model.named_parameters()]
-    assert not [name for name in names if "cross" in name or "encoder" in name]
-    assert sum(name.endswith("self_attention.query.weight") for name in names) == 3
-    tokens = torch.randint(4, V, (2, 6))
-    logits = model(tokens)
-    changed = tokens.clone()
-    changed[:, 3] = (tokens[:, 3] + 1) % V
-    assert torch.equal(model(changed)[:, :3], logits[:, :3])
-    assert not torch.allclose(model(changed)[:, 3:], logits[:, 3:])
-
-
-@torch.no_grad()
-def test_a_language_model_step_by_step_equals_all_at_once(small_config: Config) -> None:
-    torch.manual_seed(8)
-    model = LanguageModel(small_config(), V)
-    stirred(model)
-    tokens = torch.randint(4, V, (3, 40))
-    cache = model.start(3)
-    steps = torch.stack([model.decode_step(tokens[:, step], cache) for step in range(40)], dim=1)
-    assert_close(steps, model(tokens), atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("length", [1, 8, 27])

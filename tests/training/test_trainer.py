@@ -13,7 +13,7 @@ from torch import Tensor
 from mt.config import TrainingConfig
 from mt.data.batching import Position, TrainingBatch, Update, load_batch
 from mt.errors import TrainingError
-from mt.model.transformer import AnyModel
+from mt.model.transformer import Transformer
 from mt.training.card import Published, write_card
 from mt.training.loss import batch_loss
 from mt.training.report import Reporter
@@ -42,34 +42,34 @@ class Listed:
 class Broken:
     """A loss that does `how` to its result on the calls `when`, counted from 0."""
 
-    def __init__(self, how: Callable[[AnyModel, Tensor], Tensor], when: Sequence[int]) -> None:
+    def __init__(self, how: Callable[[Transformer, Tensor], Tensor], when: Sequence[int]) -> None:
         self.how = how
         self.when = when
         self.calls = 0
 
-    def __call__(self, model: AnyModel, batch: TrainingBatch, smoothing: float) -> Tensor:
+    def __call__(self, model: Transformer, batch: TrainingBatch, smoothing: float) -> Tensor:
         self.calls += 1
         loss = batch_loss(model, batch, smoothing)
         return self.how(model, loss) if self.calls - 1 in self.when else loss
 
 
-def infinite(model: AnyModel, loss: Tensor) -> Tensor:
+def infinite(model: Transformer, loss: Tensor) -> Tensor:
     return loss * math.inf
 
 
-def not_a_number(model: AnyModel, loss: Tensor) -> Tensor:
+def not_a_number(model: Transformer, loss: Tensor) -> Tensor:
     return loss * math.nan
 
 
-def gpu_full(model: AnyModel, loss: Tensor) -> Tensor:
+def gpu_full(model: Transformer, loss: Tensor) -> Tensor:
     raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
 
-def cpu_full(model: AnyModel, loss: Tensor) -> Tensor:
+def cpu_full(model: Transformer, loss: Tensor) -> Tensor:
     raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 2147483648 bytes.")
 
 
-def bad_gradient(model: AnyModel, loss: Tensor) -> Tensor:
+def bad_gradient(model: Transformer, loss: Tensor) -> Tensor:
     """A finite loss whose gradient is not: the square root's at 0."""
     return loss + (next(model.parameters()) * 0).sum().sqrt()
 
@@ -104,7 +104,7 @@ def test_several_batches_equal_one_large_one(make_trainer: MakeTrainer) -> None:
         trainer.batches = batches  # type: ignore[assignment]
         losses.append([])
 
-        def noted(model: AnyModel, batch: TrainingBatch, smoothing: float, into: list[float] = losses[-1]) -> Tensor:
+        def noted(model: Transformer, batch: TrainingBatch, smoothing: float, into: list[float] = losses[-1]) -> Tensor:
             loss = batch_loss(model, batch, smoothing)
             into.append(loss.item())
             return loss
@@ -147,7 +147,7 @@ def test_the_gradient_is_a_mean_over_tokens(make_trainer: MakeTrainer) -> None:
 def test_a_spoilt_update_is_reported_with_its_pairs_and_skipped(
     make_trainer: MakeTrainer,
     capsys: pytest.CaptureFixture[str],
-    how: Callable[[AnyModel, Tensor], Tensor],
+    how: Callable[[Transformer, Tensor], Tensor],
     words: str,
 ) -> None:
     updates = [[np.array([0, 1])], [np.array([2, 3]), np.array([4, 5])], [np.array([6, 7])]]
@@ -173,7 +173,7 @@ def test_a_spoilt_update_is_reported_with_its_pairs_and_skipped(
 
 @pytest.mark.parametrize("how", [not_a_number, gpu_full, bad_gradient])
 def test_too_many_spoilt_updates_in_a_row_end_the_run(
-    make_trainer: MakeTrainer, how: Callable[[AnyModel, Tensor], Tensor]
+    make_trainer: MakeTrainer, how: Callable[[Transformer, Tensor], Tensor]
 ) -> None:
     trainer = make_trainer("run", "training.max_skipped_updates=2", "training.update_tokens=16")
     trainer.loss = Broken(how, when=[1, 2, 4, 5, 6])  # two in a row may be; three may not
@@ -183,7 +183,7 @@ def test_too_many_spoilt_updates_in_a_row_end_the_run(
 
 
 def test_another_error_is_not_taken_for_lack_of_memory(make_trainer: MakeTrainer) -> None:
-    def wrong(model: AnyModel, batch: TrainingBatch, smoothing: float) -> Tensor:
+    def wrong(model: Transformer, batch: TrainingBatch, smoothing: float) -> Tensor:
         raise RuntimeError("The size of tensor a (3) must match the size of tensor b (4)")
 
     trainer = make_trainer("run")
@@ -259,7 +259,7 @@ RESUMED = (
 def with_incidents(trainer: Trainer, stop_at: int | None = None) -> Trainer:
     """One update is spoilt, and during number `stop_at`, counted from 0, the run is asked to stop."""
 
-    def loss(model: AnyModel, batch: TrainingBatch, smoothing: float) -> Tensor:
+    def loss(model: Transformer, batch: TrainingBatch, smoothing: float) -> Tensor:
         if trainer.progress.updates == stop_at:
             trainer.stop()
         spoilt = trainer.progress.position == Position(1, 2)
@@ -393,7 +393,7 @@ def test_only_training_sees_marks(make_trainer: MakeTrainer, monkeypatch: pytest
     seen: dict[str, set[int]] = {"training": set(), "validation": set()}
 
     def noting(name: str) -> Callable[..., Tensor]:
-        def noted(model: AnyModel, batch: TrainingBatch, smoothing: float) -> Tensor:
+        def noted(model: Transformer, batch: TrainingBatch, smoothing: float) -> Tensor:
             seen[name].update(batch.source.flatten().tolist())
             return batch_loss(model, batch, smoothing)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 
 from mt.engine.scheduler import Limits
-from mt.model.transformer import AnyModel
+from mt.model.transformer import Transformer
 
 TABLE_BYTES = 64
 """Bytes that a search needs for one token of one row, besides keys and values: token, score and parent."""
@@ -19,7 +19,7 @@ activations.
 """
 
 
-def device_limits(models: Sequence[AnyModel], device: torch.device) -> Limits:
+def device_limits(models: Sequence[Transformer], device: torch.device) -> Limits:
     """Return the limits of an engine for these models.
 
     On a GPU, the limit `cells` follows from the present free memory.
@@ -31,7 +31,7 @@ def device_limits(models: Sequence[AnyModel], device: torch.device) -> Limits:
     return replace(limits, cells=memory_cells(models, free))
 
 
-def memory_cells(models: Sequence[AnyModel], free: int) -> int:
+def memory_cells(models: Sequence[Transformer], free: int) -> int:
     """Return the number of cells (mt/engine/memory.py) that fit in `free` bytes. Several models form an ensemble."""
     size = TABLE_BYTES
     for model in models:

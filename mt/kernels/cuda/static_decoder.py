@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from mt.kernels.cuda.attention import static_attention
 from mt.model.attention import MultiHeadAttention
 from mt.model.layers import DecoderLayer
 from mt.model.transformer import Decoder, Transformer
@@ -247,6 +248,7 @@ class StaticDecoder:
             if norm is None:
                 self._positions = self._positions.to(shift.dtype) + shift
         first = model.decoder.layers[0].around_self_attention.norm
+        self.attention = static_attention(self.cross.weight, self.heads, self.head_size)
         self._first_norm = None if post else first
         self._epsilon = first.eps
 
@@ -304,12 +306,9 @@ class StaticDecoder:
         with sdpa_kernel(ATTENTION):
             for index, layer in enumerate(self.layers):
                 written = memory.written[:, index]  # [B, C, K, A, d_k]
-                query = layer.own.linear(h)  # followed by keys and values
-                new = query[:, h.shape[1] :].view(slots, 1, rows, -1)
-                written.flatten(3).scatter_(1, steps[:, None, None, None].expand_as(new), new)  # into a view
-                h = self._attend(query, written[:, :columns].flatten(1, 2), written_bias)
+                h = self.attention.append(layer.own.linear(h), written, steps, columns, written_bias)
                 x, h = layer.after_own(x, h)
-                h = self._attend(layer.query.linear(h), memory.cross[:, :, index], source_bias)
+                h = self.attention.attend(layer.query.linear(h), memory.cross[:, :, index], source_bias)
                 x, h = layer.after_cross(x, h)
                 x, h = layer.after_inner(x, layer.activated(h))
         return self.model.embedding.project(h)
@@ -324,16 +323,3 @@ class StaticDecoder:
         if (norm := self._embedding_norm) is not None:
             x = F.layer_norm(x, x.shape[1:], norm.weight, norm.bias, self._epsilon)
         return x, (x if self._first_norm is None else self._first_norm(x))
-
-    def _attend(self, query: Tensor, seen: Tensor, bias: Tensor) -> Tensor:
-        """Attend from `query` [R, .] to the keys and values `seen` [B, T, A, d_k]. Return [R, (A - H) d_k].
-
-        `bias` is [B, 1, 1, T] or [B, 1, K, T]. With pre-norm, there is an additional last head. Its values are ones, so
-        that its result is ones for any query and keys. It uses the vectors that happen to follow the queries and keys
-        of the other heads.
-        """
-        heads = self.vectors - self.heads
-        queries = query[:, : heads * self.head_size].view(len(seen), -1, heads, self.head_size).transpose(1, 2)
-        keys, values = (part.transpose(1, 2) for part in (seen[:, :, :heads], seen[:, :, self.heads :]))
-        out = F.scaled_dot_product_attention(queries, keys, values, attn_mask=bias)
-        return out.transpose(1, 2).flatten(2).flatten(0, 1)

@@ -13,6 +13,7 @@ from mt.decoding.scorer import ModelScorer
 from mt.engine.backends.cuda import GraphDecoder
 from mt.engine.backends.static_batch import GraphLimits
 from mt.engine.requests import Request
+from mt.kernels.cuda.attention import KernelAttention, TorchAttention
 from mt.model.transformer import Transformer
 from tests.decoding.reference import decode
 
@@ -95,3 +96,42 @@ def test_sentences_that_differ_in_bf16_are_counted(
         print(f"{differ} of 64 sentences differ {name}, bf16")
         gap = sum(abs(a[0].score - b[0].score) for a, b in zip(together, other, strict=True)) / 64
         assert gap < 0.05
+
+
+SIZES = [(1, 1, 1), (3, 4, 32), (2, 3, 33), (5, 8, 17), (2, 9, 8), (2, 2, 700)]
+
+
+@pytest.mark.parametrize("ones", [False, True], ids=["post", "pre"])
+@pytest.mark.parametrize(("slots", "rows", "columns"), SIZES)
+def test_the_attention_kernel_equals_torch(slots: int, rows: int, columns: int, ones: bool) -> None:
+    """The same values as torch's attention in float32, within the rounding of bfloat16; the same memory, exactly."""
+    torch.manual_seed(slots + rows)
+    device, heads, size, hide = torch.device("cuda"), 8, 64, float("-inf")
+    vectors, width = 2 * heads + ones, (heads + ones) * size
+    kernel, reference = KernelAttention(heads), TorchAttention(heads)
+    written = torch.randn(slots, columns + 3, rows, vectors, size, device=device).bfloat16()
+    query = torch.randn(slots * rows, (heads + vectors) * size, device=device).bfloat16()
+    cross = torch.randn(slots, columns, 3, vectors, size, device=device).bfloat16()[:, :, 1]
+    if ones:
+        written[..., -1, :], query[:, -size:], cross[..., -1, :] = 1, 1, 1
+    steps = torch.randint(0, columns, (slots, 2), device=device)[:, 0]
+    past = torch.arange(columns, device=device) > steps[:, None]
+
+    path = torch.randint(0, rows, (slots, rows, columns), device=device)  # the row that wrote each token of a row
+    own = torch.arange(rows, device=device)[None, :, None].expand(slots, -1, -1)
+    path.scatter_(2, steps[:, None, None].expand(-1, rows, 1), own)
+    bias = torch.full((slots, rows, columns + 3, rows), hide, device=device, dtype=torch.bfloat16)
+    bias[:, :, :columns].scatter_(3, path[..., None], 0.0)
+    bias[:, :, :columns].masked_fill_(past[:, None, :, None], hide)
+    seen = bias[:, :, :columns].flatten(2).unsqueeze(1)
+    other = written.float()
+    out = kernel.append(query, written, steps, columns, seen)
+    expected = reference.append(query.float(), other, steps, columns, seen.float())
+    assert out.shape == (slots * rows, width) and (out.float() - expected).abs().max() < 0.03
+    assert torch.equal(written.float(), other)
+
+    source = torch.zeros(slots, columns, device=device, dtype=torch.bfloat16)
+    source[0, columns // 2 + 1 :] = hide
+    out = kernel.attend(query[:, :width].contiguous(), cross, source[:, None, None])
+    expected = reference.attend(query[:, :width].float(), cross.float(), source[:, None, None].float())
+    assert (out.float() - expected).abs().max() < 0.03

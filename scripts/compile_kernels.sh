@@ -3,6 +3,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../mt/kernels/cuda"
 
-nvcc -ptx -O3 -std=c++17 -arch=compute_80 -o attention.ptx attention.cu
-gzip --best --no-name --force attention.ptx
-sha256sum attention.cu | cut -d ' ' -f 1 > attention.sha256
+for source in *.cu; do
+    name=${source%.cu}
+    nvcc -ptx -O3 -std=c++17 -arch=compute_80 -o "$name.ptx" "$source"
+    gzip --best --no-name --force "$name.ptx"
+    sha256sum "$source" | cut -d ' ' -f 1 > "$name.sha256"
+done

@@ -24,6 +24,7 @@ from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.sampling import Filters, Sampling
 from mt.decoding.scorer import padded, token_mask
 from mt.engine.backends.static_search import StaticBeam, StaticSampling, tables_of, with_tables
+from mt.kernels.cuda.beam_step import beam_step
 from mt.kernels.cuda.graphs import Executor, Program
 from mt.kernels.cuda.packed_tables import PackedTables, common_part
 from mt.kernels.cuda.static_decoder import DecoderMemory, Shape, StaticDecoder
@@ -146,6 +147,8 @@ class StaticBatch:
         search.constraints.features = key.features
         if isinstance(search, StaticSampling):
             search.filters = key.filters
+        else:
+            search.kernel = beam_step(self.shape.rows, search.special, self.executor.device)
 
         def work() -> None:
             steps = search.progress[:, 0]

@@ -22,6 +22,7 @@ from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.sampling import Sampling
 from mt.decoding.scores import length_penalties
 from mt.decoding.search_state import SentenceTable
+from mt.kernels.cuda.beam_step import BeamStep, SearchTables
 
 BLOCK = 64
 HALF = 32
@@ -91,6 +92,7 @@ class StaticBeam(SentenceTable):
     def __post_init__(self) -> None:
         special = self.special
         self.never = torch.tensor([special.pad, special.unk, special.bos, special.eos])
+        self.kernel: BeamStep | None = None  # takes the steps that have no constraints
         self.reference: BeamSearch | None = None  # the search on the host, which reads results
 
     @classmethod
@@ -144,6 +146,12 @@ class StaticBeam(SentenceTable):
 
         Return the row that each row continues, int32 [R].
         """
+        features = self.constraints.features
+        if self.kernel is not None and not (features.prefix or features.history):
+            names = (field.name for field in fields(SearchTables) if field.name != "first_end")
+            tables = {name: getattr(self, name) for name in names}
+            self.kernel(logits, SearchTables(**tables, first_end=self.constraints.first_end))
+            return self.rows
         slots, beams = self.newest.shape
         steps, running = self.progress.unbind(1)
         alive, ends = self.best.split(beams, 1)

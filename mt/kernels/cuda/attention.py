@@ -5,27 +5,18 @@ first ones the newest keys and values. T keys are seen. There are H heads, and w
 whose values are ones, so that its result is ones for any query and keys.
 """
 
-import gzip
-import logging
-from collections.abc import Callable
-from functools import cache
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-logger = logging.getLogger(__name__)
+from mt.kernels.cuda.compiled import Kernel, load_kernels
 
 KERNEL_SIZE = 64  # the size of a head for which there is a kernel
-MAX_ROWS = 8  # of a slot
+MAX_ROWS = 6  # of a slot for which there is a kernel
 THREADS = 256  # of a block; WARPS * 32 in attention.cu
-COMPILED = Path(__file__).with_name("attention.ptx.gz")
-"""The kernels of attention.cu as PTX, which the driver compiles for its GPU. scripts/compile_kernels.sh makes it.
-
-Images that serve a model have no CUDA compiler, and torch's own compilation at run time needs the CUDA headers.
-"""
 
 
 class StaticAttention(Protocol):
@@ -71,9 +62,9 @@ class KernelAttention:
     newest keys and values itself.
     """
 
-    def __init__(self, heads: int) -> None:
+    def __init__(self, heads: int, kernels: Sequence[Kernel]) -> None:
         self.heads = heads
-        self._kernels = _load_kernels(torch.cuda.current_device())
+        self._kernels = kernels  # for 1, 2, ... rows of a slot
         self._torch = TorchAttention(heads)  # for more rows of a slot than there are kernels for
 
     def append(self, query: Tensor, written: Tensor, steps: Tensor, columns: int, bias: Tensor) -> Tensor:
@@ -106,18 +97,8 @@ def static_attention(weight: Tensor, heads: int, size: int) -> StaticAttention:
 
     `heads` is H, and `size` d_k.
     """
-    if weight.is_cuda and weight.dtype == torch.bfloat16 and size == KERNEL_SIZE:
-        try:
-            with torch.cuda.device(weight.device):
-                return KernelAttention(heads)
-        except (RuntimeError, AttributeError, OSError) as error:
-            logger.warning("torch's attention is used, because the kernels cannot be loaded: %s", error)
+    if weight.dtype == torch.bfloat16 and size == KERNEL_SIZE:
+        names = tuple(f"attend_{rows}" for rows in range(1, MAX_ROWS + 1))
+        if kernels := load_kernels("attention", names, weight.device):
+            return KernelAttention(heads, kernels)
     return TorchAttention(heads)
-
-
-@cache
-def _load_kernels(device: int) -> list[Callable[..., None]]:
-    """Return the kernels for 1, 2, ... rows of a slot, loaded into the context of this process on a device."""
-    names = [f"attend_{rows}" for rows in range(1, MAX_ROWS + 1)]
-    loaded = torch.cuda._utils._cuda_load_module(gzip.decompress(COMPILED.read_bytes()), names)
-    return [loaded[name] for name in names]

@@ -7,13 +7,17 @@ import pytest
 import torch
 
 from mt.config import ModelConfig
+from mt.decoding.beam import BeamSearch
+from mt.decoding.constraints import Features
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.scorer import ModelScorer
 from mt.engine.backends.cuda import GraphDecoder
 from mt.engine.backends.static_batch import GraphLimits
+from mt.engine.backends.static_search import StaticBeam, tables_of, with_tables
 from mt.engine.requests import Request
-from mt.kernels.cuda.attention import KernelAttention, TorchAttention
+from mt.kernels.cuda.attention import KernelAttention, TorchAttention, static_attention
+from mt.kernels.cuda.beam_step import beam_step
 from mt.model.transformer import Transformer
 from tests.decoding.reference import decode
 
@@ -108,8 +112,9 @@ def test_the_attention_kernel_equals_torch(slots: int, rows: int, columns: int, 
     torch.manual_seed(slots + rows)
     device, heads, size, hide = torch.device("cuda"), 8, 64, float("-inf")
     vectors, width = 2 * heads + ones, (heads + ones) * size
-    kernel, reference = KernelAttention(heads), TorchAttention(heads)
     written = torch.randn(slots, columns + 3, rows, vectors, size, device=device).bfloat16()
+    kernel, reference = static_attention(written, heads, size), TorchAttention(heads)
+    assert isinstance(kernel, KernelAttention)
     query = torch.randn(slots * rows, (heads + vectors) * size, device=device).bfloat16()
     cross = torch.randn(slots, columns, 3, vectors, size, device=device).bfloat16()[:, :, 1]
     if ones:
@@ -135,3 +140,72 @@ def test_the_attention_kernel_equals_torch(slots: int, rows: int, columns: int, 
     out = kernel.attend(query[:, :width].contiguous(), cross, source[:, None, None])
     expected = reference.attend(query[:, :width].float(), cross.float(), source[:, None, None].float())
     assert (out.float() - expected).abs().max() < 0.03
+
+
+def random_search(slots: int, beams: int, vocabulary: int, seed: int) -> StaticBeam:
+    """A search in the middle of its sentences on the GPU: random totals, scores of ended hypotheses, and steps."""
+    made = torch.Generator().manual_seed(seed)
+    lengths = [int(length) for length in torch.randint(6, 12, (slots,), generator=made)]
+    options = [
+        SearchOptions(
+            beam_size=beams, n_best=1 + slot % beams, max_length=length, min_length=slot % 4, max_length_factor=0
+        )
+        for slot, length in enumerate(lengths)
+    ]
+    search = StaticBeam.of(BeamSearch.start([3] * slots, options, [()] * slots, SpecialIds(), torch.device("cpu")))
+    tables = tables_of(search)
+    steps = torch.randint(0, 5, (slots,), generator=made)
+    best = (-20 * torch.rand(slots, 2 * beams, generator=made)).sort(1, descending=True).values
+    pool = (-5 * torch.rand(slots, beams, generator=made)).sort(1, descending=True).values
+    pool[torch.arange(beams) >= torch.randint(0, beams + 1, (slots, 1), generator=made)] = -torch.inf
+    begins = steps == 0
+    best[begins, 0], best[begins, 1:], pool[begins] = 0, -torch.inf, -torch.inf
+    tables["best"].copy_(best)
+    tables["pool"].copy_(pool)
+    tables["progress"].copy_(torch.stack((steps, torch.ones_like(steps)), 1))
+    placed = with_tables(search, {name: table.cuda() for name, table in tables.items()})
+    placed.never = search.never.cuda()
+    placed.prepare_continuations(vocabulary)
+    return placed
+
+
+LOGITS = {
+    "normal": lambda z: z,
+    "bfloat16": lambda z: z.bfloat16().float(),
+    "large": lambda z: 1000 * z,
+    "masked": lambda z: z.masked_fill(z > 0, -torch.inf),
+    "infinite": lambda z: z.index_fill(1, torch.tensor([7], device=z.device), torch.inf),
+    "ends": lambda z: z.index_add(
+        1, torch.tensor([3], device=z.device), torch.full((len(z), 1), 12.0, device=z.device)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LOGITS)
+@pytest.mark.parametrize(
+    ("slots", "beams", "vocabulary"),
+    [(1, 4, 32000), (64, 4, 8001), (300, 2, 1000), (7, 6, 37), (3, 5, 257), (9, 3, 12)],
+)
+def test_the_kernels_of_a_search_step_equal_torch(slots: int, beams: int, vocabulary: int, kind: str) -> None:
+    """Equal scores within 2e-5, and equal tokens where the scores of two candidates are not as near as that."""
+    torch.manual_seed(slots)
+    z = LOGITS[kind](4 * torch.randn(slots * beams, vocabulary, device="cuda"))
+    searches = [random_search(slots, beams, vocabulary, seed=slots) for _ in range(2)]
+    searches[1].kernel = beam_step(beams, SpecialIds(), torch.device("cuda"))
+    assert searches[1].kernel is not None
+    for search in searches:
+        search.constraints.features = Features(minimum=True, prefix=False, repetition=False, ngram=0)
+        with torch.inference_mode():
+            search.advance(z.clone())
+    plain, kernels = map(tables_of, searches)
+    known = ~plain["best"].isnan().any(1)
+    assert torch.equal(plain["progress"], kernels["progress"])
+    for name in ("best", "pool", "totals"):
+        torch.testing.assert_close(kernels[name][known], plain[name][known], rtol=2e-5, atol=2e-5)
+    scores = plain["best"][:, :beams]
+    near = torch.zeros_like(scores, dtype=torch.bool)
+    near[:, 1:] |= scores.diff(dim=1).abs() < 1e-4 * scores[:, 1:].abs().clamp(min=1)
+    near[:, :-1] |= near[:, 1:].clone()
+    near[:, -1] = True  # may tie with a candidate that was left out
+    differ = (plain["newest"] != kernels["newest"]) & scores.isfinite() & ~near
+    assert not differ[known].any()

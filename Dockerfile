@@ -63,7 +63,7 @@ RUN /tools/bin/pip install --no-cache-dir --no-index --no-deps --no-build-isolat
     && PYTHONPATH=/app /tools/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
         --output-file /app/sbom.cdx.json /venv/bin/python
 
-FROM ${BASE_IMAGE} AS runtime
+FROM ${BASE_IMAGE} AS runtime-cpu
 ARG BASE_IMAGE
 ARG VERSION=""
 ARG REVISION=""
@@ -86,13 +86,20 @@ ENV PATH=/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     HOME=/tmp \
     MT_HOST=0.0.0.0 \
-    MT_MODELS=/models \
-    NVIDIA_VISIBLE_DEVICES=all \
-    NVIDIA_DRIVER_CAPABILITIES=compute,utility
+    MT_MODELS=/models
 USER 10001:10001
 EXPOSE 8000
-HEALTHCHECK --interval=10s --timeout=5s --start-period=120s CMD ["python", "-m", "service.probe"]
+# Several models on a cold disk load for minutes.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=300s CMD ["python", "-m", "service.probe"]
 ENTRYPOINT ["python", "-m", "service"]
+
+FROM runtime-cpu AS runtime-cpu-torch
+# Only this image shows the GPUs of a host to its containers.
+FROM runtime-cpu AS runtime-cuda
+ENV NVIDIA_VISIBLE_DEVICES=all \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility
+# hadolint ignore=DL3006
+FROM runtime-${DEVICE} AS runtime
 
 FROM torch AS training
 COPY --from=build /app /app

@@ -76,10 +76,19 @@ def test_the_base_is_an_argument_and_no_host_is_named() -> None:
     )
     assert {base for name, base in instructions() if name == "FROM" and "BASE_IMAGE" in base} == {
         "${BASE_IMAGE} AS packages",
-        "${BASE_IMAGE} AS runtime",
+        "${BASE_IMAGE} AS runtime-cpu",
     }
     *_, last = (base for name, base in instructions() if name == "FROM")
     assert last == "runtime AS service"  # what is built where no target is named
+
+
+def test_only_the_image_for_gpus_shows_the_gpus_of_its_host() -> None:
+    stage, stages = "", []
+    for name, rest in instructions():
+        stage = rest if name == "FROM" else stage
+        if name == "ENV" and "NVIDIA_VISIBLE_DEVICES" in rest:
+            stages.append(stage)
+    assert stages == ["runtime-cpu AS runtime-cuda"]
 
 
 def test_the_build_is_given_what_it_copies() -> None:
@@ -272,7 +281,8 @@ def test_memory_has_room_for_what_tmp_may_hold() -> None:
     for each in document(DEPLOY / "compose.yaml")["services"].values():
         (tmpfs,) = each["tmpfs"]
         tmp = mebibytes(re.findall(r"size=(\w+)", tmpfs)[0])
-        assert 2 * files <= tmp <= mebibytes(each["mem_limit"]) / 4
+        (limit,) = re.findall(r":-(\w+)\}", each["mem_limit"])
+        assert 2 * files <= tmp <= mebibytes(limit) / 4
     spec = pod(resources()["Deployment"])
     volumes = {volume["name"]: volume for volume in spec["volumes"]}
     tmp = mebibytes(volumes["tmp"]["emptyDir"]["sizeLimit"])

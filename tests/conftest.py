@@ -1,5 +1,6 @@
 """Small models with random weights, for tests that need one to run and not to translate well."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -18,6 +19,9 @@ from mt.engine.scheduler import BatchKey
 from mt.languages import Direction, DirectionSet
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer
+
+DEVICE = os.environ.get("MT_DEVICE", "cpu")
+"""The device on which the tests of the service translate: MT_DEVICE=cuda runs them on a GPU."""
 
 NOUNS = ["dog", "cat", "man", "woman", "child", "horse", "house", "river", "train", "street", "market", "bridge"]
 VERBS = ["sees", "finds", "likes", "follows", "draws", "hears", "paints", "forgets"]

@@ -24,6 +24,7 @@ from service.settings import Settings
 from service.workers.fleet import Fleet, FleetConfig
 from service.workers.stats import FleetStats
 from service.workers.worker import Worker
+from tests.conftest import DEVICE
 from tests.service.controlled import Control
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +49,7 @@ class Service:
 
     @classmethod
     def start(cls, model: Path, settings: dict[str, str], program: str = "service") -> "Service":
-        command = [sys.executable, "-m", program, "--model", str(model), "--port", "0", "--device", "cpu"]
+        command = [sys.executable, "-m", program, "--model", str(model), "--port", "0", "--device", DEVICE]
         process = subprocess.Popen(
             [*command, "--threads", "1"], cwd=ROOT, env=environment(settings), stderr=subprocess.PIPE, text=True
         )
@@ -114,7 +115,7 @@ class InThread:
     """The application on a free port, in a thread of this process, around a controlled model."""
 
     def __init__(self, model: Path, settings: dict[str, Any]) -> None:
-        self.settings = Settings(model=(model,), port=0, device="cpu", **settings)
+        self.settings = Settings(model=(model,), port=0, device=DEVICE, **settings)
         self.control = Control()
         self.fleet: Fleet
         self.loop: asyncio.AbstractEventLoop

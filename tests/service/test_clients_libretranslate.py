@@ -10,6 +10,7 @@ from deep_translator import LibreTranslator
 from libretranslatepy import LibreTranslateAPI
 
 from mt import Translator
+from tests.conftest import DEVICE
 
 DOG = "The dog sees the cat."
 TEXTS = [DOG, "The cat follows the dog. The man likes the house!", "  A + b & c = 50 %, ü?\n\nThe river."]
@@ -23,7 +24,7 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def translator(several_directions: Path) -> Translator:
-    return Translator.load(several_directions, device="cpu")
+    return Translator.load(several_directions, device=DEVICE)
 
 
 def expected(translator: Translator, texts: list[str], target: str = "de") -> list[str]:

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from mt import Translator
+from tests.conftest import DEVICE
 
 DOG = "The dog sees the cat."
 CAT = "The cat follows the dog."
@@ -17,7 +18,7 @@ CAT = "The cat follows the dog."
 
 @pytest.fixture(scope="module")
 def translator(several_directions: Path) -> Translator:
-    return Translator.load(several_directions, device="cpu")
+    return Translator.load(several_directions, device=DEVICE)
 
 
 def asked(client: httpx.Client, **body: Any) -> Any:

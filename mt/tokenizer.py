@@ -147,11 +147,13 @@ class Tokenizer:
         """Return the ids of a text. A lone surrogate becomes a question mark."""
         return self._encode(_as_utf8(text), self._processor.encode)
 
-    def encode_many(self, texts: Sequence[str], threads: int = 1) -> list[list[int]]:
-        """Return the ids of each text, computed by `threads` threads."""
+    def encode_many(self, texts: Sequence[str], threads: int = 1, dropout: float = 0.0) -> list[list[int]]:
+        """Return the ids of each text, computed by `threads` threads. With `dropout`, they differ in each call."""
         texts = [_as_utf8(text) for text in texts]
-        ids: list[list[int]] = self._processor.encode(texts, num_threads=threads)
-        return [self._complete(text, raw, self._processor.encode) for text, raw in zip(texts, ids, strict=True)]
+        sampling = {"enable_sampling": True, "alpha": dropout, "nbest_size": -1} if dropout else {}
+        encode = partial(self._processor.encode, **sampling)
+        ids: list[list[int]] = encode(texts, num_threads=threads)
+        return [self._complete(text, raw, encode) for text, raw in zip(texts, ids, strict=True)]
 
     def encode_with_dropout(self, texts: Sequence[str], dropout: float, seed: int) -> list[list[int]]:
         """Return the ids of each text. Each BPE merge is skipped with probability `dropout` (Provilkov et al. 2020).

@@ -170,7 +170,7 @@ class _Preparation:
             "vocabulary_size": len(tokenizer),
             "pairs": {part: len(np.load(folder / part / "direction.npy")) for part in everything},
             "monitor": [corpus.path for corpus in _monitored(recipe)],
-            "digest": _digest(folder),
+            "digest": prepared_digest(folder),
             "dropped": self.dropped,
             "warnings": self.warnings,
         }
@@ -255,7 +255,7 @@ class _Preparation:
         )
 
 
-def _digest(folder: Path) -> str:
+def prepared_digest(folder: Path) -> str:
     """Return a digest of the names and contents of all files in `folder`.
 
     The list of dropped pairs is excluded, because it contains paths, which may differ between machines.

@@ -128,11 +128,11 @@ def plan_batches(
     by_length = order[np.lexsort((difference[order], longer[order]))]
     batches = []
     begin, longest = 0, 0
-    for end, index in enumerate(by_length):
-        widest = max(longest, int(source_lengths[index]), int(target_lengths[index]))
+    for end, length in enumerate(longer[by_length].tolist()):
+        widest = max(longest, length)
         if end > begin and widest * (end + 1 - begin) > batch_tokens:
             batches.append(by_length[begin:end])
-            begin, widest = end, max(int(source_lengths[index]), int(target_lengths[index]))
+            begin, widest = end, length
         longest = widest
     if begin < len(by_length):
         batches.append(by_length[begin:])

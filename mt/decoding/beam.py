@@ -6,13 +6,14 @@ hypothesis; its score is the total divided by the length penalty.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Self
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from mt.decoding.backtrace import best_hypotheses
 from mt.decoding.constraints import Constraints
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions, SpecialIds
@@ -189,44 +190,8 @@ class BeamSearch(SentenceTable):
         A sentence with a NaN score has none.
         """
         chosen = torch.tensor(sentences, dtype=torch.int64, device=self.steps.device)
-        steps = self.steps[chosen].tolist()
-        until = max(steps, default=0)
-        totals = self.totals[chosen, :until]
-        beams = totals.shape[2] // 2
-        scores = totals[:, :, beams:] / self.penalty[chosen, :until, None]
-        table = zip(
-            steps,
-            self.failed[chosen].tolist(),
-            counts[chosen].tolist(),
-            scores.tolist(),
-            totals.tolist(),
-            self.links[chosen, :until].tolist(),
-            strict=True,
-        )
-        return [
-            [] if failed else _hypotheses(scores[:taken], totals, links, count)
-            for taken, failed, count, scores, totals, links in table
-        ]
-
-
-def _hypotheses(
-    scores: list[list[float]], totals: list[list[float]], links: list[list[int]], count: int
-) -> list[Hypothesis]:
-    """Return the `count` best finished hypotheses of one sentence, best first.
-
-    `scores`, `totals` and `links` have one entry for each step, as in BeamSearch. If two scores are equal, the
-    hypothesis that ended first ranks higher.
-    """
-    ends = [(-score, step, beam) for step, line in enumerate(scores) for beam, score in enumerate(line)]
-    hypotheses = []
-    for negative, step, beam in sorted(end for end in ends if end[0] < float("inf"))[:count]:
-        beams = len(scores[step])
-        tokens, sums = [], [totals[step][beams + beam]]
-        for before in reversed(range(step)):
-            tokens.append(links[before][beams + beam])
-            sums.append(totals[before][beam])
-            beam = links[before][beam]
-        sums.append(0.0)
-        log_probs = tuple(later - earlier for earlier, later in pairwise(reversed(sums)))
-        hypotheses.append(Hypothesis(tuple(reversed(tokens)), -negative, sums[0], log_probs))
-    return hypotheses
+        steps = self.steps[chosen].cpu().numpy()
+        until = int(steps.max(initial=0))
+        parents, tokens = np.split(self.links[chosen, :until].cpu().numpy(), 2, axis=2)
+        totals, penalty = self.totals[chosen, :until].cpu().numpy(), self.penalty[chosen, :until].cpu().numpy()
+        return best_hypotheses(totals, parents, tokens, penalty, steps, counts[chosen].cpu().numpy())

@@ -11,10 +11,12 @@ from copy import copy
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from mt.decoding.backtrace import best_hypotheses
 from mt.decoding.beam import BeamSearch
 from mt.decoding.constraints import Constraints
 from mt.decoding.hypothesis import Hypothesis
@@ -93,7 +95,6 @@ class StaticBeam(SentenceTable):
         special = self.special
         self.never = torch.tensor([special.pad, special.unk, special.bos, special.eos])
         self.kernel: BeamStep | None = None  # takes the steps that have no constraints
-        self.reference: BeamSearch | None = None  # the search on the host, which reads results
 
     @classmethod
     def of(cls, search: BeamSearch) -> Self:
@@ -105,7 +106,7 @@ class StaticBeam(SentenceTable):
         # A live hypothesis keeps a sentence running if its score is above another score. At the last step none is.
         at_last = search.constraints.last[:, None, None].expand(-1, 1, 2)
         limits[:, :, ::2].scatter_(1, at_last, 0.0)
-        made = cls(
+        return cls(
             special=search.special,
             constraints=search.constraints,
             nth=search.nth,
@@ -118,8 +119,6 @@ class StaticBeam(SentenceTable):
             continuations=torch.zeros(batch, width, double // 2, dtype=torch.int64),
             history=search.history,
         )
-        made.reference = search
-        return made
 
     @property
     def latest(self) -> Tensor:
@@ -208,19 +207,21 @@ class StaticBeam(SentenceTable):
         `record` contains the tensors named in RECORD, on the CPU. `steps` are the steps after which the sentences
         finished, and `last` the steps at which they had to end.
         """
-        until = max(steps)
-        totals, continuations = record["totals"][:, :until].clone(), record["continuations"][:, :until]
-        beams = continuations.shape[2]
-        at_last = torch.arange(until) >= torch.tensor(last)[:, None]
-        totals[:, :, beams:].masked_fill_(_outranked(totals, beams) & ~at_last[:, :, None], -torch.inf)
-        assert self.reference is not None
-        search = copy(self.reference)
-        search.steps = torch.tensor(steps)
-        search.totals = totals
-        search.links = torch.cat(((continuations >> HALF) % beams, continuations & TOKEN), 2)
-        search.penalty = length_penalties(options, until)
-        search.nth = torch.tensor([[sentence.n_best - 1] for sentence in options])
-        return search.results(range(len(steps)))
+        until, beams = max(steps), record["continuations"].shape[2]
+        totals = record["totals"][:, :until].numpy().copy()
+        continuations = record["continuations"][:, :until].numpy()
+        before_last = np.arange(until) < np.array(last)[:, None]
+        worst = np.partition(totals, beams, axis=2)[:, :, beams : beams + 1]  # the K-th best of 2K
+        ends = totals[:, :, beams:]
+        ends[(ends < worst) & before_last[:, :, None]] = -np.inf
+        return best_hypotheses(
+            totals,
+            (continuations >> HALF) % beams,
+            continuations & TOKEN,
+            length_penalties(options, until).numpy(),
+            np.array(steps),
+            np.array([sentence.n_best for sentence in options]),
+        )
 
 
 def _outranked(best: Tensor, beams: int) -> Tensor:

@@ -5,6 +5,7 @@ this memory. A program is the graph of a step for some number of slots. Shapes a
 mt/kernels/cuda/static_decoder.py.
 """
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -49,6 +50,10 @@ USUAL_WIDTHS = (32, 64)
 
 REFERENCE_COST = 8
 """Estimated time of one step of one row in `SearchBatch`, relative to a step in a CUDA graph."""
+
+FEW_SLOTS = 8
+"""With at most this many slots, the host needs less time than a step, and the next sentence would wait for more steps.
+"""
 
 
 @dataclass(eq=False)
@@ -185,7 +190,7 @@ class GraphBatch:
         self._slots = 0  # number of slots that the program decodes
         self._steps = 0
         self._occupants: dict[int, SlotState] = {}  # sentence in each slot
-        self._poll: Poll | None = None
+        self._polls: deque[Poll] = deque()  # of the steps whose progress has not been read, oldest first
 
     @property
     def steps(self) -> int:
@@ -195,7 +200,8 @@ class GraphBatch:
     def advance(self, steps: int = 1) -> list[int]:
         """Queue one step, whatever `steps` is. Return the indices of sentences that finished in earlier steps.
 
-        The host reads the progress of the previous step while the device runs this one.
+        The host reads the progress of a step only after it has queued one later step, or two if it decodes more than
+        FEW_SLOTS slots. The device thus has work while the host reads results and lets sentences join.
         """
         if not self._states or (self._occupants and all(state.steps for state in self._states)):
             return []
@@ -208,9 +214,11 @@ class GraphBatch:
             self._pool.shrink()
             raise
         self._steps += 1
-        previous = self._poll
-        self._poll = Poll(self._executor.fetch(static.progress[: self._slots]), self._occupants)
-        return self._report(previous) if previous else []
+        self._polls.append(Poll(self._executor.fetch(static.progress[: self._slots]), self._occupants))
+        finished: list[int] = []
+        while len(self._polls) > (1 if self._slots <= FEW_SLOTS else 2):
+            finished += self._report(self._polls.popleft())
+        return finished
 
     @torch.inference_mode()
     def results(self, indices: Sequence[int]) -> list[list[Hypothesis]]:

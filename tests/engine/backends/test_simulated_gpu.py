@@ -132,10 +132,24 @@ def test_a_new_static_batch_is_sent_in_one_copy(simulated: SimulatedDevice) -> N
     assert simulated.waits == []
 
 
-def test_a_sentence_is_reported_one_step_after_its_end(simulated: SimulatedDevice) -> None:
-    decoder = graph_decoder(tiny(), simulated)
-    batch = begin(decoder, ask([((5, 6, 3), replace(PLAIN, max_length_factor=0.0, max_length_offset=4), ())]))
-    assert [batch.advance() for _ in range(5)] == [[], [], [], [], [0]]
+@pytest.mark.parametrize(("sentences", "later"), [(1, 1), (8, 1), (9, 2), (40, 2)])
+def test_a_sentence_is_reported_one_or_two_steps_after_its_end(
+    simulated: SimulatedDevice, sentences: int, later: int
+) -> None:
+    decoder = graph_decoder(tiny(), simulated, rows=256)
+    options = replace(PLAIN, max_length_factor=0.0, max_length_offset=4, min_length=4)
+    batch = begin(decoder, ask([((5, 6, 3), options, ())] * sentences))
+    alone = 4 - 1
+    assert [batch.advance() for _ in range(alone + later)] == [[]] * (alone + later)
+    assert batch.advance() == list(range(sentences))
+
+
+def test_all_polls_are_read_when_few_sentences_are_left(simulated: SimulatedDevice) -> None:
+    short, long = (replace(PLAIN, max_length_factor=0.0, max_length_offset=steps, min_length=steps) for steps in (4, 9))
+    requests = ask([((5, 6, 3), options, ()) for options in [short] * 12 + [long] * 2])
+    batch = begin(graph_decoder(tiny(), simulated, rows=256), requests)
+    told = [batch.advance() for _ in range(10)]
+    assert [len(indices) for indices in told] == [0, 0, 0, 0, 0, 12, 0, 0, 0, 2]
 
 
 def test_a_cancelled_sentence_frees_its_slot_for_the_next_step(simulated: SimulatedDevice) -> None:

@@ -2,10 +2,14 @@
 
 from collections import Counter
 
+from mt.decoding.options import SearchOptions
 from mt.engine.requests import Request
 
 LEAST = 128
 """Smallest length that is counted. Longer lengths are rounded up to a power of 2, as in the static memory of a GPU."""
+
+MULTIPLE = 32
+"""Numbers of target columns are multiples of this number."""
 
 
 class MemoryUse:
@@ -41,9 +45,19 @@ class MemoryUse:
                 del counts[length]
 
 
+def target_columns(options: SearchOptions, longest: int) -> int:
+    """Return the number of target columns for a translation of at most `longest` tokens, EOS included.
+
+    One more column is needed, to which a finished sentence writes. The number is rounded up to a power of 2, but not
+    above what `max_length` tokens need.
+    """
+    possible = -(-(options.max_length + 1) // MULTIPLE) * MULTIPLE
+    return min(_rounded(longest + 1), max(LEAST, possible))
+
+
 def _columns(request: Request) -> int:
-    """Return the number of target columns of a request: its longest possible translation, BOS and EOS, rounded up."""
-    return _rounded(request.options.longest(len(request.source), len(request.prefix)) + 2)
+    options = request.options
+    return target_columns(options, options.longest(len(request.source), len(request.prefix)))
 
 
 def _width(request: Request) -> int:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mt.decoding.options import SearchOptions
+from mt.engine.memory import target_columns
 from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKind, Limits, RequestClass, Scheduler
 
@@ -168,9 +169,9 @@ def test_without_a_busy_caller_all_share_the_bulk_batches() -> None:
 
 
 def long(id: int, length: int, options: SearchOptions = BEAM_4) -> Request:
-    """A request whose translation has at most `length` tokens with BOS and EOS."""
+    """A request whose translation needs at most `length` columns."""
     return replace(
-        request(id, replace(options, max_length_factor=0, max_length_offset=length - 2, max_length=length - 2)),
+        request(id, replace(options, max_length_factor=0, max_length_offset=length - 1, max_length=length - 1)),
         source=(5,) * 32,
     )
 
@@ -197,6 +198,24 @@ def test_memory_is_counted_by_the_longest_sentence() -> None:
     assert admitted(waiting) == [1]
     release(waiting, 1)
     assert not waiting._memory._columns and not waiting._memory._widths
+
+
+@pytest.mark.parametrize(
+    ("longest", "max_length", "columns"),
+    [
+        (10, 512, 128),
+        (127, 512, 128),
+        (128, 512, 256),
+        (511, 512, 512),
+        (512, 512, 544),
+        (1024, 1024, 1056),
+        (60, 60, 128),
+    ],
+)
+def test_columns_are_a_power_of_two_or_what_the_longest_translation_needs(
+    longest: int, max_length: int, columns: int
+) -> None:
+    assert target_columns(SearchOptions(max_length=max_length), longest) == columns
 
 
 def test_a_sentence_too_large_for_memory_runs_alone() -> None:

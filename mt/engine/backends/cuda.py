@@ -36,7 +36,7 @@ from mt.engine.backends.static_batch import (
 )
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.devices import has_bfloat16
-from mt.engine.memory import LEAST
+from mt.engine.memory import LEAST, target_columns
 from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKind
 from mt.errors import ModelError
@@ -292,9 +292,9 @@ class GraphBatch:
 
     def _needed(self, live: Sequence[SlotState]) -> Shape:
         """Return the smallest shape of a static batch that is large enough for these sentences."""
-        columns = max(state.last for state in live) + 2  # finished sentences write to the last column
+        columns = max(target_columns(state.options, state.last + 1) for state in live)
         width = max(state.width for state in live)
-        return Shape(len(live), self._kind.rows, power_of_two(columns, LEAST), power_of_two(width, LEAST))
+        return Shape(len(live), self._kind.rows, columns, power_of_two(width, LEAST))
 
     def _choose_program(self, static: StaticBatch) -> Program:
         """Return the program for the search options of the present sentences and for the columns that they fill."""

@@ -183,6 +183,18 @@ def test_a_sentence_goes_on_into_the_next_columns(decoders: Callable[..., GraphD
     assert_same(found[0], plain(model, requests)[0])
 
 
+def test_a_translation_of_maximum_length_fills_its_columns(decoders: Callable[..., GraphDecoder]) -> None:
+    model = tiny(max_length=130)
+    options = replace(PLAIN, min_length=130, max_length=130, max_length_offset=200)
+    requests = ask([((5, 6, 3), options, ()), ((7, 3), replace(options, min_length=0), ())])
+    decoder = decoders(model)
+    found = run(decoder, [requests], gap=1, drop=lambda step: False)
+    assert [static.shape.columns for _, static in decoder.pool.lent] == [160]
+    assert len(found[0][0].tokens) == 129
+    for number, expected in enumerate(plain(model, requests)):
+        assert_same(found[number], expected)
+
+
 def test_two_batches_that_have_begun_become_one(decoders: Callable[..., GraphDecoder]) -> None:
     model = tiny()
     requests = ask([(source, PLAIN, ()) for source in sources(5, longest=12)])

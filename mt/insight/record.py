@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from mt.decoding.scorer import padded, token_mask
-from mt.model.attention import MultiHeadAttention
-from mt.model.embedding import Embedding
+from mt.model.attention import MultiHeadAttention, causal_mask
+from mt.model.embedding import InputLayer
 from mt.model.transformer import Transformer
 from mt.tokenizer import BOS, PAD
 
@@ -126,11 +126,9 @@ def _observer(name: str, module: nn.Module, record: PassRecord) -> Hook | None:
     tokens = len(record.source) if name.startswith(("encoder", "source")) else len(record.target)
 
     def observe_embedding(_: nn.Module, args: tuple[Any, ...], output: Tensor) -> None:
-        assert isinstance(module, Embedding)
-        length = len(record.target) if record.embeddings else len(record.source)
-        embedded = (module.tokens(args[0]) * module.scale)[0, :length]
-        positions = module.position_vectors(args[2])[:length]
-        record.embeddings.append(EmbeddingRecord(embedded, positions, output[0, :length]))
+        assert isinstance(module, InputLayer)
+        embedded, positions = args[0][0, :tokens], module.positions.weight[:tokens]
+        record.embeddings.append(EmbeddingRecord(embedded, positions, output[0, :tokens]))
 
     def observe_norm(_: nn.Module, args: tuple[Any, ...], output: Tensor) -> None:
         sizes = [float(states[0, :tokens].float().square().mean(-1).sqrt().mean()) for states in (args[0], output)]
@@ -139,9 +137,10 @@ def _observer(name: str, module: nn.Module, record: PassRecord) -> Hook | None:
     def observe_attention(_: nn.Module, args: tuple[Any, ...], output: Tensor) -> None:
         assert isinstance(module, MultiHeadAttention)
         side, _layers, number, kind = name.split(".")
-        x, memory, mask = args
+        x, memory, *masks = args
+        [mask] = masks or [causal_mask(x.shape[1], x.device)]
         keys, values = module.keys_values(memory)
-        weights = module.weights(x, memory, mask)
+        weights = module.weights(x, memory, *masks)
         again = module.output((weights @ values).transpose(1, 2).flatten(2))
         queries = module.query(x).unflatten(-1, (module.heads, -1)).transpose(1, 2)
         record.attentions.append(
@@ -157,7 +156,7 @@ def _observer(name: str, module: nn.Module, record: PassRecord) -> Hook | None:
             )
         )
 
-    if isinstance(module, Embedding):
+    if isinstance(module, InputLayer):
         return observe_embedding
     if isinstance(module, nn.LayerNorm):
         return observe_norm

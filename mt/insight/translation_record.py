@@ -152,7 +152,7 @@ def explain(
         record=record,
         tree=tree,
         links=routine.value[0].links,
-        positions=loaded.model.embedding.position_vectors(loaded.model.target_input)[:POSITIONS].cpu(),
+        positions=loaded.model.target_input.positions.weight[:POSITIONS].cpu(),
         query=query,
     )
     _check_query(explanation)

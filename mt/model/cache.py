@@ -20,15 +20,14 @@ class DecoderCache:
         sentence 0  x x x x |     start 0, position 4
         sentence 1  . . . x |     start 3, position 1
 
-    Cross-attention uses keys and values `[B, H, S, d_k]` in each layer. The beams of a sentence share them. For a
-    decoder without cross-attention, `cross` is empty and `memory_mask` is None.
+    Cross-attention uses keys and values `[B, H, S, d_k]` in each layer. The beams of a sentence share them.
     """
 
     def __init__(
         self,
         keys: Tensor,
         cross: list[tuple[Tensor, Tensor]],
-        memory_mask: Tensor | None,
+        memory_mask: Tensor,
         beams: int,
     ) -> None:
         """Create a cache without target tokens.
@@ -119,11 +118,10 @@ class DecoderCache:
         self.length -= first
         self.starts = [self.starts[sentence] - first for sentence in kept]
         self.cross = [(k.index_select(0, sentences), v.index_select(0, sentences)) for k, v in self.cross]
-        if self.memory_mask is not None:
-            self.memory_mask = self.memory_mask.index_select(0, sentences)
-            longest = int(self.memory_mask.sum(-1).max()) if kept else 0
-            self.memory_mask = self.memory_mask[..., :longest]
-            self.cross = [(k[:, :, :longest], v[:, :, :longest]) for k, v in self.cross]
+        self.memory_mask = self.memory_mask.index_select(0, sentences)
+        longest = int(self.memory_mask.sum(-1).max()) if kept else 0
+        self.memory_mask = self.memory_mask[..., :longest]
+        self.cross = [(k[:, :, :longest], v[:, :, :longest]) for k, v in self.cross]
         self._describe_rows()
 
     def extend(self, other: "DecoderCache") -> None:
@@ -138,16 +136,15 @@ class DecoderCache:
             start + length - other.length for start in other.starts
         ]
         self.length = length
-        if self.memory_mask is not None and other.memory_mask is not None:
-            width = max(self.memory_mask.shape[-1], other.memory_mask.shape[-1])
-            self.memory_mask = torch.cat((_pad(self.memory_mask, width, -1), _pad(other.memory_mask, width, -1)))
-            self.cross = [
-                (
-                    torch.cat((_pad(mine[0], width, -2), _pad(theirs[0], width, -2))),
-                    torch.cat((_pad(mine[1], width, -2), _pad(theirs[1], width, -2))),
-                )
-                for mine, theirs in zip(self.cross, other.cross, strict=True)
-            ]
+        width = max(self.memory_mask.shape[-1], other.memory_mask.shape[-1])
+        self.memory_mask = torch.cat((_pad(self.memory_mask, width, -1), _pad(other.memory_mask, width, -1)))
+        self.cross = [
+            (
+                torch.cat((_pad(mine[0], width, -2), _pad(theirs[0], width, -2))),
+                torch.cat((_pad(mine[1], width, -2), _pad(theirs[1], width, -2))),
+            )
+            for mine, theirs in zip(self.cross, other.cross, strict=True)
+        ]
         self._describe_rows()
 
     def _grow(self) -> None:

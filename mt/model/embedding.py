@@ -27,31 +27,57 @@ def position_table(config: ModelConfig, length: int) -> Tensor:
     return torch.from_numpy(positions_of(config, length))
 
 
-class InputLayer(Module):
-    """Learned positions and LayerNorm for source or target. Both are optional, and Embedding applies them."""
+class Positions(Module):
+    """Position vectors, `weight` [max_length, D]: sinusoidal, or learned."""
+
+    weight: Tensor
+
+    def forward(self, length: int, positions: Tensor | None = None) -> Tensor:
+        """Return the vectors of `positions` [B, T], by default of the first `length` positions: [B, T, D] or [T, D]."""
+        return self.weight[:length] if positions is None else self.weight[positions]
+
+
+class SinusoidalPositions(Positions):
+    """The sinusoids of section 3.5, which are not part of a model's weights."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.positions: nn.Embedding | None = None
-        if config.positions == "learned":
-            self.positions = nn.Embedding(config.max_length, config.d_model)
-            nn.init.normal_(self.positions.weight, std=config.d_model**-0.5)
+        self.register_buffer("weight", position_table(config, config.max_length), persistent=False)
+
+
+class LearnedPositions(Positions):
+    """A vector of parameters for each position, as in mBART."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        vectors = torch.empty(config.max_length, config.d_model)
+        self.weight = nn.Parameter(nn.init.normal_(vectors, std=config.d_model**-0.5))
+
+
+class InputLayer(Module):
+    """Input of the encoder or the decoder: token embeddings plus positions, with dropout (section 5.4).
+
+    If the configuration has `embedding_norm`, a LayerNorm is applied to the sum.
+    """
+
+    def __init__(self, config: ModelConfig, positions: Positions) -> None:
+        super().__init__()
+        self.positions = positions
         self.norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if config.embedding_norm else None
+        self.dropout = Dropout(config.dropout)
 
-
-def input_layer(config: ModelConfig) -> InputLayer | None:
-    """Return the input layer for source or target; None if neither learned positions nor a LayerNorm are configured."""
-    return InputLayer(config) if config.positions == "learned" or config.embedding_norm else None
+    def forward(self, embedded: Tensor, positions: Tensor | None = None) -> Tensor:
+        """Add the vectors of `positions` [B, T], by default 0, 1, ..., to embeddings [B, T, D]. Return [B, T, D]."""
+        x = embedded + self.positions(embedded.shape[1], positions)
+        return self.dropout(x if self.norm is None else self.norm(x))
 
 
 class Embedding(Module):
-    """Scaled token embeddings plus positional encodings, with dropout, and the output layer.
+    """Scaled token embeddings, and the output layer.
 
     By default the source embeddings, the target embeddings and the output layer share one [V, D] matrix (section 3.4;
-    Press and Wolf 2017). `positions` [max_length, D] are the sinusoidal encodings; None if positions are learned.
+    Press and Wolf 2017).
     """
-
-    positions: Tensor | None
 
     def __init__(self, vocabulary_size: int, config: ModelConfig, output: bool = True) -> None:
         """Create the parameters. `output` is False for a source embedding, which needs no output layer."""
@@ -60,9 +86,6 @@ class Embedding(Module):
         self.scale = math.sqrt(d_model) if config.scale_embedding else 1.0
         self.tokens = nn.Embedding(vocabulary_size, d_model)
         nn.init.normal_(self.tokens.weight, std=d_model**-0.5)
-        self.dropout = Dropout(config.dropout)
-        table = None if config.positions == "learned" else position_table(config, config.max_length)
-        self.register_buffer("positions", table, persistent=False)
         self.output: nn.Parameter | None = None
         self.bias: nn.Parameter | None = None
         if output and not config.tie_output:
@@ -70,21 +93,10 @@ class Embedding(Module):
         if output and config.logits_bias:
             self.bias = nn.Parameter(torch.zeros(vocabulary_size))
 
-    def forward(self, tokens: Tensor, positions: Tensor | None = None, layer: InputLayer | None = None) -> Tensor:
-        """Embed tokens [B, T] at positions [B, T], by default 0, 1, ... of each sentence. Return [B, T, D].
-
-        `layer` is the input layer of the source or target, if the model has one.
-        """
-        table = self.position_vectors(layer)
-        x = self.tokens(tokens) * self.scale + (table[: tokens.shape[1]] if positions is None else table[positions])
-        return self.dropout(x if layer is None or layer.norm is None else layer.norm(x))
-
-    def position_vectors(self, layer: InputLayer | None = None) -> Tensor:
-        """Return the vectors [max_length, D] that are added to token embeddings: sinusoidal, or learned by `layer`."""
-        if self.positions is not None:
-            return self.positions
-        assert layer is not None and layer.positions is not None
-        return layer.positions.weight
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the scaled embeddings [B, T, D] of tokens [B, T]."""
+        scaled: Tensor = self.tokens(tokens) * self.scale
+        return scaled
 
     @property
     def projection(self) -> Tensor:

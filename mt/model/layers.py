@@ -72,32 +72,22 @@ class EncoderLayer(Module):
 
 
 class DecoderLayer(Module):
-    """Decoder layer: causal self-attention, cross-attention (not in a language model), then feed-forward."""
+    """Decoder layer: causal self-attention, cross-attention, then feed-forward."""
 
-    def __init__(
-        self, config: ModelConfig, cross_attention: bool = True, attend: AttentionFunction = fused_attention
-    ) -> None:
+    def __init__(self, config: ModelConfig, attend: AttentionFunction = fused_attention) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(config.d_model, config.heads, config.attention_dropout, attend)
+        sizes = (config.d_model, config.heads, config.attention_dropout)
+        self.self_attention = MultiHeadAttention(*sizes, attend, causal=True)
         self.around_self_attention = Sublayer(config)
-        self.cross_attention = None
-        if cross_attention:
-            self.cross_attention = MultiHeadAttention(config.d_model, config.heads, config.attention_dropout, attend)
-            self.around_cross_attention = Sublayer(config)
+        self.cross_attention = MultiHeadAttention(*sizes, attend)
+        self.around_cross_attention = Sublayer(config)
         self.feed_forward = FeedForward(config)
         self.around_feed_forward = Sublayer(config)
 
-    def forward(self, x: Tensor, mask: Tensor, memory: Tensor | None, memory_mask: Tensor | None) -> Tensor:
-        """Apply the layer to x [B, T, D]. Return [B, T, D].
-
-        `mask` [T, T] is the causal mask. `memory` is [B, S, D] and `memory_mask` [B, 1, 1, S]; both are None in a
-        language model.
-        """
-        x = self.around_self_attention(x, lambda h: self.self_attention(h, h, mask, causal=True))
-        cross = self.cross_attention
-        if cross is not None:
-            assert memory is not None
-            x = self.around_cross_attention(x, lambda h: cross(h, memory, memory_mask))
+    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None) -> Tensor:
+        """Apply the layer to x [B, T, D], memory [B, S, D] and memory_mask [B, 1, 1, S]. Return [B, T, D]."""
+        x = self.around_self_attention(x, lambda h: self.self_attention(h, h))
+        x = self.around_cross_attention(x, lambda h: self.cross_attention(h, memory, memory_mask))
         return self.around_feed_forward(x, self.feed_forward)
 
     def step(self, x: Tensor, cache: DecoderCache, layer: int, mask: Tensor | None) -> Tensor:
@@ -112,19 +102,16 @@ class DecoderLayer(Module):
             return self.self_attention.attend(h, keys, values, mask)
 
         def attend_to_source(h: Tensor) -> Tensor:
-            assert self.cross_attention is not None
             queries = h.view(cache.sentences, cache.beams, -1)  # [R, 1, D] -> [B, K, D]
             return self.cross_attention.attend(queries, *cache.cross[layer], cache.memory_mask).view_as(h)
 
         x = self.around_self_attention(x, attend_to_written)
-        if self.cross_attention is not None:
-            x = self.around_cross_attention(x, attend_to_source)
+        x = self.around_cross_attention(x, attend_to_source)
         return self.around_feed_forward(x, self.feed_forward)
 
-    def cross_weights(self, x: Tensor, mask: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
+    def cross_weights(self, x: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
         """Return the cross-attention weights [B, H, T, S] that `forward` computes from the same arguments."""
-        assert self.cross_attention is not None
-        x = self.around_self_attention(x, lambda h: self.self_attention(h, h, mask, causal=True))
+        x = self.around_self_attention(x, lambda h: self.self_attention(h, h))
         normed = self.around_cross_attention.norm(x) if self.around_cross_attention.pre else x
         return self.cross_attention.weights(normed, memory, memory_mask)
 

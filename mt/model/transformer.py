@@ -10,14 +10,9 @@ from torch import Tensor, nn
 from mt.config import ModelConfig
 from mt.model.attention import AttentionFunction, fused_attention
 from mt.model.cache import DecoderCache
-from mt.model.embedding import Embedding, input_layer
+from mt.model.embedding import Embedding, InputLayer, LearnedPositions, SinusoidalPositions
 from mt.model.layers import DecoderLayer, EncoderLayer
 from mt.model.module import Module, module_list
-
-
-def causal_mask(length: int, device: torch.device) -> Tensor:
-    """Return the causal mask, bool [T, T]: True where query position t may attend to key position s, that is s <= t."""
-    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
 def closing_norm(config: ModelConfig) -> nn.Module:
@@ -44,39 +39,28 @@ class Encoder(Module):
 class Decoder(Module):
     """A stack of decoder layers. With pre-norm, a LayerNorm follows the last layer."""
 
-    def __init__(
-        self, config: ModelConfig, cross_attention: bool = True, attend: AttentionFunction = fused_attention
-    ) -> None:
+    def __init__(self, config: ModelConfig, attend: AttentionFunction = fused_attention) -> None:
         super().__init__()
         self.heads = config.heads
-        self.layers = module_list(DecoderLayer(config, cross_attention, attend) for _ in range(config.decoder_layers))
+        self.layers = module_list(DecoderLayer(config, attend) for _ in range(config.decoder_layers))
         self.norm = closing_norm(config)
 
-    def forward(self, x: Tensor, memory: Tensor | None, memory_mask: Tensor | None) -> Tensor:
-        """Decode x [B, T, D]. Return [B, T, D].
-
-        `memory` is [B, S, D] and `memory_mask` [B, 1, 1, S]; both are None for a language model.
-        """
-        mask = causal_mask(x.shape[1], x.device)
+    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None) -> Tensor:
+        """Decode x [B, T, D] with memory [B, S, D] and memory_mask [B, 1, 1, S]. Return [B, T, D]."""
         for layer in self.layers:
-            x = layer(x, mask, memory, memory_mask)
+            x = layer(x, memory, memory_mask)
         x = self.norm(x)
         return x
 
-    def start(self, memory: Tensor | None, memory_mask: Tensor | None, rows: int, beams: int) -> DecoderCache:
-        """Return a cache for `rows` rows without target tokens.
+    def start(self, memory: Tensor, memory_mask: Tensor, beams: int) -> DecoderCache:
+        """Return a cache without target tokens, with `beams` rows for each sentence.
 
         The cache contains the cross-attention keys and values of `memory` [B, S, D]. `memory_mask` is [B, 1, 1, S].
-        Both are None for a language model.
         """
-        cross = []
-        if memory is not None:
-            cross = [
-                layer.cross_attention.keys_values(memory) for layer in self.layers if layer.cross_attention is not None
-            ]
-        like = next(self.parameters()) if memory is None else memory
-        d_k = like.shape[-1] // self.heads
-        return DecoderCache(like.new_zeros(0, len(self.layers), rows, self.heads, d_k), cross, memory_mask, beams)
+        cross = [layer.cross_attention.keys_values(memory) for layer in self.layers]
+        sentences, d_k = len(memory), memory.shape[-1] // self.heads
+        keys = memory.new_zeros(0, len(self.layers), sentences * beams, self.heads, d_k)
+        return DecoderCache(keys, cross, memory_mask, beams)
 
     def step(self, x: Tensor, cache: DecoderCache) -> Tensor:
         """Decode the newest token of each row, x [R, 1, D], and append its keys and values to the cache.
@@ -92,11 +76,10 @@ class Decoder(Module):
 
     def cross_weights(self, x: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
         """Return the cross-attention weights [L, B, H, T, S] of all layers for x [B, T, D] and memory [B, S, D]."""
-        mask = causal_mask(x.shape[1], x.device)
         weights = []
         for layer in self.layers:
-            weights.append(layer.cross_weights(x, mask, memory, memory_mask))
-            x = layer(x, mask, memory, memory_mask)
+            weights.append(layer.cross_weights(x, memory, memory_mask))
+            x = layer(x, memory, memory_mask)
         return torch.stack(weights)
 
 
@@ -119,9 +102,13 @@ class Transformer(Module):
         self.source_embedding = None
         if not config.tie_source:
             self.source_embedding = Embedding(source_vocabulary_size or vocabulary_size, config, output=False)
-        self.source_input, self.target_input = input_layer(config), input_layer(config)
+        if config.positions == "learned":
+            self.source_input, self.target_input = (InputLayer(config, LearnedPositions(config)) for _ in range(2))
+        else:
+            sinusoids = SinusoidalPositions(config)
+            self.source_input, self.target_input = (InputLayer(config, sinusoids) for _ in range(2))
         self.encoder = Encoder(config, attend)
-        self.decoder = Decoder(config, attend=attend)
+        self.decoder = Decoder(config, attend)
         _initialise(self)
 
     def forward(self, source: Tensor, source_mask: Tensor, target: Tensor) -> Tensor:
@@ -132,11 +119,11 @@ class Transformer(Module):
     def encode(self, source: Tensor, source_mask: Tensor) -> Tensor:
         """Encode source [B, S] with source_mask [B, S] into memory [B, S, D]."""
         embed = self.embedding if self.source_embedding is None else self.source_embedding
-        return self.encoder(embed(source, None, self.source_input), _over_keys(source_mask))
+        return self.encoder(self.source_input(embed(source)), _over_keys(source_mask))
 
     def embed_target(self, target: Tensor, positions: Tensor | None = None) -> Tensor:
         """Embed target tokens [B, T] at positions [B, T], by default 0, 1, ... of each sentence. Return [B, T, D]."""
-        return self.embedding(target, positions, self.target_input)
+        return self.target_input(self.embedding(target), positions)
 
     def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor) -> Tensor:
         """Return the decoder states [B, T, D] of target [B, T] and memory [B, S, D].
@@ -148,7 +135,7 @@ class Transformer(Module):
 
     def start(self, memory: Tensor, source_mask: Tensor, beams: int) -> DecoderCache:
         """Return an empty decoder cache with `beams` rows for each sentence of memory [B, S, D]."""
-        return self.decoder.start(memory, _over_keys(source_mask), memory.shape[0] * beams, beams)
+        return self.decoder.start(memory, _over_keys(source_mask), beams)
 
     def decode_step(self, tokens: Tensor, cache: DecoderCache) -> Tensor:
         """Append the newest token of each row, `tokens` [R], to the cache.

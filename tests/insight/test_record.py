@@ -78,9 +78,10 @@ def test_the_weights_are_those_that_the_model_applies(
     applied: list[Tensor] = []
 
     def spy(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float, causal: bool) -> Tensor:
-        exponents = (q.double() @ k.double().mT / math.sqrt(q.shape[-1])).exp() * (1 if mask is None else mask)
+        exponents = (q.double() @ k.double().mT / math.sqrt(q.shape[-1])).exp()
+        exponents = exponents.tril() if causal else exponents if mask is None else exponents * mask
         applied.append((exponents / exponents.sum(-1, keepdim=True))[0])
-        return attention(q, k, v, mask, dropout)
+        return attention(q, k, v, mask, dropout, causal)
 
     for module in loaded.model.modules():
         if isinstance(module, MultiHeadAttention):
@@ -140,7 +141,6 @@ def test_learned_positions_and_the_norm_of_the_embeddings_are_recorded() -> None
     model = Transformer(config, 20).eval()
     record = record_pass(model, [15, EOS], [19])
     for layer, embedding in zip((model.source_input, model.target_input), record.embeddings, strict=True):
-        assert layer is not None and layer.positions is not None
         assert torch.equal(embedding.positions, layer.positions.weight[:2])
     assert {"source embeddings", "target embeddings"} <= {norm.name for norm in record.norms}
 

@@ -121,7 +121,11 @@ def test_quantizations(build: Build, tmp_path: Path) -> None:
 
 def test_every_weight_without_a_place_is_named(build: Build) -> None:
     model = loaded(build(norm="post"))
-    weights = {**model.model.state_dict(), POSITIONS: model.model.embedding.positions, "adapter.weight": torch.ones(1)}
+    weights = {
+        **model.model.state_dict(),
+        POSITIONS: model.model.target_input.positions.weight,
+        "adapter.weight": torch.ones(1),
+    }
     del weights["encoder.layers.1.self_attention.key.bias"]
     spec = ctranslate2.specs.TransformerSpec.from_config((3, 3), 4, pre_norm=True)
     with pytest.raises(ModelError) as caught:

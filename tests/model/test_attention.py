@@ -84,6 +84,16 @@ def test_reference_equals_fused(queries: int, keys: int, shape: tuple[int, ...] 
     assert_close(attention(q, k, v, mask), fused_attention(q, k, v, mask), atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("attend", PATHS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_causal_query_attends_to_no_later_key(attend: AttentionFunction, dtype: torch.dtype) -> None:
+    q, k, v = (x.to(dtype) for x in random_qkv(5, 5))
+    causal = attend(q, k, v, None, 0.0, True)
+    for length in range(1, 6):  # the last of the first `length` queries attends to all of as many keys
+        alone = attend(q[:, :, length - 1 : length], k[:, :, :length], v[:, :, :length], None, 0.0, False)
+        assert_close(causal[:, :, length - 1 : length], alone, atol=1e-6 if dtype == torch.float32 else 0.02, rtol=0)
+
+
 def test_in_bfloat16_both_paths_agree() -> None:
     q, k, v = (x.bfloat16() for x in random_qkv(3, 5))
     assert_close(fused_attention(q, k, v).float(), attention(q.float(), k.float(), v.float()), atol=0.03, rtol=0.03)

@@ -6,7 +6,7 @@ from torch.testing import assert_close
 
 from mt.config import ModelConfig
 from mt.model.dropout import Dropout, dropout
-from mt.model.embedding import Embedding, position_table, sinusoidal_positions
+from mt.model.embedding import Embedding, InputLayer, SinusoidalPositions, position_table, sinusoidal_positions
 
 CONFIG = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=8, heads=2, dropout=0.0, max_length=32)
 
@@ -50,18 +50,17 @@ def test_positions_of_other_toolkits(layout: str, position: int, dimension: int,
 
 
 def test_embeddings_are_scaled_and_placed() -> None:
-    embedding = Embedding(10, CONFIG)
-    embedded = embedding(torch.tensor([[7, 7, 2]]))
+    embedding, inputs = Embedding(10, CONFIG), InputLayer(CONFIG, SinusoidalPositions(CONFIG))
+    embedded = inputs(embedding(torch.tensor([[7, 7, 2]])))
     expected = embedding.tokens.weight[torch.tensor([7, 7, 2])] * 4 + sinusoidal_positions(3, 16)  # 4 = sqrt(16)
     assert_close(embedded[0], expected)
 
 
 def test_given_positions_are_used() -> None:
-    embedding = Embedding(10, CONFIG)
-    tokens = torch.tensor([[5], [5]])
-    embedded = embedding(tokens, torch.tensor([[4], [0]]))
-    assert_close(embedded[0], embedding(torch.full((1, 5), 5))[0, 4:])
-    assert_close(embedded[1], embedding(tokens[1:])[0])
+    inputs, embedded = InputLayer(CONFIG, SinusoidalPositions(CONFIG)), torch.randn(1, 1, 16)
+    placed = inputs(embedded.expand(2, 1, 16), torch.tensor([[4], [0]]))
+    assert_close(placed[0], inputs(embedded.expand(1, 5, 16))[0, 4:])
+    assert_close(placed[1], inputs(embedded)[0])
 
 
 def test_the_output_layer_is_the_embedding_matrix() -> None:
@@ -82,7 +81,7 @@ def test_an_output_layer_of_its_own_with_a_bias() -> None:
 
 def test_embeddings_that_are_not_scaled() -> None:
     embedding = Embedding(10, CONFIG.model_copy(update={"scale_embedding": False}))
-    assert_close(embedding(torch.tensor([[7]]))[0], embedding.tokens.weight[[7]] + sinusoidal_positions(1, 16))
+    assert_close(embedding(torch.tensor([[7]]))[0], embedding.tokens.weight[[7]])
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])

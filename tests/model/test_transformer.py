@@ -45,7 +45,6 @@ def torch_layer(ours: EncoderLayer | DecoderLayer, prefix: str) -> Iterator[tupl
     yield from torch_attention(ours.self_attention, f"{prefix}.self_attn")
     sublayers = [ours.around_self_attention]
     if isinstance(ours, DecoderLayer):
-        assert ours.cross_attention is not None
         yield from torch_attention(ours.cross_attention, f"{prefix}.multihead_attn")
         sublayers.append(ours.around_cross_attention)
     sublayers.append(ours.around_feed_forward)
@@ -96,8 +95,8 @@ def test_equals_torch(small_config: Config, norm: str, activation: str, depths: 
     source, mask = source_of([7, 3, 5])
     target = torch.randint(4, V, (3, 6))
     states = torch_twin(ours)(
-        ours.embedding(source),
-        ours.embedding(target),
+        ours.source_input(ours.embedding(source)),
+        ours.embed_target(target),
         tgt_mask=nn.Transformer.generate_square_subsequent_mask(6),
         src_key_padding_mask=torch.zeros(mask.shape).masked_fill(~mask, float("-inf")),
         memory_key_padding_mask=torch.zeros(mask.shape).masked_fill(~mask, float("-inf")),
@@ -170,8 +169,8 @@ def test_cross_attention_weights_are_those_of_the_forward_pass(small_config: Con
 
     def spy(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float, causal: bool) -> Tensor:
         identity = torch.eye(k.shape[2]).expand(*k.shape[:2], -1, -1)  # attending to it gives the weights themselves
-        seen.append(attention(q, k, identity, mask))
-        return attention(q, k, v, mask, dropout)
+        seen.append(attention(q, k, identity, mask, 0.0, causal))
+        return attention(q, k, v, mask, dropout, causal)
 
     model = Transformer(small_config(norm=norm), V, spy)
     stirred(model)
@@ -199,13 +198,11 @@ def test_learned_positions_and_a_norm_of_the_embeddings(small_config: Config, ch
     assert_close(steps, logits, atol=1e-5, rtol=1e-5)
 
     for side, inputs in (("source", model.source_input), ("target", model.target_input)):
-        assert inputs is not None
-        x = model.embedding.tokens(target) * model.embedding.scale + model.embedding.position_vectors(inputs)[:9]
+        x = model.embedding.tokens(target) * model.embedding.scale + inputs.positions.weight[:9]
         if inputs.norm is not None:
             x = nn.functional.layer_norm(x, (x.shape[2],), inputs.norm.weight, inputs.norm.bias)
-        if inputs.positions is not None:
-            assert inputs.positions.weight.shape[0] == model.config.max_length
-        assert_close(model.embedding(target, None, inputs), x, msg=side)
+        assert inputs.positions.weight.shape[0] == model.config.max_length
+        assert_close(inputs(model.embedding(target)), x, msg=side)
     names = {name.partition(".")[0] for name in model.state_dict()}
     assert names == {"embedding", "encoder", "decoder", "source_input", "target_input"}
     assert "source_input" not in str([*Transformer(small_config(), V).state_dict()])

@@ -24,8 +24,6 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from mt.kernels.cuda.attention import static_attention
-from mt.model.attention import MultiHeadAttention
-from mt.model.layers import DecoderLayer
 from mt.model.transformer import Decoder, Transformer
 
 # Excluded: cuDNN's attention, torch's default on Hopper GPUs, makes a plan for each shape; flash attention has no mask.
@@ -191,7 +189,7 @@ def static_layers(decoder: Decoder, post: bool, more: int) -> tuple[list[StaticL
         for layer in decoder.layers
         for end in (
             (layer.around_self_attention.norm, layer.self_attention.output, more, one),
-            (layer.around_cross_attention.norm, _cross(layer).output, more, one),
+            (layer.around_cross_attention.norm, layer.cross_attention.output, more, one),
             (layer.around_feed_forward.norm, layer.feed_forward.outer, wider, layer.feed_forward.activation(one)),
         )
     ]
@@ -213,7 +211,7 @@ def static_layers(decoder: Decoder, post: bool, more: int) -> tuple[list[StaticL
             StaticLayer(
                 own=Affine.joined(own.query, own.key, own.value).of_shifted(own_shift).followed_by(1, more),
                 after_own=after_own,
-                query=Affine.of(_cross(layer).query).of_shifted(cross_shift).followed_by(0, more),
+                query=Affine.of(layer.cross_attention.query).of_shifted(cross_shift).followed_by(0, more),
                 after_cross=after_cross,
                 inner=Affine.of(layer.feed_forward.inner).of_shifted(inner_shift).followed_by(1, wider),
                 after_inner=after_inner,
@@ -221,10 +219,6 @@ def static_layers(decoder: Decoder, post: bool, more: int) -> tuple[list[StaticL
             )
         )
     return layers, shifts[0]
-
-
-def _cross(layer: DecoderLayer) -> MultiHeadAttention:
-    return cast(MultiHeadAttention, layer.cross_attention)
 
 
 class StaticDecoder:
@@ -239,11 +233,13 @@ class StaticDecoder:
         self.vectors = 2 * config.heads + (0 if post else 1)  # A
         more = 0 if post else self.head_size
         with torch.no_grad():
-            cross = [Affine.joined(_cross(layer).key, _cross(layer).value) for layer in model.decoder.layers]
+            cross = [
+                Affine.joined(layer.cross_attention.key, layer.cross_attention.value) for layer in model.decoder.layers
+            ]
             self.cross = Affine.joined(*(affine.followed_by(1, more) for affine in cross))  # [L * A * d_k, D]
             self.layers, shift = static_layers(model.decoder, post, more)
-            self._positions = model.embedding.position_vectors(model.target_input)
-            norm = None if model.target_input is None else model.target_input.norm
+            self._positions = model.target_input.positions.weight
+            norm = model.target_input.norm
             self._embedding_norm = None if norm is None else Affine.of(norm).plus(shift)
             if norm is None:
                 self._positions = self._positions.to(shift.dtype) + shift

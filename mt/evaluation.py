@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -309,19 +308,6 @@ def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str], *, targe
     return [metric.sentence_score(hypothesis, [reference]).score for hypothesis, reference in pairs]
 
 
-def expected_chrf(candidates: Sequence[str]) -> list[float]:
-    """Return the mean chrF2 (0 to 100) of each candidate, with every other candidate in turn as the reference.
-
-    The scores equal means of `sentence_chrf`, but the n-grams of each candidate are counted only once. A single
-    candidate gets the score 0.
-    """
-    times = Counter(candidates)
-    table = _chrf_matrix(list(times))
-    total = table @ np.array(list(times.values())) - table.diagonal()
-    expected = dict(zip(times, (total / max(1, len(candidates) - 1)).tolist(), strict=True))
-    return [expected[candidate] for candidate in candidates]
-
-
 def reliability(confidence: Sequence[float], chrf: Sequence[float], bins: int = 10) -> Reliability:
     """Measure how well `confidence`, from 0 to 1, predicts `chrf`, the chrF of the same sentences from 0 to 100.
 
@@ -356,33 +342,6 @@ def worst_sentences(
         )
     ]
     return tuple(sorted(scored, key=lambda sentence: (sentence.chrf, sentence.index))[:n])
-
-
-def _chrf_matrix(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Return [N, N] for N texts: entry [i, j] is the chrF2 of text i with text j as the reference (Popović 2015).
-
-    It is computed as in sacreBLEU.
-    """
-    bare = ["".join(text.split()) for text in texts]
-    precision, recall, orders = np.zeros((3, len(bare), len(bare)))
-    for order in range(1, CHRF.CHAR_ORDER + 1):
-        counts = _ngrams(bare, order)
-        lengths = counts.sum(1)
-        matches = np.array([np.minimum(row, counts).sum(1) for row in counts])
-        precision += matches / np.maximum(1, lengths)[:, None]
-        recall += matches / np.maximum(1, lengths)
-        orders += np.minimum(lengths[:, None], lengths) > 0
-    weighted = CHRF.BETA**2 * precision + recall
-    score: NDArray[np.float64] = (1 + CHRF.BETA**2) * precision * recall / np.where(weighted > 0, weighted, 1)
-    return 100 * score / np.maximum(1, orders)
-
-
-def _ngrams(texts: Sequence[str], order: int) -> NDArray[np.int64]:
-    """Return [N, G] for N texts with G different character n-grams: the count of each n-gram in each text."""
-    ngrams_of = [[text[begin : begin + order] for begin in range(len(text) - order + 1)] for text in texts]
-    column = {ngram: number for number, ngram in enumerate(dict.fromkeys(chain.from_iterable(ngrams_of)))}
-    rows = [np.array([column[ngram] for ngram in ngrams], dtype=np.int64) for ngrams in ngrams_of]
-    return np.array([np.bincount(row, minlength=len(column)) for row in rows])
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:

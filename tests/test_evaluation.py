@@ -261,22 +261,3 @@ def test_chrf_of_each_sentence_is_that_of_a_corpus_of_one() -> None:
     found = evaluation.sentence_chrf(*zip(*pairs, strict=True))
     alone = [evaluation.evaluate([a], [b], target_language="de")["chrF2"].value for a, b in pairs]
     assert found == pytest.approx(alone) and found[0] == 100
-
-
-def test_expected_chrf_by_hand() -> None:
-    # With beta 2, precision P and recall R give 5PR / (4P + R). Against "ab", "a" has P = 1 and R = 1/2 in the one
-    # order that both have: 5/9. The other way round P = 1/2 and R = 1: 5/6.
-    short, long = 100 * 5 / 9, 100 * 5 / 6
-    assert evaluation.expected_chrf(["a", "ab"]) == pytest.approx([short, long])
-    expected = [(short + 100 + 0) / 3, (long + long + 0) / 3, (short + 100 + 0) / 3, 0]
-    assert evaluation.expected_chrf(["a", "ab", "a", "x"]) == pytest.approx(expected)
-    assert evaluation.expected_chrf(["a"]) == [0]
-    assert evaluation.expected_chrf(["", " ", ""]) == [0, 0, 0]
-
-
-@given(st.lists(st.text("ab é字", max_size=12), min_size=2, max_size=6))
-def test_expected_chrf_is_the_mean_of_what_sacrebleu_says(candidates: list[str]) -> None:
-    for place, found in enumerate(evaluation.expected_chrf(candidates)):
-        others = [other for number, other in enumerate(candidates) if number != place]
-        each = evaluation.sentence_chrf([candidates[place]] * len(others), others)
-        assert found == pytest.approx(sum(each) / len(others), abs=1e-6)

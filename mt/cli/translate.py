@@ -23,9 +23,7 @@ stderr, and the exit status is 3.
 and log_probability. If a line has several sentences, the object has the field sentences; with --n-best, the field
 alternatives. For a line that cannot be translated, the object has only the fields problem and, if readable, source.
 
---ensemble averages the probabilities of several models, which takes the sum of their times. --mbr N draws N samples and
-selects the sample with the highest mean chrF against the other samples (minimum Bayes risk). With --n-best, the samples
-with the next highest means are the alternatives.
+--ensemble averages the probabilities of several models, which takes the sum of their times.
 
 --ray translates chunks of lines on a Ray cluster, with one process for each GPU or for each group of --threads cores.
 The model directory must have the same path on every machine. Each line is written once, even if workers die.
@@ -64,7 +62,7 @@ from mt.text.documents import PACKED_SUFFIXES
 from mt.text.terms import Terms
 
 LINES_A_FLUSH = 100
-LINE_OPTIONS = ("output", "json", "sentences", "n_best", "mbr", "ray")
+LINE_OPTIONS = ("output", "json", "sentences", "n_best", "ray")
 COMPRESSED = (".gz", ".xz")
 
 
@@ -114,17 +112,12 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         metavar="X",
         help="sample among the most likely tokens whose probabilities add up to X (default: 1, all)",
     )
-    add("--mbr", type=int, metavar="N", help="minimum Bayes risk among N samples (at temperature 0.5 by default)")
     add("--seed", type=int, metavar="N", help="seed of the samples (default: 0)")
     options = parser.parse_intermixed_args(argv)
     if len(options.inputs) > 3:
         parser.error(f"unexpected argument {options.inputs[3]!r}; accepted: [MODEL] [FILE|-] [OUT]")
     if options.n_best is not None and not options.json:
         parser.error("--n-best requires --json")
-    if options.mbr is not None and options.mbr < max(2, options.n_best or 1):
-        parser.error(f"--mbr is {options.mbr}; accepted: at least 2 and at least --n-best")
-    if options.mbr is not None and options.beam_size is not None:
-        parser.error("--mbr samples; --beam-size cannot be combined with it")
     options.model, options.file, options.out = resolve_inputs(options.inputs)
     named = {f"--{name.replace('_', '-')}": getattr(options, name) for name in LINE_OPTIONS}
     if options.out is not None and (wrong := [name for name, value in named.items() if value]):

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate
@@ -25,9 +25,6 @@ from mt.text.alignment import Range
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.segment import TextPart
-
-Choose = Callable[[tuple[Alternative, ...]], tuple[Alternative, ...]]
-"""Function that selects one or more alternatives of a sentence, best first."""
 
 AnyRoutine = Routine[tuple[Alternative, ...]] | Routine[list[Explanation]]
 
@@ -228,7 +225,6 @@ class TextPlanner:
     protect: bool = True  # whether to protect spans and capitals, and to repair translations
     explainer: Explainer | None = None
     estimator: QualityEstimator | None = None
-    choose: Choose = tuple  # selects the alternatives of each sentence, for example MinimumBayesRisk
 
     def with_formality(self, formality: Formality | None) -> "TextPlanner":
         """Return a planner that requests a formality for its translations (`translate_with_formality`)."""
@@ -259,7 +255,7 @@ class TextPlanner:
     async def translate(
         self, sentence: str, kept: Sequence[Range] = (), match: MemoryMatch | None = None
     ) -> tuple[Alternative, ...]:
-        """Translate a sentence. Return the alternatives that `choose` selects, or the translation of an exact match.
+        """Translate a sentence. Return its alternatives, or the translation of an exact match.
 
         If `match` is not exact, its repaired translation replaces the text of the best alternative, if possible. The
         sentence must not be too long for the model, unless `match` is exact.
@@ -269,7 +265,6 @@ class TextPlanner:
         repairs = self.protect or self.context.terms or kept
         translate = partial(translate_sentence, kept=kept) if repairs else translate_raw
         alternatives = await translate_with_formality(sentence, self.context, partial(translate, sentence))
-        alternatives = self.choose(alternatives)
         if match is None:
             return alternatives
         return await repair_match(sentence, alternatives, match, kept, self.context, self.max_length)

@@ -323,8 +323,7 @@ class Translator:
         """Return a planner of texts for `run`, `run_stream` or the `dispatcher`.
 
         Callers take turns in the engine. `caller` is the number of a caller; by default, each planner is a caller of
-        its own. The other arguments are those of `translate`. `dataclasses.replace` changes the planner's other fields,
-        such as `choose`.
+        its own. The other arguments are those of `translate`.
 
         Raises:
             LanguageError: The model does not translate the direction, or `source` is None, but the model has several

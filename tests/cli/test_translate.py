@@ -15,7 +15,6 @@ import pytest
 from mt import Translator
 from mt.cli import translate
 from mt.cli.translate import main
-from mt.evaluation import expected_chrf
 from tests.conftest import sentences, write_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,22 +94,6 @@ def test_search_options(small_model: Path, lines: Path, capfd: pytest.CaptureFix
     assert output(capfd, small_model, lines, *sampling)[0] == translator.translate(text, options=drawn)[0].text
     best = json.loads(output(capfd, small_model, lines, "--length-penalty", 0, "--json")[0])
     assert best["score"] == best["log_probability"]
-
-
-def test_minimum_bayes_risk(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    texts = tmp_path / "in.en"
-    texts.write_text("The dog sees the cat.\n")
-    drawn = ["--seed", "1", "--json"]
-    every = ["--sample", "--n-best", "6", "--temperature", "0.5"]
-    candidates = [
-        each["translation"] for each in json.loads(output(capfd, small_model, texts, *every, *drawn)[0])["alternatives"]
-    ]
-    expected = expected_chrf(candidates)
-    best = json.loads(output(capfd, small_model, texts, "--mbr", 6, *drawn)[0])
-    assert best["translation"] == candidates[expected.index(max(expected))] != candidates[0]
-    assert "alternatives" not in best
-    ranked = json.loads(output(capfd, small_model, texts, "--mbr", 6, "--n-best", 3, *drawn)[0])["alternatives"]
-    assert len(ranked) == 3 and ranked[0]["translation"] == best["translation"]
 
 
 def test_a_glossary(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -197,7 +180,7 @@ def test_model_and_file_may_be_left_out(
 
 @pytest.mark.parametrize(
     "arguments",
-    ["--n-best 2", "--threads 0", "--mbr 1", "--mbr 4 --beam-size 4", "--mbr 4 --json --n-best 5"],
+    ["--n-best 2", "--threads 0"],
 )
 def test_usage(small_model: Path, arguments: str, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -179,7 +179,7 @@ def test_errors(
     assert said[0].startswith("error: ") and message in said[0]
 
 
-@pytest.mark.parametrize("option", ["--json", "--sentences", "--output x", "--mbr 4"])
+@pytest.mark.parametrize("option", ["--json", "--sentences", "--output x"])
 def test_options_for_lines_are_refused(
     small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], option: str
 ) -> None:

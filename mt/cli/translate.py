@@ -103,15 +103,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_ensemble()
     add("--ray", metavar="ADDRESS", help="translate on a Ray cluster: HOST:PORT, or auto")
     add = parser.add_argument_group("sampling").add_argument
-    add("--sample", action="store_true", default=None, help="sample instead of searching")
+    add("--sample", action="store_true", default=None, help="sample instead of searching, in torch")
     add("--temperature", type=float, metavar="X", help="below 1, probable tokens are drawn more often (default: 1)")
-    add("--top-k", type=int, metavar="N", help="sample among the N most likely tokens (default: 0, all)")
-    add(
-        "--top-p",
-        type=float,
-        metavar="X",
-        help="sample among the most likely tokens whose probabilities add up to X (default: 1, all)",
-    )
     add("--seed", type=int, metavar="N", help="seed of the samples (default: 0)")
     options = parser.parse_intermixed_args(argv)
     if len(options.inputs) > 3:

@@ -40,6 +40,7 @@ class TranslationJob:
     @classmethod
     def load(cls, options: argparse.Namespace, terms: Terms) -> "TranslationJob":
         """Load the model. Raises: MTError if the model cannot be loaded or does not support an option."""
+        backend = "torch" if options.sample and options.backend == "auto" else options.backend
         translator = Translator.load(
             options.model,
             options.device,
@@ -47,7 +48,7 @@ class TranslationJob:
             options.threads,
             shortlist=options.shortlist,
             others=options.ensemble,
-            backend=options.backend,
+            backend=backend,
         )
         return cls(translator, options, search_options(translator, options), terms)
 
@@ -140,7 +141,7 @@ def search_options(translator: Translator, options: argparse.Namespace) -> Searc
 
     Raises: RequestError if a value is invalid.
     """
-    names = ("beam_size", "n_best", "length_penalty", "sample", "temperature", "top_k", "top_p", "seed")
+    names = ("beam_size", "n_best", "length_penalty", "sample", "temperature", "seed")
     changes: dict[str, Any] = {name: value for name in names if (value := getattr(options, name)) is not None}
     if not options.sample and "beam_size" not in changes:
         changes["beam_size"] = max(translator.options.beam_size, changes.get("n_best", 1))

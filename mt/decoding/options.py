@@ -39,8 +39,8 @@ class SearchOptions:
     and the minimum length is
         max(`min_length_factor` * S, `min_length`).
 
-    `beam_size` 1 is greedy search. With `sample`, `n_best` translations are drawn and `beam_size` is ignored. `top_k`
-    0, `top_p` 1, `no_repeat_ngram` 0 and `repetition_penalty` 1 have no effect.
+    `beam_size` 1 is greedy search. With `sample`, `n_best` translations are drawn and `beam_size` is ignored; only
+    searches in torch can draw. `no_repeat_ngram` 0 and `repetition_penalty` 1 have no effect.
 
     Raises:
         RequestError: A value is not accepted. The message lists all such values.
@@ -59,8 +59,6 @@ class SearchOptions:
     repetition_penalty: float = 1.0
     sample: bool = False
     temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
     seed: int = 0
 
     def of(self, source: Sequence[int]) -> Self:
@@ -71,8 +69,7 @@ class SearchOptions:
         """
         if not self.sample:
             return self
-        digest = crc32(repr(tuple(source)).encode()) >> 1  # a seed has 63 bits
-        return replace(self, seed=self.seed ^ digest << 32)
+        return replace(self, seed=self.seed ^ crc32(repr(tuple(source)).encode()))
 
     def __post_init__(self) -> None:
         invalid = [*self._length_problems(), *self._search_problems(), *self._sampling_problems()]
@@ -106,14 +103,10 @@ class SearchOptions:
     def _sampling_problems(self) -> Iterator[str]:
         if not MIN_DIVISOR <= self.temperature < math.inf:
             yield f"temperature is {self.temperature}; accepted: a number of at least {MIN_DIVISOR}"
-        if self.top_k < 0:
-            yield f"top_k is {self.top_k}; accepted: at least 0"
-        if not 0 < self.top_p <= 1:
-            yield f"top_p is {self.top_p}; accepted: above 0 and at most 1"
-        if not 0 <= self.seed < 2**63:
-            yield f"seed is {self.seed}; accepted: from 0 to 2**63 - 1"
-        if not self.sample and (self.temperature, self.top_k, self.top_p) != (1.0, 0, 1.0):
-            yield "temperature, top_k and top_p apply to sampling only. Set sample or leave them out"
+        if not 0 <= self.seed < 2**32:
+            yield f"seed is {self.seed}; accepted: from 0 to 2**32 - 1"
+        if not self.sample and self.temperature != 1:
+            yield f"temperature is {self.temperature} and sample is false; accepted: 1, or sample"
 
     @property
     def beams(self) -> bool:

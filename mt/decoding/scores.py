@@ -13,7 +13,6 @@ from mt.decoding.options import Normalization, SearchOptions
 BLOCK = 64
 MIN_BLOCKS = 16  # with fewer blocks one plain top-k is as fast
 MIN_SCORES = 40_000  # with fewer scores one plain maximum is as fast
-NUCLEUS = 128  # tokens that top-p sorts at first; it rarely needs more
 
 
 def length_penalty(lengths: Tensor, alpha: Tensor, gnmt: Tensor) -> Tensor:
@@ -58,53 +57,6 @@ def best(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
 def _best(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     values, ids = scores.topk(k, dim=1) if k > 1 else scores.max(dim=1, keepdim=True)
     return values, ids
-
-
-def keep_top_k(scores: Tensor, k: Tensor) -> Tensor:
-    """Keep the k[r] highest scores of each row r of `scores` [R, V], or all if k[r] is 0. Set the others to -inf.
-
-    See Fan et al. 2018, section 5.4. `k` is [R].
-    """
-    size = scores.shape[1]
-    most = min(max(int(k.max()), 1), size) if _is_on_cpu(scores) else size
-    worst = scores.topk(most, dim=1).values.gather(1, k.clamp(1, most)[:, None] - 1)
-    return scores.masked_fill((scores < worst) & (k > 0)[:, None], -torch.inf)
-
-
-def keep_top_p(scores: Tensor, p: Tensor) -> Tensor:
-    """Keep the scores of the most probable tokens whose total probability reaches p[r]; set the others to -inf.
-
-    This is nucleus sampling (Holtzman et al. 2020, section 3.1). `scores` [R, V] need not be normalized, and `p` is
-    [R]. The smallest possible number of tokens is kept, at least one. Tokens as probable as the least probable kept
-    token are kept too. p[r] = 1 keeps all tokens.
-    """
-    size = scores.shape[1]
-    probabilities = scores.softmax(dim=1)
-    some = min(NUCLEUS, size) if _is_on_cpu(scores) else size
-    least, enough = _nucleus(probabilities, p, some)
-    if some < size:
-        wide = ~enough & (p < 1)
-        least[wide], _ = _nucleus(probabilities[wide], p[wide], size)
-    return scores.masked_fill((probabilities < least) & (p < 1)[:, None], -torch.inf)
-
-
-def _is_on_cpu(scores: Tensor) -> bool:
-    """Return whether `scores` is on a CPU, where its values may be read.
-
-    Reading from a GPU would wait for its pending work, and is not allowed while a CUDA graph is captured.
-    """
-    return scores.device.type == "cpu"
-
-
-def _nucleus(probabilities: Tensor, p: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """Return the probability [R, 1] of the least probable token of each row's nucleus, and bool [R] (see below).
-
-    The nucleus is the smallest set of tokens whose total probability reaches p[r], among the `most` most probable
-    tokens. The second result is True for each row in which `most` tokens suffice.
-    """
-    ordered = probabilities.topk(most, dim=1).values
-    below = (ordered.cumsum(dim=1, dtype=torch.float64) < p[:, None]).sum(1)
-    return ordered.gather(1, below.clamp(max=most - 1)[:, None]), below < most
 
 
 def seen_tokens(history: Tensor, valid: Tensor, vocabulary: int) -> Tensor:

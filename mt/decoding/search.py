@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from mt.decoding.beam import BeamSearch
+from mt.decoding.greedy import GreedySearch
 from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.sampling import Sampling
 from mt.decoding.search_state import Search
@@ -17,14 +18,12 @@ def start_search(
     special: SpecialIds,
     device: torch.device,
 ) -> Search:
-    """Return a search before its first step: beam search if the options require it, else greedy search or sampling.
-
-    All sentences must have the same number of rows, and beam search cannot be mixed with the others. Greedy search can
-    be mixed with sampling of one translation.
+    """Return a search before its first step. All sentences must have the same kind of search and number of rows.
 
     Raises:
         RequestError: A prefix is invalid (see `check_prefixes`).
     """
-    search = BeamSearch if options[0].beams else Sampling
-    assert all(sentence.beams == options[0].beams for sentence in options)
+    first = options[0]
+    assert all((sentence.beams, sentence.sample) == (first.beams, first.sample) for sentence in options)
+    search = BeamSearch if first.beams else Sampling if first.sample else GreedySearch
     return search.start(source_lengths, options, prefixes, special, device)

@@ -58,17 +58,20 @@ class Limits:
 class BatchKind(NamedTuple):
     """Properties that all requests of a batch have in common: the rows per sentence and the kind of search.
 
-    `beams` is True for beam search. `constrained` is True for requests with TermConstraints.
+    `beams` is True for beam search, and `sample` for sampling; if both are False, the search is greedy. `constrained`
+    is True for requests with TermConstraints.
     """
 
     rows: int
     beams: bool
+    sample: bool = False
     constrained: bool = False
 
     @classmethod
     def of(cls, request: Request) -> "BatchKind":
         """Return the kind of batch for `request`."""
-        return cls(request.options.rows, request.options.beams, request.constraints is not None)
+        options = request.options
+        return cls(options.rows, options.beams, options.sample, request.constraints is not None)
 
 
 class RequestClass(IntEnum):

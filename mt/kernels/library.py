@@ -30,7 +30,7 @@ from mt.kernels.packed import digest, private_memory, shared_memory
 from mt.kernels.quantization import SCALE
 from mt.kernels.shortlist import Shortlist
 
-INTERFACE = 13
+INTERFACE = 14
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results", "mt_batch_require")
 """Names of short functions. While they run, Python's interpreter lock is kept."""
 INT32, FLOAT, UINT8 = "i", "f", "B"
@@ -59,10 +59,8 @@ class SearchParams(ctypes.Structure):
 
     _fields_ = [
         *((name, c_int32) for name in ("beams", "longest", "shortest", "n_best", "gnmt", "prefix", "ngram")),
-        *((name, c_int32) for name in ("sample", "top_k")),
-        *((name, c_float) for name in ("repetition_penalty", "temperature", "top_p")),
+        ("repetition_penalty", c_float),
         ("length_penalty", c_double),
-        ("seed", c_int64),
     ]
 
 

@@ -167,7 +167,7 @@ def _usual_case(word: str, language: str, context: SentenceContext) -> str:
 
 def greedy(options: SearchOptions) -> SearchOptions:
     """Return `options` changed to a greedy search: one beam, without sampling."""
-    return replace(options, beam_size=1, n_best=1, sample=False, temperature=1.0, top_k=0, top_p=1.0)
+    return replace(options, beam_size=1, n_best=1, sample=False, temperature=1.0)
 
 
 def _wanted_terms(variant: SourceVariant, any_case: bool, context: SentenceContext) -> list[TermMatch]:

@@ -114,7 +114,7 @@ class Translator:
             threads: Number of CPU cores that translate, by default all, or 2 beside a GPU. If torch decodes, this sets
                 the number of threads that torch uses in the whole process.
             shortlist: Limit the target tokens of each sentence to the model's shortlist, if it has one. Only greedy and
-                beam search in the compiled CPU kernels use the shortlist; samples, terms, repetition penalties,
+                beam search in the compiled CPU kernels use the shortlist; terms, repetition penalties,
                 ensembles and other devices use the whole vocabulary.
             backend: `auto` (the fastest that can decode the model), `cpu`, `cuda` or `torch`. `torch` is slow; it
                 replaces a backend that does not work on a machine.

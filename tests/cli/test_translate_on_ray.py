@@ -124,7 +124,7 @@ def test_a_worker_that_starts_again_with_another_model_is_refused(machine: Clust
     ("more", "message"),
     [
         (["--source", "de"], "this model has no direction from de"),
-        (["--top-k", "5"], "apply to sampling only. Set sample"),
+        (["--temperature", "0.5"], "temperature is 0.5 and sample is false; accepted: 1, or sample"),
         (["--device", "cuda:1"], "--device is 'cuda:1'; accepted with --ray: auto, cpu or cuda"),
     ],
 )

@@ -6,10 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.decoding.scores import (
-    NUCLEUS,
     best,
-    keep_top_k,
-    keep_top_p,
     length_penalty,
     penalize_repetition,
     repeating_ngrams,
@@ -62,40 +59,6 @@ def test_not_a_number_comes_first(place: int) -> None:
     values, _ = best(scores, 3)
     assert values[0, 0].isnan()
     assert not values[1].isnan().any()
-
-
-def test_top_k_of_each_row_its_own() -> None:
-    scores = torch.tensor([[1.0, 3.0, 2.0, 0.0]] * 4)
-    kept = keep_top_k(scores, torch.tensor([1, 2, 0, 9]))
-    assert kept.tolist() == [[NO, 3, NO, NO], [NO, 3, 2, NO], [1, 3, 2, 0], [1, 3, 2, 0]]
-
-
-def test_top_p_keeps_the_smallest_set_that_reaches_p() -> None:
-    scores = torch.tensor([[0.5, 0.125, 0.25, 0.125]] * 5).log()
-    kept = keep_top_p(scores, torch.tensor([0.01, 0.5, 0.51, 0.76, 1.0]))
-    assert [row.isfinite().nonzero().flatten().tolist() for row in kept] == [
-        [0],
-        [0],
-        [0, 2],
-        [0, 1, 2, 3],  # equals stay together
-        [0, 1, 2, 3],
-    ]
-    assert torch.equal(keep_top_p(scores + 7, torch.full((5,), 0.51)).isfinite(), kept[[2] * 5].isfinite())
-
-
-def test_top_p_is_the_same_whether_the_set_is_small_or_large() -> None:
-    """Rows whose set is of 1, of some and of more than `NUCLEUS` tokens, beside the plain definition."""
-    scores = torch.randn(60, 1000, generator=torch.Generator().manual_seed(1)) * torch.logspace(-1, 1.5, 60)[:, None]
-    p = torch.full((60,), 0.9)
-    kept = keep_top_p(scores, p).isfinite()
-    ordered = scores.softmax(1).sort(1, descending=True).values.double()
-    sizes = (ordered.cumsum(1) < 0.9).sum(1) + 1
-    assert sizes.min() == 1 and sizes.max() > 5 * NUCLEUS
-    assert kept.sum(1).tolist() == sizes.tolist()
-    assert all(
-        torch.equal(keep_top_p(row, p[:1]).isfinite(), alone)
-        for row, alone in zip(scores[:, None], kept[:, None], strict=True)
-    )
 
 
 def test_seen_tokens_count_only_where_valid() -> None:

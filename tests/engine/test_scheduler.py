@@ -43,8 +43,9 @@ def release(scheduler: Scheduler, *ids: int) -> None:
 
 def test_kinds() -> None:
     assert BatchKind.of(request(1, BEAM_4)) == FOUR_ROWS
-    assert BatchKind.of(request(1, GREEDY)) == BatchKind.of(request(1, SAMPLE)) == BatchKind(rows=1, beams=False)
-    assert BatchKind.of(request(1, SearchOptions(sample=True, n_best=4))) == BatchKind(rows=4, beams=False)
+    assert BatchKind.of(request(1, GREEDY)) == BatchKind(rows=1, beams=False)
+    assert BatchKind.of(request(1, SAMPLE)) == BatchKind(rows=1, beams=False, sample=True)
+    assert BatchKind.of(request(1, replace(SAMPLE, n_best=4))) == BatchKind(rows=4, beams=False, sample=True)
 
 
 def test_first_come_first_served_as_many_as_fit() -> None:

@@ -95,12 +95,22 @@ def test_options(translator: Translator) -> None:
     text = ["The dog sees the cat."]
     assert translator.options.beam_size == 3
     assert translator.translate(text, options=SearchOptions(max_length=3))[0].text != translator.translate(text)[0].text
-    drawn = [translator.translate(text, options=SearchOptions(sample=True, seed=seed))[0].text for seed in (1, 1, 2)]
+
+
+def test_samples(small_model: Path) -> None:
+    translator, text = Translator.load(small_model, "cpu", backend="torch"), "The dog sees the cat."
+    drawn = [translator.translate(text, options=SearchOptions(sample=True, seed=seed)).text for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_sentences_are_drawn_by_numbers_of_their_own(translator: Translator) -> None:
+def test_the_compiled_kernels_refuse_samples(translator: Translator) -> None:
+    with pytest.raises(RequestError, match=r"sample is true; accepted by the backend cpu: false"):
+        translator.translate("The dog sees the cat.", options=SearchOptions(sample=True))
+
+
+def test_sentences_are_drawn_by_numbers_of_their_own(small_model: Path) -> None:
     """Where all began with the same number, and the model says the same of each, all would begin alike."""
+    translator = Translator.load(small_model, "cpu", backend="torch")
     flat = SearchOptions(sample=True, temperature=1e6, max_length=2)  # any token is as likely as another
     texts = sentences(40)
 

@@ -1,4 +1,4 @@
-"""CPU backend: all searches in the compiled kernels, without torch."""
+"""CPU backend: greedy and beam search in the compiled kernels, without torch."""
 
 import logging
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from mt.engine.backends.calibration import (
 from mt.engine.backends.protocol import Backend, Dtype
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
-from mt.errors import ModelError
+from mt.errors import ModelError, RequestError
 from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, SearchParams, load_library
 from mt.kernels.quantization import Int8Weights, quantize_weights
 from mt.model.positions import positions_of
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 LOGITS_COST = 2
 """Time of one step of one row in a search that needs the logits of all tokens, relative to a search that does not.
 
-Term constraints, sampling and repetition penalties need the logits of all tokens.
+Term constraints and repetition penalties need the logits of all tokens.
 """
 
 
@@ -50,11 +50,6 @@ def search_params(options: SearchOptions, source_length: int, prefix_length: int
         prefix=prefix_length,
         ngram=options.no_repeat_ngram,
         repetition_penalty=options.repetition_penalty,
-        sample=options.sample,
-        temperature=options.temperature,
-        top_k=options.top_k,
-        top_p=options.top_p,
-        seed=options.seed,
     )
 
 
@@ -94,11 +89,12 @@ class CompiledDecoder:
         return None
 
     def cost(self, request: Request) -> int:
-        options = request.options
-        logits = request.constraints is not None or options.sample or options.repetition_penalty != 1
+        logits = request.constraints is not None or request.options.repetition_penalty != 1
         return LOGITS_COST if logits else 1
 
     def begin(self, requests: Sequence[Request]) -> CompiledBatch:
+        if any(request.options.sample for request in requests):
+            raise RequestError("sample is true; accepted by the backend cpu: false. The backend torch can draw samples")
         prefixes = [request.prefix for request in requests]
         check_prefixes(prefixes, [request.options for request in requests], SpecialIds())
         batch = CpuBatch(self.model, self.shortlist)

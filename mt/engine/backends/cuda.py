@@ -17,9 +17,9 @@ from torch import Tensor
 from mt.checkpoint import LoadedModel
 from mt.decoding.beam import BeamSearch
 from mt.decoding.constraints import Constraints
+from mt.decoding.greedy import GreedySearch
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions, SpecialIds
-from mt.decoding.sampling import Filters, Sampling
 from mt.decoding.scorer import ModelScorer
 from mt.engine.backends.memory import device_limits
 from mt.engine.backends.protocol import GPU_THREADS, Backend, Batch, Dtype
@@ -77,7 +77,7 @@ class NewSentences:
     """
 
     states: list[SlotState]
-    search: BeamSearch | Sampling
+    search: BeamSearch | GreedySearch
     cross: Tensor
 
 
@@ -101,8 +101,8 @@ class Poll:
 class GraphDecoder:
     """Creates `GraphBatch` objects. Only one thread may use a decoder, and the model's weights must not change.
 
-    On a CPU, the same steps run without graphs. The results equal those of `SearchBatch`, except for rounding. Requests
-    with term constraints are decoded by a `SearchBatch`.
+    On a CPU, the same steps run without graphs. The results equal those of `SearchBatch`, except for rounding. Samples
+    and requests with term constraints are decoded by a `SearchBatch`.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class GraphDecoder:
         return BatchKind.of(request)
 
     def cost(self, request: Request) -> int:
-        return 1 if request.constraints is None else REFERENCE_COST
+        return REFERENCE_COST if request.options.sample or request.constraints is not None else 1
 
     @torch.inference_mode()
     def begin(self, requests: Sequence[Request]) -> Batch:
@@ -134,11 +134,11 @@ class GraphDecoder:
         """
         kind = self.kind(requests[0])
         assert all(self.kind(request) == kind for request in requests)
-        if kind.constrained:
+        if kind.constrained or kind.sample:
             return self._reference.begin(requests)
         self.pool.reclaim()  # memory of a batch that failed, before the encoder needs some
         sources = [request.source for request in requests]
-        search = (BeamSearch if kind.beams else Sampling).start(
+        search = (BeamSearch if kind.beams else GreedySearch).start(
             [len(source) for source in sources],
             [request.options for request in requests],
             [request.prefix for request in requests],
@@ -160,7 +160,7 @@ class GraphDecoder:
         features = Constraints.start([1], [options], [()], torch.device("cpu")).features
         for count in sorted({min(slots, static.shape.slots) for slots in (*SLOTS, static.shape.slots)}):
             for width in USUAL_WIDTHS:
-                keys = [ProgramKey(count, columns, width, features, _filters([options])) for columns in USUAL_COLUMNS]
+                keys = [ProgramKey(count, columns, width, features) for columns in USUAL_COLUMNS]
                 for _ in range(2):  # the first run warms up, the second captures
                     pool.encode([[pool.special.eos] * width] * count)
                     for key in keys:
@@ -297,14 +297,13 @@ class GraphBatch:
         return Shape(len(live), self._kind.rows, columns, power_of_two(width, LEAST))
 
     def _choose_program(self, static: StaticBatch) -> Program:
-        """Return the program for the search options of the present sentences and for the columns that they fill."""
+        """Return the program for the constraints of the present sentences and for the columns that they fill."""
         live = list(self._occupants.values())
         used = max(min(self._steps - state.first_step, state.last + 1) for state in live)
         columns = min(bucket(used + 1, READ), static.shape.columns)
         width = min(power_of_two(max(state.width for state in live), READ), static.shape.width)
         self._program_end = self._steps + columns - used
-        filters = _filters([state.options for state in live])
-        key = ProgramKey(self._slots, columns, width, self._constraints.features, filters)
+        key = ProgramKey(self._slots, columns, width, self._constraints.features)
         return self._pool.program(static, key)
 
     def _report(self, poll: Poll) -> list[int]:
@@ -323,14 +322,6 @@ def _place(states: Sequence[SlotState], static: StaticBatch, free: Iterator[int]
     for state in states:
         state.static, state.slot = static, next(free)
     return [state.slot for state in states]
-
-
-def _filters(options: Sequence[SearchOptions]) -> Filters:
-    return Filters(
-        sample=any(sentence.sample for sentence in options),
-        top_k=any(sentence.top_k > 0 for sentence in options),
-        top_p=any(sentence.top_p < 1 for sentence in options),
-    )
 
 
 def load_backend(models: Sequence[LoadedModel], device_name: str, dtype: Dtype, shortlist: bool) -> Backend:

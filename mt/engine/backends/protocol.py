@@ -60,7 +60,7 @@ class BatchDecoder(Protocol):
         """Encode requests of one kind and return a batch of them.
 
         Raises:
-            RequestError: A prefix is invalid (see `check_prefixes`).
+            RequestError: A prefix is invalid (see `check_prefixes`), or the backend has no such search.
         """
 
 

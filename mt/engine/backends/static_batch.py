@@ -19,11 +19,11 @@ from torch import Tensor
 
 from mt.decoding.beam import BeamSearch
 from mt.decoding.constraints import Features
+from mt.decoding.greedy import GreedySearch
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions, SpecialIds
-from mt.decoding.sampling import Filters, Sampling
 from mt.decoding.scorer import padded, token_mask
-from mt.engine.backends.static_search import StaticBeam, StaticSampling, tables_of, with_tables
+from mt.engine.backends.static_search import StaticBeam, StaticGreedy, tables_of, with_tables
 from mt.kernels.cuda.beam_step import beam_step
 from mt.kernels.cuda.graphs import Executor, Program
 from mt.kernels.cuda.packed_tables import PackedTables, common_part
@@ -84,7 +84,6 @@ class ProgramKey:
     columns: int
     width: int
     features: Features
-    filters: Filters
 
 
 class StaticBatch:
@@ -145,9 +144,7 @@ class StaticBatch:
         search = with_tables(self._search, self._tables(key.slots))
         search.prepare_continuations(self.decoder.vocabulary)
         search.constraints.features = key.features
-        if isinstance(search, StaticSampling):
-            search.filters = key.filters
-        else:
+        if isinstance(search, StaticBeam):
             search.kernel = beam_step(self.shape.rows, search.special, self.executor.device)
 
         def work() -> None:
@@ -159,13 +156,15 @@ class StaticBatch:
 
         return work
 
-    def join(self, search: BeamSearch | Sampling, cross: Tensor, lengths: Sequence[int], slots: Sequence[int]) -> None:
+    def join(
+        self, search: BeamSearch | GreedySearch, cross: Tensor, lengths: Sequence[int], slots: Sequence[int]
+    ) -> None:
         """Begin to decode sentences in these slots.
 
         `cross` [B, S, L, A, d_k] are the cross-attention keys and values of the sources. `lengths` are the numbers of
         tokens of the sources.
         """
-        static = StaticBeam.of(search) if isinstance(search, BeamSearch) else StaticSampling.of(search)
+        static = StaticBeam.of(search) if isinstance(search, BeamSearch) else StaticGreedy.of(search)
         source = torch.zeros(len(slots), self.shape.width, dtype=self._memory.source.dtype)
         source.masked_fill_(torch.arange(self.shape.width) >= torch.tensor(lengths)[:, None], -math.inf)
         sent = self._sent.pack({"slot": torch.tensor(slots), "source": source, **tables_of(static)})
@@ -209,7 +208,7 @@ class StaticBatch:
         return {**self._layout.views(self._packed[:slots]), **record, **separate}
 
 
-def _empty_search(shape: Shape, beams: bool, special: SpecialIds) -> StaticBeam | StaticSampling:
+def _empty_search(shape: Shape, beams: bool, special: SpecialIds) -> StaticBeam | StaticGreedy:
     """Return a search on the CPU with one slot, whose tensors are large enough for every sentence that fits `shape`."""
     length = shape.columns - 1
     common = SearchOptions(max_length=length, max_length_offset=length, max_length_factor=0.0, repetition_penalty=2.0)
@@ -218,8 +217,8 @@ def _empty_search(shape: Shape, beams: bool, special: SpecialIds) -> StaticBeam 
     if beams:
         one = replace(common, beam_size=shape.rows)
         return StaticBeam.of(BeamSearch.start([1], [one], [prefix], special, host))
-    one = replace(common, n_best=shape.rows, sample=True)
-    return StaticSampling.of(Sampling.start([1], [one], [prefix], special, host))
+    one = replace(common, beam_size=1)
+    return StaticGreedy.of(GreedySearch.start([1], [one], [prefix], special, host))
 
 
 class StaticEncoder:

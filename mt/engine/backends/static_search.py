@@ -1,6 +1,6 @@
 """Searches over the tensors of a static batch, for many sentences in few kernels.
 
-`StaticBeam` finds the same hypotheses as `BeamSearch`, and `StaticSampling` the same as `Sampling`. Both write
+`StaticBeam` finds the same hypotheses as `BeamSearch`, and `StaticGreedy` the same as `GreedySearch`. Both write
 `progress`, which the host reads after each step.
 
 Shapes: B slots, one sentence each; K rows per slot; R = B x K rows; T steps; V vocabulary.
@@ -19,9 +19,9 @@ from torch.nn import functional as F
 from mt.decoding.backtrace import best_hypotheses
 from mt.decoding.beam import BeamSearch
 from mt.decoding.constraints import Constraints
+from mt.decoding.greedy import GreedySearch
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions, SpecialIds
-from mt.decoding.sampling import Sampling
 from mt.decoding.scores import length_penalties
 from mt.decoding.search_state import SentenceTable
 from mt.kernels.cuda.beam_step import BeamStep, SearchTables
@@ -233,8 +233,8 @@ def _outranked(best: Tensor, beams: int) -> Tensor:
 
 
 @dataclass
-class StaticSampling(Sampling):
-    """Greedy search or sampling over B slots."""
+class StaticGreedy(GreedySearch):
+    """Greedy search over B slots."""
 
     RECORD: ClassVar = ("history", "log_probs")
     SEPARATE: ClassVar = ("latest", "progress")
@@ -244,10 +244,10 @@ class StaticSampling(Sampling):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.reference: Sampling | None = None  # the search on the host, which reads results
+        self.reference: GreedySearch | None = None  # the search on the host, which reads results
 
     @classmethod
-    def of(cls, search: Sampling) -> Self:
+    def of(cls, search: GreedySearch) -> Self:
         """Convert `search`, which must be on the CPU and before its first step."""
         values: dict[str, Any] = {field.name: getattr(search, field.name) for field in fields(search)}
         made = cls(**values, progress=torch.stack((search.steps, torch.ones_like(search.steps)), 1))

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "encoder.hpp"
-#include "sampling.hpp"
+#include "search.hpp"
 #include "shortlist.hpp"
 #include "terms.hpp"
 
@@ -58,7 +58,6 @@ class History {
 struct Sentence {
     Sentence(const Model& model, int length, const SearchParams& params, const int32_t* prefix)
         : length(length), history(model, params.beams), search(params, prefix, model.config) {
-        if (params.sample) sampler = std::make_unique<Sampler>(params, model.config);
     }
 
     // Result of the output layer that the next step needs.
@@ -66,7 +65,7 @@ struct Sentence {
     Need need() const {
         if (terms) return LOGITS;
         if (search.forced()) return NOTHING;
-        return sampler || search.params().repetition_penalty != 1 ? LOGITS : CANDIDATES;
+        return search.params().repetition_penalty != 1 ? LOGITS : CANDIDATES;
     }
 
     int length;            // tokens of the source
@@ -76,7 +75,6 @@ struct Sentence {
     History history;
     int step = 0;
     BeamSearch search;
-    std::unique_ptr<Sampler> sampler;   // if translations are drawn
     std::unique_ptr<TermSearch> terms;  // if the translation must contain some words, or must not contain others
 };
 
@@ -234,7 +232,6 @@ class Batch {
             for (; end < rows_.size() && rows_[end].sentence == &sentence; end++, logits += stride)
                 rows[rows_[end].beam] = logits;
             if (sentence.terms) sentence.terms->advance(sentence.search, rows);
-            else if (sentence.sampler) sentence.sampler->advance(sentence.search, rows);
             else advance_constrained(sentence.search, rows);
             close_step(sentence);
         }

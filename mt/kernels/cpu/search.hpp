@@ -12,12 +12,11 @@ namespace mt {
 
 // Search parameters of a sentence, equal to SearchParams of mt/kernels/library.py. `beams` is the number of its decoder
 // rows. Lengths count tokens with the final EOS. `prefix` is the number of forced first tokens. No n-gram of `ngram`
-// tokens occurs twice; 0 allows all. `sample`, `top_k`, `temperature`, `top_p` and `seed` are parameters of sampling.
+// tokens occurs twice; 0 allows all.
 struct SearchParams {
-    int32_t beams, longest, shortest, n_best, gnmt, prefix, ngram, sample, top_k;
-    float repetition_penalty, temperature, top_p;
+    int32_t beams, longest, shortest, n_best, gnmt, prefix, ngram;
+    float repetition_penalty;
     double length_penalty;
-    int64_t seed;
 };
 
 // Turn a row of logits, padded to whole vectors, into log-probabilities. Returns false if they are not finite.
@@ -129,7 +128,7 @@ class BeamSearch {
     // `prefix` are the forced first tokens of every hypothesis.
     BeamSearch(const SearchParams& params, const int32_t* prefix, const Config& config)
         : beams_(params.beams), params_(params), prefix_(prefix, prefix + params.prefix), pool_(beams_, -INFINITY),
-          tokens_(beams_, config.bos), parents_(beams_), totals_(beams_, params.sample ? 0 : -INFINITY) {
+          tokens_(beams_, config.bos), parents_(beams_), totals_(beams_, -INFINITY) {
         totals_[0] = 0;  // before the first step all beams are equal, so only one continues
         std::iota(parents_.begin(), parents_.end(), 0);
     }

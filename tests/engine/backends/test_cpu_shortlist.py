@@ -177,7 +177,6 @@ def test_a_sentence_does_not_depend_on_its_neighbours(library: ctypes.CDLL, int8
 @pytest.mark.parametrize(
     ("options", "prefix"),
     [
-        (replace(SHORT, sample=True, n_best=3, seed=5), ()),
         (replace(SHORT, beam_size=3, repetition_penalty=1.3), ()),
     ],
     ids=str,

@@ -25,7 +25,7 @@ FLOORS = (
     ("mt.scoring",),
     ("mt.pipeline",),
     ("mt.training", "mt.interop", "mt.insight"),
-    ("mt.build",),
+    ("mt.build", "mt.language_model"),
     ("mt",),
     ("service", "mt.cli"),
     ("mt.__main__", "scripts"),

@@ -21,6 +21,8 @@ VERBS = {
     "shortlist": ("shortlist", "compute a vocabulary shortlist for faster decoding on a CPU"),
     "shrink": ("shrink", "cut layers or vocabulary of a model to make a student"),
     "distil": ("distil", "build a training corpus from n-best lists of teacher models"),
+    "train-lm": ("train_lm", "train a language model of bytes on any text file"),
+    "generate": ("generate", "continue a text with a language model of bytes"),
     "keys": ("keys", "manage the API keys of a service"),
     "memory": ("memory", "manage the translation memories of a service"),
     "explain": ("explain", "show how a model translates a sentence: pictures and an HTML page"),

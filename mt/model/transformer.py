@@ -109,7 +109,7 @@ class Transformer(Module):
             self.source_input, self.target_input = (InputLayer(config, sinusoids) for _ in range(2))
         self.encoder = Encoder(config, attend)
         self.decoder = Decoder(config, attend)
-        _initialise(self)
+        initialise(self)
 
     def forward(self, source: Tensor, source_mask: Tensor, target: Tensor) -> Tensor:
         """Return logits [B, T, V] of source [B, S], source_mask [B, S] and target [B, T], which begins with BOS."""
@@ -161,7 +161,7 @@ def _over_keys(mask: Tensor) -> Tensor:
     return mask[None, None].transpose(0, 2)
 
 
-def _initialise(model: nn.Module) -> None:
+def initialise(model: nn.Module) -> None:
     """Set all linear layers to Xavier-uniform weights and zero biases. Embeddings keep their initial values."""
     for module in model.modules():
         if isinstance(module, nn.Linear):

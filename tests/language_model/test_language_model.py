@@ -1,0 +1,207 @@
+"""The language model of bytes: its parts by hand, its samples against its probabilities, and a training that learns."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from mt.cli import generate as generating
+from mt.cli import train_lm
+from mt.config import TrainingConfig
+from mt.errors import DataError, ModelError, RequestError
+from mt.language_model.model import LanguageModel, LanguageModelConfig, load_language_model, save_language_model
+from mt.language_model.sampling import SamplingOptions, distribution, generate, keep_top_k, keep_top_p
+from mt.language_model.training import Text, bits_per_byte, blocks_at, train
+
+TINY = LanguageModelConfig(layers=1, d_model=32, heads=2, block=16)
+PLAIN = SamplingOptions()
+LIMITS = {5: 20.52, 9: 27.88}
+"""Value of chi-square that is exceeded with probability 0.001, by degrees of freedom."""
+
+
+def model_of(config: LanguageModelConfig = TINY, seed: int = 1) -> LanguageModel:
+    torch.manual_seed(seed)
+    return LanguageModel(config).eval()
+
+
+class Dice(LanguageModel):
+    """A model that knows the six letters a to f only, with the same probabilities after every text."""
+
+    WEIGHTS = torch.tensor([0.4, 0.25, 0.15, 0.1, 0.07, 0.03])
+
+    def forward(self, text: Tensor) -> Tensor:
+        logits = torch.full((*text.shape, 256), -torch.inf)
+        logits[..., 97:103] = self.WEIGHTS.log()
+        return logits
+
+
+def chi_square(drawn: Sequence[int], expected: Tensor) -> tuple[float, int]:
+    """Return the statistic of the byte counts against `expected` [V], and its degrees of freedom."""
+    counts = Counter(drawn)
+    possible = expected.nonzero().flatten().tolist()
+    assert counts.keys() <= set(possible), "a byte of probability 0 was drawn"
+    wanted = {byte: len(drawn) * float(expected[byte]) for byte in possible}
+    return sum((counts[byte] - wanted[byte]) ** 2 / wanted[byte] for byte in possible), len(possible) - 1
+
+
+@pytest.mark.parametrize(
+    ("options", "shares"),
+    [
+        (PLAIN, [0.4, 0.25, 0.15, 0.1, 0.07, 0.03]),
+        (SamplingOptions(temperature=0.5), [0.16, 0.0625, 0.0225, 0.01, 0.0049, 0.0009]),
+        (SamplingOptions(top_k=2), [0.4, 0.25, 0, 0, 0, 0]),
+        (SamplingOptions(top_p=0.8), [0.4, 0.25, 0.15, 0, 0, 0]),  # 0.65 is below 0.8, 0.80 reaches it
+        (SamplingOptions(top_p=0.81), [0.4, 0.25, 0.15, 0.1, 0, 0]),
+        (SamplingOptions(top_p=0.01), [1, 0, 0, 0, 0, 0]),
+        (SamplingOptions(temperature=0.5, top_k=3, top_p=0.7), [0.16, 0.0625, 0, 0, 0, 0]),  # 0.245 in total
+    ],
+    ids=str,
+)
+def test_probabilities_by_hand_and_samples_against_them(options: SamplingOptions, shares: list[float]) -> None:
+    dice = Dice(TINY)
+    found = distribution(dice(torch.tensor([[97]]))[:, -1], options)[0]
+    expected = torch.zeros(256)
+    expected[97:103] = torch.tensor(shares) / sum(shares)
+    assert_close(found, expected, atol=1e-6, rtol=1e-5)
+    drawn = list(generate(dice, b"", 4000, options, torch.Generator().manual_seed(1)))
+    statistic, freedom = chi_square(drawn, expected)
+    assert statistic < LIMITS[5] and freedom <= 5
+
+
+def test_samples_of_a_network_follow_its_probabilities() -> None:
+    model, options, random = model_of(), SamplingOptions(top_k=10), torch.Generator().manual_seed(3)
+    prompt = b"The dog"
+    drawn = [next(generate(model, prompt, 1, options, random)) for _ in range(2000)]
+    expected = distribution(model(torch.tensor([list(prompt)]))[:, -1], options)[0].detach()
+    statistic, freedom = chi_square(drawn, expected)
+    assert statistic < LIMITS[freedom]
+
+
+def test_top_k_and_top_p_of_each_row() -> None:
+    logits = torch.tensor([[0.5, 0.25, 0.125, 0.125], [0.125, 0.125, 0.25, 0.5]]).log()
+    assert keep_top_k(logits, 2).isfinite().tolist() == [[True, True, False, False], [False, False, True, True]]
+    assert keep_top_p(logits, 0.5).isfinite().tolist() == [[True, False, False, False], [False, False, False, True]]
+    assert keep_top_p(logits, 0.51).isfinite().sum(1).tolist() == [2, 2]
+
+
+def test_options_that_are_not_accepted_are_listed() -> None:
+    with pytest.raises(RequestError) as caught:
+        SamplingOptions(temperature=0, top_k=300, top_p=1.5)
+    assert all(name in str(caught.value) for name in ("temperature is 0", "top_k is 300", "top_p is 1.5"))
+
+
+def test_a_later_byte_changes_nothing_before_it() -> None:
+    model, text = model_of(), torch.randint(256, (2, 16))
+    logits, changed = model(text), text.clone()
+    changed[:, 5] = (text[:, 5] + 1) % 256
+    assert torch.equal(model(changed)[:, :5], logits[:, :5])
+    assert not torch.allclose(model(changed)[:, 5], logits[:, 5])
+
+
+def test_a_longer_text_continues_from_its_last_block() -> None:
+    model = model_of()
+    one, other = (
+        list(generate(model, prompt, 5, PLAIN, torch.Generator().manual_seed(2)))
+        for prompt in (b"0123456789abcdef", b"something else 0123456789abcdef")
+    )
+    assert one == other
+
+
+def test_blocks_and_labels_by_hand() -> None:
+    inputs, labels = blocks_at(np.frombuffer(b"abcdefgh", np.uint8), np.array([0, 3]), 4)
+    assert [bytes(row) for row in inputs.tolist()] == [b"abcd", b"defg"]
+    assert [bytes(row) for row in labels.tolist()] == [b"bcde", b"efgh"]
+
+
+def test_a_model_that_knows_nothing_needs_eight_bits() -> None:
+    model = model_of()
+    torch.nn.init.zeros_(model.embedding.tokens.weight)  # all logits are 0
+    text = np.random.default_rng(1).integers(0, 256, 100, np.uint8)
+    assert bits_per_byte(model, text) == pytest.approx(8, abs=1e-5)
+    assert bits_per_byte(Dice(TINY), np.full(33, 97, np.uint8)) == pytest.approx(-np.log2(0.4), abs=1e-5)
+
+
+def test_a_training_learns(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("The dog sees the cat. " * 200)
+    text = Text.read(tmp_path / "text", TINY.block)
+    assert (len(text.training), len(text.held_out)) == (4180, 220)
+    model, lines = model_of(), list[str]()
+    before = bits_per_byte(model, text.held_out)
+    config = TrainingConfig(max_updates=200, update_tokens=128, warmup_updates=20)
+    assert train(model, text, config, 1, lines.append) == 200
+    after = bits_per_byte(model, text.held_out)
+    assert before > 7 and after < 1.5
+    rates = [line for line in lines if "bits per byte" in line and "bytes/s" in line and "s left" in line]
+    assert len(rates) == 4 and lines[-1].startswith("'")  # then a sample
+
+
+def test_a_time_limit_ends_a_training(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("abc " * 500)
+    config = TrainingConfig(max_updates=10**6, max_minutes=0.5 / 60, update_tokens=16)
+    assert 0 < train(model_of(), Text.read(tmp_path / "text", TINY.block), config, 1, print) < 10**6
+
+
+def test_a_folder_gives_the_model_back(tmp_path: Path) -> None:
+    model = model_of()
+    save_language_model(tmp_path / "lm", model)
+    assert sorted(path.name for path in (tmp_path / "lm").iterdir()) == ["config.json", "model.safetensors"]
+    text = torch.randint(256, (1, 16))
+    assert torch.equal(load_language_model(tmp_path / "lm", "cpu")(text), model(text))
+    save_language_model(tmp_path / "lm", model_of(seed=2))
+    assert not torch.equal(load_language_model(tmp_path / "lm", "cpu")(text), model(text))
+
+
+def test_another_folder_is_neither_read_nor_replaced(tmp_path: Path, small_model: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for folder in (small_model, tmp_path):
+        with pytest.raises(ModelError, match=r"accepted: a folder that `mt-service train-lm` wrote"):
+            load_language_model(folder, "cpu")
+        with pytest.raises(ModelError):
+            save_language_model(folder, model_of())
+    assert (tmp_path / "file").read_text() == "mine" and (small_model / "tokenizer.model").exists()
+
+
+def test_files_that_are_missing_or_short(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no such file; accepted: a text file"):
+        Text.read(tmp_path / "none", 16)
+    (tmp_path / "short").write_text("a" * 679)
+    with pytest.raises(DataError, match="679 bytes; accepted: at least 680 for blocks of 16 bytes"):
+        Text.read(tmp_path / "short", 16)
+
+
+def test_the_verbs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "text").write_text("Der Hund läuft über die Straße. " * 100, encoding="utf-8")
+    small = ["--layers", "1", "--d-model", "32", "--heads", "2", "--block", "16", "--updates", "60", "--device", "cpu"]
+    assert train_lm.main([str(tmp_path / "text"), "--out", str(tmp_path / "lm"), *small]) == 0
+    assert "bits per byte after 60 updates" in capsys.readouterr().err
+    texts = []
+    for seed in ("1", "1", "2"):
+        options = ["--prompt", "Der", "--length", "40", "--seed", seed, "--device", "cpu"]
+        assert generating.main([str(tmp_path / "lm"), *options]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1] != texts[2] and texts[0].startswith("Der") and texts[0].endswith("\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--minutes", "0", "--d-model", "30", "--block", "2"], "--minutes is 0.0; accepted: above 0; --block is 2;"),
+        (["--d-model", "30"], "--d-model is 30; accepted: an even multiple of --heads, 4"),
+    ],
+)
+def test_wrong_options(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        train_lm.main(["book.txt", *arguments])
+    assert message in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_a_language_model_is_not_trained_into(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train_lm.main([str(tmp_path / "text"), "--out", str(tmp_path)]) == 2
+    assert "no language model here" in capsys.readouterr().err

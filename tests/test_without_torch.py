@@ -43,8 +43,8 @@ target = translator.tokenizer.target
 term = [RequiredTerm("Katze", 1, repeatable=True)]
 for options, prefix, terms in [
     (dict(beam_size=3, n_best=2), "Mein alter Hund", ()),
-    (dict(beam_size=1, repetition_penalty=1.3), "", ()),
-    (dict(beam_size=3, no_repeat_ngram=1, repetition_penalty=1.3), "", ()),
+    (dict(beam_size=1, no_repeat_ngram=2), "", ()),
+    (dict(beam_size=3, no_repeat_ngram=1, min_length=9), "", ()),
     (dict(beam_size=8, no_repeat_ngram=2), "Eine", term),
 ]:
     request = translator.request("My husband sees the cat.", options=SearchOptions(**options))

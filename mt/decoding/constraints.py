@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mt.decoding.options import SearchOptions
-from mt.decoding.scores import penalize_repetition, repeating_ngrams, seen_tokens
+from mt.decoding.scores import repeating_ngrams, seen_tokens
 from mt.decoding.search_state import SentenceTable
 
 
@@ -24,12 +24,11 @@ class Features:
 
     minimum: bool
     prefix: bool
-    repetition: bool
     ngram: int
 
     @property
     def history(self) -> bool:
-        return self.repetition or self.ngram > 0
+        return self.ngram > 0
 
 
 @dataclass
@@ -40,7 +39,6 @@ class Constraints(SentenceTable):
     first_end: Tensor  # [B] the first step at which EOS is allowed
     prefix: Tensor  # [B, P]
     prefix_length: Tensor  # [B]
-    repetition: Tensor  # [B]
     ngram: Tensor  # [B]
     features: Features
 
@@ -54,33 +52,30 @@ class Constraints(SentenceTable):
     ) -> Self:
         prefix_lengths = [len(prefix) for prefix in prefixes]
         last = [o.longest(s, p) - 1 for o, s, p in zip(options, source_lengths, prefix_lengths, strict=True)]
-        shortest = [o.shortest(s) - 1 for o, s in zip(options, source_lengths, strict=True)]
-        first_end = [min(max(s, p), limit) for s, p, limit in zip(shortest, prefix_lengths, last, strict=True)]
+        first_end = [
+            min(max(o.min_length - 1, p), limit) for o, p, limit in zip(options, prefix_lengths, last, strict=True)
+        ]
         width = max(prefix_lengths, default=0)
         return cls(
             last=torch.tensor(last, device=device),
             first_end=torch.tensor(first_end, device=device),
             prefix=torch.tensor([[*p] + [0] * (width - len(p)) for p in prefixes], dtype=torch.int64, device=device),
             prefix_length=torch.tensor(prefix_lengths, device=device),
-            repetition=torch.tensor([o.repetition_penalty for o in options], device=device),
             ngram=torch.tensor([o.no_repeat_ngram for o in options], device=device),
             features=Features(
                 minimum=any(first_end),
                 prefix=width > 0,
-                repetition=any(o.repetition_penalty != 1 for o in options),
                 ngram=max((o.no_repeat_ngram for o in options), default=0),
             ),
         )
 
     def _update(self) -> None:
         if not self.last.numel():
-            self.features = Features(minimum=False, prefix=False, repetition=False, ngram=0)
+            self.features = Features(minimum=False, prefix=False, ngram=0)
             return
-        used = torch.stack(
-            (self.first_end.max(), self.prefix_length.max(), (self.repetition != 1).sum(), self.ngram.max())
-        )
-        minimum, prefix, repetition, ngram = used.tolist()  # one transfer from the device
-        self.features = Features(minimum=minimum > 0, prefix=prefix > 0, repetition=repetition > 0, ngram=ngram)
+        used = torch.stack((self.first_end.max(), self.prefix_length.max(), self.ngram.max()))
+        minimum, prefix, ngram = used.tolist()  # one transfer from the device
+        self.features = Features(minimum=minimum > 0, prefix=prefix > 0, ngram=ngram)
 
     def apply(self, log_probs: Tensor, never: Tensor, steps: Tensor, history: Tensor) -> Tensor:
         """Set the log-probabilities [R, V] of forbidden next tokens to -inf in place, and return the result.
@@ -107,16 +102,9 @@ class Constraints(SentenceTable):
 
     def _without_repetition(self, log_probs: Tensor, lengths: Tensor, history: Tensor) -> Tensor:
         rows, vocabulary = log_probs.shape
-        rows_per_sentence = rows // self.last.shape[0]
-        if self.features.repetition:
-            valid = torch.arange(history.shape[1], device=history.device) < lengths[:, None]
-            seen = seen_tokens(history, valid, vocabulary)
-            log_probs = penalize_repetition(log_probs, seen, self.repetition.repeat_interleave(rows_per_sentence))
-        if self.features.ngram:
-            n = self.ngram.repeat_interleave(rows_per_sentence)
-            repeats = repeating_ngrams(history, lengths, n, self.features.ngram)
-            log_probs.masked_fill_(seen_tokens(history, repeats, vocabulary), -torch.inf)
-        return log_probs
+        n = self.ngram.repeat_interleave(rows // self.last.shape[0])
+        repeats = repeating_ngrams(history, lengths, n, self.features.ngram)
+        return log_probs.masked_fill_(seen_tokens(history, repeats, vocabulary), -torch.inf)
 
     def forbid_early_ends(self, scores: Tensor, steps: Tensor) -> None:
         """Set the scores [B, K] of EOS to -inf in sentences that are shorter than their minimum length."""

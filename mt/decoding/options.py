@@ -9,8 +9,8 @@ from zlib import crc32
 
 from mt.errors import RequestError, problems
 
-MIN_DIVISOR = 1e-3
-"""Lower bound of `temperature` and `repetition_penalty`, so that float32 can represent the resulting scores."""
+MIN_TEMPERATURE = 1e-3
+"""Lower bound of `temperature`, so that float32 can represent the resulting scores."""
 
 
 class Normalization(StrEnum):
@@ -36,11 +36,10 @@ class SearchOptions:
 
     For a source of S ids, including EOS and language tag, the maximum length of a hypothesis is
         min(`max_length_factor` * S + `max_length_offset`, `max_length`)
-    and the minimum length is
-        max(`min_length_factor` * S, `min_length`).
+    If `min_length` exceeds it, the maximum takes precedence.
 
     `beam_size` 1 is greedy search. With `sample`, `n_best` translations are drawn and `beam_size` is ignored; only
-    searches in torch can draw. `no_repeat_ngram` 0 and `repetition_penalty` 1 have no effect.
+    searches in torch can draw. `no_repeat_ngram` 0 has no effect.
 
     Raises:
         RequestError: A value is not accepted. The message lists all such values.
@@ -53,10 +52,8 @@ class SearchOptions:
     max_length_factor: float = 2.0
     max_length_offset: int = 10
     max_length: int = 512
-    min_length_factor: float = 0.0
     min_length: int = 0
     no_repeat_ngram: int = 0
-    repetition_penalty: float = 1.0
     sample: bool = False
     temperature: float = 1.0
     seed: int = 0
@@ -83,8 +80,6 @@ class SearchOptions:
             yield f"max_length_offset is {self.max_length_offset}; accepted: at least 0"
         if self.max_length < 1:
             yield f"max_length is {self.max_length}; accepted: at least 1, since EOS counts"
-        if not 0 <= self.min_length_factor <= self.max_length_factor:
-            yield f"min_length_factor is {self.min_length_factor}; accepted: from 0 to max_length_factor"
         if not 0 <= self.min_length <= self.max_length:
             yield f"min_length is {self.min_length}; accepted: from 0 to max_length, {self.max_length}"
 
@@ -97,12 +92,10 @@ class SearchOptions:
             yield f"length_penalty is {self.length_penalty}; accepted: a number of at least 0"
         if self.no_repeat_ngram < 0:
             yield f"no_repeat_ngram is {self.no_repeat_ngram}; accepted: at least 0"
-        if not MIN_DIVISOR <= self.repetition_penalty < math.inf:
-            yield f"repetition_penalty is {self.repetition_penalty}; accepted: a number of at least {MIN_DIVISOR}"
 
     def _sampling_problems(self) -> Iterator[str]:
-        if not MIN_DIVISOR <= self.temperature < math.inf:
-            yield f"temperature is {self.temperature}; accepted: a number of at least {MIN_DIVISOR}"
+        if not MIN_TEMPERATURE <= self.temperature < math.inf:
+            yield f"temperature is {self.temperature}; accepted: a number of at least {MIN_TEMPERATURE}"
         if not 0 <= self.seed < 2**32:
             yield f"seed is {self.seed}; accepted: from 0 to 2**32 - 1"
         if not self.sample and self.temperature != 1:
@@ -125,10 +118,3 @@ class SearchOptions:
         """
         limit = int(self.max_length_factor * source_length) + self.max_length_offset
         return min(max(limit, prefix_length + 1), self.max_length)
-
-    def shortest(self, source_length: int) -> int:
-        """Return the minimum number of tokens of a translation, with EOS.
-
-        If it exceeds `longest`, `longest` takes precedence.
-        """
-        return max(int(self.min_length_factor * source_length), self.min_length)

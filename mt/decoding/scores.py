@@ -66,15 +66,6 @@ def seen_tokens(history: Tensor, valid: Tensor, vocabulary: int) -> Tensor:
     return seen.scatter_(1, ids, True)[:, :vocabulary]
 
 
-def penalize_repetition(log_probs: Tensor, seen: Tensor, penalty: Tensor) -> Tensor:
-    """Multiply the log-probabilities of seen tokens by penalty[r] (after Keskar et al. 2019, section 4.1).
-
-    `log_probs` and `seen` are [R, V]. The paper divides logits instead, but that result would change if a constant were
-    added to all logits.
-    """
-    return torch.where(seen, log_probs * penalty[:, None], log_probs)
-
-
 def repeating_ngrams(history: Tensor, lengths: Tensor, n: Tensor, longest: int) -> Tensor:
     """Return bool [R, T], True for each token of `history` [R, T] that would repeat an n-gram if it came next.
 

@@ -30,7 +30,7 @@ from mt.kernels.packed import digest, private_memory, shared_memory
 from mt.kernels.quantization import SCALE
 from mt.kernels.shortlist import Shortlist
 
-INTERFACE = 14
+INTERFACE = 15
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results", "mt_batch_require")
 """Names of short functions. While they run, Python's interpreter lock is kept."""
 INT32, FLOAT, UINT8 = "i", "f", "B"
@@ -59,14 +59,13 @@ class SearchParams(ctypes.Structure):
 
     _fields_ = [
         *((name, c_int32) for name in ("beams", "longest", "shortest", "n_best", "gnmt", "prefix", "ngram")),
-        ("repetition_penalty", c_float),
         ("length_penalty", c_double),
     ]
 
 
 def scores_only(beams: int) -> SearchParams:
     """Return search options of a sentence in a batch that only returns logits."""
-    return SearchParams(beams=beams, longest=1, shortest=1, n_best=1, repetition_penalty=1)
+    return SearchParams(beams=beams, longest=1, shortest=1, n_best=1)
 
 
 TABLE_TYPES = {

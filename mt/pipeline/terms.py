@@ -329,10 +329,8 @@ def _constrained_request(
         max_length_factor=options.max_length_factor,
         max_length_offset=options.max_length_offset + length,
         max_length=options.max_length,
-        min_length_factor=options.min_length_factor,
         min_length=options.min_length,
         no_repeat_ngram=options.no_repeat_ngram,
-        repetition_penalty=options.repetition_penalty,
     )
     words = dict.fromkeys([*chain.from_iterable(banned.values()), *context.banned])
     patience = expected_length + length

@@ -113,9 +113,8 @@ class Translator:
             dtype: `auto`, `float32`, `bfloat16` or `int8`.
             threads: Number of CPU cores that translate, by default all, or 2 beside a GPU. If torch decodes, this sets
                 the number of threads that torch uses in the whole process.
-            shortlist: Limit the target tokens of each sentence to the model's shortlist, if it has one. Only greedy and
-                beam search in the compiled CPU kernels use the shortlist; terms, repetition penalties,
-                ensembles and other devices use the whole vocabulary.
+            shortlist: Limit the target tokens of each sentence to the model's shortlist, if it has one. Only the
+                compiled CPU kernels use it; terms, ensembles and other devices use the whole vocabulary.
             backend: `auto` (the fastest that can decode the model), `cpu`, `cuda` or `torch`. `torch` is slow; it
                 replaces a backend that does not work on a machine.
             others: More model directories with the same vocabulary and directions. They decode together with the model

@@ -25,12 +25,12 @@ def test_a_forced_prefix_leaves_one_token_with_log_probability_0() -> None:
 
 
 def test_only_what_is_used_is_done() -> None:
-    plain, careful = SearchOptions(), SearchOptions(min_length=3, repetition_penalty=2.0, no_repeat_ngram=2)
+    plain, careful = SearchOptions(), SearchOptions(min_length=3, no_repeat_ngram=2)
     constraints = Constraints.start([5], [plain], [[]], CPU)
     assert not (constraints.features.minimum or constraints.features.prefix or constraints.features.history)
     constraints.extend(Constraints.start([5], [careful], [[4]], CPU))
     features = constraints.features
-    assert (features.minimum, features.prefix, features.repetition, features.ngram) == (True, True, True, 2)
+    assert (features.minimum, features.prefix, features.ngram) == (True, True, 2)
     constraints.select(torch.tensor([0]))
     assert not (constraints.features.minimum or constraints.features.prefix or constraints.features.history)
 
@@ -41,7 +41,7 @@ def test_only_what_is_used_is_done() -> None:
         (SearchOptions(), [], 0, 19),
         (SearchOptions(min_length=3), [], 2, 19),  # three tokens with EOS: EOS is the third
         (SearchOptions(min_length=3), [4, 4, 4, 4], 4, 19),
-        (SearchOptions(min_length_factor=2.0, max_length=4), [], 3, 3),
+        (SearchOptions(min_length=4, max_length=4), [], 3, 3),
     ],
 )
 def test_when_a_sentence_may_and_must_end(options: SearchOptions, prefix: list[int], first_end: int, last: int) -> None:
@@ -54,11 +54,11 @@ def test_when_a_sentence_may_and_must_end(options: SearchOptions, prefix: list[i
 
 
 def test_repetition_acts_on_what_a_row_has_said() -> None:
-    options = [SearchOptions(repetition_penalty=2.0), SearchOptions(no_repeat_ngram=1), SearchOptions()]
-    constraints = Constraints.start([5, 5, 5], options, [[], [], []], CPU)
-    history = torch.tensor([[[4, 6]], [[4, 6]], [[4, 6]]])  # 6 belongs to a later step
-    out = constraints.apply(torch.full((3, 7), -1.0), NEVER, torch.tensor([1, 1, 1]), history)
-    assert out[:, 4:].tolist() == [[-2, -1, -1], [-torch.inf, -1, -1], [-1, -1, -1]]
+    options = [SearchOptions(no_repeat_ngram=1), SearchOptions()]
+    constraints = Constraints.start([5, 5], options, [[], []], CPU)
+    history = torch.tensor([[[4, 6]], [[4, 6]]])  # 6 belongs to a later step
+    out = constraints.apply(torch.full((2, 7), -1.0), NEVER, torch.tensor([1, 1]), history)
+    assert out[:, 4:].tolist() == [[-torch.inf, -1, -1], [-1, -1, -1]]
 
 
 def test_every_prefix_that_cannot_be_used_is_named() -> None:

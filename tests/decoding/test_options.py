@@ -16,17 +16,15 @@ def test_all_problems_are_told_at_once() -> None:
             max_length_factor=float("nan"),
             max_length_offset=-1,
             max_length=0,
-            min_length_factor=-0.5,
             min_length=7,
             no_repeat_ngram=-1,
-            repetition_penalty=1e-39,
             temperature=1e-39,
             seed=-1,
         )
     message = str(caught.value)
     for name in (
         *("beam_size", "n_best", "length_penalty", "max_length_factor", "max_length_offset", "max_length is 0"),
-        *("min_length_factor", "min_length is 7", "no_repeat_ngram", "repetition_penalty"),
+        *("min_length is 7", "no_repeat_ngram"),
         *("temperature is 1e-39", "seed"),
     ):
         assert name in message
@@ -40,20 +38,16 @@ def test_options_that_would_have_no_effect_or_no_room_are_refused(wrong: dict[st
 
 
 @pytest.mark.parametrize(
-    ("options", "source", "prefix", "longest", "shortest"),
+    ("options", "source", "prefix", "longest"),
     [
-        (SearchOptions(), 7, 0, 24, 0),
-        (SearchOptions(max_length=20), 7, 0, 20, 0),
-        (SearchOptions(max_length_factor=0, max_length_offset=0, max_length=9), 7, 4, 5, 0),
-        (SearchOptions(max_length_factor=1.5, max_length_offset=1), 3, 0, 5, 0),
-        (SearchOptions(min_length_factor=0.5, min_length=2), 3, 0, 16, 2),
-        (SearchOptions(min_length_factor=0.5, min_length=2), 8, 0, 26, 4),
+        (SearchOptions(), 7, 0, 24),
+        (SearchOptions(max_length=20), 7, 0, 20),
+        (SearchOptions(max_length_factor=0, max_length_offset=0, max_length=9), 7, 4, 5),
+        (SearchOptions(max_length_factor=1.5, max_length_offset=1), 3, 0, 5),
     ],
 )
-def test_lengths_follow_the_source(
-    options: SearchOptions, source: int, prefix: int, longest: int, shortest: int
-) -> None:
-    assert (options.longest(source, prefix), options.shortest(source)) == (longest, shortest)
+def test_the_maximum_length_follows_the_source(options: SearchOptions, source: int, prefix: int, longest: int) -> None:
+    assert options.longest(source, prefix) == longest
 
 
 def test_options_travel_between_processes() -> None:

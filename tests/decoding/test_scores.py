@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from mt.decoding.scores import (
     best,
     length_penalty,
-    penalize_repetition,
     repeating_ngrams,
     seen_tokens,
 )
@@ -65,12 +64,6 @@ def test_seen_tokens_count_only_where_valid() -> None:
     history = torch.tensor([[2, 2, 0], [1, 3, 0]])
     valid = torch.tensor([[True, True, False], [True, False, True]])
     assert seen_tokens(history, valid, 4).int().tolist() == [[0, 0, 1, 0], [1, 1, 0, 0]]
-
-
-def test_repetition_penalty_multiplies_the_log_probability_once() -> None:
-    log_probs = torch.tensor([[-1.0, -2.0, -3.0]] * 2)
-    seen = torch.tensor([[True, False, True]] * 2)
-    assert penalize_repetition(log_probs, seen, torch.tensor([1.5, 1.0])).tolist() == [[-1.5, -2, -4.5], [-1, -2, -3]]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,6 @@ option_values = st.fixed_dictionaries(
         "max_length_offset": st.integers(1, 8),
         "min_length": st.sampled_from([0, 0, 4]),
         "no_repeat_ngram": st.sampled_from([0, 0, 1, 2, 3]),
-        "repetition_penalty": st.sampled_from([1.0, 1.0, 1.5]),
         "max_length": st.sampled_from([12, 30]),
         "max_length_factor": st.just(1.0),
     }

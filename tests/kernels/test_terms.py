@@ -62,7 +62,7 @@ def run(decoder: BatchDecoder, wanted: list[Request], limits: Limits | None = No
         (SHORT, (50,)),  # such as the token of a language, with which no word begins
         (SHORT, (6, 50, 7, 8)),  # in which words may occur
         (replace(SHORT, no_repeat_ngram=1), ()),
-        (replace(SHORT, no_repeat_ngram=2, repetition_penalty=1.2), (50, 51)),
+        (replace(SHORT, no_repeat_ngram=2), (50, 51)),
         (SearchOptions(beam_size=16, n_best=1, max_length_factor=1.0, max_length_offset=16), ()),
         (SearchOptions(beam_size=1, max_length_factor=1.0, max_length_offset=16), ()),
         (SearchOptions(beam_size=5, n_best=5, min_length=9, max_length_factor=1.0, max_length_offset=16), ()),

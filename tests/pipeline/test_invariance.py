@@ -93,7 +93,7 @@ def test_texts_of_all_kinds_together_give_the_translations_of_each_alone(
         translator.planner(options=replace(beam, beam_size=2)),
         translator.planner(options=beam),
         translator.planner(options=replace(beam, n_best=4)),
-        translator.planner(options=replace(beam, no_repeat_ngram=2, repetition_penalty=1.2)),
+        translator.planner(options=replace(beam, no_repeat_ngram=2)),
         translator.planner(options=beam, terms=terms),
         translator.planner(options=replace(beam, beam_size=1), terms=terms),
         translator.planner(options=beam, explain=ExplainOptions(alignment=True)),

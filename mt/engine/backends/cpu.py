@@ -32,10 +32,8 @@ from mt.model.positions import positions_of
 logger = logging.getLogger(__name__)
 
 LOGITS_COST = 2
-"""Time of one step of one row in a search that needs the logits of all tokens, relative to a search that does not.
-
-Term constraints and repetition penalties need the logits of all tokens.
-"""
+"""Time of one step of one row in a search with term constraints, which needs the logits of all tokens, relative to
+other searches."""
 
 
 def search_params(options: SearchOptions, source_length: int, prefix_length: int = 0) -> SearchParams:
@@ -43,13 +41,12 @@ def search_params(options: SearchOptions, source_length: int, prefix_length: int
     return SearchParams(
         beams=options.rows,
         longest=options.longest(source_length, prefix_length),
-        shortest=options.shortest(source_length),
+        shortest=options.min_length,
         n_best=options.n_best,
         gnmt=options.normalization is Normalization.GNMT,
         length_penalty=options.length_penalty,
         prefix=prefix_length,
         ngram=options.no_repeat_ngram,
-        repetition_penalty=options.repetition_penalty,
     )
 
 
@@ -77,7 +74,7 @@ class CompiledBatch:
 
 @dataclass(frozen=True)
 class CompiledDecoder:
-    """Creates `CompiledBatch` objects. Searches that need the logits of all tokens do not use the shortlist.
+    """Creates `CompiledBatch` objects. Searches with term constraints do not use the shortlist.
 
     Requests of all kinds share a batch.
     """
@@ -89,8 +86,7 @@ class CompiledDecoder:
         return None
 
     def cost(self, request: Request) -> int:
-        logits = request.constraints is not None or request.options.repetition_penalty != 1
-        return LOGITS_COST if logits else 1
+        return 1 if request.constraints is None else LOGITS_COST
 
     def begin(self, requests: Sequence[Request]) -> CompiledBatch:
         if any(request.options.sample for request in requests):

@@ -211,7 +211,7 @@ class StaticBatch:
 def _empty_search(shape: Shape, beams: bool, special: SpecialIds) -> StaticBeam | StaticGreedy:
     """Return a search on the CPU with one slot, whose tensors are large enough for every sentence that fits `shape`."""
     length = shape.columns - 1
-    common = SearchOptions(max_length=length, max_length_offset=length, max_length_factor=0.0, repetition_penalty=2.0)
+    common = SearchOptions(max_length=length, max_length_offset=length, max_length_factor=0.0, no_repeat_ngram=1)
     prefix = (special.unk,) * (length - 1)
     host = torch.device("cpu")
     if beams:

@@ -64,8 +64,7 @@ struct Sentence {
     enum Need { CANDIDATES, NOTHING, LOGITS };
     Need need() const {
         if (terms) return LOGITS;
-        if (search.forced()) return NOTHING;
-        return search.params().repetition_penalty != 1 ? LOGITS : CANDIDATES;
+        return search.forced() ? NOTHING : CANDIDATES;
     }
 
     int length;            // tokens of the source
@@ -220,7 +219,7 @@ class Batch {
         }
     }
 
-    // A step of the searches that need all logits: those of the rows from `begin` on.
+    // A step of the searches with terms, which need all logits: those of the rows from `begin` on.
     void advance_by_logits(const float* states, size_t begin) {
         const int stride = padded(model_.config.vocabulary);
         float* logits = logits_.reserve((rows_.size() - begin) * stride);
@@ -231,23 +230,9 @@ class Batch {
             rows.assign(sentence.search.beams(), nullptr);
             for (; end < rows_.size() && rows_[end].sentence == &sentence; end++, logits += stride)
                 rows[rows_[end].beam] = logits;
-            if (sentence.terms) sentence.terms->advance(sentence.search, rows);
-            else advance_constrained(sentence.search, rows);
+            sentence.terms->advance(sentence.search, rows);
             close_step(sentence);
         }
-    }
-
-    // Take a step of a beam search with a repetition penalty.
-    void advance_constrained(BeamSearch& search, const std::vector<float*>& rows) {
-        int used = 0;
-        for (int b = 0; b < search.beams(); b++) {
-            if (!rows[b]) continue;
-            if (!normalise(rows[b], model_.config)) return search.fail();
-            search.constrain(b, rows[b], model_.config.vocabulary);
-            candidates_[used].reset(search.beams(), {});
-            candidates_[used++].take(rows[b], model_.output);
-        }
-        search.advance(candidates_.data());
     }
 
     // Apply an output layer to rows [begin, end) of the states, and offer the logits to the candidates of the rows.

@@ -15,7 +15,6 @@ namespace mt {
 // tokens occurs twice; 0 allows all.
 struct SearchParams {
     int32_t beams, longest, shortest, n_best, gnmt, prefix, ngram;
-    float repetition_penalty;
     double length_penalty;
 };
 
@@ -74,12 +73,6 @@ class Candidates {
             for (int v = 0; v < PANEL / W; v++) values[v] = simd::load(row + first + v * W);
             offer(first, values, outputs);
         }
-    }
-
-    // The log-probabilities of a whole row, padded to whole panels, in place of logits.
-    void take(const float* row, const Outputs& outputs) {
-        take_logits(row, outputs);
-        peak_ = log_total_ = 0;
     }
 
     int size() const { return wanted_; }
@@ -172,18 +165,12 @@ class BeamSearch {
         return banned;
     }
 
-    // The log-probabilities [vocabulary] of a beam's next tokens under the prefix or the constraints on repetition.
+    // The log-probabilities [vocabulary] of a beam's next tokens under the prefix or without repeated n-grams.
     void constrain(int beam, float* row, int vocabulary) const {
         if (forced()) {
             std::fill(row, row + vocabulary, -INFINITY);
             row[prefix_[steps_]] = 0;
             return;
-        }
-        if (params_.repetition_penalty != 1) {
-            std::vector<int32_t> seen = written(beam);
-            std::sort(seen.begin(), seen.end());
-            seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-            for (const int id : seen) row[id] *= params_.repetition_penalty;
         }
         for (const int id : repeats(beam)) row[id] = -INFINITY;
     }

@@ -73,7 +73,6 @@ def run_requests(
         BEAM,
         SearchOptions(beam_size=4, **SHORT),
         SearchOptions(beam_size=4, n_best=2, min_length=9, **SHORT),
-        SearchOptions(beam_size=4, n_best=2, min_length_factor=1.0, **SHORT),
         SearchOptions(beam_size=4, n_best=4, max_length=3),
         SearchOptions(beam_size=4, n_best=2, max_length=1),
         SearchOptions(beam_size=1, max_length=1),
@@ -201,14 +200,13 @@ def test_a_first_token_without_room_is_refused(library: ctypes.CDLL) -> None:
 @pytest.mark.parametrize(
     ("options", "prefix"),
     [
-        (SearchOptions(beam_size=3, n_best=3, no_repeat_ngram=2, repetition_penalty=1.1, **SHORT), ()),
-        (SearchOptions(beam_size=3, n_best=3, repetition_penalty=1.3, **SHORT), ()),
-        (SearchOptions(beam_size=3, n_best=2, repetition_penalty=0.7, min_length=9, **SHORT), PREFIX),
+        (SearchOptions(beam_size=3, n_best=3, no_repeat_ngram=2, **SHORT), ()),
+        (SearchOptions(beam_size=3, n_best=2, min_length=9, **SHORT), PREFIX),
         (SearchOptions(beam_size=3, n_best=3, **SHORT), PREFIX),
         (SearchOptions(beam_size=3, n_best=3, no_repeat_ngram=1, **SHORT), (9, 8, 7, 9, 10, 11, 12)),
         (SearchOptions(beam_size=3, n_best=3, max_length=3), PREFIX),
         (SearchOptions(beam_size=1, **SHORT), PREFIX),
-        (SearchOptions(beam_size=1, no_repeat_ngram=1, repetition_penalty=1.1, **SHORT), ()),
+        (SearchOptions(beam_size=1, no_repeat_ngram=1, **SHORT), ()),
         (SearchOptions(beam_size=1, no_repeat_ngram=1, max_length=90, min_length=90, max_length_offset=90), ()),
     ],
     ids=str,
@@ -226,8 +224,8 @@ def test_prefixes_and_constraints_on_repetition(
 def test_the_kernels_read_every_option() -> None:
     changed: dict[str, Any] = {
         "n_best": 2, "length_penalty": 0.5, "normalization": Normalization.GNMT, "max_length_factor": 1.0,
-        "max_length_offset": 3, "max_length": 9, "min_length_factor": 1.0, "min_length": 2, "no_repeat_ngram": 2,
-        "repetition_penalty": 1.5, "beam_size": 6,
+        "max_length_offset": 3, "max_length": 9, "min_length": 2, "no_repeat_ngram": 2,
+        "beam_size": 6,
     }  # fmt: skip
     of_samples = {"sample", "temperature", "seed"}
     assert changed.keys() | of_samples == {field.name for field in fields(SearchOptions)}
@@ -249,7 +247,7 @@ def test_searches_of_all_kinds_in_one_batch(library: ctypes.CDLL, int8: bool) ->
         SearchOptions(beam_size=2, **SHORT),
         SearchOptions(beam_size=5, n_best=4, **SHORT),
         SearchOptions(beam_size=3, n_best=3, min_length=6, **SHORT),
-        SearchOptions(beam_size=3, repetition_penalty=1.3, **SHORT),
+        SearchOptions(beam_size=3, **SHORT),
         SearchOptions(beam_size=4, no_repeat_ngram=1, **SHORT),
         SearchOptions(beam_size=8, **SHORT),
     ]
@@ -298,7 +296,7 @@ def test_all_kinds_share_the_steps_of_one_batch(library: ctypes.CDLL) -> None:
     options = [
         SearchOptions(beam_size=1, **FIVE),
         SearchOptions(beam_size=3, **FIVE),
-        SearchOptions(beam_size=2, repetition_penalty=1.1, **FIVE),
+        SearchOptions(beam_size=2, **FIVE),
     ]
     requests = [Request(id, (5, 6, 3), each) for id, each in enumerate(options)]
     engine = Engine(decoder)
@@ -307,7 +305,7 @@ def test_all_kinds_share_the_steps_of_one_batch(library: ctypes.CDLL) -> None:
     assert len(list(engine.drain())) == 3
     assert (engine.steps, engine.rows) == (5, 5 * (1 + 3 + 2))
     constrained = Request(4, (5, 6, 3), options[1], constraints=wording(77, {(20, 21): 1}))
-    assert [decoder.cost(request) for request in (*requests, constrained)] == [1, 1, 2, 2]
+    assert [decoder.cost(request) for request in (*requests, constrained)] == [1, 1, 1, 2]
 
 
 MIXED = [

@@ -174,22 +174,6 @@ def test_a_sentence_does_not_depend_on_its_neighbours(library: ctypes.CDLL, int8
     check()
 
 
-@pytest.mark.parametrize(
-    ("options", "prefix"),
-    [
-        (replace(SHORT, beam_size=3, repetition_penalty=1.3), ()),
-    ],
-    ids=str,
-)
-def test_searches_that_read_all_logits_keep_the_vocabulary(
-    library: ctypes.CDLL, options: SearchOptions, prefix: Ids
-) -> None:
-    model, sources = compile_model(library, odd_model()), some_sources(5)
-    assert run(model, sources, options, some_shortlist(77, 3, 2), None, prefix) == run(
-        model, sources, options, None, None, prefix
-    )
-
-
 def test_logits_are_of_the_whole_vocabulary(library: ctypes.CDLL) -> None:
     model, sources = compile_model(library, odd_model(), int8=True), some_sources(3)
     found = []

@@ -217,7 +217,7 @@ def test_features_follow_the_sentences_of_a_batch(decoders: Callable[..., GraphD
         (PLAIN, ()),
         (PLAIN, (7, 8, 9)),
         (replace(PLAIN, no_repeat_ngram=2), ()),
-        (replace(PLAIN, repetition_penalty=1.5, min_length=6), (5,)),
+        (replace(PLAIN, no_repeat_ngram=1, min_length=6), (5,)),
         (PLAIN, ()),
     ]
     requests = ask([(source, *options) for source, options in zip(sources(5), each_options, strict=True)])
@@ -384,8 +384,8 @@ class OnlyMeta(TorchDispatchMode):
         return out
 
 
-ALL_FEATURES = Features(minimum=True, prefix=True, repetition=True, ngram=3)
-NO_FEATURES = Features(minimum=False, prefix=False, repetition=False, ngram=0)
+ALL_FEATURES = Features(minimum=True, prefix=True, ngram=3)
+NO_FEATURES = Features(minimum=False, prefix=False, ngram=0)
 
 
 @pytest.mark.parametrize("features", [NO_FEATURES, ALL_FEATURES])

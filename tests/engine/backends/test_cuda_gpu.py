@@ -194,7 +194,7 @@ def test_the_kernels_of_a_search_step_equal_torch(slots: int, beams: int, vocabu
     searches[1].kernel = beam_step(beams, SpecialIds(), torch.device("cuda"))
     assert searches[1].kernel is not None
     for search in searches:
-        search.constraints.features = Features(minimum=True, prefix=False, repetition=False, ngram=0)
+        search.constraints.features = Features(minimum=True, prefix=False, ngram=0)
         with torch.inference_mode():
             search.advance(z.clone())
     plain, kernels = map(tables_of, searches)

@@ -49,7 +49,6 @@ SETTINGS = {
     "5 best": Setting(replace(BEAM, n_best=5)),
     "prefix": Setting(BEAM, prefix=4),
     "no repeated bigram": Setting(replace(BEAM, no_repeat_ngram=2)),
-    "repetition penalty": Setting(replace(BEAM, repetition_penalty=1.3, no_repeat_ngram=3)),
     "terms": Setting(replace(BEAM, beam_size=16), terms=1),
     "terms, no repeated bigram": Setting(replace(BEAM, beam_size=16, no_repeat_ngram=2), terms=2),
 }

@@ -143,10 +143,11 @@ class Translator:
     def from_loaded(cls, loaded: LoadedModel) -> "Translator":
         """Create a translator that uses the current weights of a model in memory.
 
-        On a CPU, the compiled kernels decode if they are available.
+        On a CPU, the compiled kernels decode if they are available. On a GPU, CUDA graphs decode in the dtype of the
+        model.
         """
         if loaded.device != "cpu":
-            return cls(loaded)
+            return cls(loaded, import_module("mt.engine.backends.cuda").load_engine(loaded))
         loaded = replace(loaded, weights=loaded.model)
         decoding = load_backend([loaded], loaded.device, Dtype.FLOAT32)
         return cls(loaded, start_engine(decoding, None), shortlist=decoding.shortlist, attend=decoding.attend)

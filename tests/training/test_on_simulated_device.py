@@ -7,15 +7,22 @@ import numpy as np
 import pytest
 import torch
 
+from mt.checkpoint import LoadedModel
 from mt.config import Recipe
 from mt.data.batching import Position, Update, make_batch
 from mt.data.dataset import PreparedData
+from mt.decoding.options import SpecialIds
 from mt.distributed import World
+from mt.engine.backends import cuda
+from mt.engine.backends.cuda import GraphDecoder
+from mt.engine.backends.static_batch import GraphLimits
+from mt.engine.engine import Engine
+from mt.engine.scheduler import Limits
 from mt.tokenizer import EOS
 from mt.training import loss
 from mt.training.loader import pinned
 from mt.training.trainer import Trainer
-from tests.simulated_device import SimulatedDevice
+from tests.simulated_device import SimulatedDevice, SimulatedGraphs
 
 MakeTrainer = Callable[..., Trainer]
 EXACT = ("model.dropout=0", "model.attention_dropout=0", "training.precision=float32")
@@ -132,9 +139,20 @@ def test_a_failed_accelerator_ends_the_run(make: MakeTrainer, simulated: Simulat
     simulated.broken = False
 
 
-def test_validation_on_the_device_equals_that_on_the_cpu(make: MakeTrainer, simulated: SimulatedDevice) -> None:
+def test_validation_on_the_device_equals_that_on_the_cpu(
+    make: MakeTrainer, simulated: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Validation decodes with CUDA graphs, for which this device has a simulation."""
+    graphs = SimulatedGraphs(simulated)
+
+    def load_engine(loaded: LoadedModel) -> Engine:
+        decoder = GraphDecoder(loaded.model, SpecialIds(), simulated.device, graphs, GraphLimits(rows=32))
+        return Engine(decoder, Limits.of("cuda"))
+
+    monkeypatch.setattr(cuda, "load_engine", load_engine)
     expected, found = (
         make(device, "training.optimizer=adam", "training.validate_sentences=8")._figures()
         for device in (torch.device("cpu"), simulated.device)
     )
     assert found == pytest.approx(expected, rel=1e-4)
+    assert graphs.captures > 0

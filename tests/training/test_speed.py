@@ -16,7 +16,16 @@ def test_a_token_is_multiplied_with_each_matrix_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "peak"), [("NVIDIA H100 PCIe", 756e12), ("NVIDIA H100 80GB HBM3", 989e12), ("Some card", None)]
+    ("name", "peak"),
+    [
+        ("NVIDIA H100 PCIe", 756e12),
+        ("NVIDIA H100 80GB HBM3", 989e12),
+        ("NVIDIA L40", 181e12),
+        ("NVIDIA L40S", 362e12),
+        ("NVIDIA L4", 121e12),
+        ("NVIDIA A10G", 70e12),
+        ("Some card", None),
+    ],
 )
 def test_the_most_specific_name_counts(name: str, peak: float | None) -> None:
     assert peak_operations(name) == peak

@@ -36,6 +36,7 @@ from mt.engine.backends.static_batch import (
 )
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.devices import has_bfloat16
+from mt.engine.engine import Engine
 from mt.engine.memory import LEAST, target_columns
 from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKind
@@ -322,6 +323,16 @@ def _place(states: Sequence[SlotState], static: StaticBatch, free: Iterator[int]
     for state in states:
         state.static, state.slot = static, next(free)
     return [state.slot for state in states]
+
+
+def load_engine(loaded: LoadedModel) -> Engine:
+    """Return an engine on the GPU that decodes with the present weights of `loaded`, without changing their dtype.
+
+    No program is captured in advance, because the texts of a validation need only few programs.
+    """
+    device = torch.device(loaded.device)
+    torch.cuda.empty_cache()  # the limits follow from the free memory, to which torch's cache does not belong
+    return Engine(GraphDecoder(loaded.model, SpecialIds(), device), device_limits([loaded.model], device))
 
 
 def load_backend(models: Sequence[LoadedModel], device_name: str, dtype: Dtype, shortlist: bool) -> Backend:

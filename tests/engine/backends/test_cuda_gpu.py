@@ -15,6 +15,7 @@ from mt.decoding.scorer import ModelScorer
 from mt.engine.backends.cuda import GraphDecoder
 from mt.engine.backends.static_batch import GraphLimits
 from mt.engine.backends.static_search import StaticBeam, tables_of, with_tables
+from mt.engine.devices import select_device
 from mt.engine.requests import Request
 from mt.kernels.cuda.attention import KernelAttention, TorchAttention, static_attention
 from mt.kernels.cuda.beam_step import beam_step
@@ -29,10 +30,11 @@ VOCABULARY = 2000
 
 @pytest.fixture(scope="module")
 def model() -> Transformer:
-    """Random, with heads of 64 numbers as real ones have."""
+    """Random, with heads of 64 numbers as real ones have, on a GPU without cuDNN's attention, as in production."""
+    device = select_device("cuda")
     torch.manual_seed(0)
     numbers = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 256, "d_ff": 512, "heads": 4, "max_length": 128}
-    return Transformer(ModelConfig.model_validate(numbers), VOCABULARY).eval().bfloat16().cuda()
+    return Transformer(ModelConfig.model_validate(numbers), VOCABULARY).eval().bfloat16().to(device)
 
 
 def requests(count: int, longest: int, seed: int) -> list[Request]:

@@ -116,8 +116,14 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free port, which is logged.")
     device: str = Field(
         "auto",
-        description="Devices that translate, with one worker on each: auto (all GPUs, or else the CPU), cpu, cuda, "
-        "cuda:1.",
+        description="Devices that translate: auto (all GPUs, or else the CPU), cpu, cuda, cuda:1.",
+    )
+    workers_per_gpu: int | None = Field(
+        None,
+        ge=1,
+        le=8,
+        description="Workers of each model on each GPU. While the processor prepares the texts of one worker, the GPU "
+        "runs those of another. If left out, 2 if the first one leaves at least 32 GB of the GPU free, else 1.",
     )
     dtype: Literal["auto", "float32", "bfloat16", "int8"] = Field(
         "auto",

@@ -27,6 +27,7 @@ class ModelSetup:
     threads: int | None = None
     shortlist: bool = True
     backend: str = "auto"
+    workers_per_gpu: int | None = None  # by default chosen by the free memory of the GPU
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class Ready:
     directions: DirectionSet
     options: SearchOptions
     version: str  # digest of the files of the model
-    devices: tuple[str, ...]  # every device that the setup allows, beginning with the device of this worker
+    devices: tuple[str, ...]  # the device of each worker that the setup allows, beginning with that of this worker
     capacity: int  # number of sentences that the engine decodes at a time
     no_gpu: str = ""  # the reason if the CPU translates although the setup allows a GPU
     about: str = ""  # what the model was trained on

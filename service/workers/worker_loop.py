@@ -52,6 +52,7 @@ TURN_SECONDS = 0.002  # longest time that one caller plans before the next calle
 MAX_PLANNERS = 64  # planners in the cache; the texts of one request share a planner
 MAX_TERMS = 50_000  # terms of all planners in the cache; the index of a term takes some kilobytes
 MAX_LOADS = 3  # attempts to load a model, if its files change while they are read
+SECOND_WORKER_BYTES = 32 * 10**9  # free memory of a GPU from which on a model gets a second worker there by default
 
 
 def work(setup: ModelSetup, load: Load, receive: Receive, deliver: Deliver) -> None:
@@ -301,13 +302,20 @@ def _try_out(translator: Translator) -> None:
 
 
 def _devices(setup: ModelSetup, translator: Translator) -> tuple[str, ...]:
-    """Return the devices that the setup allows: all GPUs if it says "cuda" or "auto" and the model is on a GPU.
+    """Return the device of each worker that the setup allows, with this worker's device first.
 
-    Otherwise, return only the device of the model.
+    If the model is on a GPU and the setup says "cuda" or "auto", there are workers on all GPUs; otherwise only on the
+    device of the model. The first workers of all GPUs come before the second ones.
     """
-    if translator.device.startswith("cuda") and setup.device in ("auto", "cuda"):
-        return tuple(f"cuda:{number}" for number in range(import_module("torch").cuda.device_count()))
-    return (translator.device,)
+    if not translator.device.startswith("cuda"):
+        return (translator.device,)
+    cuda = import_module("torch").cuda
+    gpus: tuple[str, ...] = (translator.device,)
+    if setup.device in ("auto", "cuda"):
+        gpus = tuple(f"cuda:{number}" for number in range(cuda.device_count()))
+    free, _ = cuda.mem_get_info(translator.device)  # asking for the others would open a context on each of them
+    default = 2 if free >= SECOND_WORKER_BYTES else 1
+    return gpus * (setup.workers_per_gpu or default)
 
 
 def _why_no_gpu(setup: ModelSetup, translator: Translator) -> str:

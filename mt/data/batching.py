@@ -85,7 +85,7 @@ def pad(*parts: Rows) -> Tensor:
 
     All parts have the same number of rows. Shorter rows are padded at the end with PAD.
     """
-    widths = sum(lengths for _, lengths in parts)
+    widths = np.sum([lengths for _, lengths in parts], axis=0)
     padded = np.full((len(widths), widths.max()), PAD, np.int64)
     begins = np.arange(len(widths)) * padded.shape[1]  # in `padded`, of the present part
     for tokens, lengths in parts:

@@ -14,18 +14,18 @@ INF = float("inf")
 def test_two_hypotheses_by_hand() -> None:
     # Two beams. Beam 0 continues by 7 and beam 1 by 8; then beam 0 continues beam 1 by 9. Two hypotheses end: [] in
     # step 0 and [8, 9] in step 2. The penalty of a hypothesis that ends at step t is t + 1.
-    totals = [[-1, -2, -4, -INF], [-2.5, -3, -INF, -INF], [-9, -9, -3.5, -INF]]
-    parents, tokens = [[0, 0], [1, 0], [0, 0]], [[7, 8], [9, 5], [5, 5]]
-    arrays = [np.array([totals], np.float32), np.array([parents]), np.array([tokens])]
+    totals = np.array([[[-1, -2, -4, -INF], [-2.5, -3, -INF, -INF], [-9, -9, -3.5, -INF]]], np.float32)
+    parents, tokens = np.array([[[0, 0], [1, 0], [0, 0]]]), np.array([[[7, 8], [9, 5], [5, 5]]])
     penalty = np.array([[1, 2, 3]], np.float32)
-    [found] = best_hypotheses(*arrays, penalty, np.array([3]), np.array([4]))
+    [found] = best_hypotheses(totals, parents, tokens, penalty, np.array([3]), np.array([4]))
     assert [one.tokens for one in found] == [(8, 9), ()]
     assert found[0].score == pytest.approx(-3.5 / 3)
     assert found[0].log_probability == -3.5
     assert found[0].token_log_probabilities == (-2, -0.5, -1)
     assert found[1] == Hypothesis((), -4, -4, (-4,))
-    assert best_hypotheses(*arrays, penalty, np.array([1]), np.array([1])) == [[found[1]]]
-    assert best_hypotheses(*(array[:0] for array in (*arrays, penalty)), np.array([], int), np.array([], int)) == []
+    assert best_hypotheses(totals, parents, tokens, penalty, np.array([1]), np.array([1])) == [[found[1]]]
+    none = np.array([], int)
+    assert best_hypotheses(totals[:0], parents[:0], tokens[:0], penalty[:0], none, none) == []
 
 
 def plain(

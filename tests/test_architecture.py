@@ -56,7 +56,8 @@ OWNERS = {
     "fastapi": ("service",),
     "starlette": ("service",),
     "uvicorn": ("service",),
-    "ray": ("mt.cli.ray_cluster",),
+    "ray": ("mt.cli.translate_on_ray",),
+    "pyarrow": ("mt.cli.translate_on_ray",),
     "matplotlib": ("mt.training", "mt.insight", "mt.cli.reliability", "mt.cli.benchmarks"),
 }
 

@@ -25,8 +25,9 @@ alternatives. For a line that cannot be translated, the object has only the fiel
 
 --ensemble averages the probabilities of several models, which takes the sum of their times.
 
---ray translates chunks of lines on a Ray cluster, with one process for each GPU or for each group of --threads cores.
-The model directory must have the same path on every machine. Each line is written once, even if workers die.
+--ray translates a file on a Ray cluster, with one process for each GPU or for each group of --threads cores. The model
+directory must have the same path on every machine; this machine, which belongs to the cluster, reads and writes the
+files. If a process dies, its lines are translated again.
 """
 
 import argparse
@@ -51,10 +52,10 @@ from rich.progress import (
 
 from mt.bundled import STARTER_MODEL
 from mt.cli.command import CommandParser, command, count, stderr_console, tell
-from mt.cli.ray_cluster import RayCluster
 from mt.cli.translate_files import translate_files
-from mt.cli.translation_job import OutputLine, TranslationJob, input_name, line_size
-from mt.data.corpus import Fault, read_lines_and_faults, read_stream_lines
+from mt.cli.translate_on_ray import RayCluster
+from mt.cli.translation_job import OutputLine, TranslationJob, input_lines, is_interactive, line_size
+from mt.data.corpus import Fault, read_lines_and_faults
 from mt.data.resumable_file import ResumableFile
 from mt.errors import DataError, RequestError, problems
 from mt.files import file_digest
@@ -112,6 +113,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if options.n_best is not None and not options.json:
         parser.error("--n-best requires --json")
     options.model, options.file, options.out = resolve_inputs(options.inputs)
+    if options.ray is not None and options.file == "-":
+        parser.error("--ray translates a file, not stdin; accepted: MODEL FILE")
     named = {f"--{name.replace('_', '-')}": getattr(options, name) for name in LINE_OPTIONS}
     if options.out is not None and (wrong := [name for name, value in named.items() if value]):
         parser.error(f"{wrong[0]} applies to lines of text; it cannot be combined with OUT")
@@ -169,14 +172,13 @@ class LineTranslator(Protocol):
 
     def fingerprint(self) -> dict[str, Any]: ...
 
-    def translate(self, lines: Iterator[str | Fault], first: int, interactive: bool) -> Iterator[OutputLine]: ...
+    def translate_input(self, first: int) -> Iterator[OutputLine]: ...
 
 
 def translate(options: argparse.Namespace, translator: LineTranslator, console: Console) -> int:
     """Translate the input and return the number of lines that failed. Raises: MTError."""
     path = None if options.file == "-" else Path(options.file)
-    lines = read_stream_lines(sys.stdin.buffer, input_name(options)) if path is None else read_lines_and_faults(path)
-    interactive = path is None and sys.stdin.isatty()
+    lines, interactive = input_lines(options), is_interactive(options)
     if interactive:
         console.print("one sentence a line; Ctrl-D ends the input")
     shares_terminal = options.output is None and sys.stdout.isatty()
@@ -188,7 +190,7 @@ def translate(options: argparse.Namespace, translator: LineTranslator, console: 
         if done:
             console.print(f"resuming after line {done:,}")
         size = 0
-        for line in translator.translate(lines, done + 1, interactive):
+        for line in translator.translate_input(done + 1):
             if line.problem:
                 tell(console, line.problem)
             output.write(line.text, problem=bool(line.problem))

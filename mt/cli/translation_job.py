@@ -2,13 +2,16 @@
 
 import argparse
 import json
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from mt.checkpoint import model_digest
-from mt.data.corpus import Fault
+from mt.data.corpus import Fault, read_lines_and_faults, read_stream_lines
 from mt.decoding.options import SearchOptions
 from mt.errors import DataError
 from mt.pipeline.results import Failure, Translation
@@ -68,6 +71,15 @@ class TranslationJob:
             **asdict(self.search),
         }
 
+    def translate_input(self, first: int) -> Iterator[OutputLine]:
+        """Yield the output of each line of the input from line `first` on, in order.
+
+        Raises:
+            DataError: if reading the input fails.
+        """
+        lines = islice(input_lines(self.options), first - 1, None)
+        return self.translate(lines, first, interactive=is_interactive(self.options))
+
     def translate(self, lines: Iterator[str | Fault], first: int, interactive: bool) -> Iterator[OutputLine]:
         """Yield the output of each line, in order.
 
@@ -115,6 +127,18 @@ class TranslationJob:
 
 def input_name(options: argparse.Namespace) -> str:
     return "standard input" if options.file == "-" else str(options.file)
+
+
+def input_lines(options: argparse.Namespace) -> Iterator[str | Fault]:
+    """Open the input, a file or stdin. Yield each line, or a Fault in its place. Raises: DataError if it is missing."""
+    if options.file == "-":
+        return read_stream_lines(sys.stdin.buffer, input_name(options))
+    return read_lines_and_faults(Path(options.file))
+
+
+def is_interactive(options: argparse.Namespace) -> bool:
+    """Return whether a person types the lines, so that each is translated before the next one is read."""
+    return options.file == "-" and sys.stdin.isatty()
 
 
 def as_text(result: Translation | Failure) -> str:

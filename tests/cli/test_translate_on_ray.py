@@ -1,138 +1,222 @@
-"""`scripts/translate.py --ray`: 100,000 lines, with a worker killed and the whole program killed on the way."""
+"""`mt-service translate --ray` on a cluster of this machine, with an actor killed and the program killed on the way."""
 
 import gzip
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from platform import node
+from threading import Thread
+from uuid import uuid4
 
 import pytest
 
 from mt.cli.translate import main
-from tests.cli.ray_cluster import LOCAL, Cluster, cluster
+from mt.cli.translate_on_ray import ActorPool
+from mt.errors import RequestError
 from tests.conftest import sentences
-from tests.service.conftest import environment
+from tests.service.conftest import ROOT, environment
 from tests.service.workers.test_fleet import other_weights
 
-pytestmark = [
-    pytest.mark.system,
-    pytest.mark.slow,
-    pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: pip install 'mt-service[ray]'"),
-]
-
-ROOT = Path(__file__).resolve().parents[2]
 FROZEN = ROOT / "tests" / "frozen" / "model"
-LINES = 100_000
+LINES = 20_000
+MARK = "MT_TEST_CLUSTER"  # in the environment of every process of the cluster, to kill only these
+LOCAL = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's name for: only the loopback interface
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "OMP_NUM_THREADS": "1",
+}
+without_ray = find_spec("ray") is None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster of this machine. Its processes have `mark` in their environment."""
+
+    address: str
+    mark: str
+
+    def processes(self, name: str) -> list[int]:
+        """Return the ids of the processes whose title contains `name`."""
+        ids = []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                marked = f"{MARK}={self.mark}".encode() in (path / "environ").read_bytes().split(b"\0")
+                if marked and name.encode() in (path / "cmdline").read_bytes():
+                    ids.append(int(path.name))
+            except OSError:  # the process has ended
+                continue
+        return sorted(ids)
+
+    def actors(self) -> list[int]:
+        return self.processes("ray::MapWorker(MapBatches(BatchTranslator))")
 
 
 @pytest.fixture(scope="module")
-def machine() -> Iterator[Cluster]:
-    with cluster(cpus=2) as found:
-        yield found
+def cluster() -> Iterator[Cluster]:
+    """Start a cluster of two cores, as a user starts it."""
+    if without_ray:
+        pytest.skip("ray is not installed: pip install 'mt-service[ray]'")
+    mark = uuid4().hex
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    port, client, agent = (server.getsockname()[1] for server in held)
+    for server in held:
+        server.close()
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:  # a short path
+        command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--disable-usage-stats"]
+        command += ["--node-ip-address=127.0.0.1", f"--port={port}", "--num-cpus=2", "--num-gpus=0"]
+        command += ["--include-dashboard=false", f"--ray-client-server-port={client}", f"--temp-dir={folder}"]
+        command += [f"--dashboard-agent-listen-port={agent}", f"--object-store-memory={200_000_000}"]
+        env = environment(
+            {MARK: mark, "PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), **LOCAL}
+        )
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+        started = Cluster(f"127.0.0.1:{port}", mark)
+        try:
+            assert process.stdout is not None
+            assert any("until terminated" in line for line in process.stdout)  # the last line of its start
+            Thread(target=process.stdout.read, daemon=True).start()
+            yield started
+        finally:
+            process.terminate()
+            process.wait()
+            for id in started.processes(""):
+                os.kill(id, signal.SIGKILL)
 
 
-def started(arguments: list[str]) -> "subprocess.Popen[str]":
-    command = [sys.executable, "scripts/translate.py", *arguments]
+def start(arguments: list[str]) -> "subprocess.Popen[str]":
+    command = [sys.executable, "scripts/translate.py", *arguments, "--threads", "1", "--device", "cpu"]
     return subprocess.Popen(command, cwd=ROOT, env=environment(LOCAL), stderr=subprocess.PIPE, text=True)
 
 
-def until(process: "subprocess.Popen[str]", condition: Callable[[], bool]) -> None:
+def wait(process: "subprocess.Popen[str]", condition: Callable[[], bool]) -> None:
     while not condition():
         assert process.poll() is None, process.stderr and process.stderr.read()
         time.sleep(0.05)
 
 
-def test_a_hundred_thousand_lines_are_those_of_one_process(
-    machine: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+def written(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+@pytest.mark.slow
+@pytest.mark.system
+def test_twenty_thousand_lines_equal_those_of_one_process(
+    cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     lines = [text.encode() for text in sentences(LINES)]
-    lines[25_250] = b"\xff"
-    lines[70_000] = b""
-    lines[99_998] = b"The \xfe cat."
+    lines[5_250] = b"\xff"
+    lines[14_000] = b""
+    lines[19_998] = b"The \xfe cat."
     (tmp_path / "in.gz").write_bytes(gzip.compress(b"\n".join(lines), 1))
     part, out, expected = (tmp_path / name for name in ("out.part", "out", "expected"))
-    arguments = [str(FROZEN), str(tmp_path / "in.gz"), "--beam-size", "1", "--threads", "1", "--device", "cpu"]
+    arguments = [str(FROZEN), str(tmp_path / "in.gz"), "--beam-size", "1"]
 
-    def written() -> int:
-        return part.read_bytes().count(b"\n") if part.exists() else 0
+    killed = start([*arguments, "--output", str(out), "--ray", cluster.address])
+    wait(killed, lambda: written(part) >= 2_000)
+    killed.kill()
+    assert killed.wait() == -signal.SIGKILL and not out.exists() and written(part) < LINES
+    resumed = start([*arguments, "--output", str(out), "--ray", cluster.address])
+    wait(resumed, lambda: written(part) >= 8_000)
+    before = written(part)
+    os.kill(cluster.actors()[0], signal.SIGKILL)
+    assert before < LINES - 4_000, "the killed actor had nothing to do"
+    _, messages = resumed.communicate()
+    assert resumed.returncode == 3, messages
+    assert messages.startswith("resuming after line ")
+    assert messages.splitlines()[-1] == "2 of 20,000 lines could not be translated and are empty"
 
-    first = started([*arguments, "--output", str(out), "--ray", machine.address])
-    until(first, lambda: written() >= 10_000)
-    victims = machine.processes("ray::ClusterWorker")
-    assert len(victims) == 2
-    os.kill(victims[0], signal.SIGKILL)
-    at = written()
-    until(first, lambda: written() >= at + 20_000)
-    assert victims[0] not in machine.processes("ray::ClusterWorker")
-    first.kill()
-    assert first.wait() == -signal.SIGKILL and not out.exists() and written() < LINES
-    second = started([*arguments, "--output", str(out), "--ray", machine.address])
-    _, said = second.communicate()
-    assert second.returncode == 3
-    assert said.startswith("resuming after line ")
-    assert said.splitlines()[-1] == "2 of 100,000 lines could not be translated and are empty"
-    print(f"killed a worker after {at:,} lines; {said.splitlines()[0]}")
-    assert main([*arguments, "--output", str(expected)]) == 3
-    assert "in.gz:99999: not UTF-8 at byte 5" in capfd.readouterr().err
+    assert main([*arguments, "--threads", "1", "--device", "cpu", "--output", str(expected)]) == 3
+    assert "in.gz:19999: not UTF-8 at byte 5" in capfd.readouterr().err
     assert out.read_bytes() == expected.read_bytes()
-    assert out.read_bytes().count(b"\n") == LINES
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["expected", "in.gz", "out"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["expected", "in.gz", "out"]
 
 
-def test_json_and_a_glossary(machine: Cluster, tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.system
+def test_json_and_a_glossary(cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("\n".join(sentences(50)))
     (tmp_path / "terms.tsv").write_text("dog\tPudel\n")
-    arguments = [
-        str(FROZEN),
-        str(tmp_path / "in"),
-        "--json",
-        "--n-best",
-        "2",
-        "--glossary",
-        str(tmp_path / "terms.tsv"),
-    ]
-    arguments += ["--threads", "1", "--device", "cpu"]
-    spread = started([*arguments, "--output", str(tmp_path / "spread"), "--ray", machine.address])
-    assert spread.wait() == 0
-    assert main([*arguments, "--output", str(tmp_path / "alone")]) == 0
+    arguments = [str(FROZEN), str(tmp_path / "in"), "--json", "--n-best", "2"]
+    arguments += ["--glossary", str(tmp_path / "terms.tsv")]
+    process = start([*arguments, "--output", str(tmp_path / "spread"), "--ray", cluster.address])
+    assert process.wait() == 0
+    assert main([*arguments, "--threads", "1", "--device", "cpu", "--output", str(tmp_path / "alone")]) == 0
     assert (tmp_path / "spread").read_bytes() == (tmp_path / "alone").read_bytes()
 
 
-def test_a_worker_that_starts_again_with_another_model_is_refused(machine: Cluster, tmp_path: Path) -> None:
-    """As one on a machine whose copy of the model is an old one."""
+@pytest.mark.slow
+@pytest.mark.system
+def test_an_actor_that_restarts_with_another_model_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    """A machine may have an old copy of the model."""
     model, part = tmp_path / "model", tmp_path / "out.part"
     shutil.copytree(FROZEN, model)
     (tmp_path / "in").write_text("\n".join(sentences(LINES)))
     arguments = [str(model), str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--beam-size", "1"]
-    process = started([*arguments, "--threads", "1", "--device", "cpu", "--ray", machine.address])
-    until(process, lambda: part.exists() and part.read_bytes().count(b"\n") >= 5_000)
+    process = start([*arguments, "--ray", cluster.address])
+    wait(process, lambda: written(part) >= 1_000)
     other_weights(model, 0.9)
-    os.kill(machine.processes("ray::ClusterWorker")[0], signal.SIGKILL)
-    _, said = process.communicate()
-    assert process.returncode == 2
-    assert f"error: machine {node()} would translate otherwise than the first one:\n  - model.safetensors is " in said
-    assert not (tmp_path / "out").exists() and part.read_bytes().count(b"\n") < LINES
+    os.kill(cluster.actors()[0], signal.SIGKILL)
+    _, messages = process.communicate()
+    assert process.returncode == 2, messages
+    refusal = f"error: machine {node()} would translate differently from the first machine:\n  - models is "
+    assert refusal in messages
+    assert not (tmp_path / "out").exists() and written(part) < LINES
 
 
+@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         (["--source", "de"], "this model has no direction from de"),
-        (["--temperature", "0.5"], "temperature is 0.5 and sample is false; accepted: 1, or sample"),
-        (["--device", "cuda:1"], "--device is 'cuda:1'; accepted with --ray: auto, cpu or cuda"),
+        (["--beam-size", "0"], "beam_size"),
     ],
 )
-def test_mistakes_are_told_as_ever(machine: Cluster, tmp_path: Path, more: list[str], message: str) -> None:
+def test_a_mistake_is_reported_once(cluster: Cluster, tmp_path: Path, more: list[str], message: str) -> None:
     (tmp_path / "in").write_text("The dog.\n")
     arguments = [str(FROZEN), str(tmp_path / "in"), "--output", str(tmp_path / "out"), *more]
-    process = started([*arguments, "--ray", machine.address])
-    _, said = process.communicate()
+    process = start([*arguments, "--ray", cluster.address])
+    _, messages = process.communicate()
     assert process.returncode == 2
-    assert said.startswith("error: ") and message in said and "Traceback" not in said
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["in"]
+    assert messages.startswith("error: ") and message in messages and "Traceback" not in messages
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
+
+
+@pytest.mark.parametrize(
+    ("device", "resources", "pool"),
+    [
+        ("auto", {"CPU": 16.0, "GPU": 2.0}, ActorPool(2, "cuda", 3)),
+        ("cpu", {"CPU": 16.0, "GPU": 2.0}, ActorPool(5, "cpu", 3)),
+        ("auto", {"CPU": 2.0}, ActorPool(1, "cpu", 3)),
+        ("cuda:1", {"CPU": 16.0, "GPU": 2.0}, "--device is 'cuda:1'; accepted with --ray: auto, cpu or cuda"),
+        ("cuda", {"CPU": 16.0}, "--device is 'cuda', but the cluster has no GPU; accepted: auto or cpu"),
+    ],
+)
+def test_actors_of_a_cluster(device: str, resources: dict[str, float], pool: ActorPool | str) -> None:
+    if isinstance(pool, ActorPool):
+        assert ActorPool.of(device, 3, resources) == pool
+    else:
+        with pytest.raises(RequestError, match=pool):
+            ActorPool.of(device, 3, resources)
+
+
+def test_standard_input_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([str(FROZEN), "--ray", "auto"])
+    assert "--ray translates a file, not stdin" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not without_ray, reason="ray is installed")
+def test_ray_is_named_where_it_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in").write_text("The dog.\n")
+    assert main([str(FROZEN), str(tmp_path / "in"), "--ray", "auto"]) == 2
+    assert "ray is not installed. Run pip install 'mt-service[ray]'" in capsys.readouterr().err

@@ -1,5 +1,6 @@
-"""Download a public corpus.
+"""Write the embedded corpus, or download a public one.
 
+    mt-service fetch phrasebook
     mt-service fetch multi30k
     mt-service fetch tatoeba-en-de --out /corpora/tatoeba
     mt-service fetch Statmt-news_commentary-16-de-en      # any data set of OPUS and WMT; requires the extra `corpora`
@@ -31,7 +32,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from mt.cli.command import CommandParser, command, stderr_console, tell
-from mt.data import phrasebook
+from mt.data.demo import write_phrasebook
 from mt.errors import DataError, did_you_mean, problems
 from mt.files import atomic_file
 
@@ -110,12 +111,12 @@ def default_folder(name: str) -> str:
 
 
 def fetch(name: str, folder: Path, hosts: Hosts, console: Console) -> None:
-    """Download or generate the corpus `name`, and write it to `folder`.
+    """Download or decompress the corpus `name`, and write it to `folder`.
 
     Raises: DataError if the name is unknown or a download fails.
     """
     if name == "phrasebook":
-        phrasebook.write(folder, train=60_000, valid=1_000, test=2_000, seed=1)
+        write_phrasebook(folder)
     elif name == "multi30k":
         files = [RemoteFile(f"{hosts.multi30k}/{file}", folder / file, sha256) for file, sha256 in MULTI30K.items()]
         download(files, console)

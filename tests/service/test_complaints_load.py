@@ -11,9 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import httpx
 import numpy as np
@@ -21,7 +19,7 @@ import pytest
 from sacrebleu import CHRF
 
 from mt.cli import calibrate
-from mt.data import phrasebook
+from mt.data.demo import write_phrasebook
 from tests.conftest import sentences
 from tests.service.conftest import ROOT, Service, environment
 from tests.service.running import (
@@ -225,8 +223,10 @@ def test_complaint_16_the_same_result_whoever_comes_along(service: Service) -> N
     asyncio.run(test())
 
 
-def pairs(count: int, held_out: bool) -> list[Any]:
-    return list(islice(phrasebook.generate(count, seed=77, held_out=held_out), count))
+def pairs(path: Path, count: int) -> list[tuple[str, str]]:
+    """Return the first English sentences of a file of the phrasebook, with their translations."""
+    lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    return [(english, german) for english, german, kind in lines if kind not in ("everyday", "glossary")][:count]
 
 
 def test_complaint_17_confidence_means_something(tmp_path: Path) -> None:
@@ -236,19 +236,20 @@ def test_complaint_17_confidence_means_something(tmp_path: Path) -> None:
     """
     model = tmp_path / "model"
     shutil.copytree(FROZEN, model)
-    known, unknown = pairs(300, held_out=False), pairs(300, held_out=True)
-    for name, side in (("source", [pair.english for pair in known]), ("reference", [pair.german for pair in known])):
+    write_phrasebook(tmp_path / "phrasebook")
+    known, unknown = (pairs(tmp_path / "phrasebook" / name, 300) for name in ("train.tsv", "test.tsv"))
+    for name, side in zip(("source", "reference"), zip(*known, strict=True), strict=True):
         (tmp_path / name).write_text("\n".join(side) + "\n", encoding="utf-8")
     asked = [str(model), "--source", str(tmp_path / "source"), "--reference", str(tmp_path / "reference")]
     assert calibrate.main([*asked, "--device", "cpu"]) == 0
     with started(model) as service:
-        body = {"q": [pair.english for pair in unknown], "source": "en", "target": "de", "quality": True}
+        body = {"q": [english for english, _ in unknown], "source": "en", "target": "de", "quality": True}
         found = httpx.post(f"{service.url}/translate", json=body, trust_env=False, timeout=120).json()
     confidence = found["quality"]
     metric = CHRF()
     chrf = [
-        metric.sentence_score(translation, [pair.german]).score
-        for translation, pair in zip(found["translatedText"], unknown, strict=True)
+        metric.sentence_score(translation, [german]).score
+        for translation, (_, german) in zip(found["translatedText"], unknown, strict=True)
     ]
     assert all(0 <= each <= 100 for each in confidence)
     ranks = float(np.corrcoef(ranked(confidence), ranked(chrf))[0, 1])

@@ -29,7 +29,8 @@ def best_hypotheses(
         counts: [N], at least 1.
     """
     beams = parents.shape[2]
-    scores = totals[:, :, beams:] / penalty[:, :, None]
+    with np.errstate(divide="ignore", invalid="ignore"):  # an extreme exponent makes penalties 0 or infinite
+        scores = totals[:, :, beams:] / penalty[:, :, None]
     scores[np.arange(scores.shape[1]) >= steps[:, None]] = -np.inf
     scores[np.isnan(totals[np.arange(len(steps)), steps - 1]).any(1)] = -np.inf
     flat = scores.reshape(len(steps), scores.shape[1] * beams)

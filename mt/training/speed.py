@@ -1,9 +1,12 @@
 """Number of floating-point operations of a training step, and the peak operations per second of GPUs."""
 
+import re
+
 from mt.data.batching import TrainingBatch
 from mt.model.transformer import Transformer
 
-# Dense bfloat16 operations a second, from NVIDIA's data sheets. A device has the rate of the first key in its name.
+# Dense bfloat16 operations a second, from NVIDIA's data sheets. A device has the rate of the first key that ends a
+# word of its name.
 PEAKS = {
     "B200": 2250e12,
     "H200": 989e12,
@@ -11,9 +14,7 @@ PEAKS = {
     "H100": 989e12,
     "A100": 312e12,
     "L40S": 362e12,
-    "A10G": 70e12,
     "A10": 125e12,
-    "L40": 181e12,
     "L4": 121e12,
     "T4": 65e12,
 }
@@ -21,7 +22,7 @@ PEAKS = {
 
 def peak_operations(device_name: str) -> float | None:
     """Return the peak number of bfloat16 operations per second of a GPU, or None if the GPU is unknown."""
-    return next((peak for name, peak in PEAKS.items() if name in device_name), None)
+    return next((peak for name, peak in PEAKS.items() if re.search(rf"{name}\b", device_name)), None)
 
 
 def batch_operations(model: Transformer, batch: TrainingBatch) -> float:

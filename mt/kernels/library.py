@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 
 from mt.arrays import Arrays
 from mt.config import ModelConfig
+from mt.decoding.hypothesis import Hypothesis
+from mt.decoding.options import Normalization, SearchOptions
 from mt.kernels.build import cache_folder, find_libraries
 from mt.kernels.packed import digest, private_memory, shared_memory
 from mt.kernels.quantization import SCALE
@@ -63,6 +65,20 @@ class SearchParams(ctypes.Structure):
     ]
 
 
+def search_params(options: SearchOptions, source_length: int, prefix_length: int = 0) -> SearchParams:
+    """Convert the search options of one sentence into the struct that the kernels read."""
+    return SearchParams(
+        beams=options.rows,
+        longest=options.longest(source_length, prefix_length),
+        shortest=options.min_length,
+        n_best=options.n_best,
+        gnmt=options.normalization is Normalization.GNMT,
+        length_penalty=options.length_penalty,
+        prefix=prefix_length,
+        ngram=options.no_repeat_ngram,
+    )
+
+
 def scores_only(beams: int) -> SearchParams:
     """Return search options of a sentence in a batch that only returns logits."""
     return SearchParams(beams=beams, longest=1, shortest=1, n_best=1)
@@ -95,10 +111,6 @@ class TermTables(ctypes.Structure):
         *((name, c_void_p) for name in TABLE_TYPES),
         ("threshold", c_float),
     ]
-
-
-HypothesisFields = tuple[tuple[int, ...], float, float, tuple[float, ...]]
-"""Fields of a Hypothesis: tokens, score, log_probability, token_log_probabilities."""
 
 
 SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
@@ -318,6 +330,7 @@ class CpuBatch:
     def __init__(self, model: CpuModel, shortlist: CpuShortlist | None = None) -> None:
         self.model = model
         self.shortlist = shortlist
+        self.steps = 0  # decoder steps so far
         self._beams: list[int] = []  # rows of each sentence
         self._longest: list[int] = []  # longest allowed translation of each sentence, in tokens
         self._n_best: list[int] = []
@@ -399,27 +412,30 @@ class CpuBatch:
         self._longest = [self._longest[index] for index in indices]
         self._n_best = [self._n_best[index] for index in indices]
 
-    def advance(self, steps: int) -> tuple[int, list[int]]:
+    def advance(self, steps: int = 1) -> list[int]:
         """Take at most `steps` decoder steps, but stop when a sentence finishes.
 
-        Returns the number of steps taken and the indices of the finished sentences.
+        Return the indices of the finished sentences.
         """
         finished = array(UINT8, bytes(self.sentences))
-        taken = self.model.library.mt_batch_advance(self._handle, steps, _address(finished))
-        return taken, [index for index, over in enumerate(finished) if over]
+        self.steps += self.model.library.mt_batch_advance(self._handle, steps, _address(finished))
+        return [index for index, over in enumerate(finished) if over]
 
-    def results(self, index: int) -> list[HypothesisFields]:
-        """Return the hypotheses of the finished sentence at `index`, best first.
+    def results(self, indices: Sequence[int]) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each of these finished sentences, best first.
 
-        The list is empty if its scores were not finite or if no hypothesis meets the search options.
+        A sentence has none if its scores were not finite or if no hypothesis meets the search options.
         """
+        return [self._hypotheses(index) for index in indices]
+
+    def _hypotheses(self, index: int) -> list[Hypothesis]:
         count, room = self._n_best[index], self._longest[index]
         lengths, tokens = _zeros(INT32, count), _zeros(INT32, count * room)
         scores, totals, token_log_probs = _zeros(FLOAT, count), _zeros(FLOAT, count), _zeros(FLOAT, count * room)
         addresses = map(_address, (lengths, tokens, token_log_probs, scores, totals))
         number = self.model.library.mt_batch_results(self._handle, index, room, *addresses)
         return [
-            (
+            Hypothesis(
                 tuple(tokens[i * room : i * room + lengths[i]]),
                 scores[i],
                 totals[i],

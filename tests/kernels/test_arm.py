@@ -13,10 +13,10 @@ import pytest
 from mt.bundled import STARTER_MODEL
 from mt.checkpoint import load_model
 from mt.decoding.options import SearchOptions, SpecialIds
-from mt.engine.backends.cpu import search_params, with_positions
+from mt.engine.backends.cpu import with_positions
 from mt.kernels import library as bindings
 from mt.kernels.build import OPTIONS, SOURCES, TARGETS, Target
-from mt.kernels.library import CpuBatch, CpuModel, SearchParams
+from mt.kernels.library import CpuBatch, CpuModel, SearchParams, search_params
 from mt.kernels.quantization import Int8Weights
 from tests.conftest import sentences
 from tests.kernels.conftest import Ids, compile_model, odd_model, some_sources
@@ -96,9 +96,9 @@ class Recorder:
 def decode_here(model: CpuModel, sources: Sequence[Ids], options: SearchOptions) -> list[tuple[float, list[int]]]:
     batch = CpuBatch(model)
     batch.join(sources, [search_params(options, len(source)) for source in sources])
-    while len(batch.advance(1000)[1]) < len(sources):
+    while len(batch.advance(1000)) < len(sources):
         pass
-    return [(found[1], list(found[0])) for found in (batch.results(index)[0] for index in range(len(sources)))]
+    return [(best.score, list(best.tokens)) for best, *_ in batch.results(range(len(sources)))]
 
 
 @pytest.fixture(scope="module")

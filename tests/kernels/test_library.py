@@ -18,13 +18,13 @@ from mt import Translator
 from mt.checkpoint import to_arrays
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions
-from mt.engine.backends.cpu import CompiledDecoder, search_params, with_positions
+from mt.engine.backends.cpu import CompiledDecoder, with_positions
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.errors import ModelError
 from mt.kernels import build
 from mt.kernels.build import TARGETS, compile_library, find_libraries, fitting_targets, main
-from mt.kernels.library import CpuBatch, CpuModel, load_library, open_library, scores_only
+from mt.kernels.library import CpuBatch, CpuModel, load_library, open_library, scores_only, search_params
 from tests.kernels.conftest import Ids, compile_model, odd_model, some_sources
 
 BEAM = SearchOptions(beam_size=4, n_best=4, max_length_factor=1.0, max_length_offset=6)
@@ -38,12 +38,8 @@ def translate(model: CpuModel, sources: list[Ids], options: SearchOptions = BEAM
     batch.join(sources, [search_params(options, len(source)) for source in sources])
     done: list[int] = []
     while len(done) < len(sources):
-        done = batch.advance(5)[1]
-    return [hypotheses(batch, place) for place in range(len(sources))]
-
-
-def hypotheses(batch: CpuBatch, place: int) -> list[Hypothesis]:
-    return [Hypothesis(*fields) for fields in batch.results(place)]
+        done = batch.advance(5)
+    return batch.results(range(len(sources)))
 
 
 # Where it comes from -----------------------------------------------------------------------------
@@ -371,22 +367,22 @@ def test_models_of_other_sizes_take_turns_in_one_thread(library: ctypes.CDLL) ->
     for batch in batches:
         batch.join(some_sources(6), [search_params(BEAM, len(source)) for source in some_sources(6)])
     for _ in range(40):
-        done = [len(batch.advance(1)[1]) for batch in batches]
+        done = [len(batch.advance()) for batch in batches]
     assert done == [6] * len(models)
-    assert [[hypotheses(batch, place) for place in range(6)] for batch in batches] == expected
+    assert [batch.results(range(6)) for batch in batches] == expected
 
 
 def test_several_steps_end_where_a_sentence_is_finished(library: ctypes.CDLL) -> None:
     model, sources = compile_model(library, odd_model()), some_sources(5)
     batch = CpuBatch(model)
     batch.join(sources, [search_params(BEAM, len(source)) for source in sources])
-    taken, done = batch.advance(1000)
+    done = batch.advance(1000)
     other = CpuBatch(model)
     other.join(sources, [search_params(BEAM, len(source)) for source in sources])
-    for _ in range(taken - 1):
-        assert other.advance(1) == (1, [])
-    assert other.advance(1) == (1, done) and done
-    assert [hypotheses(other, place) for place in done] == [hypotheses(batch, place) for place in done]
+    for _ in range(batch.steps - 1):
+        assert other.advance() == []
+    assert other.advance() == done and done and other.steps == batch.steps
+    assert other.results(done) == batch.results(done)
 
 
 def test_a_batch_that_grows_and_shrinks(library: ctypes.CDLL) -> None:
@@ -396,24 +392,24 @@ def test_a_batch_that_grows_and_shrinks(library: ctypes.CDLL) -> None:
     batch = CpuBatch(model)
     batch.join([(5, 6, 3)], [search_params(BEAM, 3)])
     for size in (1, 60, 2, 300):
-        batch.advance(1)
+        batch.advance()
         sources = some_sources(size, longest=40, seed=size)
         batch.join(sources, [search_params(BEAM, len(source)) for source in sources])
-        batch.advance(1)
+        batch.advance()
         batch.select([0])
     assert batch.sentences == 1
-    while not batch.advance(1)[1]:
+    while not batch.advance():
         pass
-    assert hypotheses(batch, 0) == expected
+    assert batch.results([0]) == [expected]
 
 
 def test_an_empty_batch(library: ctypes.CDLL) -> None:
     batch = CpuBatch(compile_model(library, odd_model()))
     batch.join([], [])
-    assert batch.advance(3) == (3, []) and batch.sentences == 0
+    assert batch.advance(3) == [] and (batch.steps, batch.sentences) == (3, 0)
     batch.select([])
     other = CpuBatch(batch.model)
     other.join([(5, 3)], [search_params(BEAM, 2)])
     batch.extend(other)
     assert (batch.sentences, other.sentences) == (1, 0)
-    assert other.advance(1) == (1, [])
+    assert other.advance() == []

@@ -10,12 +10,13 @@ import pytest
 from mt.decoding.options import Normalization, SearchOptions
 from mt.decoding.scorer import ModelScorer
 from mt.decoding.term_constraints import TermConstraints
-from mt.engine.backends.cpu import CompiledBatch, CompiledDecoder
+from mt.engine.backends.cpu import CompiledDecoder
 from mt.engine.backends.protocol import BatchDecoder
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.engine import Engine
 from mt.engine.requests import Request, Result
 from mt.engine.scheduler import Limits
+from mt.kernels.library import CpuBatch
 from mt.model.cache import DecoderCache
 from tests.decoding.test_constrained_beam import wording
 from tests.kernels.conftest import Ids, compile_model, odd_model, some_sources
@@ -119,7 +120,7 @@ def test_the_kernels_run_the_search(library: ctypes.CDLL) -> None:
     decoder = CompiledDecoder(compile_model(library, odd_model()))
     (request,) = requests(SHORT, 1)
     assert request.constraints is not None
-    assert isinstance(decoder.begin([request]), CompiledBatch)
+    assert isinstance(decoder.begin([request]), CpuBatch)
 
 
 @pytest.mark.parametrize("int8", [False, True])

@@ -3,15 +3,13 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
 from mt.arrays import Arrays
 from mt.checkpoint import LoadedModel
 from mt.config import ModelConfig
-from mt.decoding.hypothesis import Hypothesis
-from mt.decoding.options import Normalization, SearchOptions, SpecialIds
+from mt.decoding.options import SpecialIds
 from mt.decoding.prefixes import check_prefixes
 from mt.decoding.term_constraints import TermConstraints
 from mt.engine.backends.calibration import (
@@ -25,7 +23,7 @@ from mt.engine.backends.protocol import Backend, Dtype
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
 from mt.errors import ModelError, RequestError
-from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, SearchParams, load_library
+from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, load_library, search_params
 from mt.kernels.quantization import Int8Weights, quantize_weights
 from mt.model.positions import positions_of
 
@@ -36,47 +34,11 @@ LOGITS_COST = 2
 other searches."""
 
 
-def search_params(options: SearchOptions, source_length: int, prefix_length: int = 0) -> SearchParams:
-    """Convert the search options of one sentence into the struct that the kernels read."""
-    return SearchParams(
-        beams=options.rows,
-        longest=options.longest(source_length, prefix_length),
-        shortest=options.min_length,
-        n_best=options.n_best,
-        gnmt=options.normalization is Normalization.GNMT,
-        length_penalty=options.length_penalty,
-        prefix=prefix_length,
-        ngram=options.no_repeat_ngram,
-    )
-
-
-@dataclass
-class CompiledBatch:
-    """Batch that the compiled kernels search. Its results equal those of `SearchBatch`."""
-
-    batch: CpuBatch
-    steps: int = 0
-
-    def advance(self, steps: int = 1) -> list[int]:
-        taken, finished = self.batch.advance(steps)
-        self.steps += taken
-        return finished
-
-    def results(self, indices: Sequence[int]) -> list[list[Hypothesis]]:
-        return [[Hypothesis(*fields) for fields in self.batch.results(index)] for index in indices]
-
-    def select(self, indices: Sequence[int]) -> None:
-        self.batch.select(indices)
-
-    def extend(self, other: Self) -> None:
-        self.batch.extend(other.batch)
-
-
 @dataclass(frozen=True)
 class CompiledDecoder:
-    """Creates `CompiledBatch` objects. Searches with term constraints do not use the shortlist.
+    """Creates `CpuBatch` objects. Their results equal those of `SearchBatch`.
 
-    Requests of all kinds share a batch.
+    Searches with term constraints do not use the shortlist. Requests of all kinds share a batch.
     """
 
     model: CpuModel
@@ -88,7 +50,7 @@ class CompiledDecoder:
     def cost(self, request: Request) -> int:
         return 1 if request.constraints is None else LOGITS_COST
 
-    def begin(self, requests: Sequence[Request]) -> CompiledBatch:
+    def begin(self, requests: Sequence[Request]) -> CpuBatch:
         if any(request.options.sample for request in requests):
             raise RequestError("sample is true; accepted by the backend cpu: false. The backend torch can draw samples")
         prefixes = [request.prefix for request in requests]
@@ -102,7 +64,7 @@ class CompiledDecoder:
         for index, request in enumerate(requests):
             if (words := request.constraints) is not None:
                 batch.require(index, _tables(words), words.patience, words.threshold)
-        return CompiledBatch(batch)
+        return batch
 
 
 def _tables(constraints: TermConstraints) -> Arrays:

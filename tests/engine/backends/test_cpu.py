@@ -18,12 +18,12 @@ from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions
 from mt.decoding.scorer import ModelScorer, Scorer, padded, token_mask
 from mt.engine.backends.compiled_scorer import CompiledScorer
-from mt.engine.backends.cpu import CompiledDecoder, search_params
+from mt.engine.backends.cpu import CompiledDecoder
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
 from mt.errors import RequestError
-from mt.kernels.library import CpuModel
+from mt.kernels.library import CpuModel, search_params
 from mt.kernels.quantization import Int8Weights, quantize_weights
 from mt.model.transformer import Transformer
 from tests.decoding.reference import decode

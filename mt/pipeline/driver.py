@@ -43,16 +43,6 @@ class AttentionCall:
 EngineCall = DecodeCall | AttentionCall
 
 
-def decode(requests: Sequence[Request]) -> DecodeCall:
-    """Return an awaitable for the results of requests, in order."""
-    return DecodeCall(requests)
-
-
-def attend(pairs: Sequence[Pair]) -> AttentionCall:
-    """Return an awaitable for the cross-attention of pairs, in order."""
-    return AttentionCall(pairs)
-
-
 class Routine(Generic[T]):
     """A coroutine that was started. `call` is the engine call that the coroutine awaits, or None if it has returned."""
 

@@ -4,13 +4,14 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mt.pipeline.driver import attend
+from mt.pipeline.driver import AttentionCall
 from mt.pipeline.results import Alternative, AttentionMap, ExplainOptions
+from mt.pipeline.variants import SentenceContext
 from mt.scoring.attention import MAX_PAIRS, AttentionPass, CrossAttention, Pair
 from mt.text import casing, protect
 from mt.text.alignment import Link, PieceAttention, Range, link_words, piece_offsets
 from mt.text.protect import SpanKind
-from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
+from mt.tokenizer import EOS, SPACE_MARK
 
 MAX_SENTENCE_WEIGHTS = 2**27
 """Maximum number of attention weights of a sentence. Sentences with more weights are not explained."""
@@ -67,11 +68,8 @@ class Explainer:
     copied spans. If the sentence is in ALL CAPS, the model reads both in sentence case.
     """
 
-    tokenizer: Tokenizer
+    context: SentenceContext
     attention: AttentionPass
-    tag: tuple[int, ...]  # ids at the beginning of every source
-    prefix: tuple[int, ...]  # ids at the beginning of every translation
-    source_language: str
     max_length: int  # maximum number of tokens of a source or target that the model reads
     options: ExplainOptions
 
@@ -89,7 +87,7 @@ class Explainer:
             readable = [number for number, pair in pairs.items() if self._is_readable(pair.ids)]
             for group in self.attention.groups([pairs[number].ids for number in readable]):
                 numbers = readable[group.start : group.stop]
-                attentions = await attend([pairs[number].ids for number in numbers])
+                attentions = await AttentionCall([pairs[number].ids for number in numbers])
                 for number, attention in zip(numbers, attentions, strict=True):
                     attention_map = None
                     if attention.weights.size <= weights_left:
@@ -102,34 +100,36 @@ class Explainer:
     def _pair(self, source: str, alternative: Alternative) -> ReducedPair:
         copies = list(_find_copies(source, alternative.text))
         removed = [link for kind, link in copies if kind is not SpanKind.NUMBER]
-        texts = _lower_pair(source, alternative, self.source_language)
+        context, target_tokenizer = self.context, self.context.tokenizer.target
+        texts = _lower_pair(source, alternative, context.source)
         source_text, target_text = (
             ReducedText.of(text, [link[side] for link in removed]) for side, text in enumerate(texts)
         )
-        source_ids = (*self.tag, *self.tokenizer.encode(source_text.text), EOS)
-        target_ids = (*self.prefix, *self.tokenizer.target.encode(target_text.text))
+        ids = (context.encode(source_text.text), (*context.prefix, *target_tokenizer.encode(target_text.text)))
         links = tuple(link for _, link in copies)
-        return ReducedPair(source, alternative.text, links, (source_text, target_text), (source_ids, target_ids))
+        return ReducedPair(source, alternative.text, links, (source_text, target_text), ids)
 
     def _is_readable(self, pair: Pair) -> bool:
         longest = max(len(pair[0]), len(pair[1]) + 1)
         return longest <= self.max_length and self.attention.weight_count(pair) <= MAX_SENTENCE_WEIGHTS
 
     def _map(self, pair: ReducedPair, attention: CrossAttention) -> AttentionMap:
-        source = tuple(self.tokenizer.pieces(pair.ids[0]))
-        begin = len(self.prefix)
-        target = tuple(self.tokenizer.target.pieces((*pair.ids[1][begin:], EOS)))
+        tokenizer, begin = self.context.tokenizer, len(self.context.prefix)
+        source = tuple(tokenizer.pieces(pair.ids[0]))
+        target = tuple(tokenizer.target.pieces((*pair.ids[1][begin:], EOS)))
         return AttentionMap(source, target, _rounded(attention.weights[:, :, begin:].tolist()))
 
     def _links(self, pair: ReducedPair, attention: CrossAttention) -> Sequence[Link]:
-        ids = (pair.ids[0][len(self.tag) : -1], pair.ids[1][len(self.prefix) :])
+        tokenizers = (self.context.tokenizer, self.context.tokenizer.target)
+        tag, prefix = len(self.context.tag), len(self.context.prefix)
+        ids = (pair.ids[0][tag:-1], pair.ids[1][prefix:])
         if not all(ids):
             return pair.copies
         source, target = (
             [reduced.places[place] for place in piece_offsets(tokenizer.pieces(side), SPACE_MARK)]
-            for tokenizer, reduced, side in zip((self.tokenizer, self.tokenizer.target), pair.reduced, ids, strict=True)
+            for tokenizer, reduced, side in zip(tokenizers, pair.reduced, ids, strict=True)
         )
-        piece_attention = PieceAttention(source, target, attention.alignment(len(self.tag), len(self.prefix)))
+        piece_attention = PieceAttention(source, target, attention.alignment(tag, prefix))
         return link_words(pair.source, pair.target, piece_attention, pair.copies)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mt.pipeline.driver import attend
+from mt.pipeline.driver import AttentionCall
 from mt.pipeline.results import Alternative
 from mt.pipeline.variants import SentenceContext
 from mt.text import protect
@@ -45,7 +45,8 @@ async def repair_match(
     if not alternatives[0].pieces or not readable:
         return alternatives
     links = []
-    for (source, target), (source_ids, target_ids), attention in zip(texts, pairs, await attend(pairs), strict=True):
+    attentions = await AttentionCall(pairs)
+    for (source, target), (source_ids, target_ids), attention in zip(texts, pairs, attentions, strict=True):
         tag, prefix = len(context.tag), len(context.prefix)
         offsets = (
             piece_offsets(context.tokenizer.pieces(source_ids)[tag:-1], SPACE_MARK),

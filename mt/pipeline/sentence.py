@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from mt.errors import RequestError
-from mt.pipeline.driver import decode
+from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative
 from mt.pipeline.terms import greedy, is_endless, translate_directly, translate_from_draft, translate_with_terms
 from mt.pipeline.variants import (
@@ -150,7 +150,7 @@ async def translate_raw(sentence: str, context: SentenceContext) -> tuple[Altern
     Raises:
         RequestError: The model fails on the sentence.
     """
-    (result,) = await decode([context.request(sentence, context.options)])
+    (result,) = await DecodeCall([context.request(sentence, context.options)])
     if result.problem:
         raise RequestError(result.problem)
     return tuple(map(context.alternative, result.hypotheses))

@@ -9,7 +9,7 @@ from itertools import chain
 from mt.decoding.options import SearchOptions
 from mt.engine.requests import Request
 from mt.pipeline.constraint_compiler import InflectionPolicy, RequiredTerm
-from mt.pipeline.driver import decode
+from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative
 from mt.pipeline.variants import DecodedVariant, SentenceContext, SourceVariant, piece_attention, restore
 from mt.text import protect, repetition
@@ -118,7 +118,7 @@ async def translate_directly(
         return None
     source = context.request(text, context.options)
     request = _constrained_request(variant, len(source.source), required, displaced, context)
-    (result,) = await decode([request])
+    (result,) = await DecodeCall([request])
     if not result.hypotheses:
         return None
     decoded = DecodedVariant.of(variant, source, result, context)
@@ -138,7 +138,7 @@ async def _word_alone(term: str, translation: str, context: SentenceContext) -> 
         return word
     variant = context.variant(term, (), ())
     request = context.request(variant.stripped.text, options)
-    (result,) = await decode([request])
+    (result,) = await DecodeCall([request])
     word = ""
     if result.hypotheses:
         links = await _unit_links(DecodedVariant.of(variant, request, result, context), context)
@@ -197,7 +197,7 @@ async def _search_with_terms(
         if not required:
             break
         request = _constrained_request(decoded.variant, len(decoded.best.pieces), required, banned, context)
-        (result,) = await decode([request])
+        (result,) = await DecodeCall([request])
         if not result.hypotheses:
             break
         again = DecodedVariant.of(decoded.variant, decoded.request, result, context)

@@ -349,17 +349,7 @@ class Translator:
             terms=terms or Terms(),
             prefix=tuple(self.tokenizer.target_prefix(target_language)),
         )
-        explainer = None
-        if explain:
-            explainer = Explainer(
-                self.tokenizer,
-                self.attention,
-                context.tag,
-                context.prefix,
-                source_language,
-                self._max_length,
-                explain,
-            )
+        explainer = Explainer(context, self.attention, self._max_length, explain) if explain else None
         return TextPlanner(context, self._max_length, sentences, explainer=explainer, estimator=self.estimator)
 
     def request(

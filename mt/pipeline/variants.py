@@ -10,7 +10,7 @@ from mt.decoding.options import SearchOptions
 from mt.decoding.term_constraints import UNLIMITED
 from mt.engine.requests import Request, Result
 from mt.pipeline.constraint_compiler import ConstraintCompiler
-from mt.pipeline.driver import ATTENTION_TOKENS, attend, decode
+from mt.pipeline.driver import ATTENTION_TOKENS, AttentionCall, DecodeCall
 from mt.pipeline.results import Alternative
 from mt.text import protect
 from mt.text.alignment import PieceAttention, Range, piece_offsets
@@ -131,7 +131,7 @@ async def decode_variants(
 ) -> tuple[list[DecodedVariant], list[str]]:
     """Decode variants. Return the decoded variants, and the problem of each variant on which the model failed."""
     requests = [context.request(variant.stripped.text, options) for variant in variants]
-    results = await decode(requests)
+    results = await DecodeCall(requests)
     decoded = [
         DecodedVariant.of(variant, request, result, context)
         for variant, request, result in zip(variants, requests, results, strict=True)
@@ -177,7 +177,7 @@ async def piece_attention(
     known = decoded.attentions
     if new := [rank for rank in ranks if rank not in known]:
         source, tag_length = decoded.request.source, len(context.tag)
-        attentions = await attend([(source, decoded.tokens[rank]) for rank in new])
+        attentions = await AttentionCall([(source, decoded.tokens[rank]) for rank in new])
         offsets = piece_offsets(context.tokenizer.pieces(source)[tag_length:-1], SPACE_MARK)
         for rank, attention in zip(new, attentions, strict=True):
             known[rank] = PieceAttention(

@@ -27,7 +27,7 @@ class DecodeCall:
     requests: Sequence[Request]
 
     def __await__(self) -> Generator["DecodeCall", list[Result], list[Result]]:
-        return (yield self)
+        return (yield self) if self.requests else []
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class AttentionCall:
     pairs: Sequence[Pair]
 
     def __await__(self) -> Generator["AttentionCall", list[CrossAttention], list[CrossAttention]]:
-        return (yield self)
+        return (yield self) if self.pairs else []
 
 
 EngineCall = DecodeCall | AttentionCall

@@ -205,9 +205,10 @@ class Tokenizer:
 
     @property
     def is_bpe(self) -> bool:
-        """True if the model is BPE: the scores of BPE pieces are whole numbers, which order the merges."""
-        scores = (self._processor.get_score(id) for id in range(self._processor.vocab_size()))
-        return all(score.is_integer() for score in scores)
+        """True if the SentencePiece model is BPE and has merges, that is, pieces of more than one character."""
+        proto = sentencepiece_model_pb2.ModelProto.FromString(self.serialised)
+        merged = any(piece.type == piece.NORMAL and len(piece.piece) > 1 for piece in proto.pieces)
+        return merged and proto.trainer_spec.model_type == proto.trainer_spec.BPE
 
     def truncated(self, size: int) -> "Tokenizer":
         """Return a BPE tokenizer with at most `size` pieces: the last merges are removed.

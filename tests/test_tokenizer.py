@@ -1,9 +1,12 @@
+import io
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sentencepiece import sentencepiece_model_pb2
 
 from mt.errors import TokenizerError
 from mt.tokenizer import (
@@ -289,3 +292,19 @@ def test_a_vocabulary_that_is_none(tokenizer: Tokenizer, tmp_path: Path, content
     (tmp_path / "vocabulary.json").write_text(content, encoding="utf-8")
     with pytest.raises(TokenizerError, match=message):
         load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "merged"), [("bpe", True), ("bpe", False), ("char", True), ("unigram", True)])
+def test_only_a_model_with_merges_is_bpe(kind: str, merged: bool) -> None:
+    """Without `merged`, the characters and words are cut off: a model of bytes, whose scores are all 0."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([*ENGLISH, *GERMAN]), model_writer=model, model_type=kind, vocab_size=400,
+        hard_vocab_limit=False, byte_fallback=True, pad_id=PAD, unk_id=UNK, bos_id=BOS, eos_id=EOS, minloglevel=2,
+    )  # fmt: skip
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
+    if not merged:
+        kept = [piece for piece in proto.pieces if piece.type != piece.NORMAL]
+        del proto.pieces[:]
+        proto.pieces.extend(kept)
+    assert Tokenizer(proto.SerializeToString()).is_bpe == (kind == "bpe" and merged)

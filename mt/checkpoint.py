@@ -27,6 +27,7 @@ from mt.arrays import FLOATS, Array, Arrays, check_arrays, load_arrays, write_ar
 from mt.description import (
     FORMAT_VERSION,
     INT8_VERSION,
+    CalibrationLoss,
     CalibrationPair,
     Confidence,
     Description,
@@ -58,7 +59,8 @@ FILES = (
 
 CALIBRATION_PAIRS = 32  # number of pairs that training writes to calibration.json
 CALIBRATION = TypeAdapter(tuple[CalibrationPair, ...])
-CONFIDENCE, INT8_CHECK = TypeAdapter(Confidence), TypeAdapter(Int8Check)
+CONFIDENCE = TypeAdapter(Confidence)
+INT8_CHECK: TypeAdapter[CalibrationLoss | Int8Check] = TypeAdapter(CalibrationLoss | Int8Check)
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class LoadedModel:
     calibration: tuple[CalibrationPair, ...] = ()
     shortlist: Shortlist | None = None
     confidence: Confidence | None = None
-    int8_check: Int8Check | None = None
+    int8_check: CalibrationLoss | Int8Check | None = None
     bigrams: SourceBigrams | None = None
 
     @cached_property
@@ -167,7 +169,9 @@ def _load_model(folder: Path, device: str) -> LoadedModel:
         _read_calibration(folder),
         load_shortlist(folder, tokenizer),
         _read_optional(folder / "confidence.json", CONFIDENCE, "a file that `mt-service calibrate` wrote"),
-        _read_optional(folder / "int8.json", INT8_CHECK, "a file that `mt-service import` wrote"),
+        _read_optional(
+            folder / "int8.json", INT8_CHECK, "a file that mt-service wrote"
+        ),
         load_source_bigrams(folder, tokenizer),
     )
 
@@ -218,15 +222,17 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
 def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
     """Write pairs to `calibration.json` of a model directory. They replace existing pairs of the same directions.
 
-    Raises: ModelError if the existing `calibration.json` cannot be read.
+    `int8.json` is removed, because int8 was compared with float32 on other text. Raises: ModelError if the existing
+    `calibration.json` cannot be read.
     """
     replaced = {pair.direction for pair in pairs}
     others = [pair for pair in _read_calibration(folder) if pair.direction not in replaced]
     with atomic_file(folder / "calibration.json") as file:
         file.write_bytes(CALIBRATION.dump_json((*others, *pairs), indent=1))
+    (folder / "int8.json").unlink(missing_ok=True)
 
 
-def save_int8_check(folder: Path, check: Int8Check) -> None:
+def save_int8_check(folder: Path, check: CalibrationLoss | Int8Check) -> None:
     """Write `int8.json` into a model directory."""
     with atomic_file(folder / "int8.json") as file:
         file.write_text(_json(check), encoding="utf-8")

@@ -81,8 +81,18 @@ class Confidence(Section):
     sentences: int = Field(ge=1)
 
 
+class CalibrationLoss(Section):
+    """Content of `int8.json` of a model with calibration text: what the text loses by int8 weights.
+
+    `loss` is the decrease of the log-probability of its `sentences` targets, in nats per token.
+    """
+
+    sentences: int = Field(ge=1)
+    loss: float
+
+
 class Int8Check(Section):
-    """Content of `int8.json`: divergence of int8 from float32 for an imported model, which has no calibration text.
+    """Content of `int8.json` of an imported model without calibration text: the divergence of int8 from float32.
 
     The numbers are Kullback-Leibler divergences in nats per token, from the float32 distribution of the next token to
     the int8 one. They are measured along the float32 translations of `sentences` sentences.

@@ -22,6 +22,7 @@ from mt.checkpoint import CALIBRATION_PAIRS, save_calibration, save_confidence
 from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.data.corpus import SentencePair, read_parallel, read_tsv
 from mt.description import CalibrationPair
+from mt.engine.backends.cpu import store_loss
 from mt.errors import DataError
 from mt.languages import Direction, DirectionSet
 from mt.pipeline.translator import Translator
@@ -36,7 +37,9 @@ def main(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("calibrate", __doc__)
-    parser.add_argument("model", type=Path, help="model directory; receives confidence.json and calibration.json")
+    parser.add_argument(
+        "model", type=Path, help="model directory; gets confidence.json, calibration.json, int8.json"
+    )
     add = parser.common.add_argument
     add("--source", type=Path, metavar="FILE", help="one sentence a line; plain, .gz or .xz")
     add("--reference", type=Path, metavar="FILE", help="translations of --source, line by line")
@@ -61,7 +64,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def calibrate(options: argparse.Namespace, console: Console) -> None:
-    """Write `confidence.json` and `calibration.json` into the model directory.
+    """Write `confidence.json`, `calibration.json` and `int8.json` into the model directory.
 
     Raises: MTError if the model or the text cannot be used.
     """
@@ -74,7 +77,8 @@ def calibrate(options: argparse.Namespace, console: Console) -> None:
     others = _read_tsvs(options.other_tsv, translator.directions)
     texts = [pair for pair in pairs if pair.source.strip()]
     save_calibration(options.model, texts[:: max(1, -(-len(texts) // CALIBRATION_PAIRS))])
-    translator = Translator.load(options.model, options.device)  # it decodes in int8 if the calibration text allows it
+    store_loss(options.model)
+    translator = Translator.load(options.model, options.device)  # in int8 if the calibration text allows it
     with console.status(f"translating {len(pairs) + len(others):,} sentences in {translator.dtype}"):
         confidence = fit_confidence(translator, pairs, others)
     save_confidence(options.model, confidence)

@@ -39,6 +39,7 @@ from mt.distributed import (
     reuses_store,
     spawn_ranks,
 )
+from mt.engine.backends.cpu import store_loss
 from mt.engine.devices import available_cores, select_device
 from mt.errors import DataError, TrainingError, problems
 from mt.files import atomic_file, try_lock
@@ -286,6 +287,7 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
     except DataError as error:  # the model can still be looked at
         report.print(f"no confidence.json: {error}")
     save_model(folder, trained, card)
+    store_loss(folder)
     for direction, scored in scores.items():
         for score in scored.scores:
             report.print(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")

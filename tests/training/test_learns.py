@@ -32,6 +32,7 @@ def test_it_learns_to_reverse_sentences(place: Any) -> None:
     assert sorted(file.name for file in model.iterdir()) == [
         "README.md",
         "calibration.json",
+        "int8.json",
         "confidence.json",
         "config.json",
         "model.safetensors",

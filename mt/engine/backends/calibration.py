@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mt.checkpoint import LoadedModel
-from mt.description import CalibrationPair, Int8Check
+from mt.description import CalibrationLoss, CalibrationPair, Int8Check
 from mt.kernels.library import CpuBatch, CpuModel, scores_only
 from mt.tokenizer import EOS
 
@@ -23,8 +23,10 @@ loss of BLEU on 500 captions), and by 0.008 to 0.027 with 5 bits (0.3 BLEU lost)
 """
 
 
-def accepts(check: Int8Check) -> bool:
+def accepts(check: CalibrationLoss | Int8Check) -> bool:
     """Return whether `check` found int8 close enough to float32 to use int8."""
+    if isinstance(check, CalibrationLoss):
+        return check.loss <= LARGEST_LOSS
     return check.divergence <= LARGEST_DIVERGENCE and check.worst_decile <= LARGEST_DECILE
 
 

@@ -3,15 +3,17 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from mt.arrays import Arrays
-from mt.checkpoint import LoadedModel
+from mt.checkpoint import LoadedModel, load_model, save_int8_check
 from mt.config import ModelConfig
 from mt.decoding.options import SpecialIds
 from mt.decoding.prefixes import check_prefixes
 from mt.decoding.term_constraints import TermConstraints
+from mt.description import CalibrationLoss, Int8Check
 from mt.engine.backends.calibration import (
     LARGEST_DECILE,
     LARGEST_DIVERGENCE,
@@ -112,10 +114,8 @@ def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype, short
 
     If `shortlist` is true and the model has a shortlist, translations contain only tokens of the shortlist.
 
-    If the model's directory has int8 weights, `auto` uses int8. Otherwise int8 weights are compared with float32
-    weights on the model's calibration text, and `auto` uses int8 only if the loss on this text is at most
-    `LARGEST_LOSS`. Without calibration text, `auto` uses int8 only if int8 was compared with float32 when the model was
-    imported, and `accepts` is true for the result.
+    If the model's directory has int8 weights, `auto` uses int8. Otherwise `auto` uses int8 only if int8 was compared
+    with float32 when the model was trained, calibrated or imported, and `accepts` is true for the result.
 
     Raises:
         ModelError: The device or dtype is not supported, there are several models, the kernels are not available, or
@@ -144,42 +144,63 @@ def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype, short
     )
 
 
-def _passed_check(loaded: LoadedModel) -> bool:
-    """Return whether int8 was compared with float32 at the import of the model and was close enough. Log the result."""
-    check, name = loaded.int8_check, loaded.description.name
-    if check is None:
-        logger.info("%s uses float32, because int8 was not compared with float32 (run mt-service calibrate)", name)
-        return False
-    passed = accepts(check)
-    selected = "int8" if passed else "float32"
-    logger.info(
-        "%s uses %s: int8 diverges from float32 by %.5f nats per token (accepted: at most %s), and in the worst tenth "
-        "of sentences by %.5f (accepted: at most %s)",
-        *(name, selected, check.divergence, LARGEST_DIVERGENCE, check.worst_decile, LARGEST_DECILE),
-    )
-    return passed
+def _calibration_loss(loaded: LoadedModel, exact: CpuModel, rounded: CpuModel) -> CalibrationLoss:
+    """Compare the packed weights of a model, `exact` in float32 and `rounded` in int8, on its calibration text."""
+    before, after = (mean_log_probability(model, loaded) for model in (exact, rounded))
+    return CalibrationLoss(sentences=len(loaded.calibration), loss=before - after)
+
+
+def store_loss(folder: Path) -> None:
+    """Measure what int8 loses on the calibration text of a model directory, and write the result to `int8.json`.
+
+    Processes that load the model then need not measure it. Do nothing if the model has no calibration text, if its
+    weights are int8 already, or if the kernels are not available. Raises: ModelError if a file cannot be used.
+    """
+    loaded = load_model(folder)
+    if loaded.calibration and loaded.description.weights != "int8" and load_library() is not None:
+        exact, rounded = (compile_model(loaded, int8) for int8 in (False, True))
+        save_int8_check(folder, _calibration_loss(loaded, exact, rounded))
+
+
+def _log_check(name: str, check: CalibrationLoss | Int8Check) -> None:
+    selected = "int8" if accepts(check) else "float32"
+    if isinstance(check, CalibrationLoss):
+        found = f"int8 lowers the log-probability of its calibration text by {check.loss:.5f} nats per token"
+        logger.info("%s uses %s: %s (accepted: at most %s)", name, selected, found, LARGEST_LOSS)
+    else:
+        logger.info(
+            "%s uses %s: int8 diverges from float32 by %.5f nats per token (accepted: at most %s), and in the worst "
+            "tenth of sentences by %.5f (accepted: at most %s)",
+            *(name, selected, check.divergence, LARGEST_DIVERGENCE, check.worst_decile, LARGEST_DECILE),
+        )
 
 
 def _choose_weights(loaded: LoadedModel, dtype: Dtype) -> tuple[CpuModel, Dtype]:
     """Pack the weights of the model in the format that `dtype` selects. Return the packed model and its dtype.
+
+    A model with calibration text whose directory has no `int8.json` was trained by an earlier release: its loss is
+    measured now.
 
     Raises:
         ModelError: `dtype` is int8, and the loss of int8 weights is too large.
     """
     if dtype is not Dtype.FLOAT32 and loaded.description.weights == "int8":
         return compile_model(loaded, int8=True), Dtype.INT8
-    if dtype is Dtype.FLOAT32 or (dtype is Dtype.AUTO and not loaded.calibration and not _passed_check(loaded)):
+    if dtype is Dtype.FLOAT32:
         return compile_model(loaded, int8=False), Dtype.FLOAT32
-    quantized = compile_model(loaded, int8=True)
-    if not loaded.calibration:
-        return quantized, Dtype.INT8
-    exact = compile_model(loaded, int8=False)
-    before, after = (mean_log_probability(model, loaded) for model in (exact, quantized))
-    if before - after <= LARGEST_LOSS:
-        return quantized, Dtype.INT8
-    if dtype is Dtype.AUTO:
-        return exact, Dtype.FLOAT32
-    raise ModelError(
-        f"int8 weights lower the log-probability of this model's calibration text by {before - after:.3f} nats a "
-        f"token; accepted: at most {LARGEST_LOSS}. Use float32 or auto"
-    )
+    check, packed = loaded.int8_check, dict[bool, CpuModel]()
+    if loaded.calibration and not isinstance(check, CalibrationLoss):
+        packed = {int8: compile_model(loaded, int8) for int8 in (False, True)}
+        check = _calibration_loss(loaded, packed[False], packed[True])
+    if isinstance(check, CalibrationLoss) and dtype is Dtype.INT8 and not accepts(check):
+        raise ModelError(
+            f"int8 weights lower the log-probability of this model's calibration text by {check.loss:.3f} nats a "
+            f"token; accepted: at most {LARGEST_LOSS}. Use float32 or auto"
+        )
+    if dtype is Dtype.AUTO and check is None:
+        name = loaded.description.name
+        logger.info("%s uses float32, because int8 was not compared with float32 (run mt-service calibrate)", name)
+    elif dtype is Dtype.AUTO and check is not None:
+        _log_check(loaded.description.name, check)
+    int8 = dtype is Dtype.INT8 or (check is not None and accepts(check))
+    return packed.get(int8) or compile_model(loaded, int8), Dtype.INT8 if int8 else Dtype.FLOAT32

@@ -9,17 +9,18 @@ import pytest
 import torch
 
 from mt import Translator
-from mt.checkpoint import load_model, save_model
+from mt.checkpoint import LoadedModel, load_model, save_calibration, save_model
 from mt.decoding.scorer import ModelScorer
-from mt.description import CalibrationPair
-from mt.engine.backends import cuda
+from mt.description import CalibrationLoss, CalibrationPair
+from mt.engine.backends import cpu, cuda
 from mt.engine.backends.calibration import encode_pair, mean_log_probability
-from mt.engine.backends.cpu import CompiledDecoder, compile_model
+from mt.engine.backends.cpu import CompiledDecoder, compile_model, store_loss
 from mt.engine.backends.protocol import Backend, Dtype
 from mt.engine.backends.registry import load_backend
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.engine import Engine
 from mt.errors import ModelError
+from mt.kernels.library import CpuModel
 from mt.model.layers import DecoderLayer
 from mt.scoring.pairs import score_targets
 from mt.tokenizer import EOS
@@ -78,6 +79,33 @@ def test_an_outlier_is_noticed(library: ctypes.CDLL, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"calibration text by \d+\.\d{3} nats .* at most 0\.01") as caught:
         Translator.load(folder, "cpu", dtype="int8")
     assert float(str(caught.value).split(" nats")[0].split()[-1]) > 0.05
+
+
+@pytest.mark.parametrize(("outlier", "chosen"), [(0, Dtype.INT8), (1e5, Dtype.FLOAT32)])
+def test_a_stored_comparison_is_not_made_again(
+    library: ctypes.CDLL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outlier: float, chosen: Dtype
+) -> None:
+    """Each process would pack the model twice and decode the text twice, to find the same again."""
+    folder, packed = with_calibration(tmp_path / "model", outlier), list[bool]()
+
+    def noted(loaded: LoadedModel, int8: bool) -> CpuModel:
+        packed.append(int8)
+        return compile_model(loaded, int8)
+
+    monkeypatch.setattr(cpu, "compile_model", noted)
+    assert load_backend([load_model(folder)], "cpu", Dtype.AUTO).dtype is chosen  # from an earlier release
+    assert packed == [False, True]
+    store_loss(folder)
+    check = load_model(folder).int8_check
+    assert isinstance(check, CalibrationLoss) and check.sentences == len(pairs())
+    packed.clear()
+    assert load_backend([load_model(folder)], "cpu", Dtype.AUTO).dtype is chosen
+    assert packed == [chosen is Dtype.INT8]
+    if chosen is Dtype.FLOAT32:
+        with pytest.raises(ModelError, match=r"calibration text by \d+\.\d{3} nats"):
+            load_backend([load_model(folder)], "cpu", Dtype.INT8)
+    save_calibration(folder, pairs()[:3])
+    assert load_model(folder).int8_check is None, "it was measured on other text"
 
 
 def test_what_is_compared_is_the_mean_of_forced_tokens(library: ctypes.CDLL, tmp_path: Path) -> None:

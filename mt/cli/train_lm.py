@@ -19,7 +19,7 @@ from mt.cli.prepare import RUNS
 from mt.config import TrainingConfig
 from mt.engine.devices import select_device
 from mt.language_model.model import LanguageModel, LanguageModelConfig, read_config, save_language_model
-from mt.language_model.training import Text, bits_per_byte, train
+from mt.language_model.training import TextBytes, bits_per_byte, train
 
 UPDATE_BYTES = 2048
 
@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     out = options.out or RUNS / options.file.stem
     if out.exists():
         read_config(out)  # refuses to replace another folder
-    text = Text.read(options.file, options.block)
+    text = TextBytes.read(options.file, options.block)
     torch.manual_seed(options.seed)
     config = LanguageModelConfig(
         layers=options.layers, d_model=options.d_model, heads=options.heads, block=options.block

@@ -13,7 +13,7 @@ import math
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_void_p
 from functools import lru_cache
 from itertools import chain
 from mmap import mmap
@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from mt.arrays import Arrays
 from mt.config import ModelConfig
 from mt.decoding.hypothesis import Hypothesis
-from mt.decoding.options import Normalization, SearchOptions
 from mt.kernels.build import cache_folder, find_libraries
 from mt.kernels.packed import digest, private_memory, shared_memory
 from mt.kernels.quantization import SCALE
 from mt.kernels.shortlist import Shortlist
+from mt.kernels.structs import TABLE_TYPES, KernelConfig, SearchParams, TermTables
 
 INTERFACE = 15
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results", "mt_batch_require")
@@ -40,77 +40,6 @@ INT32, FLOAT, UINT8 = "i", "f", "B"
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
 
 logger = logging.getLogger(__name__)
-
-
-class KernelConfig(ctypes.Structure):
-    """Sizes and options of a model: struct Config of cpu/model.hpp."""
-
-    _fields_ = [
-        *((name, c_int32) for name in ("d_model", "d_ff", "heads", "encoder_layers", "decoder_layers", "vocabulary")),
-        *((name, c_int32) for name in ("positions", "pre_norm", "activation", "int8", "pad", "unk", "bos", "eos")),
-        *((name, c_float) for name in ("scale", "norm_epsilon")),
-    ]
-
-
-class SearchParams(ctypes.Structure):
-    """Search options of one sentence: struct SearchParams of cpu/search.hpp. Lengths include EOS.
-
-    `beams` is the number of rows. `prefix` is the number of forced tokens. `longest` and `shortest` are the limits of
-    the length. The other fields are those of SearchOptions.
-    """
-
-    _fields_ = [
-        *((name, c_int32) for name in ("beams", "longest", "shortest", "n_best", "gnmt", "prefix", "ngram")),
-        ("length_penalty", c_double),
-    ]
-
-
-def search_params(options: SearchOptions, source_length: int, prefix_length: int = 0) -> SearchParams:
-    """Convert the search options of one sentence into the struct that the kernels read."""
-    return SearchParams(
-        beams=options.rows,
-        longest=options.longest(source_length, prefix_length),
-        shortest=options.min_length,
-        n_best=options.n_best,
-        gnmt=options.normalization is Normalization.GNMT,
-        length_penalty=options.length_penalty,
-        prefix=prefix_length,
-        ngram=options.no_repeat_ngram,
-    )
-
-
-def scores_only(beams: int) -> SearchParams:
-    """Return search options of a sentence in a batch that only returns logits."""
-    return SearchParams(beams=beams, longest=1, shortest=1, n_best=1)
-
-
-TABLE_TYPES = {
-    "column": np.int16,
-    "following": np.int32,
-    "counts": np.uint8,
-    "proposed": np.int32,
-    "completing": np.int32,
-    "full": np.uint8,
-    "begin": np.int32,
-    "cost": np.float32,
-    "cue": np.int32,
-    "start": np.int32,
-    "needed": np.int32,
-    "allowed": np.int32,
-    "ending": np.float32,
-}
-"""Types of the arrays in TermTables, in the order of its fields."""
-
-
-class TermTables(ctypes.Structure):
-    """Words that a translation must or must not contain: struct TermTables of cpu/terms.hpp."""
-
-    _fields_ = [
-        *((name, c_int32) for name in ("automata", "nodes", "columns", "proposals", "completions", "begins", "cues")),
-        ("patience", c_int32),
-        *((name, c_void_p) for name in TABLE_TYPES),
-        ("threshold", c_float),
-    ]
 
 
 SIGNATURES: dict[str, tuple[type | None, list[type]]] = {

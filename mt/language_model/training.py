@@ -31,14 +31,14 @@ Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class Text:
+class TextBytes:
     """The bytes of a file: those to train on, and the last part, which is held out."""
 
     training: Bytes
     held_out: Bytes
 
     @classmethod
-    def read(cls, path: Path, block: int) -> "Text":
+    def read(cls, path: Path, block: int) -> "TextBytes":
         """Map a file of any size into memory. Raises: DataError if it is missing or too short for blocks of a model."""
         least = math.ceil(2 * (block + 1) / HELD_OUT_SHARE)
         if not path.is_file():
@@ -73,7 +73,9 @@ def bits_per_byte(model: LanguageModel, text: Bytes, batch: int = 32) -> float:
     return total / math.log(2) / (len(begins) * block)
 
 
-def train(model: LanguageModel, text: Text, config: TrainingConfig, seed: int, report: Callable[[str], None]) -> int:
+def train(
+    model: LanguageModel, text: TextBytes, config: TrainingConfig, seed: int, report: Callable[[str], None]
+) -> int:
     """Train `model` on random blocks of a text until a limit of `config` is reached. Return the number of updates.
 
     An update has `config.update_tokens` bytes. `report` receives lines of progress: the loss in bits per byte, the

@@ -16,8 +16,9 @@ from mt.decoding.options import SearchOptions, SpecialIds
 from mt.engine.backends.cpu import with_positions
 from mt.kernels import library as bindings
 from mt.kernels.build import OPTIONS, SOURCES, TARGETS, Target
-from mt.kernels.library import CpuBatch, CpuModel, SearchParams, search_params
+from mt.kernels.library import CpuBatch, CpuModel
 from mt.kernels.quantization import Int8Weights
+from mt.kernels.structs import SearchParams, search_params
 from tests.conftest import sentences
 from tests.kernels.conftest import Ids, compile_model, odd_model, some_sources
 

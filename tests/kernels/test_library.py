@@ -24,7 +24,8 @@ from mt.engine.requests import Request
 from mt.errors import ModelError
 from mt.kernels import build
 from mt.kernels.build import TARGETS, compile_library, find_libraries, fitting_targets, main
-from mt.kernels.library import CpuBatch, CpuModel, load_library, open_library, scores_only, search_params
+from mt.kernels.library import CpuBatch, CpuModel, load_library, open_library
+from mt.kernels.structs import scores_only, search_params
 from tests.kernels.conftest import Ids, compile_model, odd_model, some_sources
 
 BEAM = SearchOptions(beam_size=4, n_best=4, max_length_factor=1.0, max_length_offset=6)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from mt.arrays import Array
 from mt.checkpoint import to_arrays
-from mt.kernels.library import CpuBatch, CpuModel, scores_only
+from mt.kernels.library import CpuBatch, CpuModel
 from mt.kernels.quantization import Int8Weights, flaws, quantize, quantize_weights
+from mt.kernels.structs import scores_only
 from tests.kernels.conftest import FOREIGN, compile_model, odd_model, some_sources
 
 

@@ -16,7 +16,7 @@ from mt.config import TrainingConfig
 from mt.errors import DataError, ModelError, RequestError
 from mt.language_model.model import LanguageModel, LanguageModelConfig, load_language_model, save_language_model
 from mt.language_model.sampling import SamplingOptions, distribution, generate, keep_top_k, keep_top_p
-from mt.language_model.training import Text, bits_per_byte, blocks_at, train
+from mt.language_model.training import TextBytes, bits_per_byte, blocks_at, train
 
 TINY = LanguageModelConfig(layers=1, d_model=32, heads=2, block=16)
 PLAIN = SamplingOptions()
@@ -128,7 +128,7 @@ def test_a_model_that_knows_nothing_needs_eight_bits() -> None:
 
 def test_a_training_learns(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("The dog sees the cat. " * 200)
-    text = Text.read(tmp_path / "text", TINY.block)
+    text = TextBytes.read(tmp_path / "text", TINY.block)
     assert (len(text.training), len(text.held_out)) == (4180, 220)
     model, lines = model_of(), list[str]()
     before = bits_per_byte(model, text.held_out)
@@ -143,7 +143,7 @@ def test_a_training_learns(tmp_path: Path) -> None:
 def test_a_time_limit_ends_a_training(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("abc " * 500)
     config = TrainingConfig(max_updates=10**6, max_minutes=0.5 / 60, update_tokens=16)
-    assert 0 < train(model_of(), Text.read(tmp_path / "text", TINY.block), config, 1, print) < 10**6
+    assert 0 < train(model_of(), TextBytes.read(tmp_path / "text", TINY.block), config, 1, print) < 10**6
 
 
 def test_a_folder_gives_the_model_back(tmp_path: Path) -> None:
@@ -168,10 +168,10 @@ def test_another_folder_is_neither_read_nor_replaced(tmp_path: Path, small_model
 
 def test_files_that_are_missing_or_short(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no such file; accepted: a text file"):
-        Text.read(tmp_path / "none", 16)
+        TextBytes.read(tmp_path / "none", 16)
     (tmp_path / "short").write_text("a" * 679)
     with pytest.raises(DataError, match="679 bytes; accepted: at least 680 for blocks of 16 bytes"):
-        Text.read(tmp_path / "short", 16)
+        TextBytes.read(tmp_path / "short", 16)
 
 
 def test_the_verbs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 
 from mt.checkpoint import LoadedModel
 from mt.description import CalibrationLoss, CalibrationPair, Int8Check
-from mt.kernels.library import CpuBatch, CpuModel, scores_only
+from mt.kernels.library import CpuBatch, CpuModel
+from mt.kernels.structs import scores_only
 from mt.tokenizer import EOS
 
 LARGEST_LOSS = 0.01

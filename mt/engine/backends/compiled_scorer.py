@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from mt.decoding.options import SpecialIds
-from mt.kernels.library import CpuBatch, CpuModel, scores_only
+from mt.kernels.library import CpuBatch, CpuModel
+from mt.kernels.structs import scores_only
 
 
 @dataclass

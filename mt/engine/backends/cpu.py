@@ -25,8 +25,9 @@ from mt.engine.backends.protocol import Backend, Dtype
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
 from mt.errors import ModelError, RequestError
-from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, load_library, search_params
+from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, load_library
 from mt.kernels.quantization import Int8Weights, quantize_weights
+from mt.kernels.structs import search_params
 from mt.model.positions import positions_of
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ namespace mt {
 
 constexpr int CHUNK = 96;  // rows whose activations stay in a core's cache
 
-// Equal to KernelConfig of mt/kernels/library.py.
+// Equal to KernelConfig of mt/kernels/structs.py.
 struct Config {
     int32_t d_model, d_ff, heads, encoder_layers, decoder_layers, vocabulary, positions;
     int32_t pre_norm, activation, int8;

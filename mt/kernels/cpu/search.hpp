@@ -10,7 +10,7 @@
 
 namespace mt {
 
-// Search parameters of a sentence, equal to SearchParams of mt/kernels/library.py. `beams` is the number of its decoder
+// Search parameters of a sentence, equal to SearchParams of mt/kernels/structs.py. `beams` is the number of its decoder
 // rows. Lengths count tokens with the final EOS. `prefix` is the number of forced first tokens. No n-gram of `ngram`
 // tokens occurs twice; 0 allows all.
 struct SearchParams {

@@ -8,7 +8,7 @@
 
 namespace mt {
 
-// The tables of TermConstraints (mt/decoding/term_constraints.py), equal to `TermTables` of mt/kernels/library.py.
+// The tables of TermConstraints (mt/decoding/term_constraints.py), equal to `TermTables` of mt/kernels/structs.py.
 struct TermTables {
     int32_t automata, nodes, columns, proposals, completions, begins, cues, patience;
     const int16_t* column;        // [vocabulary]

@@ -23,8 +23,9 @@ from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
 from mt.errors import RequestError
-from mt.kernels.library import CpuModel, search_params
+from mt.kernels.library import CpuModel
 from mt.kernels.quantization import Int8Weights, quantize_weights
+from mt.kernels.structs import search_params
 from mt.model.transformer import Transformer
 from tests.decoding.reference import decode
 from tests.decoding.test_constrained_beam import wording

@@ -23,8 +23,9 @@ from mt.engine.backends.cpu import CompiledDecoder
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
-from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, scores_only
+from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist
 from mt.kernels.shortlist import Shortlist, save_shortlist
+from mt.kernels.structs import scores_only
 from mt.tokenizer import EOS, Tokenizer
 from tests.conftest import sentences, write_model
 from tests.decoding.reference import decode

@@ -120,7 +120,7 @@ def test_the_format_of_a_memory(path: str, format: str | None) -> None:
 
 def test_a_memory_has_no_columns_and_is_no_validation_set() -> None:
     assert CorpusConfig(path="a.tmx").columns == ()
-    assert DataConfig(language="de", train=["a.tmx"], valid=["v.de"]).train[0].columns == ()
+    assert DataConfig(directions=["en-de"], train=["a.tmx"], valid=["v.{language}"]).train[0].columns == ()
     with pytest.raises(ValidationError, match=r"a .tmx, .xliff or .po file without columns"):
         CorpusConfig(path="a.tmx", columns=("en", "de"))
     with pytest.raises(ValidationError, match=r"a.tmx: translation memories can be given only in data.train"):

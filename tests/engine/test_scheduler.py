@@ -68,7 +68,7 @@ def test_join_once_a_quarter_of_the_rows_is_free(running: int, joining: list[int
 
 
 def test_kinds_share_the_rows_and_keep_their_order() -> None:
-    waiting = scheduler(request(0), request(1, GREEDY), request(2), request(3, SAMPLE, 9), request(4), rows=12)
+    waiting = scheduler(request(0), request(1, GREEDY), request(2), request(3, GREEDY, 9), request(4), rows=12)
     groups = waiting.admit()  # tags 20, 25, 45, 54, 74
     one_row = BatchKind(rows=1, beams=False)
     by_kind = {kind: [request.id for request in group] for (_, kind), group in groups.items()}

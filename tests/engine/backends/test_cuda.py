@@ -226,10 +226,22 @@ def test_features_follow_the_sentences_of_a_batch(decoders: Callable[..., GraphD
         assert_same(found[number], expected)
 
 
-@pytest.mark.parametrize("options", [GREEDY, replace(GREEDY, sample=True, n_best=3, seed=5)])
-def test_greedy_search_and_samples(decoders: Callable[..., GraphDecoder], options: SearchOptions) -> None:
+def test_samples_are_drawn_by_the_reference() -> None:
+    model, options = tiny(), replace(GREEDY, sample=True, n_best=3, seed=5)
+    decoder = GraphDecoder(model, SpecialIds(), CPU, limits=SMALL)
+    requests = ask([(source, options, ()) for source in sources(3)])
+    assert decoder.cost(requests[0]) > decoder.cost(ask([((5, 3), GREEDY, ())])[0])
+    engine = Engine(decoder)
+    for request in requests:
+        engine.submit(request)
+    found = {result.id: list(result.hypotheses) for result in engine.drain()}
+    for number, expected in enumerate(plain(model, requests)):
+        assert_same(found[number], expected)
+
+
+def test_greedy_search(decoders: Callable[..., GraphDecoder]) -> None:
     model = tiny()
-    requests = ask([(source, options, ()) for source in sources(5)])
+    requests = ask([(source, GREEDY, ()) for source in sources(5)])
     found = run(decoders(model), [requests[:2], requests[2:]], gap=3)
     for number, expected in enumerate(plain(model, requests)):
         assert_same(found[number], expected)

@@ -73,7 +73,7 @@ def test_the_device_counts_its_memory(simulated: SimulatedDevice) -> None:
     assert simulated.memory == 0 and simulated.peak == 40
 
 
-@pytest.mark.parametrize("options", [PLAIN, replace(GREEDY, sample=True, n_best=2, seed=3)])
+@pytest.mark.parametrize("options", [PLAIN, GREEDY])
 def test_graphs_on_the_device_equal_the_cpu(simulated: SimulatedDevice, options: object) -> None:
     requests = ask([(source, options, ()) for source in sources(5, longest=12)])  # type: ignore[misc]
     found = run(graph_decoder(tiny(), simulated), [requests[:2], requests[2:]], gap=5)

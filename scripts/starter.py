@@ -66,10 +66,18 @@ TEACHER = [
     "model.heads=8",
     "model.dropout=0.1",
     "training.learning_rate=0.002",
+    "training.batch_tokens=32768",
+    "training.update_tokens=32768",
     "training.warmup_updates=600",
     "decoding.beam_size=4",
 ]
-STUDENT = ["training.learning_rate=0.003", "training.warmup_updates=600", "model.dropout=0.0"]
+STUDENT = [
+    "training.batch_tokens=49152",
+    "training.update_tokens=49152",
+    "training.learning_rate=0.003",
+    "training.warmup_updates=600",
+    "model.dropout=0.0",
+]
 AHEAD = 4096  # requests in the engine
 RESULTS_EVERY = 10  # seconds between files of translations
 PART_BYTES = 15 << 20  # size of the largest file that `collect` writes

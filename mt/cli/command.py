@@ -13,8 +13,8 @@ from rich.console import Console
 
 from mt.errors import MTError
 
-OPTIONAL = {"matplotlib": "'mt-service[training]'", "tensorboard": "'mt-service[training]'", "torch": "torch"}
-"""Argument of `pip install` that installs each optional package. torch is not in the container image for CPUs."""
+OPTIONAL = dict.fromkeys(("matplotlib", "tensorboard", "torch"), "'mt-service[training]'")
+"""Argument of `pip install` that installs each optional package. Serving and translating on a CPU need none of them."""
 
 
 UNLIMITED_WIDTH = 100_000  # columns

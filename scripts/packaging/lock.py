@@ -51,10 +51,9 @@ def main() -> int:
     write("development", "Versions of all packages, for scripts/setup.sh: constraints, without hashes.", development)
     hashed = ["--generate-hashes", "--constraint", "requirements/development.lock"]
     dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    without_torch = "\n".join(name for name in dependencies if not CUDA.match(name))
-    service = compile_lock("service", "-", *hashed, requirement=without_torch)
+    service = compile_lock("service", "-", *hashed, requirement="\n".join(dependencies))
     write("service", "What the service needs on a CPU.", service)
-    rest = [entry for entry in compile_lock("torch", "pyproject.toml", *hashed) if entry not in service]
+    rest = [entry for entry in compile_lock("torch", "pyproject.toml", "--extra", "gpu", *hashed) if entry not in service]
     write("torch", "What torch needs beside service.lock.", [entry for entry in rest if not CUDA.match(entry)])
     write("torch-cuda", "torch with CUDA.", [entry for entry in rest if CUDA.match(entry)])
     write("release", "What builds a release.", compile_lock("release", "--group", "release", *hashed))

@@ -53,7 +53,8 @@ def main() -> int:
     dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     service = compile_lock("service", "-", *hashed, requirement="\n".join(dependencies))
     write("service", "What the service needs on a CPU.", service)
-    rest = [entry for entry in compile_lock("torch", "pyproject.toml", "--extra", "gpu", *hashed) if entry not in service]
+    torch = compile_lock("torch", "pyproject.toml", "--extra", "gpu", *hashed)
+    rest = [entry for entry in torch if entry not in service]
     write("torch", "What torch needs beside service.lock.", [entry for entry in rest if not CUDA.match(entry)])
     write("torch-cuda", "torch with CUDA.", [entry for entry in rest if CUDA.match(entry)])
     write("release", "What builds a release.", compile_lock("release", "--group", "release", *hashed))

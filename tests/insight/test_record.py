@@ -13,6 +13,7 @@ from mt.insight.record import AttentionRecord, PassRecord, record_pass
 from mt.model.attention import MultiHeadAttention, attention
 from mt.model.transformer import Transformer
 from mt.tokenizer import BOS, EOS
+from tests.hypotheses import ROUNDING
 
 FROZEN = Path(__file__).resolve().parent.parent / "frozen" / "model"
 LAYERS = HEADS = 2
@@ -49,7 +50,7 @@ def test_every_attention_is_recorded(record: PassRecord, pair: tuple[list[int], 
 
 def test_rows_sum_to_one_and_masked_weights_are_zero(record: PassRecord) -> None:
     for each in record.attentions:
-        assert float((each.weights.sum(-1) - 1).abs().max()) < 1e-6
+        assert float((each.weights.sum(-1) - 1).abs().max()) < ROUNDING
         assert not each.weights[:, ~each.mask].any(), "a masked weight is not exactly 0"
         assert each.weights[:, each.mask].all()
     assert not record.of("encoder")[0].mask[:, -2:].any() and record.of("encoder")[0].mask[:, :-2].all()
@@ -57,7 +58,7 @@ def test_rows_sum_to_one_and_masked_weights_are_zero(record: PassRecord) -> None
 
 
 def test_the_blocks_outputs_follow_from_the_weights(record: PassRecord) -> None:
-    assert max(each.difference for each in record.attentions) < 1e-6
+    assert max(each.difference for each in record.attentions) < ROUNDING
 
 
 def test_the_weights_are_those_of_attention_maps(
@@ -68,7 +69,7 @@ def test_the_weights_are_those_of_attention_maps(
     with torch.inference_mode():
         maps = loaded.model.cross_attention(source, torch.ones_like(source, dtype=torch.bool), target)[:, 0]
     ours = torch.stack([each.weights[..., :-2] for each in record.of("cross")])
-    assert float((maps - ours).abs().max()) < 1e-6
+    assert float((maps - ours).abs().max()) < ROUNDING
 
 
 def test_the_weights_are_those_that_the_model_applies(
@@ -89,7 +90,7 @@ def test_the_weights_are_those_that_the_model_applies(
     again = record_pass(loaded.model, *pair)
     assert len(applied) == len(record.attentions) == 3 * LAYERS
     for weights, each in zip(applied, again.attentions, strict=True):
-        assert float((weights[:, : each.weights.shape[1]] - each.weights).abs().max()) < 1e-6
+        assert float((weights[:, : each.weights.shape[1]] - each.weights).abs().max()) < ROUNDING
     assert torch.allclose(again.logits, record.logits, atol=1e-4)
 
 
@@ -107,7 +108,7 @@ def test_the_longest_source_has_no_padding(loaded: LoadedModel) -> None:
 def test_embeddings_and_norms(loaded: LoadedModel, record: PassRecord) -> None:
     source, target = record.embeddings
     assert len(source.output) == len(record.source) and len(target.output) == len(record.target)
-    assert torch.allclose(source.tokens + source.positions, source.output, atol=1e-6)
+    assert torch.allclose(source.tokens + source.positions, source.output, atol=ROUNDING)
     assert [norm.name for norm in record.norms[:5]] == [
         *("encoder 1 self-attention", "encoder 1 feed-forward", "encoder 2 self-attention", "encoder 2 feed-forward"),
         "encoder output",

@@ -32,6 +32,7 @@ from tests.interop.conftest import loaded
 from tests.interop.parity import Pair, card, loaded_pair
 
 pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")
+from tests.hypotheses import assert_same
 from tests.interop.families import FAMILIES, WORDS, Family, lines, score
 
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: f"{family.name} {family.target}")
@@ -149,8 +150,7 @@ def test_the_kernels_translate_as_plain_torch(family: Family, tmp_path: Path) ->
         engine.submit(request)
     found = {result.id: result.hypotheses for result in engine.drain()}
     for number, hypotheses in enumerate(expected):
-        assert [one.tokens for one in found[number]] == [one.tokens for one in hypotheses]
-        assert [one.score for one in found[number]] == pytest.approx([one.score for one in hypotheses], abs=1e-4)
+        assert_same([found[number]], [hypotheses], 1e-4)
 
 
 @pytest.mark.parametrize("family", FAMILIES[::2], ids=lambda family: family.name)

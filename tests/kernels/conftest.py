@@ -1,8 +1,6 @@
 """Small random models, and what the compiled kernels make of them."""
 
 import ctypes
-from collections.abc import Sequence
-from itertools import chain
 from random import Random
 from typing import Any
 
@@ -11,7 +9,6 @@ import torch
 
 from mt.checkpoint import to_arrays
 from mt.config import ModelConfig
-from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SpecialIds
 from mt.engine.backends.cpu import with_positions
 from mt.kernels.library import CpuModel, load_library
@@ -70,18 +67,6 @@ def some_sources(count: int, vocabulary: int = 77, longest: int = 20, seed: int 
     """With EOS, which may be all."""
     random = Random(seed)
     return [(*(random.randrange(4, vocabulary) for _ in range(random.randint(0, longest))), EOS) for _ in range(count)]
-
-
-def assert_same(
-    found: Sequence[Sequence[Hypothesis]], expected: Sequence[Sequence[Hypothesis]], tolerance: float = 1e-5
-) -> None:
-    """The hypotheses of sentences, each list best first."""
-    assert [[each.tokens for each in one] for one in found] == [[each.tokens for each in one] for one in expected]
-    for one, other in zip(chain.from_iterable(found), chain.from_iterable(expected), strict=True):
-        near = tolerance + 1e-6 * abs(other.log_probability)  # sums in float32, and their differences
-        assert one.score == pytest.approx(other.score, abs=near)
-        assert one.log_probability == pytest.approx(other.log_probability, abs=near)
-        assert one.token_log_probabilities == pytest.approx(other.token_log_probabilities, abs=near)
 
 
 @pytest.fixture(scope="session")

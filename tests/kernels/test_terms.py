@@ -19,6 +19,7 @@ from mt.engine.scheduler import Limits
 from mt.kernels.library import CpuBatch
 from mt.model.cache import DecoderCache
 from tests.decoding.test_constrained_beam import wording
+from tests.hypotheses import assert_same
 from tests.kernels.conftest import Ids, compile_model, odd_model, some_sources
 
 SHORT = SearchOptions(beam_size=8, n_best=3, max_length_factor=1.0, max_length_offset=16)
@@ -84,11 +85,7 @@ def test_equal_to_the_search_in_torch(library: ctypes.CDLL, options: SearchOptio
     found = run(CompiledDecoder(compile_model(library, model)), wanted)
     expected = run(SearchDecoder[DecoderCache](ModelScorer(model)), wanted)
     for request in wanted:
-        ours, theirs = found[request.id].hypotheses, expected[request.id].hypotheses
-        assert [one.tokens for one in ours] == [one.tokens for one in theirs]
-        for one, other in zip(ours, theirs, strict=True):
-            assert one.score == pytest.approx(other.score, abs=1e-4)
-            assert one.token_log_probabilities == pytest.approx(other.token_log_probabilities, abs=1e-3)
+        assert_same([found[request.id].hypotheses], [expected[request.id].hypotheses], 1e-4)
     successes = sum(bool(result.hypotheses) for result in expected.values())
     assert successes >= (0 if options.max_length == 3 else 2 if options.beam_size == 1 else 10)
 
@@ -105,9 +102,7 @@ def test_equal_to_the_search_in_torch_with_a_threshold(library: ctypes.CDLL, n_b
     expected = run(SearchDecoder[DecoderCache](ModelScorer(model)), wanted)
     exhaustive = run(SearchDecoder[DecoderCache](ModelScorer(model)), requests(options))
     for id, result in expected.items():
-        ours = found[id].hypotheses
-        assert [one.tokens for one in ours] == [one.tokens for one in result.hypotheses]
-        assert [one.score for one in ours] == pytest.approx([one.score for one in result.hypotheses], abs=1e-4)
+        assert_same([found[id].hypotheses], [result.hypotheses], 1e-4)
     assert sum(tokens_of(expected[id]) != tokens_of(exhaustive[id]) for id in expected) > 5  # the threshold acts
     assert sum(len(result.hypotheses) == n_best for result in expected.values()) > 10
 

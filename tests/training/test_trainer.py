@@ -113,10 +113,10 @@ def test_several_batches_equal_one_large_one(make_trainer: MakeTrainer) -> None:
         assert train(trainer) is False, "the updates ran out before the recipe's limit was seen"
         weights.append(weights_of(trainer))
     sums = [np.array(each).reshape(3, -1).sum(1) for each in losses]
-    np.testing.assert_allclose(sums[1], sums[0], rtol=1e-6)
-    np.testing.assert_allclose(sums[2], sums[0], rtol=1e-6)
+    np.testing.assert_allclose(sums[1], sums[0], rtol=1e-5)
+    np.testing.assert_allclose(sums[2], sums[0], rtol=1e-5)
     for other in weights[1:]:
-        torch.testing.assert_close(other, weights[0], rtol=0, atol=1e-6)
+        torch.testing.assert_close(other, weights[0], rtol=0, atol=1e-5)
 
 
 def test_the_gradient_is_a_mean_over_tokens(make_trainer: MakeTrainer) -> None:

@@ -29,7 +29,8 @@ from mt.kernels.structs import search_params
 from mt.model.transformer import Transformer
 from tests.decoding.reference import decode
 from tests.decoding.test_constrained_beam import wording
-from tests.kernels.conftest import FOREIGN, KINDS, Ids, assert_same, compile_model, odd_model, some_sources
+from tests.hypotheses import assert_same
+from tests.kernels.conftest import FOREIGN, KINDS, Ids, compile_model, odd_model, some_sources
 
 CPU = torch.device("cpu")
 MBART = {"positions": "learned", "embedding_norm": True}

@@ -29,7 +29,8 @@ from mt.kernels.structs import scores_only
 from mt.tokenizer import EOS, Tokenizer
 from tests.conftest import sentences, write_model
 from tests.decoding.reference import decode
-from tests.kernels.conftest import CHECK, Ids, assert_same, compile_model, odd_model, some_sources
+from tests.hypotheses import assert_same
+from tests.kernels.conftest import CHECK, Ids, compile_model, odd_model, some_sources
 
 SHORT = SearchOptions(max_length_factor=1.0, max_length_offset=6)
 BEAM = replace(SHORT, beam_size=4, n_best=4)

@@ -30,7 +30,8 @@ from mt.model.transformer import Transformer
 from mt.pipeline.translator import Translator
 from mt.scoring.pairs import PairScorer, score_targets
 from tests.decoding.reference import decode
-from tests.engine.backends.test_cuda import CPU, GREEDY, PLAIN, ask, assert_same, begin, plain, run, sources, tiny
+from tests.engine.backends.test_cuda import CPU, GREEDY, PLAIN, ask, begin, plain, run, sources, tiny
+from tests.hypotheses import assert_same
 from tests.simulated_device import SimulatedDevice, SimulatedGraphs
 
 
@@ -78,7 +79,7 @@ def test_graphs_on_the_device_equal_the_cpu(simulated: SimulatedDevice, options:
     requests = ask([(source, options, ()) for source in sources(5, longest=12)])  # type: ignore[misc]
     found = run(graph_decoder(tiny(), simulated), [requests[:2], requests[2:]], gap=5)
     for number, expected in enumerate(plain(tiny(), requests)):
-        assert_same(found[number], expected)
+        assert_same([found[number]], [expected], 1e-4)
 
 
 @pytest.mark.parametrize(("norm", "most"), [("post", 107), ("pre", 108)])
@@ -189,7 +190,7 @@ def test_usual_programs_are_captured_before_the_first_request(simulated: Simulat
     found = run(decoder, [requests[:1], requests[1:]], gap=5)
     assert graphs.captures == before
     for number, expected in enumerate(plain(tiny(), requests)):
-        assert_same(found[number], expected)
+        assert_same([found[number]], [expected], 1e-4)
 
 
 def test_the_plain_path_waits_once_in_eight_steps(simulated: SimulatedDevice) -> None:
@@ -215,7 +216,7 @@ def test_an_engine_survives_a_full_memory(simulated: SimulatedDevice) -> None:
     found = drained(engine, requests)
     assert simulated.allocations > simulated.fail_at
     for number, expected in enumerate(plain(model, requests)):
-        assert_same(found[number].hypotheses, expected)
+        assert_same([found[number].hypotheses], [expected], 1e-4)
 
 
 def test_an_engine_does_not_survive_a_failed_accelerator(simulated: SimulatedDevice) -> None:
@@ -318,15 +319,14 @@ def test_ensembles_and_scores_on_the_device_equal_the_cpu(small_model: Path, sim
         scorers = tuple(ModelScorer(tiny(seed).to(device), device=device) for seed in (1, 2))
         results.append(decode(EnsembleScorer(scorers), asked, PLAIN))
         scores.append([pair.log_probability for pair in score_targets(scorers[0], asked, targets)])
-    for expected, found in zip(*results, strict=True):
-        assert_same(found, expected)
-    assert scores[1] == pytest.approx(scores[0], abs=1e-5)
+    assert_same(results[1], results[0], 1e-4)
+    assert scores[1] == pytest.approx(scores[0], abs=1e-4)
     [direction] = loaded(small_model).description.directions
     expected, found = (
         PairScorer(model).score(["The dog sees the cat."], ["a cat."], direction)
         for model in (loaded(small_model), loaded(small_model, simulated))
     )
-    assert found[0].log_probability == pytest.approx(expected[0].log_probability, abs=1e-5)
+    assert found[0].log_probability == pytest.approx(expected[0].log_probability, abs=1e-4)
 
 
 def test_the_kernels_build_the_causal_mask(simulated: SimulatedDevice, monkeypatch: pytest.MonkeyPatch) -> None:

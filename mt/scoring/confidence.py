@@ -20,7 +20,7 @@ EXPONENT_OF_SEVERAL_DOMAINS = 3
 """Exponent of the mean token probability, if text of other kinds than the training text is fitted too.
 
 A power bends the line where the probabilities of such text are low. Without such text, nothing there is fitted, and the
-line itself is more careful (docs/experiments/113).
+line itself is more careful (docs/experiments/text-integrity.md).
 """
 FAMILIAR_SHARE = 0.97  # share of the fitted sentences that get an estimate; those with the highest novelty get none
 

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from mt.text.alignment import WIDE, Range, UnitLinks
 
 MIN_SCORE = 0.7
-"""Minimum similarity at which a match improves translations (docs/experiments/111-translation-memories.md)."""
+"""Minimum similarity at which a match improves translations (docs/experiments/search.md)."""
 
 MAX_FUZZY_SCORE = 0.99  # score of a sentence that differs from its match only in white space
 

@@ -114,7 +114,8 @@ def test_an_ensemble_says_that_it_needs_torch() -> None:
 def test_a_verb_that_needs_torch_says_so(verb: str) -> None:
     code = f"from mt.cli.main import main\nsys.exit(main(['{verb}', 'x.toml']))"
     done = subprocess.run([sys.executable, "-c", WITHOUT + code], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (2, "error: torch is not installed. Run pip install torch\n")
+    message = "error: torch is not installed. Run pip install 'mt-service[training]'\n"
+    assert (done.returncode, done.stderr) == (2, message)
 
 
 def test_the_service(tmp_path: Path) -> None:

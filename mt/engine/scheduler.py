@@ -38,7 +38,7 @@ class Limits:
     def of(cls, device_type: str) -> "Limits":
         """Return the limits for torch. A CPU's caches have space for few rows; a GPU needs many rows to be busy.
 
-        1,024 rows suffice for a GPU (estimated in docs/experiments/gpu-calculations.md). More take longer to fill.
+        1,024 rows suffice for a GPU (see docs/experiments/gpu.md). More take longer to fill.
         """
         return cls() if device_type == "cpu" else cls(rows=1024, source_tokens=16_384, free_divisor=8)
 

@@ -16,17 +16,8 @@ from service.access.glossaries import GlossaryLimits, GlossaryStore
 from service.access.memories import MemoryLimits, MemoryStore
 from service.bodies import body_schemas
 from service.dependencies import AppState
-from service.draining import SAFE_METHODS, DrainMiddleware
-from service.errors import (
-    PROBLEM_JSON,
-    BodyTooLarge,
-    HeadTooLarge,
-    InternalError,
-    SlowRequest,
-    Unavailable,
-    error_responses,
-    install_error_handlers,
-)
+from service.draining import DrainMiddleware
+from service.errors import PROBLEM_JSON, Problem, install_error_handlers
 from service.metrics import CACHE_METRICS, FLEET_METRICS, PARSER_METRICS, Metrics
 from service.middleware import install_middleware
 from service.parsers.pool import Parsers
@@ -74,27 +65,25 @@ ROUTERS = tuple(
     )
 )
 
-COMMON_ERRORS = (SlowRequest, BodyTooLarge, HeadTooLarge, InternalError)  # errors that every route may return
-PROBLEM = {kind: {"schema": {"$ref": "#/components/schemas/Problem"}} for kind in (PROBLEM_JSON, "application/json")}
+PROBLEM_SCHEMA = {"schema": {"$ref": "#/components/schemas/Problem"}}
+PROBLEM: dict[str, Any] = {
+    "description": "The field `code` tells the errors apart.",
+    "content": {PROBLEM_JSON: PROBLEM_SCHEMA, "application/json": PROBLEM_SCHEMA},
+}
 
 
 class Application(FastAPI):
     """FastAPI whose OpenAPI document describes the service's own error responses."""
 
     def openapi(self) -> dict[str, Any]:
-        """Return FastAPI's document with application/problem+json for errors, and status 400 in place of 422."""
+        """Return FastAPI's document. The errors of all routes have one description, in place of status 422."""
         if self.openapi_schema is None:
             schema = super().openapi()
             for operations in schema["paths"].values():
-                for method, operation in operations.items():
-                    responses = operation["responses"]
-                    responses.pop("422", None)
-                    common = error_responses(*COMMON_ERRORS, *([] if method.upper() in SAFE_METHODS else [Unavailable]))
-                    for status, response in common.items():
-                        responses.setdefault(str(status), {"description": response["description"]})
-                    for status, response in responses.items():
-                        if status >= "400":
-                            response["content"] = PROBLEM
+                for operation in operations.values():
+                    operation["responses"].pop("422", None)
+                    operation["responses"] |= {"4XX": PROBLEM, "5XX": PROBLEM}
+            schema["components"]["schemas"]["Problem"] = Problem.model_json_schema()
             schema["components"]["schemas"] |= body_schemas()
             for unused in ("HTTPValidationError", "ValidationError"):
                 schema["components"]["schemas"].pop(unused, None)

@@ -279,16 +279,6 @@ class Problem(BaseModel):
     message: str
 
 
-def error_responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI `responses` of a route that may answer with these errors."""
-    responses: dict[int | str, dict[str, Any]] = {}
-    for error in errors:
-        summary = (error.__doc__ or "").splitlines()[0]
-        response = responses.setdefault(int(error.status), {"model": Problem, "description": ""})
-        response["description"] = f"{response['description']} `{error.code}`: {summary}".strip()
-    return responses
-
-
 def error_location(error: BaseException) -> str:
     """Return the type and the traceback of an exception, without the message, which may quote a client's text."""
     frames = traceback.extract_tb(error.__traceback__)

@@ -23,6 +23,7 @@ from mt.config import Recipe
 from mt.interop.multilingual import FAMILIES
 from mt.languages import DirectionSet, language_name
 from service.app import create_app
+from service.errors import ServiceError
 from service.languages import TranslationRoutes, spellings
 from service.logs import LOG_EVENTS
 from service.metrics import ALL_METRICS, PREFIX
@@ -181,6 +182,15 @@ def operation_rows(schema: Mapping[str, Any], operation: Mapping[str, Any]) -> T
     return rows + list(fields.values())
 
 
+def error_rows(family: type[ServiceError] = ServiceError) -> TableRows:
+    """Return (status, code, meaning) of each error of a family, in the order of the statuses."""
+    rows: TableRows = []
+    for error in family.__subclasses__():
+        meaning = (error.__doc__ or "").splitlines()[0]
+        rows += [(str(int(error.status)), f"`{error.code}`", meaning), *error_rows(error)]
+    return sorted(rows)
+
+
 def http_page() -> str:
     """Return the page of HTTP operations."""
     with patch.dict(os.environ, clear=True):
@@ -197,9 +207,16 @@ def http_page() -> str:
             if rows := operation_rows(schema, operation):
                 parts.append(markdown_table(("field", "in", "required", "meaning"), rows))
             statuses: TableRows = [
-                (status, " ".join(answer["description"].split())) for status, answer in operation["responses"].items()
+                (status, " ".join(answer["description"].split()))
+                for status, answer in operation["responses"].items()
+                if status < "4"
             ]
             parts.append(markdown_table(("status", "meaning"), statuses))
+    parts += [
+        "## Errors",
+        "Every route may answer with an error.",
+        markdown_table(("status", "code", "meaning"), error_rows()),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 

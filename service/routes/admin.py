@@ -4,7 +4,6 @@ from fastapi import APIRouter, Depends
 from pydantic import BaseModel
 
 from service.dependencies import FleetDependency, require_admin
-from service.errors import InvalidKey, NotFound, ReloadRefused, error_responses
 
 router = APIRouter(tags=["service"], prefix="/admin", dependencies=[Depends(require_admin)])
 
@@ -25,7 +24,7 @@ class Reloaded(BaseModel):
     models: list[ReloadedModel]
 
 
-@router.post("/reload", responses=error_responses(InvalidKey, NotFound, ReloadRefused))
+@router.post("/reload")
 async def reload(fleet: FleetDependency) -> Reloaded:
     """Load the model directories that have changed. If a model cannot be used, no model is replaced."""
     before = {model.version for model in fleet.models}

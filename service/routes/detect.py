@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 
 from service.bodies import DetectBody, documented_body
 from service.dependencies import AccessDependency, SettingsDependency, TranslationsDependency, client_address
-from service.errors import BodyTooLarge, InvalidKey, InvalidRequest, MissingKey, TooManyRequests, error_responses
+from service.errors import InvalidRequest
 from service.schemas import DetectedLanguage, DetectRequest
 
 router = APIRouter(tags=["translation"])
@@ -12,7 +12,6 @@ router = APIRouter(tags=["translation"])
 
 @router.post(
     "/detect",
-    responses=error_responses(InvalidRequest, BodyTooLarge, InvalidKey, MissingKey, TooManyRequests),
     openapi_extra=documented_body(DetectRequest),
 )
 async def detect(

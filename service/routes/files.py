@@ -23,8 +23,8 @@ from service.dependencies import (
     client_address,
     while_connected,
 )
-from service.errors import BodyTooLarge, InvalidRequest, NotFound, error_responses, well_formed
-from service.routes.translate import ACCESS, PARSING, WORK, model_of
+from service.errors import InvalidRequest, well_formed
+from service.routes.translate import model_of
 from service.schemas import AUTO, FileRequest, TranslatedFile
 from service.translation.documents import DocumentTranslation
 from service.translation.files import original_name
@@ -36,7 +36,6 @@ router = APIRouter(tags=["translation"])
 
 @router.post(
     "/translate_file",
-    responses=error_responses(InvalidRequest, BodyTooLarge, *PARSING, *ACCESS, *WORK),
     response_model_exclude_none=True,
     openapi_extra=documented_body(FileRequest, [MULTIPART]),
 )
@@ -89,7 +88,7 @@ def file_url(request: Request, name: str) -> str:
     return str(request.url_for("download_file", name=quote(name)))
 
 
-@router.get("/download_file/{name}", responses=error_responses(NotFound), response_class=StreamingResponse)
+@router.get("/download_file/{name}", response_class=StreamingResponse)
 async def download_file(name: str, files: FileStoreDependency) -> StreamingResponse:
     """Download a translated file."""
     file = files.open(name)

@@ -3,7 +3,6 @@
 from fastapi import APIRouter
 
 from service.dependencies import ReadinessDependency
-from service.errors import NotServing, error_responses
 from service.schemas import Health
 
 router = APIRouter(tags=["service"])
@@ -15,8 +14,8 @@ async def livez() -> Health:
     return Health()
 
 
-@router.get("/health", responses=error_responses(NotServing))  # of LibreTranslate
-@router.get("/readyz", responses=error_responses(NotServing))
+@router.get("/health")  # of LibreTranslate
+@router.get("/readyz")
 async def readyz(readiness: ReadinessDependency) -> Health:
     """Report whether a translation would succeed. If not, the service should get no requests."""
     readiness.check()

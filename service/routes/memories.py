@@ -25,19 +25,7 @@ from service.dependencies import (
     while_connected,
 )
 from service.errors import (
-    BodyTooLarge,
-    InvalidDocument,
-    InvalidKey,
     InvalidRequest,
-    MissingKey,
-    NotFound,
-    ParsingLimitExceeded,
-    StorageFull,
-    StorageUnavailable,
-    TooManyRequests,
-    Unavailable,
-    UnsupportedLanguage,
-    error_responses,
     well_formed,
 )
 from service.parsers.operations import UNIT_SUFFIXES, read_units
@@ -45,7 +33,6 @@ from service.routes.deepl.admission import HeaderKey, key_of
 from service.schemas import MemoryRequest
 
 TMX = "application/x-tmx+xml"
-ACCESS = (InvalidRequest, InvalidKey, MissingKey, TooManyRequests, StorageUnavailable)
 router = APIRouter(tags=["translation memories"], prefix="/memories")
 
 
@@ -112,9 +99,6 @@ CallerDependency = Annotated[Caller, Depends(_caller)]
 
 @router.put(
     "",
-    responses=error_responses(
-        *(*ACCESS, InvalidDocument, BodyTooLarge, ParsingLimitExceeded, UnsupportedLanguage, StorageFull, Unavailable)
-    ),
     openapi_extra=documented_body(MemoryRequest, [MULTIPART]),
 )
 async def put(
@@ -146,19 +130,19 @@ async def put(
     return StoredMemory(**dict(MemoryInfo.of(memory)), skipped=skipped)
 
 
-@router.get("", responses=error_responses(*ACCESS))
+@router.get("")
 async def list_memories(caller: CallerDependency, memories: MemoriesDependency) -> MemoryList:
     """List the translation memories of this key. Without a key, the list is empty."""
     return MemoryList(memories=[MemoryInfo.of(memory) for memory in await memories.owned(caller.id)])
 
 
-@router.get("/{id}", responses=error_responses(*ACCESS, NotFound))
+@router.get("/{id}")
 async def get(id: str, caller: CallerDependency, memories: MemoriesDependency) -> MemoryInfo:
     """Return a translation memory without its units."""
     return MemoryInfo.of(await memories.get(caller.id, id))
 
 
-@router.delete("/{id}", status_code=204, responses=error_responses(*ACCESS, NotFound))
+@router.delete("/{id}", status_code=204)
 async def delete(id: str, caller: CallerDependency, memories: MemoriesDependency) -> None:
     """Delete a translation memory."""
     await memories.delete(caller.id, id)
@@ -166,7 +150,7 @@ async def delete(id: str, caller: CallerDependency, memories: MemoriesDependency
 
 @router.get(
     "/{id}/tmx",
-    responses=error_responses(*ACCESS, NotFound) | {200: {"content": {TMX: {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {TMX: {"schema": {"type": "string"}}}}},
     response_class=StreamingResponse,
 )
 async def export(id: str, caller: CallerDependency, memories: MemoriesDependency) -> StreamingResponse:

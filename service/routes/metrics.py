@@ -3,7 +3,6 @@
 from fastapi import APIRouter, Depends, Response
 
 from service.dependencies import MetricsDependency, require_admin_unless_public
-from service.errors import InvalidKey, error_responses
 from service.metrics import CONTENT_TYPE
 
 router = APIRouter(tags=["service"], dependencies=[Depends(require_admin_unless_public)])
@@ -12,7 +11,7 @@ router = APIRouter(tags=["service"], dependencies=[Depends(require_admin_unless_
 @router.get(
     "/metrics",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **error_responses(InvalidKey)},
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(metrics: MetricsDependency) -> Response:
     """Return counters, gauges and histograms in Prometheus's text format."""

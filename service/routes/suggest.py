@@ -15,14 +15,9 @@ from service.dependencies import (
     client_address,
 )
 from service.errors import (
-    BodyTooLarge,
     InvalidRequest,
-    StorageFull,
     SuggestionsDisabled,
-    UnsupportedLanguage,
-    error_responses,
 )
-from service.routes.memories import ACCESS
 from service.schemas import SuggestRequest
 
 SUGGESTIONS = "suggestions"  # name of the operator's memories of suggestions
@@ -37,7 +32,6 @@ class Suggested(BaseModel):
 
 @router.post(
     "/suggest",
-    responses=error_responses(*ACCESS, SuggestionsDisabled, BodyTooLarge, UnsupportedLanguage, StorageFull),
     openapi_extra=documented_body(SuggestRequest),
 )
 async def suggest(

@@ -22,25 +22,8 @@ from service.dependencies import (
     while_connected,
 )
 from service.errors import (
-    BodyTooLarge,
-    CannotTranslate,
-    DeadlineExceeded,
-    InternalError,
-    InvalidDocument,
-    InvalidKey,
     InvalidRequest,
-    MissingKey,
-    NotFound,
-    Overloaded,
-    ParsingLimitExceeded,
-    QuotaExceeded,
     ServiceError,
-    StorageUnavailable,
-    TooManyRequests,
-    Unavailable,
-    UnknownModel,
-    UnsupportedLanguage,
-    error_responses,
     problem_body,
     shorten,
 )
@@ -53,13 +36,9 @@ from service.translation.jobs import Answer, Format, Job, OutputOptions, Streame
 from service.translation.service import TranslationService
 
 MAX_WEIGHTS = 500_000  # attention weights of all texts of a request; each takes 32 bytes
-ACCESS = (InvalidKey, MissingKey, QuotaExceeded, TooManyRequests, StorageUnavailable)
-WORK = (CannotTranslate, UnknownModel, UnsupportedLanguage, DeadlineExceeded, InternalError, Overloaded, Unavailable)
-PARSING = (InvalidDocument, ParsingLimitExceeded)
 router = APIRouter(tags=["translation"])
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    **error_responses(InvalidRequest, NotFound, BodyTooLarge, *PARSING, *ACCESS, *WORK),
     200: {
         "description": "The translation. With `stream`: the event `segment` for each sentence, in order, and then "
         "`done` with the complete answer, or `error` with the body of an error.",

@@ -151,7 +151,7 @@ def test_every_operation(tried: Tried, subtests: pytest.Subtests) -> None:
     operations.sort(key=lambda operation: operation.method.upper() == "DELETE")
     assert len(operations) >= 30
     for operation in operations:
-        assert {"408", "413", "431", "500"} <= set(operation.definition.raw["responses"]), operation.label
+        assert {"4XX", "5XX"} <= set(operation.definition.raw["responses"]), operation.label
     for operation in operations:
         for mode in GenerationMode:
             with subtests.test(operation=operation.label, mode=mode.value):

@@ -19,37 +19,15 @@ from service.dependencies import (
     client_address,
 )
 from service.errors import (
-    BodyTooLarge,
-    CannotTranslate,
-    DeadlineExceeded,
     DeepLQuotaExceeded,
-    InternalError,
-    InvalidDocument,
     InvalidKey,
-    InvalidRequest,
     MissingKey,
-    NotFound,
-    Overloaded,
-    ParsingLimitExceeded,
     QuotaExceeded,
-    StorageFull,
-    StorageUnavailable,
-    TooManyRequests,
-    Unavailable,
-    UnsupportedLanguage,
 )
 from service.routes.deepl.body import Fields, first_text, read_deepl_fields
 from service.translation.service import TranslationService
 
 _SCHEME = "deepl-auth-key"
-
-STORAGE = (StorageUnavailable, StorageFull)
-ALWAYS = (InvalidRequest, InvalidKey, BodyTooLarge, TooManyRequests, InternalError, Unavailable, *STORAGE)
-LOOKUP = (*ALWAYS, UnsupportedLanguage, NotFound)
-TRANSLATION = (
-    *(*LOOKUP, CannotTranslate, DeepLQuotaExceeded, Overloaded, DeadlineExceeded),
-    *(InvalidDocument, ParsingLimitExceeded),
-)
 
 
 @dataclass(frozen=True)

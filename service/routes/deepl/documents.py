@@ -16,11 +16,10 @@ from service.dependencies import DocumentJobsDependency, while_connected
 from service.errors import (
     InvalidRequest,
     NotReady,
-    error_responses,
     shorten,
     well_formed,
 )
-from service.routes.deepl.admission import LOOKUP, TRANSLATION, AdmittedDependency
+from service.routes.deepl.admission import AdmittedDependency
 from service.routes.deepl.body import form_or_json, inlined
 from service.routes.deepl.schemas import DocumentBody, DocumentHandle, DocumentStatus, KeyBody
 from service.routes.deepl.translate import check_options, job_without_texts
@@ -42,7 +41,7 @@ def multipart() -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
 
 
-@router.post("", responses=error_responses(*TRANSLATION), openapi_extra=multipart())
+@router.post("", openapi_extra=multipart())
 async def upload(request: Request, call: AdmittedDependency, document_jobs: DocumentJobsDependency) -> DocumentHandle:
     """Upload a file and begin to translate it."""
     body = parse_body(DocumentBody, call.fields)
@@ -57,7 +56,6 @@ async def upload(request: Request, call: AdmittedDependency, document_jobs: Docu
 
 @router.post(
     "/{document_id}",
-    responses=error_responses(*LOOKUP),
     response_model_exclude_none=True,
     openapi_extra=form_or_json(KeyBody),
 )
@@ -77,7 +75,7 @@ async def status(document_id: str, call: AdmittedDependency, document_jobs: Docu
 
 @router.post(
     "/{document_id}/result",
-    responses=error_responses(*LOOKUP, NotReady) | {200: {"content": FILE}},
+    responses={200: {"content": FILE}},
     response_class=Response,
     openapi_extra=form_or_json(KeyBody),
 )

@@ -7,20 +7,18 @@ from fastapi import APIRouter, Response
 from service.access.glossaries import Dictionary, Glossary
 from service.access.glossary_entries import format_entries, parse_entries
 from service.bodies import parse_body
-from service.errors import NotFound, error_responses, shorten
-from service.routes.deepl.admission import LOOKUP, AdmittedDependency, AdmittedRequest
+from service.errors import NotFound, shorten
+from service.routes.deepl.admission import AdmittedDependency, AdmittedRequest
 from service.routes.deepl.body import form_or_json
 from service.routes.deepl.language_codes import parse_glossary_direction
 from service.routes.deepl.schemas import DictionaryBody, GlossaryBody, GlossaryInfo, GlossaryInfos
-
-RESPONSES = error_responses(*LOOKUP)
 
 router = APIRouter()
 
 TSV = "text/tab-separated-values"
 
 
-@router.post("/v2/glossaries", status_code=201, responses=RESPONSES, openapi_extra=form_or_json(GlossaryBody))
+@router.post("/v2/glossaries", status_code=201, openapi_extra=form_or_json(GlossaryBody))
 async def create(call: AdmittedDependency) -> GlossaryInfo:
     """Create a glossary."""
     body = parse_body(GlossaryBody, call.fields)
@@ -28,7 +26,7 @@ async def create(call: AdmittedDependency) -> GlossaryInfo:
     return GlossaryInfo.of(await call.glossaries.create(call.caller.id, body.name, [dictionary]))
 
 
-@router.get("/v2/glossaries", responses=RESPONSES)
+@router.get("/v2/glossaries")
 async def list_glossaries(call: AdmittedDependency) -> GlossaryInfos:
     """List the glossaries of this key, except those of /v3 that have several pairs of languages.
 
@@ -40,13 +38,13 @@ async def list_glossaries(call: AdmittedDependency) -> GlossaryInfos:
     )
 
 
-@router.get("/v2/glossaries/{glossary_id}", responses=RESPONSES)
+@router.get("/v2/glossaries/{glossary_id}")
 async def get(glossary_id: str, call: AdmittedDependency) -> GlossaryInfo:
     """Return a glossary without its entries."""
     return GlossaryInfo.of(await find_bilingual(glossary_id, call))
 
 
-@router.delete("/v2/glossaries/{glossary_id}", status_code=204, responses=RESPONSES)
+@router.delete("/v2/glossaries/{glossary_id}", status_code=204)
 async def delete(glossary_id: str, call: AdmittedDependency) -> None:
     """Delete a glossary."""
     await call.glossaries.delete(call.caller.id, glossary_id)
@@ -54,7 +52,7 @@ async def delete(glossary_id: str, call: AdmittedDependency) -> None:
 
 @router.get(
     "/v2/glossaries/{glossary_id}/entries",
-    responses=RESPONSES | {200: {"content": {TSV: {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {TSV: {"schema": {"type": "string"}}}}},
     response_class=Response,
 )
 async def entries(glossary_id: str, call: AdmittedDependency) -> Response:

@@ -9,9 +9,9 @@ from mt.languages import Direction
 from service.access.glossaries import Dictionary
 from service.access.glossary_entries import format_entries
 from service.bodies import parse_body
-from service.errors import InvalidRequest, error_responses
+from service.errors import InvalidRequest
 from service.languages import TranslationRoutes
-from service.routes.deepl.admission import LOOKUP, AdmittedDependency, AdmittedRequest
+from service.routes.deepl.admission import AdmittedDependency, AdmittedRequest
 from service.routes.deepl.body import form_or_json
 from service.routes.deepl.glossaries import parse_dictionary
 from service.routes.deepl.language_codes import parse_glossary_direction
@@ -26,12 +26,10 @@ from service.routes.deepl.schemas import (
     MultilingualInfos,
 )
 
-RESPONSES = error_responses(*LOOKUP)
-
 router = APIRouter(prefix="/v3/glossaries")
 
 
-@router.post("", status_code=201, responses=RESPONSES, openapi_extra=form_or_json(MultilingualBody))
+@router.post("", status_code=201, openapi_extra=form_or_json(MultilingualBody))
 async def create(call: AdmittedDependency) -> MultilingualInfo:
     """Create a glossary."""
     body = parse_body(MultilingualBody, call.fields)
@@ -39,20 +37,20 @@ async def create(call: AdmittedDependency) -> MultilingualInfo:
     return MultilingualInfo.of(await call.glossaries.create(call.caller.id, body.name, dictionaries))
 
 
-@router.get("", responses=RESPONSES)
+@router.get("")
 async def list_glossaries(call: AdmittedDependency) -> MultilingualInfos:
     """List the glossaries of this key. Without a key, the list is empty."""
     glossaries = await call.glossaries.owned(call.caller.id)
     return MultilingualInfos(glossaries=[MultilingualInfo.of(glossary) for glossary in glossaries])
 
 
-@router.get("/{glossary_id}", responses=RESPONSES)
+@router.get("/{glossary_id}")
 async def get(glossary_id: str, call: AdmittedDependency) -> MultilingualInfo:
     """Return a glossary without its entries."""
     return MultilingualInfo.of(await call.glossaries.get(call.caller.id, glossary_id))
 
 
-@router.patch("/{glossary_id}", responses=RESPONSES, openapi_extra=form_or_json(ChangeBody))
+@router.patch("/{glossary_id}", openapi_extra=form_or_json(ChangeBody))
 async def change(glossary_id: str, call: AdmittedDependency) -> MultilingualInfo:
     """Rename a glossary, or add entries to it."""
     body = parse_body(ChangeBody, call.fields)
@@ -60,13 +58,13 @@ async def change(glossary_id: str, call: AdmittedDependency) -> MultilingualInfo
     return MultilingualInfo.of(await call.glossaries.update(call.caller.id, glossary_id, body.name, more))
 
 
-@router.delete("/{glossary_id}", status_code=204, responses=RESPONSES)
+@router.delete("/{glossary_id}", status_code=204)
 async def delete(glossary_id: str, call: AdmittedDependency) -> None:
     """Delete a glossary."""
     await call.glossaries.delete(call.caller.id, glossary_id)
 
 
-@router.get("/{glossary_id}/entries", responses=RESPONSES)
+@router.get("/{glossary_id}/entries")
 async def entries(
     glossary_id: str, source_lang: str, target_lang: str, call: AdmittedDependency
 ) -> DictionariesEntries:
@@ -77,7 +75,7 @@ async def entries(
     return DictionariesEntries(dictionaries=[dictionary])
 
 
-@router.put("/{glossary_id}/dictionaries", responses=RESPONSES, openapi_extra=form_or_json(DictionaryBody))
+@router.put("/{glossary_id}/dictionaries", openapi_extra=form_or_json(DictionaryBody))
 async def replace(glossary_id: str, call: AdmittedDependency) -> DictionaryInfo:
     """Add a dictionary, or replace the dictionary for the same languages."""
     new = await parse_dictionary(parse_body(DictionaryBody, call.fields), call)
@@ -87,7 +85,7 @@ async def replace(glossary_id: str, call: AdmittedDependency) -> DictionaryInfo:
     )
 
 
-@router.delete("/{glossary_id}/dictionaries", status_code=204, responses=RESPONSES)
+@router.delete("/{glossary_id}/dictionaries", status_code=204)
 async def delete_dictionary(glossary_id: str, source_lang: str, target_lang: str, call: AdmittedDependency) -> None:
     """Delete the entries for one pair of languages."""
     direction = parse_glossary_direction(source_lang, target_lang, call.translations.routes)

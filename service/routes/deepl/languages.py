@@ -10,9 +10,8 @@ from fastapi import APIRouter, Response
 
 from mt.text.formality import supports_formality
 from service.bodies import parse_body
-from service.errors import error_responses
 from service.languages import TranslationRoutes
-from service.routes.deepl.admission import ALWAYS, AdmittedDependency
+from service.routes.deepl.admission import AdmittedDependency
 from service.routes.deepl.body import form_or_json
 from service.routes.deepl.language_codes import (
     glossary_directions,
@@ -31,8 +30,6 @@ from service.routes.deepl.schemas import (
     ResourceFeature,
     ResourceLanguage,
 )
-
-RESPONSES = error_responses(*ALWAYS)
 
 router = APIRouter()
 
@@ -54,13 +51,10 @@ TYPE = {"name": "type", "in": "query", "schema": {"enum": ["source", "target"], 
 
 @router.post(
     "/v2/languages",
-    responses=RESPONSES,
     response_model_exclude_none=True,
     openapi_extra=form_or_json(LanguagesBody, required=False),
 )
-@router.get(
-    "/v2/languages", responses=RESPONSES, response_model_exclude_none=True, openapi_extra={"parameters": [TYPE]}
-)
+@router.get("/v2/languages", response_model_exclude_none=True, openapi_extra={"parameters": [TYPE]})
 async def languages(call: AdmittedDependency) -> list[DeeplLanguage]:
     """List the source languages or, if `type` is target, the target languages."""
     body = parse_body(LanguagesBody, call.fields)
@@ -74,7 +68,7 @@ async def languages(call: AdmittedDependency) -> list[DeeplLanguage]:
     return [DeeplLanguage(language=code, name=name) for code, name in source_languages(routes)]
 
 
-@router.get("/v2/glossary-language-pairs", responses=RESPONSES, response_model=LanguagePairs)
+@router.get("/v2/glossary-language-pairs", response_model=LanguagePairs)
 async def glossary_language_pairs(call: AdmittedDependency) -> Response:
     """List the pairs of languages that a glossary can have."""
     content = await asyncio.to_thread(encoded_pairs, call.translations.routes)
@@ -93,7 +87,6 @@ def encoded_pairs(routes: TranslationRoutes) -> bytes:
 
 @router.get(
     "/v3/languages",
-    responses=RESPONSES,
     openapi_extra={"parameters": [{"name": "resource", "in": "query", "required": True, "schema": {"type": "string"}}]},
 )
 async def languages_of_resource(call: AdmittedDependency) -> list[ResourceLanguage]:
@@ -119,7 +112,7 @@ async def languages_of_resource(call: AdmittedDependency) -> list[ResourceLangua
     return listed
 
 
-@router.get("/v3/languages/resources", responses=RESPONSES)
+@router.get("/v3/languages/resources")
 async def resources(call: AdmittedDependency) -> list[Resource]:
     """List the resources, such as `translate_text`, with the features of each resource."""
     return [

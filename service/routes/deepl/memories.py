@@ -4,8 +4,7 @@ from fastapi import APIRouter
 
 from service.access.memories import Memory
 from service.bodies import parse_body
-from service.errors import error_responses
-from service.routes.deepl.admission import LOOKUP, AdmittedDependency
+from service.routes.deepl.admission import AdmittedDependency
 from service.routes.deepl.schemas import (
     MemoriesBody,
     MemoryInfos,
@@ -17,15 +16,12 @@ from service.routes.deepl.schemas import (
     timestamp,
 )
 
-RESPONSES = error_responses(*LOOKUP)
 PAGE = {"in": "query", "schema": {"type": "integer"}}
 
 router = APIRouter(prefix="/v3/translation_memories")
 
 
-@router.get(
-    "", responses=RESPONSES, openapi_extra={"parameters": [{"name": "page", **PAGE}, {"name": "page_size", **PAGE}]}
-)
+@router.get("", openapi_extra={"parameters": [{"name": "page", **PAGE}, {"name": "page_size", **PAGE}]})
 async def list_memories(call: AdmittedDependency) -> MemoryInfos:
     """List the translation memories of this key. Without a key, the list is empty."""
     body = parse_body(MemoriesBody, call.fields)
@@ -36,13 +32,13 @@ async def list_memories(call: AdmittedDependency) -> MemoryInfos:
     )
 
 
-@router.get("/{memory_id}", responses=RESPONSES)
+@router.get("/{memory_id}")
 async def get(memory_id: str, call: AdmittedDependency) -> TranslationMemoryInfo:
     """Return a translation memory without its segments."""
     return info(await call.memories.get(call.caller.id, memory_id))
 
 
-@router.delete("/{memory_id}", status_code=204, responses=RESPONSES)
+@router.delete("/{memory_id}", status_code=204)
 async def delete(memory_id: str, call: AdmittedDependency) -> None:
     """Delete a translation memory."""
     await call.memories.delete(call.caller.id, memory_id)
@@ -50,7 +46,6 @@ async def delete(memory_id: str, call: AdmittedDependency) -> None:
 
 @router.get(
     "/{memory_id}/segments",
-    responses=RESPONSES,
     response_model_exclude_none=True,
     openapi_extra={
         "parameters": [

@@ -12,8 +12,8 @@ from mt.text.markup import MarkupOptions, xml_problem
 from mt.text.terms import Terms
 from service.bodies import parse_body
 from service.dependencies import DetachedWorkDependency, SettingsDependency, while_connected
-from service.errors import MAX_PROBLEMS, BodyTooLarge, InvalidRequest, error_responses
-from service.routes.deepl.admission import TRANSLATION, AdmittedDependency, AdmittedRequest
+from service.errors import MAX_PROBLEMS, BodyTooLarge, InvalidRequest
+from service.routes.deepl.admission import AdmittedDependency, AdmittedRequest
 from service.routes.deepl.body import Fields, form_or_json
 from service.routes.deepl.language_codes import parse_source, parse_target, source_code
 from service.routes.deepl.schemas import (
@@ -34,7 +34,6 @@ _LINE_BREAK = re.compile(r"(?<=\S)[ \t]*(?:\r\n|\r|\n)[ \t]*(?=\S)")
 
 @router.post(
     "/v2/translate",
-    responses=error_responses(*TRANSLATION),
     response_model_exclude_none=True,
     openapi_extra=form_or_json(TranslateBody),
 )

@@ -2,19 +2,16 @@
 
 from fastapi import APIRouter
 
-from service.errors import error_responses
-from service.routes.deepl.admission import ALWAYS, AdmittedDependency
+from service.routes.deepl.admission import AdmittedDependency
 from service.routes.deepl.schemas import DeeplUsage
-
-RESPONSES = error_responses(*ALWAYS)
 
 router = APIRouter()
 
 NO_LIMIT = 1_000_000_000_000  # characters; DeepL's answer for an account without a limit
 
 
-@router.post("/v2/usage", responses=RESPONSES)
-@router.get("/v2/usage", responses=RESPONSES)
+@router.post("/v2/usage")
+@router.get("/v2/usage")
 async def usage(call: AdmittedDependency) -> DeeplUsage:
     """Return the characters that this key has used this month, and its limit."""
     used = await call.access.usage(call.caller)

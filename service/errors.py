@@ -32,6 +32,7 @@ class ServiceError(Exception):
     """Base class of the errors that the service sends to clients."""
 
     status: ClassVar[int]
+    deepl_status: ClassVar[int | None] = None  # status in DeepL's contract, if it differs
     code: ClassVar[str]
     default_message: ClassVar[str] = ""
     default_retry: ClassVar[int | None] = None
@@ -117,14 +118,15 @@ class ParsingLimitExceeded(ServiceError):
 class InvalidKey(ServiceError):
     """The API key is missing, unknown, revoked or expired."""
 
-    status: ClassVar[int] = HTTPStatus.FORBIDDEN
+    status = HTTPStatus.FORBIDDEN
     code = "invalid_key"
 
 
-class MissingKey(InvalidKey):
+class MissingKey(ServiceError):
     """The request has no API key, and the service requires one. LibreTranslate's status is 400, DeepL's is 403."""
 
-    status: ClassVar[int] = HTTPStatus.BAD_REQUEST
+    status = HTTPStatus.BAD_REQUEST
+    deepl_status = HTTPStatus.FORBIDDEN
     code = "missing_key"
 
 
@@ -136,16 +138,11 @@ class SuggestionsDisabled(ServiceError):
 
 
 class QuotaExceeded(ServiceError):
-    """The API key has used all characters of its monthly quota. Mastodon expects the status 403 in this case."""
+    """The API key has used all characters of its monthly quota. Mastodon expects 403, and DeepL's clients 456."""
 
-    status: ClassVar[int] = HTTPStatus.FORBIDDEN
+    status = HTTPStatus.FORBIDDEN
+    deepl_status = 456
     code = "quota_exceeded"
-
-
-class DeepLQuotaExceeded(QuotaExceeded):
-    """The API key has used all characters of its monthly quota. The status 456 is DeepL's own."""
-
-    status = 456
 
 
 class TooManyRequests(ServiceError):
@@ -297,12 +294,27 @@ def shorten(text: str) -> str:
 
 def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
     """Return the response that reports `error` to the client. `scope` is the ASGI scope of the request."""
-    return _response(scope, error.status, error.code, error.message, error.headers)
+    return _response(scope, _status(scope, error), error.code, error.message, error.headers)
 
 
 def problem_body(scope: Scope, error: ServiceError) -> Problem:
     """Return the body of the error response, to be sent as an event of a stream that has already begun."""
-    return _problem(scope, error.status, error.code, error.message)
+    return _problem(scope, _status(scope, error), error.code, error.message)
+
+
+def path_of(scope: Scope) -> str:
+    """Return the path of a request without `root_path`, the prefix under which a proxy serves the application."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
+
+
+def speaks_deepl(scope: Scope) -> bool:
+    """Return whether the path of a request belongs to DeepL's contract."""
+    return path_of(scope).startswith(("/v2/", "/v3/"))
+
+
+def _status(scope: Scope, error: ServiceError) -> int:
+    return error.deepl_status if error.deepl_status and speaks_deepl(scope) else error.status
 
 
 def install_error_handlers(app: FastAPI) -> None:

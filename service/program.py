@@ -32,7 +32,9 @@ from mt.errors import MTError
 from mt.languages import language_name
 from service.access.database import Database
 from service.app import create_app
-from service.connections import (
+from service.core_dumps import disable_core_dumps
+from service.freed_memory import return_large_blocks
+from service.http.connections import (
     BACKLOG,
     HEAD_BYTES,
     SEND_BYTES,
@@ -41,8 +43,6 @@ from service.connections import (
     connection_limit,
     raise_descriptor_limit,
 )
-from service.core_dumps import disable_core_dumps
-from service.freed_memory import return_large_blocks
 from service.hub_models import install_models
 from service.logs import configure_logs
 from service.pauses import shorten_pauses

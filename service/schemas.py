@@ -1,88 +1,18 @@
 """Bodies and responses of LibreTranslate's contract, with our extensions, except those of POST /translate.
 
 Unknown fields of a body are ignored.
-The values of a form are texts. A number, boolean, list or object may therefore be sent as JSON text.
 """
 
-import json
-import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from starlette.datastructures import UploadFile
 
-from service.errors import well_formed
+from service.http.fields import FlagField, TextField, TextOrTexts
 from service.translation.jobs import DetectedSource
 
-_FLAGS = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
-
-
-def _text(value: Any) -> Any:
-    return well_formed(value) if isinstance(value, str) else value
-
-
-def _text_or_texts(value: Any) -> Any:
-    if isinstance(value, str):
-        return well_formed(value)
-    if not isinstance(value, list):
-        raise ValueError("must be a string or a list of strings")
-    wrong = [str(index) for index, item in enumerate(value) if not isinstance(item, str)]
-    if wrong:
-        indices = ", ".join(wrong[:10]) + (" ..." if len(wrong) > 10 else "")
-        raise ValueError(f"must be a string or a list of strings; the items at indices {indices} are not strings")
-    return [well_formed(item) for item in value]
-
-
-def _parse_json(value: Any, opening: str) -> Any:
-    """Return the parsed JSON if `value` is a text that begins with `opening`, otherwise `value` itself."""
-    if isinstance(value, str) and value.strip().startswith(opening):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            raise ValueError("is not JSON") from None
-    return value
-
-
-def _texts(value: Any) -> Any:
-    items = _parse_json(value, "[")
-    items = [items] if isinstance(items, str) else items
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise ValueError("must be a list of strings")
-    return [well_formed(item) for item in items]
-
-
-def _pairs(value: Any) -> Any:
-    items = _parse_json(value, "{")
-    if not isinstance(items, dict) or not all(isinstance(item, str) for item in items.values()):
-        raise ValueError("must be an object whose values are strings")
-    return {well_formed(name): well_formed(item) for name, item in items.items()}
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,9}\s*", value, re.ASCII):
-        return int(value)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError("parameter is not a number")
-    return value
-
-
-def _flag(value: Any) -> Any:
-    flag = _FLAGS.get(value.strip().lower()) if isinstance(value, str) else value
-    if not isinstance(flag, bool):
-        raise ValueError("must be true or false")
-    return flag
-
-
-TextField = Annotated[str, BeforeValidator(_text)]
-TextOrTexts = Annotated[str | list[str], BeforeValidator(_text_or_texts)]
-TextsField = Annotated[list[str], BeforeValidator(_texts)]
-Pairs = Annotated[dict[str, str], BeforeValidator(_pairs)]
-Number = Annotated[int, BeforeValidator(_number)]
-Count = Annotated[int, BeforeValidator(lambda value: max(0, _number(value)))]  # LibreTranslate reads -1 as 0
-FlagField = Annotated[bool, BeforeValidator(_flag)]
 TextRange = tuple[int, int]
 """Begin and end of a range of characters (code points) in a text."""
-
 
 AUTO = "auto"  # source language that stands for the detected one
 MODEL = "Name of a model of GET /models; `default` selects the default model of each direction."

@@ -12,21 +12,8 @@ from pydantic_core import PydanticCustomError
 
 from mt.pipeline.results import SentenceTranslation
 from service.errors import shorten
-from service.schemas import (
-    AUTO,
-    MODEL,
-    Count,
-    DetectedLanguage,
-    FlagField,
-    Number,
-    Pairs,
-    RequestFields,
-    TextField,
-    TextOrTexts,
-    TextRange,
-    TextsField,
-    percent,
-)
+from service.http.fields import Count, FlagField, JsonPairs, JsonTexts, Number, TextField, TextOrTexts
+from service.schemas import AUTO, MODEL, DetectedLanguage, RequestFields, TextRange, percent
 from service.translation.answers import other_texts, rounded_match
 from service.translation.jobs import Answer, StreamedSentence
 
@@ -55,14 +42,14 @@ class TranslateRequest(RequestFields):
     )
     alternatives: Count = Field(0, description="Largest number of alternative translations of each text.")
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
-    targets: TextsField = Field(
+    targets: JsonTexts = Field(
         [], description="Several target languages; `translations` has an answer for each language."
     )
-    glossary: Pairs = Field({}, description="Terms and their translations.")
+    glossary: JsonPairs = Field({}, description="Terms and their translations.")
     glossary_id: TextField | None = Field(
         None, description="Id of a glossary stored by POST /v2/glossaries; `glossary` takes precedence."
     )
-    do_not_translate: TextsField = Field([], description="Terms that are not translated.")
+    do_not_translate: JsonTexts = Field([], description="Terms that are not translated.")
     memory: TextField | None = Field(
         None, description="Id of a translation memory (PUT /memories). The response then has `match`."
     )
@@ -180,10 +167,8 @@ class TargetResponse(BaseModel):
     segments: list[SegmentResponse] | list[list[SegmentResponse]] | None = None
 
     @classmethod
-    def of(
-        cls, request: TranslateRequest, answers: Sequence[Answer], models_of: Callable[[Answer], tuple[str, ...]]
-    ) -> Self:
-        """Return the response for one target. `models_of` returns the names of the models that gave an answer."""
+    def of(cls, request: TranslateRequest, answers: Sequence[Answer]) -> Self:
+        """Return the response for one target."""
 
         def values(value: Callable[[Answer], object]) -> Any:
             listed = [value(answer) for answer in answers]
@@ -200,7 +185,7 @@ class TargetResponse(BaseModel):
             quality=values(lambda answer: percent(answer.confidence)) if request.quality else None,
             match=values(lambda answer: rounded_match(answer.match)) if request.memory else None,
             untranslated=values(lambda answer: list(answer.untranslated)) if request.untranslated else None,
-            models=values(lambda answer: list(models_of(answer))) if request.model is not None else None,
+            models=values(lambda answer: list(answer.models)) if request.model is not None else None,
             segments=values(segments) if request.lists_segments else None,
         )
 

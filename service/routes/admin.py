@@ -3,7 +3,8 @@
 from fastapi import APIRouter, Depends
 from pydantic import BaseModel
 
-from service.dependencies import FleetDependency, require_admin
+from service.routes.access import require_admin
+from service.services import ServicesDependency
 
 router = APIRouter(tags=["service"], prefix="/admin", dependencies=[Depends(require_admin)])
 
@@ -25,8 +26,9 @@ class Reloaded(BaseModel):
 
 
 @router.post("/reload")
-async def reload(fleet: FleetDependency) -> Reloaded:
+async def reload(services: ServicesDependency) -> Reloaded:
     """Load the model directories that have changed. If a model cannot be used, no model is replaced."""
+    fleet = services.fleet
     before = {model.version for model in fleet.models}
     await fleet.reload()
     return Reloaded(

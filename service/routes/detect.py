@@ -1,30 +1,25 @@
 """POST /detect, by LibreTranslate's contract."""
 
-from fastapi import APIRouter, Request
+from typing import Annotated
 
-from service.bodies import DetectBody, documented_body
-from service.dependencies import AccessDependency, SettingsDependency, TranslationsDependency, client_address
+from fastapi import APIRouter, Depends
+
 from service.errors import InvalidRequest
+from service.http.bodies import BodyReader
+from service.routes.access import CallerDependency
 from service.schemas import DetectedLanguage, DetectRequest
+from service.services import ServicesDependency
 
 router = APIRouter(tags=["translation"])
 
+DetectBody = Annotated[DetectRequest, Depends(BodyReader(DetectRequest))]
 
-@router.post(
-    "/detect",
-    openapi_extra=documented_body(DetectRequest),
-)
-async def detect(
-    body: DetectBody,
-    request: Request,
-    translations: TranslationsDependency,
-    access: AccessDependency,
-    settings: SettingsDependency,
-) -> list[DetectedLanguage]:
+
+@router.post("/detect")
+async def detect(caller: CallerDependency, body: DetectBody, services: ServicesDependency) -> list[DetectedLanguage]:
     """List the languages that a text may be in, the most likely first."""
-    caller = await access.admit(body.api_key, client_address(request))
-    if len(body.text) > settings.max_characters:
-        problem = f"request ({len(body.text)}) exceeds text limit ({settings.max_characters})"
-        raise InvalidRequest.listing([problem])
-    languages = list(map(DetectedLanguage.of, await translations.detect(body.text, caller.id)))
+    limit = services.settings.max_characters
+    if len(body.text) > limit:
+        raise InvalidRequest.listing([f"request ({len(body.text)}) exceeds text limit ({limit})"])
+    languages = list(map(DetectedLanguage.of, await services.translations.detect(body.text, caller.id)))
     return [language for language in languages if language.confidence > 0] or languages[:1]

@@ -4,28 +4,23 @@ import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import StreamingResponse
 
 from mt.data.translation_memory import write_tmx
 from mt.text.documents import SUFFIXES, translated_name
 from service.access.memories import clean_unit, storable
-from service.attachments import attachment
-from service.bodies import MULTIPART, FileBody, documented_body
-from service.dependencies import (
-    AccessDependency,
-    FileStoreDependency,
-    MemoriesDependency,
-    TranslationsDependency,
-    client_address,
-    while_connected,
-)
 from service.errors import InvalidRequest, well_formed
+from service.http.admission import while_connected
+from service.http.attachments import attachment
+from service.http.bodies import MULTIPART, BodyReader, uploaded_name
+from service.routes.access import CallerDependency
 from service.routes.translate import model_of
 from service.schemas import AUTO, FileRequest, TranslatedFile
+from service.services import ServicesDependency
 from service.translation.documents import DocumentTranslation
 from service.translation.files import original_name
 from service.translation.jobs import Job
@@ -33,24 +28,16 @@ from service.translation.jobs import Job
 CHUNK_BYTES = 65_536
 router = APIRouter(tags=["translation"])
 
+FileBody = Annotated[FileRequest, Depends(BodyReader(FileRequest, MULTIPART))]
 
-@router.post(
-    "/translate_file",
-    response_model_exclude_none=True,
-    openapi_extra=documented_body(FileRequest, [MULTIPART]),
-)
+
+@router.post("/translate_file", response_model_exclude_none=True)
 async def translate_file(
-    body: FileBody,
-    request: Request,
-    translations: TranslationsDependency,
-    access: AccessDependency,
-    files: FileStoreDependency,
-    memories: MemoriesDependency,
+    caller: CallerDependency, body: FileBody, request: Request, services: ServicesDependency
 ) -> TranslatedFile:
     """Translate a file. Return the address of the translated file, which is deleted after a while."""
-    source, target = body.source, body.target
-    caller = await access.admit(body.api_key, client_address(request))
-    name = PurePath(well_formed(body.file.filename or "").replace("\\", "/")).name
+    source, target, translations, files = body.source, body.target, services.translations, services.files
+    name = uploaded_name(body.file)
     if not name:
         raise InvalidRequest.listing(["empty file"])
     if PurePath(name).suffix.lower() not in SUFFIXES:
@@ -60,13 +47,13 @@ async def translate_file(
     languages = None if source == AUTO else routes.resolve(source), routes.resolve(target)
     routes.check_supported(*filter(None, languages))
     if body.memory:
-        await memories.check(caller.id, body.memory, *languages)
+        await services.memories.check(caller.id, body.memory, *languages)
     columns = tuple(filter(None, map(str.strip, body.columns.split(","))))
     job = Job((), *languages, model=model, memory=body.memory, caller=caller.id)
     opened = await while_connected(request, translations.open_document(job, name, await body.file.read(), columns))
     path = PurePath(translated_name(name))
     stem = f"{path.stem}_{target}"
-    async with access.charged(caller, opened.characters):
+    async with services.access.charged(caller, opened.characters):
         translated = await while_connected(request, translations.translate_opened(opened, job))
         stored = await files.put(f"{stem}{path.suffix}", translated.content, caller.id)
         tmx = None
@@ -89,9 +76,9 @@ def file_url(request: Request, name: str) -> str:
 
 
 @router.get("/download_file/{name}", response_class=StreamingResponse)
-async def download_file(name: str, files: FileStoreDependency) -> StreamingResponse:
+async def download_file(name: str, services: ServicesDependency) -> StreamingResponse:
     """Download a translated file."""
-    file = files.open(name)
+    file = services.files.open(name)
     headers = attachment(original_name(name)) | {"Content-Length": str(os.fstat(file.fileno()).st_size)}
     return StreamingResponse(chunks(file), media_type="application/octet-stream", headers=headers)
 

@@ -4,8 +4,8 @@ from fastapi import APIRouter
 
 from mt.languages import language_name
 from mt.text.documents import SUFFIXES
-from service.dependencies import SettingsDependency, TranslationsDependency
 from service.schemas import AUTO, DefaultLanguages, FrontendSettings, NamedLanguage
+from service.services import ServicesDependency
 
 router = APIRouter(tags=["translation"])
 
@@ -13,9 +13,9 @@ TYPING_PAUSE = 500  # milliseconds from the last key press until the page transl
 
 
 @router.get("/frontend/settings")
-async def frontend_settings(settings: SettingsDependency, translations: TranslationsDependency) -> FrontendSettings:
+async def frontend_settings(services: ServicesDependency) -> FrontendSettings:
     """Return the settings that a web page needs."""
-    target = translations.routes.default_target
+    settings, target = services.settings, services.translations.routes.default_target
     return FrontendSettings(
         charLimit=settings.max_characters,
         frontendTimeout=TYPING_PAUSE,

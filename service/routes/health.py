@@ -2,8 +2,8 @@
 
 from fastapi import APIRouter
 
-from service.dependencies import ReadinessDependency
 from service.schemas import Health
+from service.services import ServicesDependency
 
 router = APIRouter(tags=["service"])
 
@@ -16,7 +16,7 @@ async def livez() -> Health:
 
 @router.get("/health")  # of LibreTranslate
 @router.get("/readyz")
-async def readyz(readiness: ReadinessDependency) -> Health:
+async def readyz(services: ServicesDependency) -> Health:
     """Report whether a translation would succeed. If not, the service should get no requests."""
-    readiness.check()
+    services.readiness.check()
     return Health()

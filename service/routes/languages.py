@@ -6,9 +6,9 @@ from fastapi import APIRouter, Response
 from pydantic import TypeAdapter
 
 from mt.languages import language_name, native_name
-from service.dependencies import TranslationsDependency
 from service.languages import TranslationRoutes
 from service.schemas import LanguageInfo
+from service.services import ServicesDependency
 
 router = APIRouter(tags=["translation"])
 
@@ -16,9 +16,9 @@ _LIST = TypeAdapter(list[LanguageInfo])
 
 
 @router.get("/languages", response_model=list[LanguageInfo])
-async def languages(translations: TranslationsDependency) -> Response:
+async def languages(services: ServicesDependency) -> Response:
     """List every language, and the languages into which it can be translated, directly or through a pivot."""
-    return Response(encoded_languages(translations.routes), media_type="application/json")
+    return Response(encoded_languages(services.translations.routes), media_type="application/json")
 
 
 @lru_cache(1)

@@ -11,29 +11,21 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mt.data.translation_memory import write_tmx
 from mt.languages import Direction
-from service.access.control import Caller
 from service.access.glossaries import glossary_direction
 from service.access.memories import Memory, MemoryUnit, storable
-from service.attachments import attachment
-from service.bodies import MULTIPART, MemoryBody, documented_body, query_fields
-from service.dependencies import (
-    AccessDependency,
-    MemoriesDependency,
-    ParsersDependency,
-    TranslationsDependency,
-    client_address,
-    while_connected,
-)
-from service.errors import (
-    InvalidRequest,
-    well_formed,
-)
+from service.errors import InvalidRequest
+from service.http.admission import while_connected
+from service.http.attachments import attachment
+from service.http.bodies import MULTIPART, BodyReader, uploaded_name
 from service.parsers.operations import UNIT_SUFFIXES, read_units
-from service.routes.deepl.admission import HeaderKey, key_of
+from service.routes.access import CallerDependency
 from service.schemas import MemoryRequest
+from service.services import ServicesDependency
 
 TMX = "application/x-tmx+xml"
 router = APIRouter(tags=["translation memories"], prefix="/memories")
+
+MemoryBody = Annotated[MemoryRequest, Depends(BodyReader(MemoryRequest, MULTIPART))]
 
 
 class MemoryInfo(BaseModel):
@@ -85,45 +77,24 @@ class MemoryList(BaseModel):
     memories: list[MemoryInfo]
 
 
-async def _caller(request: Request, authorization: HeaderKey, access: AccessDependency) -> Caller:
-    """Admit the caller. The key is in the header `Authorization`, or in the field `api_key` of the query."""
-    fields = query_fields(request)
-    secret = fields.get("api_key")
-    return await access.admit(
-        key_of(authorization) or (secret if isinstance(secret, str) else None), client_address(request)
-    )
-
-
-CallerDependency = Annotated[Caller, Depends(_caller)]
-
-
-@router.put(
-    "",
-    openapi_extra=documented_body(MemoryRequest, [MULTIPART]),
-)
+@router.put("")
 async def put(
-    body: MemoryBody,
-    request: Request,
-    authorization: HeaderKey,
-    access: AccessDependency,
-    translations: TranslationsDependency,
-    memories: MemoriesDependency,
-    parsers: ParsersDependency,
+    caller: CallerDependency, body: MemoryBody, request: Request, services: ServicesDependency
 ) -> StoredMemory:
     """Add the units of a file to a translation memory. A new unit replaces the stored unit with the same source.
 
     A key has one memory for each name and pair of languages, which is created if necessary. Without a key, each upload
     creates a memory, which can be used by its id for a week.
     """
-    caller = await access.admit(key_of(authorization) or body.api_key, client_address(request))
-    name = PurePath(well_formed(body.file.filename or "").replace("\\", "/")).name
+    name = uploaded_name(body.file)
     if PurePath(name).suffix.lower() not in UNIT_SUFFIXES:
         raise InvalidRequest.listing([f"the file format is not supported; accepted: {', '.join(UNIT_SUFFIXES)}"])
-    source, target = (translations.routes.resolve(code) for code in (body.source, body.target))
-    translations.routes.check_supported(source, target)
+    routes, memories = services.translations.routes, services.memories
+    source, target = (routes.resolve(code) for code in (body.source, body.target))
+    routes.check_supported(source, target)
     direction = glossary_direction(source, target)
     content, limit = await body.file.read(), memories.limits.units
-    reading = parsers.documents.run(caller.id, read_units, name, content, *_languages(direction), limit)
+    reading = services.parsers.documents.run(caller.id, read_units, name, content, *_languages(direction), limit)
     units = [MemoryUnit(*unit) for unit in await while_connected(request, reading)]
     skipped = await asyncio.to_thread(lambda: len(units) - sum(map(storable, units)))
     memory = await memories.put(caller.id, body.name or PurePath(name).stem, direction, units)
@@ -131,21 +102,21 @@ async def put(
 
 
 @router.get("")
-async def list_memories(caller: CallerDependency, memories: MemoriesDependency) -> MemoryList:
+async def list_memories(caller: CallerDependency, services: ServicesDependency) -> MemoryList:
     """List the translation memories of this key. Without a key, the list is empty."""
-    return MemoryList(memories=[MemoryInfo.of(memory) for memory in await memories.owned(caller.id)])
+    return MemoryList(memories=[MemoryInfo.of(memory) for memory in await services.memories.owned(caller.id)])
 
 
 @router.get("/{id}")
-async def get(id: str, caller: CallerDependency, memories: MemoriesDependency) -> MemoryInfo:
+async def get(id: str, caller: CallerDependency, services: ServicesDependency) -> MemoryInfo:
     """Return a translation memory without its units."""
-    return MemoryInfo.of(await memories.get(caller.id, id))
+    return MemoryInfo.of(await services.memories.get(caller.id, id))
 
 
 @router.delete("/{id}", status_code=204)
-async def delete(id: str, caller: CallerDependency, memories: MemoriesDependency) -> None:
+async def delete(id: str, caller: CallerDependency, services: ServicesDependency) -> None:
     """Delete a translation memory."""
-    await memories.delete(caller.id, id)
+    await services.memories.delete(caller.id, id)
 
 
 @router.get(
@@ -153,10 +124,10 @@ async def delete(id: str, caller: CallerDependency, memories: MemoriesDependency
     responses={200: {"content": {TMX: {"schema": {"type": "string"}}}}},
     response_class=StreamingResponse,
 )
-async def export(id: str, caller: CallerDependency, memories: MemoriesDependency) -> StreamingResponse:
+async def export(id: str, caller: CallerDependency, services: ServicesDependency) -> StreamingResponse:
     """Return the units of a translation memory as TMX."""
-    memory = await memories.get(caller.id, id)
-    units = memories.units(caller.id, id)
+    memory = await services.memories.get(caller.id, id)
+    units = services.memories.units(caller.id, id)
     return tmx_response(f"{memory.name}.tmx", units, *_languages(memory.direction))
 
 

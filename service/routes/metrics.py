@@ -2,8 +2,9 @@
 
 from fastapi import APIRouter, Depends, Response
 
-from service.dependencies import MetricsDependency, require_admin_unless_public
 from service.metrics import CONTENT_TYPE
+from service.routes.access import require_admin_unless_public
+from service.services import ServicesDependency
 
 router = APIRouter(tags=["service"], dependencies=[Depends(require_admin_unless_public)])
 
@@ -13,6 +14,6 @@ router = APIRouter(tags=["service"], dependencies=[Depends(require_admin_unless_
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
-async def metrics(metrics: MetricsDependency) -> Response:
+async def metrics(services: ServicesDependency) -> Response:
     """Return counters, gauges and histograms in Prometheus's text format."""
-    return Response(metrics.text(), media_type=CONTENT_TYPE)
+    return Response(services.metrics.text(), media_type=CONTENT_TYPE)

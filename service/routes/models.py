@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from service.dependencies import FleetDependency
+from service.services import ServicesDependency
 
 router = APIRouter(tags=["service"])
 
@@ -26,7 +26,7 @@ class ModelInfo(BaseModel):
 
 
 @router.get("/models")
-async def models(fleet: FleetDependency) -> list[ModelInfo]:
+async def models(services: ServicesDependency) -> list[ModelInfo]:
     """List the models with their languages. The first model of a direction is the default of this direction."""
     return [
         ModelInfo(
@@ -36,10 +36,10 @@ async def models(fleet: FleetDependency) -> list[ModelInfo]:
             licence=model.card.licence,
             scores=model.card.scores,
             size=model.size,
-            loaded=model.name in fleet.loaded_models,
+            loaded=model.name in services.fleet.loaded_models,
             sources=model.directions.sources,
             targets=model.directions.targets,
             pairs=None if model.directions.pairs is None else list(map(str, model.directions.pairs)),
         )
-        for model in fleet.models
+        for model in services.fleet.models
     ]

@@ -2,41 +2,31 @@
 
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 
 from mt.errors import RequestError
 from mt.text.terms import Terms
-from service.access.control import AccessControl, Caller
+from service.access.control import Caller
 from service.access.glossaries import GlossaryStore
-from service.bodies import TranslateRequestBody, documented_body
-from service.dependencies import (
-    AccessDependency,
-    GlossariesDependency,
-    MemoriesDependency,
-    SettingsDependency,
-    TranslationsDependency,
-    client_address,
-    while_connected,
-)
-from service.errors import (
-    InvalidRequest,
-    ServiceError,
-    problem_body,
-    shorten,
-)
-from service.event_stream import EVENT_SCHEMA, EVENT_STREAM, EventStream, encode_event
+from service.errors import InvalidRequest, ServiceError, problem_body, shorten
+from service.http.admission import while_connected
+from service.http.bodies import BodyReader
+from service.http.events import EVENT_SCHEMA, EVENT_STREAM, EventStream, encode_event
+from service.routes.access import CallerDependency
 from service.schemas import AUTO, DEFAULT_MODEL
+from service.services import Services, ServicesDependency
 from service.settings import Settings
 from service.translate_schemas import StreamedSegment, TargetResponse, TranslateRequest, TranslateResponse
-from service.translation.coroutines import together
+from service.translation.coroutines import gather_or_raise
 from service.translation.jobs import Answer, Format, Job, OutputOptions, StreamedSentence, StreamEnd
 from service.translation.service import TranslationService
 
 MAX_WEIGHTS = 500_000  # attention weights of all texts of a request; each takes 32 bytes
 router = APIRouter(tags=["translation"])
+
+TranslateBody = Annotated[TranslateRequest, Depends(BodyReader(TranslateRequest))]
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
@@ -52,33 +42,27 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     response_model=TranslateResponse,
     responses=RESPONSES,
     response_model_exclude_none=True,
-    openapi_extra=documented_body(TranslateRequest),
 )
 async def translate(
-    body: TranslateRequestBody,
-    request: Request,
-    translations: TranslationsDependency,
-    access: AccessDependency,
-    glossaries: GlossariesDependency,
-    memories: MemoriesDependency,
-    settings: SettingsDependency,
+    caller: CallerDependency, body: TranslateBody, request: Request, services: ServicesDependency
 ) -> TranslateResponse | EventStream:
     """Translate a text, or a list of texts. The fields may be sent as JSON, as a form, or in the query."""
-    caller = await access.admit(body.api_key, client_address(request))
-    check_limits(body, settings)
+    check_limits(body, services.settings)
+    translations = services.translations
     jobs = {}
     for target in dict.fromkeys([body.target, *body.targets]):
-        terms = await terms_for(body, target, caller, glossaries)
+        terms = await terms_for(body, target, caller, services.glossaries)
         jobs[target] = job = job_for(body, target, caller, terms, translations)
         if body.memory:
-            await memories.check(caller.id, body.memory, job.source, job.target)
+            await services.memories.check(caller.id, body.memory, job.source, job.target)
     if body.stream:
-        events = stream_events(body, request, translations, access, caller, jobs[body.target])
+        events = stream_events(body, request, services, caller, jobs[body.target])
         first = await while_connected(request, anext(events))  # an error before the first event has a status of its own
         return EventStream(first, events)
-    async with access.charged(caller, characters(body) * len(jobs)):
-        answers = await while_connected(request, together([translations.translate(job) for job in jobs.values()]))
-    return respond(body, jobs, answers, translations)
+    async with services.access.charged(caller, characters(body) * len(jobs)):
+        working = gather_or_raise([translations.translate(job) for job in jobs.values()])
+        answers = await while_connected(request, working)
+    return respond(body, dict(zip(jobs, answers, strict=True)))
 
 
 def characters(body: TranslateRequest) -> int:
@@ -169,26 +153,17 @@ def text_weights(body: TranslateRequest) -> int:
     return MAX_WEIGHTS // (len(body.texts) or 1) // len({body.target, *body.targets}) if body.attention else 0
 
 
-def respond(
-    body: TranslateRequest,
-    jobs: Mapping[str, Job],
-    answers: Sequence[Sequence[Answer]],
-    translations: TranslationService,
-) -> TranslateResponse:
-    """Return the response to a request. `jobs` has a job for each target language, and `answers` each job's answers."""
-    responses = {
-        target: TargetResponse.of(body, texts, partial(translations.models_of, job=job))
-        for (target, job), texts in zip(jobs.items(), answers, strict=True)
-    }
-    others = {target: responses[target] for target in dict.fromkeys(body.targets)}
-    return TranslateResponse(**dict(responses[body.target]), translations=others or None)
+def respond(body: TranslateRequest, answers: Mapping[str, Sequence[Answer]]) -> TranslateResponse:
+    """Return the response to a request. `answers` has the answers for each target language."""
+    others = {target: TargetResponse.of(body, answers[target]) for target in dict.fromkeys(body.targets)}
+    response = TranslateResponse.of(body, answers[body.target])
+    return response.model_copy(update={"translations": others}) if others else response
 
 
 async def stream_events(
     body: TranslateRequest,
     request: Request,
-    translations: TranslationService,
-    access: AccessControl,
+    services: Services,
     caller: Caller,
     job: Job,
 ) -> AsyncGenerator[bytes, None]:
@@ -198,14 +173,14 @@ async def stream_events(
     """
     begun = False
     try:
-        async with access.charged(caller, characters(body)) as charge:
-            async for item in translations.stream(job):
+        async with services.access.charged(caller, characters(body)) as charge:
+            async for item in services.translations.stream(job):
                 match item:
                     case StreamedSentence():
                         charge.delivered += item.source[1] - item.source[0]
                         yield encode_event("segment", StreamedSegment.of(body, item))
                     case StreamEnd():
-                        yield encode_event("done", respond(body, {body.target: job}, [item.answers], translations))
+                        yield encode_event("done", respond(body, {body.target: item.answers}))
                 begun = True
     except ServiceError as error:
         if not begun:

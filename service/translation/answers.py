@@ -27,11 +27,12 @@ def unchanged_answer(text: str, source: str) -> Answer:
     return Answer(text, source)
 
 
-def answer_of(translation: Translation, source: str) -> Answer:
-    """Return the answer for a translation by one model. `source` is the source language."""
+def answer_of(translation: Translation, source: str, model: str) -> Answer:
+    """Return the answer for a translation by the model with this name. `source` is the source language."""
     return Answer(
         text=translation.text,
         source=source,
+        models=(model,),
         alternatives=other_texts(translation.text, (other.text for other in translation.alternatives)),
         sentences=translation.sentences,
     )
@@ -158,7 +159,8 @@ class BridgedText:
             for sentence, second, (begin, _) in zip(first.sentences, self._translations, targets, strict=True)
             if second.sentences
         )
-        return replace(first, text=text, alternatives=other_texts(text, others), sentences=sentences)
+        models = tuple(dict.fromkeys(name for answer in (first, *self._translations) for name in answer.models))
+        return replace(first, text=text, models=models, alternatives=other_texts(text, others), sentences=sentences)
 
     def _joined(self, parts: Sequence[TextPart], translations: Sequence[str]) -> str:
         return segment.join_parts(parts, translations, self._direction.source, self._direction.target)

@@ -17,7 +17,7 @@ THREADS = 2  # threads that work at a time; a caller has at most one of them
 RETRY_SECONDS = 0.5  # pause between attempts while the queue is full
 
 
-class Threads:
+class WorkThreads:
     """Runs long work in at most THREADS threads. Each of them competes with the event loop for the interpreter lock."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ async def deadline_at(deadline: float | None) -> AsyncIterator[None]:
         raise DeadlineExceeded from error
 
 
-async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+async def gather_or_raise(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     """Run coroutines concurrently and return their results in order.
 
     If one of them fails, cancel the others and raise its error.
@@ -72,10 +72,10 @@ async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
             tasks = [group.create_task(coroutine) for coroutine in work]
         return [task.result() for task in tasks]
 
-    return await raising_one(run_all())
+    return await unwrap_group(run_all())
 
 
-async def raising_one(work: Coroutine[Any, Any, T]) -> T:
+async def unwrap_group(work: Coroutine[Any, Any, T]) -> T:
     """Return the result of `work`. If it raises an exception group, raise one error of the group instead.
 
     A ServiceError is preferred.

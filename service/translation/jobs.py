@@ -68,6 +68,7 @@ class Answer:
     source: str
     detected: DetectedSource | None = None
     bridge: str = ""  # the language between two models, if no model translates directly
+    models: tuple[str, ...] = ()  # names of the models that translated the text
     alternatives: tuple[str, ...] = ()
     sentences: tuple[SentenceTranslation, ...] = ()
     segments: tuple["Answer", ...] = ()  # answers for the segments of markup

@@ -9,7 +9,7 @@ from service.parsers.operations import read_markup, write_markup
 from service.parsers.pool import ParserPool
 from service.parsers.process import run
 from service.translation.answers import alignment_of, text_of_rank
-from service.translation.coroutines import THREAD_CHARACTERS, Threads
+from service.translation.coroutines import THREAD_CHARACTERS, WorkThreads
 from service.translation.jobs import Answer, Format, Job
 from service.workers.messages import SourceText
 
@@ -23,7 +23,7 @@ TINY = 200  # most characters that are parsed on the event loop
 class MarkupTranslator:
     """Reads the segments of marked-up texts, and writes their translations."""
 
-    def __init__(self, parsers: ParserPool, threads: Threads) -> None:
+    def __init__(self, parsers: ParserPool, threads: WorkThreads) -> None:
         self._parsers = parsers
         self._threads = threads
 

@@ -7,7 +7,7 @@ from mt.languages import Direction
 from mt.text import protect, segment
 from mt.text.fuzzy_match import MemoryMatch
 from service.languages import TranslationRoute
-from service.translation.coroutines import Threads
+from service.translation.coroutines import WorkThreads
 from service.translation.jobs import Job
 from service.workers.messages import SourceText
 
@@ -16,7 +16,7 @@ FindMatches = Callable[[str, str, Direction, Sequence[str], float], Awaitable[Se
 
 
 async def attach_matches(
-    parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job, find_matches: FindMatches, threads: Threads
+    parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job, find_matches: FindMatches, threads: WorkThreads
 ) -> list[tuple[SourceText, TranslationRoute]]:
     """Return `parts` with the matches that the job's translation memory has for the sentences of each text."""
     effort = sum(len(text.text) for text, _ in parts)

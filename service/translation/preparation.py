@@ -9,7 +9,7 @@ from service.translation.answers import unchanged_answer
 from service.translation.jobs import Answer, DetectedSource, Job
 from service.workers.messages import SourceText
 
-DETECTION_CHARACTERS = 4000  # language detection reads only this many characters at the beginning of a text
+DETECTED_PREFIX = 4000  # language detection reads only this many characters at the beginning of a text
 SURE = 0.8  # from this confidence on, an unsupported language is an error; below it, a supported guess is used
 
 
@@ -38,6 +38,7 @@ class PreparedText:
                 text=written[0],
                 source=self.source,
                 bridge=self.route[0].target if len(self.route) > 1 else "",
+                models=tuple(dict.fromkeys(name for answer in answers for name in answer.models)),
                 alternatives=tuple(written[1:]),
                 segments=tuple(answers),
             )
@@ -76,7 +77,7 @@ class TextPreparer:
         if not any(map(str.isalpha, text)):
             languages = sorted(self.routes.languages, key=pivot_order)
             return [DetectedSource(code, 0.0) for code in languages]
-        return [DetectedSource(*guess) for guess in self.detector.detect(text[:DETECTION_CHARACTERS])]
+        return [DetectedSource(*guess) for guess in self.detector.detect(text[:DETECTED_PREFIX])]
 
     def detect_source(self, text: str, target: str) -> DetectedSource:
         """Return the likeliest language of a text among `target` and the languages that can be translated into it.
@@ -108,12 +109,12 @@ class TextPreparer:
 
 
 def beginning_of(texts: Iterable[str]) -> str:
-    """Join the first texts with line breaks: as many as are needed for DETECTION_CHARACTERS characters, or all."""
+    """Join the first texts with line breaks: as many as are needed for DETECTED_PREFIX characters, or all."""
     lines: list[str] = []
     length = 0
     for text in texts:
         lines.append(text)
         length += len(text)
-        if length >= DETECTION_CHARACTERS:
+        if length >= DETECTED_PREFIX:
             break
     return "\n".join(lines)

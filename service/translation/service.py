@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Protocol
 
 from mt.languages import Direction
@@ -20,7 +20,7 @@ from service.parsers.pool import Parsers
 from service.translation.answers import BridgedText, answer_of, reports_of, unchanged_answer
 from service.translation.bridging import bridge_sentence, first_options, last_options
 from service.translation.cache import TranslationCache
-from service.translation.coroutines import Threads, deadline_at, raising_one, together, when_admitted
+from service.translation.coroutines import WorkThreads, deadline_at, gather_or_raise, unwrap_group, when_admitted
 from service.translation.documents import DocumentTranslation, DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence, StreamEnd
 from service.translation.markup import MarkupTranslator
@@ -30,7 +30,7 @@ from service.workers.messages import SourceText, TranslateOptions
 from service.workers.pending import OnSentence
 from service.workers.served_models import ServedModel, unknown_model
 
-DETECTION_CHARACTERS = 100  # detecting the language of a text takes as long as other work on this many characters
+DETECTION_COST = 100  # detecting the language of a text takes as long as other work on this many characters
 TERM_CHARACTERS = 30  # average length of a glossary entry
 MAX_BRIDGED = 16  # maximum number of sentences of a stream that the second model has at a time
 
@@ -77,11 +77,11 @@ class TranslationService:
         `detector` creates a language detector for the languages that it is given. It takes a second, so it is called in
         a thread, before the first detection.
         """
-        self.work: TranslationCache[bytes, Answer] = TranslationCache(cache_characters, _cache_size)
+        self.cache: TranslationCache[bytes, Answer] = TranslationCache(cache_characters, _cache_size)
         self._models = models
         self._parsers = parsers or Parsers()
         self.documents = DocumentTranslator(documents or DocumentOptions(), self._parsers.documents)
-        self.threads = Threads()
+        self.threads = WorkThreads()
         self._markup = MarkupTranslator(self._parsers.markup, self.threads)
         self._find_matches = find_matches
         self._new_detector = detector
@@ -109,15 +109,6 @@ class TranslationService:
                 raise UnknownModel(unknown_model(model, (served.name for served in models)))
             routes[model] = TranslationRoutes(named)
         return routes[model]
-
-    def models_of(self, answer: Answer, job: Job) -> tuple[str, ...]:
-        """Return the names of the models that translate from the answer's language to the job's target language."""
-        languages = [answer.source, *([answer.bridge] if answer.bridge else []), job.target]
-        return tuple(
-            self._models.model_for(Direction(source, target), job.model).name
-            for source, target in pairwise(languages)
-            if source != target
-        )
 
     async def warm_up(self) -> None:
         """Load the language detector and start a parser, so that the first detection and document are not delayed."""
@@ -230,7 +221,7 @@ class TranslationService:
             self._models.check_room(job.caller, job.texts)
         segments = None if job.format is Format.TEXT else await self._markup.read(job)
         preparer = replace(await self._preparer(detecting=job.source is None), routes=routes)
-        effort = sum(DETECTION_CHARACTERS + len(text) for text in job.texts) if job.source is None else 0
+        effort = sum(DETECTION_COST + len(text) for text in job.texts) if job.source is None else 0
         return await self.threads.run(job.caller, effort, partial(preparer.prepare, job, segments))
 
     async def translate_parts(self, parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job) -> list[Answer]:
@@ -239,7 +230,7 @@ class TranslationService:
         groups: dict[TranslationRoute, list[int]] = {}
         for index, (_, route) in enumerate(parts):
             groups.setdefault(route, []).append(index)
-        results = await together(
+        results = await gather_or_raise(
             [
                 self._translate_on_route(route, [parts[index][0] for index in indices], job)
                 for route, indices in groups.items()
@@ -300,11 +291,12 @@ class TranslationService:
         """
         source = options.direction.source
         await self.threads.run(job.caller, TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
-        context = self._models.model_for(options.direction, options.model).version.encode() + options.digest
+        model = self._models.model_for(options.direction, options.model)
+        context = model.version.encode() + options.digest
         keys = [b"" if text.blank else text.key(context) for text in texts]
         by_key = dict(zip(keys, texts, strict=True))
 
-        async def work(keys: Sequence[bytes]) -> list[Answer]:
+        async def translate_missing(keys: Sequence[bytes]) -> list[Answer]:
             translations = await self._models.translate(
                 [by_key[key] for key in keys],
                 options,
@@ -312,9 +304,9 @@ class TranslationService:
                 deadline=job.deadline,
                 on_sentence=on_sentence,
             )
-            return [answer_of(translation, source) for translation in translations]
+            return [answer_of(translation, source, model.name) for translation in translations]
 
-        results = iter(await self.work.get(job.caller, list(filter(None, keys)), work))
+        results = iter(await self.cache.get(job.caller, list(filter(None, keys)), translate_missing))
         return [
             next(results) if key else unchanged_answer(text.text, source) for key, text in zip(keys, texts, strict=True)
         ]
@@ -394,7 +386,7 @@ class TranslationService:
                 pending.put_nowait(None)
             return answer
 
-        first = await raising_one(run_both())
+        first = await unwrap_group(run_both())
         return bridged.finish(replace(first, bridge=route[0].target))
 
     async def _translate_and_report(

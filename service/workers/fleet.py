@@ -17,7 +17,6 @@ from mt.checkpoint import model_digest
 from mt.errors import ModelError, MTError, RequestError, problems
 from mt.languages import Direction
 from mt.pipeline.results import Translation
-from service.draining import RequestGate
 from service.errors import (
     DeadlineExceeded,
     InvalidRequest,
@@ -26,6 +25,7 @@ from service.errors import (
     UnknownModel,
     UnsupportedLanguage,
 )
+from service.http.admission import RequestGate
 from service.logs import Phase, current_record
 from service.settings import Settings
 from service.workers.admission import Admission, RequestSize

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -21,9 +22,9 @@ from service.access.database import Database
 from service.access.glossaries import GlossaryLimits, GlossaryStore
 from service.access.memories import MemoryLimits, MemoryStore
 from service.errors import UnknownModel, install_error_handlers
+from service.http.middleware import RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
 from service.languages import TranslationRoutes
 from service.metrics import Metrics
-from service.middleware import RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
 from service.parsers.operations import write_document
 from service.routes import deepl as dialect
 from service.settings import Settings
@@ -135,19 +136,21 @@ class Running(AppThread):
         @asynccontextmanager
         async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
             async with self._access.open(), self.document_jobs.open():
-                yield {
-                    "settings": self._settings,
-                    "translations": self._translations,
-                    "access": self._access,
-                    "glossaries": GlossaryStore(self.store, GlossaryLimits(glossaries=5, entries=20)),
-                    "memories": self.memories,
-                    "document_jobs": self.document_jobs,
-                    "detached_work": self.detached_work,
-                }
+                services = SimpleNamespace(
+                    settings=self._settings,
+                    translations=self._translations,
+                    access=self._access,
+                    glossaries=GlossaryStore(self.store, GlossaryLimits(glossaries=5, entries=20)),
+                    memories=self.memories,
+                    document_jobs=self.document_jobs,
+                    detached_work=self.detached_work,
+                )
+                yield {"services": services}
                 self.detached_work.close()
 
         app = FastAPI(lifespan=lifespan)
-        app.include_router(dialect.router)
+        for router in dialect.ROUTERS:
+            app.include_router(router)
         install_error_handlers(app)
         limits = RequestLimits(60_000, self._settings.max_body_bytes, 300_000, 10**7, 10.0)
         app.add_middleware(RequestLimitMiddleware, limits=limits)

@@ -104,7 +104,7 @@ class WordModels:
             raise self.errors.pop(0)
         order = self.ways[str(options.direction)]
         translations = [written(text, options, order) for text in texts]
-        for report in reports_of(answer_of(translations[0], "")) if on_sentence else ():
+        for report in reports_of(answer_of(translations[0], "", "")) if on_sentence else ():
             if "poison" not in report.text.lower():
                 assert on_sentence
                 on_sentence(report)

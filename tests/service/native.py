@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -15,8 +16,8 @@ from service.access.database import Database
 from service.access.glossaries import GlossaryLimits, GlossaryStore
 from service.access.memories import MemoryLimits, MemoryStore
 from service.errors import install_error_handlers
+from service.http.middleware import RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
 from service.metrics import Metrics
-from service.middleware import RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
 from service.parsers.pool import Parsers
 from service.routes import detect, files, frontend, languages, memories, suggest, translate
 from service.settings import Settings
@@ -55,15 +56,16 @@ class Native(AppThread):
                 FileLimits(self.settings.file_retention_seconds, self.settings.max_stored_file_bytes)
             )
             async with self.access.open():
-                yield {
-                    "settings": self.settings,
-                    "translations": self.translations,
-                    "access": self.access,
-                    "glossaries": self.glossaries,
-                    "memories": self.memories,
-                    "parsers": self.parsers,
-                    "files": self.files,
-                }
+                services = SimpleNamespace(
+                    settings=self.settings,
+                    translations=self.translations,
+                    access=self.access,
+                    glossaries=self.glossaries,
+                    memories=self.memories,
+                    parsers=self.parsers,
+                    files=self.files,
+                )
+                yield {"services": services}
             self.files.close()
             self.parsers.close()
 

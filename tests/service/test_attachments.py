@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.attachments import attachment
+from service.http.attachments import attachment
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 
-from service.bodies import CHUNK, check_fields, parse_body, read_fields, read_file, read_form
 from service.errors import InvalidRequest
+from service.http.bodies import CHUNK, check_fields, parse_body, read_fields, read_form
 from service.routes.deepl.schemas import MultilingualBody, TranslateBody
 
 FORM = "multipart/form-data; boundary=b"
@@ -71,7 +71,7 @@ def test_at_most_a_thousand_fields() -> None:
 
 def test_the_head_of_a_part_is_short() -> None:
     with pytest.raises(InvalidRequest, match="a header of a part, with its file name, is longer than 1000 bytes"):
-        asyncio.run(read_file(request(FORM, part("file", "House", f'; filename="{"a" * 2000}.txt"') + b"--b--\r\n")))
+        asyncio.run(read_fields(request(FORM, part("file", "House", f'; filename="{"a" * 2000}.txt"') + b"--b--\r\n")))
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,6 @@ def test_long_parsing_of_a_form_waits_for_turns(monkeypatch: pytest.MonkeyPatch)
     body = part("q", "a" * 10 * CHUNK) + b"--b--\r\n"
     asyncio.run(read_form(request(FORM, body)))
     assert len(turns) <= 2
-    monkeypatch.setattr("service.bodies.SLICE_SECONDS", 0.0)  # every chunk takes longer
+    monkeypatch.setattr("service.http.bodies.SLICE_SECONDS", 0.0)  # every chunk takes longer
     asyncio.run(read_form(request(FORM, body)))
     assert len(turns) >= 10

@@ -11,7 +11,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from service.connections import PER_CONNECTION, ConnectionLimiter, TimedConnection
+from service.http.connections import PER_CONNECTION, ConnectionLimiter, TimedConnection
 
 
 def limits(soft: int, hard: int, connections: int, raised: bool) -> tuple[int, int]:
@@ -19,7 +19,7 @@ def limits(soft: int, hard: int, connections: int, raised: bool) -> tuple[int, i
     code = f"""
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
-from service.connections import connection_limit, raise_descriptor_limit
+from service.http.connections import connection_limit, raise_descriptor_limit
 if {raised}: raise_descriptor_limit({connections})
 print(connection_limit({connections}), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """

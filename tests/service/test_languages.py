@@ -8,7 +8,7 @@ import pytest
 from mt.languages import Direction, DirectionSet
 from service.errors import InvalidRequest, UnsupportedLanguage
 from service.languages import TranslationRoutes, closest_language
-from service.routes.deepl.glossaries_v3 import check_directions
+from service.routes.deepl.glossaries import parse_directions
 from service.routes.deepl.language_codes import parse_source, parse_target, source_languages, target_languages
 from service.routes.deepl.schemas import DictionaryBody
 from service.routes.languages import encoded_languages
@@ -26,12 +26,12 @@ def test_the_languages_of_a_request_are_cheap_with_a_model_of_many_languages() -
     tags = [tag for tag in TAGS if len(tag) == 2]
     pairs = [(source, target) for source in tags[:12] for target in tags if source != target]
     bodies = [DictionaryBody(source_lang=source, target_lang=target, entries="a\tb") for source, target in pairs]
-    check_directions(bodies[:1], many)  # loads the tables of language tags
+    parse_directions(bodies[:1], many)  # loads the tables of language tags
     begun = time.thread_time()
-    check_directions(bodies, many)
+    parse_directions(bodies, many)
     assert time.thread_time() - begun < 0.001 * len(bodies)
     with pytest.raises(InvalidRequest, match=f"there are several dictionaries for {tags[0]}-{tags[1]}"):
-        check_directions([*bodies, bodies[0]], many)
+        parse_directions([*bodies, bodies[0]], many)
 
 
 def test_a_model_of_many_languages_is_not_expanded_to_pairs() -> None:

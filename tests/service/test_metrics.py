@@ -17,9 +17,10 @@ from mt.errors import MTError
 from service.access.api_keys import NewApiKey, make_key
 from service.access.database import Database
 from service.errors import InternalError, install_error_handlers
+from service.http.admission import RequestGate
+from service.http.middleware import install_middleware
 from service.logs import Phase, RequestRecord, current_record
 from service.metrics import ALL_METRICS, CACHE_METRICS, CONTENT_TYPE, FLEET_METRICS, SECONDS, Metrics
-from service.middleware import install_middleware
 from service.settings import Settings
 from service.workers.messages import WorkCounts
 from service.workers.stats import FleetStats
@@ -141,7 +142,7 @@ def application(metrics: Metrics) -> FastAPI:
         return "ok"
 
     install_error_handlers(app)
-    install_middleware(app, Settings(model="m"), metrics)
+    install_middleware(app, Settings(model="m"), metrics, RequestGate())
     return app
 
 

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -24,7 +25,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mt.languages import Direction, DirectionSet
 from service.access.api_keys import NewApiKey, make_key
 from service.access.database import Database
-from service.connections import MAX_HEADERS, ConnectionLimiter
 from service.errors import (
     CannotTranslate,
     DeadlineExceeded,
@@ -34,8 +34,10 @@ from service.errors import (
     Unavailable,
     install_error_handlers,
 )
+from service.http.admission import RequestGate
+from service.http.connections import MAX_HEADERS, ConnectionLimiter
+from service.http.middleware import RequestLimitMiddleware, RequestLimits, install_middleware
 from service.metrics import Metrics
-from service.middleware import RequestLimitMiddleware, RequestLimits, install_middleware
 from service.readiness import CANARY_CALLER, CANARY_TEXT, Readiness
 from service.routes import admin, health
 from service.routes import metrics as metrics_route
@@ -83,7 +85,9 @@ def application(models: Models, **settings: Any) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
         readiness = Readiness(models, interval=0)
-        yield {"settings": found, "fleet": models, "metrics": metrics, "readiness": readiness}
+        yield {
+            "services": SimpleNamespace(settings=found, fleet=models, metrics=metrics, readiness=readiness),
+        }
         await readiness.close()
 
     app = FastAPI(lifespan=lifespan)
@@ -96,7 +100,7 @@ def application(models: Models, **settings: Any) -> FastAPI:
         return {"size": size, "client": request.client and request.client.host, "url": str(request.url_for("echo"))}
 
     install_error_handlers(app)
-    install_middleware(app, found, metrics)
+    install_middleware(app, found, metrics, RequestGate())
     return app
 
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 
-from service.read_turns import SECONDS, ReadTurns
+from service.http.read_turns import SECONDS, ReadTurns
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from service.request_turns import RequestTurns
+from service.http.request_turns import RequestTurns
 
 
 def starts(arrivals: str, left: tuple[int, ...] = ()) -> list[tuple[int, str]]:

@@ -1,76 +1,186 @@
-"""/v2/glossaries: glossaries that have one pair of languages each and cannot be changed."""
+"""Glossaries of DeepL's contract.
+
+A glossary of /v2/glossaries has one pair of languages and cannot be changed. A glossary of /v3/glossaries has a
+dictionary for each of several pairs of languages, and can be changed.
+"""
 
 import asyncio
+from collections.abc import Sequence
+from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 
+from mt.languages import Direction
 from service.access.glossaries import Dictionary, Glossary
 from service.access.glossary_entries import format_entries, parse_entries
-from service.bodies import parse_body
-from service.errors import NotFound, shorten
-from service.routes.deepl.admission import AdmittedDependency, AdmittedRequest
-from service.routes.deepl.body import form_or_json
+from service.errors import InvalidRequest, NotFound, shorten
+from service.http.bodies import JSON, URLENCODED, BodyReader
+from service.languages import TranslationRoutes
+from service.routes.access import CallerDependency
 from service.routes.deepl.language_codes import parse_glossary_direction
-from service.routes.deepl.schemas import DictionaryBody, GlossaryBody, GlossaryInfo, GlossaryInfos
+from service.routes.deepl.schemas import (
+    ChangeBody,
+    DictionariesEntries,
+    DictionaryBody,
+    DictionaryEntries,
+    DictionaryInfo,
+    GlossaryBody,
+    GlossaryInfo,
+    GlossaryInfos,
+    MultilingualBody,
+    MultilingualInfo,
+    MultilingualInfos,
+)
+from service.services import Services, ServicesDependency
 
-router = APIRouter()
+bilingual = APIRouter(prefix="/v2/glossaries")
+multilingual = APIRouter(prefix="/v3/glossaries")
 
 TSV = "text/tab-separated-values"
 
+GlossaryFields = Annotated[GlossaryBody, Depends(BodyReader(GlossaryBody, JSON, URLENCODED))]
+MultilingualFields = Annotated[MultilingualBody, Depends(BodyReader(MultilingualBody, JSON, URLENCODED))]
+ChangeFields = Annotated[ChangeBody, Depends(BodyReader(ChangeBody, JSON, URLENCODED))]
+DictionaryFields = Annotated[DictionaryBody, Depends(BodyReader(DictionaryBody, JSON, URLENCODED))]
 
-@router.post("/v2/glossaries", status_code=201, openapi_extra=form_or_json(GlossaryBody))
-async def create(call: AdmittedDependency) -> GlossaryInfo:
+
+@bilingual.post("", status_code=201)
+async def create(caller: CallerDependency, body: GlossaryFields, services: ServicesDependency) -> GlossaryInfo:
     """Create a glossary."""
-    body = parse_body(GlossaryBody, call.fields)
-    dictionary = await parse_dictionary(body, call)
-    return GlossaryInfo.of(await call.glossaries.create(call.caller.id, body.name, [dictionary]))
+    dictionaries = await parse_dictionaries([body], services.translations.routes)
+    return GlossaryInfo.of(await services.glossaries.create(caller.id, body.name, dictionaries))
 
 
-@router.get("/v2/glossaries")
-async def list_glossaries(call: AdmittedDependency) -> GlossaryInfos:
+@bilingual.get("")
+async def list_bilingual(caller: CallerDependency, services: ServicesDependency) -> GlossaryInfos:
     """List the glossaries of this key, except those of /v3 that have several pairs of languages.
 
     Without a key, the list is empty: a glossary that was created without a key is found only by its id, for a week.
     """
-    glossaries = await call.glossaries.owned(call.caller.id)
+    glossaries = await services.glossaries.owned(caller.id)
     return GlossaryInfos(
         glossaries=[GlossaryInfo.of(glossary) for glossary in glossaries if len(glossary.dictionaries) == 1]
     )
 
 
-@router.get("/v2/glossaries/{glossary_id}")
-async def get(glossary_id: str, call: AdmittedDependency) -> GlossaryInfo:
+@bilingual.get("/{glossary_id}")
+async def get_bilingual(glossary_id: str, caller: CallerDependency, services: ServicesDependency) -> GlossaryInfo:
     """Return a glossary without its entries."""
-    return GlossaryInfo.of(await find_bilingual(glossary_id, call))
+    return GlossaryInfo.of(await find_bilingual(glossary_id, caller.id, services))
 
 
-@router.delete("/v2/glossaries/{glossary_id}", status_code=204)
-async def delete(glossary_id: str, call: AdmittedDependency) -> None:
+@bilingual.delete("/{glossary_id}", status_code=204)
+@multilingual.delete("/{glossary_id}", status_code=204)
+async def delete(glossary_id: str, caller: CallerDependency, services: ServicesDependency) -> None:
     """Delete a glossary."""
-    await call.glossaries.delete(call.caller.id, glossary_id)
+    await services.glossaries.delete(caller.id, glossary_id)
 
 
-@router.get(
-    "/v2/glossaries/{glossary_id}/entries",
+@bilingual.get(
+    "/{glossary_id}/entries",
     responses={200: {"content": {TSV: {"schema": {"type": "string"}}}}},
     response_class=Response,
 )
-async def entries(glossary_id: str, call: AdmittedDependency) -> Response:
+async def bilingual_entries(glossary_id: str, caller: CallerDependency, services: ServicesDependency) -> Response:
     """Return the entries as TSV: a term, a tab and its translation on each line."""
-    ((direction, _),) = (await find_bilingual(glossary_id, call)).dictionaries
-    stored = await call.glossaries.entries(call.caller.id, glossary_id, direction)
+    ((direction, _),) = (await find_bilingual(glossary_id, caller.id, services)).dictionaries
+    stored = await services.glossaries.entries(caller.id, glossary_id, direction)
     return Response(format_entries(stored), media_type=f"{TSV}; charset=utf-8")
 
 
-async def parse_dictionary(body: DictionaryBody, call: AdmittedRequest) -> Dictionary:
-    """Return the dictionary in a body. Raises: UnsupportedLanguage, or InvalidRequest if entries are not valid."""
-    direction = parse_glossary_direction(body.source_lang, body.target_lang, call.translations.routes)
-    return Dictionary(direction, await asyncio.to_thread(parse_entries, body.entries, body.entries_format))
+@multilingual.post("", status_code=201)
+async def create_multilingual(
+    caller: CallerDependency, body: MultilingualFields, services: ServicesDependency
+) -> MultilingualInfo:
+    """Create a glossary."""
+    dictionaries = await parse_dictionaries(body.dictionaries, services.translations.routes)
+    return MultilingualInfo.of(await services.glossaries.create(caller.id, body.name, dictionaries))
 
 
-async def find_bilingual(id: str, call: AdmittedRequest) -> Glossary:
+@multilingual.get("")
+async def list_multilingual(caller: CallerDependency, services: ServicesDependency) -> MultilingualInfos:
+    """List the glossaries of this key. Without a key, the list is empty."""
+    glossaries = await services.glossaries.owned(caller.id)
+    return MultilingualInfos(glossaries=[MultilingualInfo.of(glossary) for glossary in glossaries])
+
+
+@multilingual.get("/{glossary_id}")
+async def get(glossary_id: str, caller: CallerDependency, services: ServicesDependency) -> MultilingualInfo:
+    """Return a glossary without its entries."""
+    return MultilingualInfo.of(await services.glossaries.get(caller.id, glossary_id))
+
+
+@multilingual.patch("/{glossary_id}")
+async def change(
+    glossary_id: str, caller: CallerDependency, body: ChangeFields, services: ServicesDependency
+) -> MultilingualInfo:
+    """Rename a glossary, or add entries to it."""
+    more = await parse_dictionaries(body.dictionaries, services.translations.routes)
+    return MultilingualInfo.of(await services.glossaries.update(caller.id, glossary_id, body.name, more))
+
+
+@multilingual.get("/{glossary_id}/entries")
+async def entries(
+    glossary_id: str, source_lang: str, target_lang: str, caller: CallerDependency, services: ServicesDependency
+) -> DictionariesEntries:
+    """Return the entries for one pair of languages as TSV."""
+    direction = parse_glossary_direction(source_lang, target_lang, services.translations.routes)
+    tsv = format_entries(await services.glossaries.entries(caller.id, glossary_id, direction))
+    dictionary = DictionaryEntries(source_lang=direction.source, target_lang=direction.target, entries=tsv)
+    return DictionariesEntries(dictionaries=[dictionary])
+
+
+@multilingual.put("/{glossary_id}/dictionaries")
+async def replace_dictionary(
+    glossary_id: str, caller: CallerDependency, body: DictionaryFields, services: ServicesDependency
+) -> DictionaryInfo:
+    """Add a dictionary, or replace the dictionary for the same languages."""
+    (new,) = await parse_dictionaries([body], services.translations.routes)
+    await services.glossaries.replace(caller.id, glossary_id, new)
+    return DictionaryInfo(
+        source_lang=new.direction.source, target_lang=new.direction.target, entry_count=len(new.entries)
+    )
+
+
+@multilingual.delete("/{glossary_id}/dictionaries", status_code=204)
+async def delete_dictionary(
+    glossary_id: str, source_lang: str, target_lang: str, caller: CallerDependency, services: ServicesDependency
+) -> None:
+    """Delete the entries for one pair of languages."""
+    direction = parse_glossary_direction(source_lang, target_lang, services.translations.routes)
+    await services.glossaries.delete_dictionary(caller.id, glossary_id, direction)
+
+
+async def parse_dictionaries(bodies: Sequence[DictionaryBody], routes: TranslationRoutes) -> list[Dictionary]:
+    """Return the dictionaries in a request.
+
+    Raises: UnsupportedLanguage, or InvalidRequest if entries are not valid or two dictionaries have the same languages.
+    """
+    # First all languages, and in a thread: a body has room for 14,000 dictionaries.
+    directions = await asyncio.to_thread(parse_directions, bodies, routes)
+    return [
+        Dictionary(direction, await asyncio.to_thread(parse_entries, body.entries, body.entries_format))
+        for direction, body in zip(directions, bodies, strict=True)
+    ]
+
+
+def parse_directions(bodies: Sequence[DictionaryBody], routes: TranslationRoutes) -> list[Direction]:
+    """Return the languages of the dictionaries in a request.
+
+    Raises: UnsupportedLanguage, or InvalidRequest if two dictionaries have the same languages.
+    """
+    directions: dict[Direction, None] = {}
+    for body in bodies:
+        direction = parse_glossary_direction(body.source_lang, body.target_lang, routes)
+        if direction in directions:
+            raise InvalidRequest.listing([f"there are several dictionaries for {direction}"])
+        directions[direction] = None
+    return list(directions)
+
+
+async def find_bilingual(id: str, caller: str, services: Services) -> Glossary:
     """Return the glossary with this id. Raises: NotFound if it does not exist, or has not exactly one language pair."""
-    glossary = await call.glossaries.get(call.caller.id, id)
+    glossary = await services.glossaries.get(caller, id)
     if len(glossary.dictionaries) != 1:
         raise NotFound(f"The glossary {shorten(id)} has several pairs of languages, or none; use /v3/glossaries for it")
     return glossary

@@ -5,14 +5,14 @@
 
 import asyncio
 from functools import lru_cache
+from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 
 from mt.text.formality import supports_formality
-from service.bodies import parse_body
+from service.http.bodies import JSON, URLENCODED, BodyReader
 from service.languages import TranslationRoutes
-from service.routes.deepl.admission import AdmittedDependency
-from service.routes.deepl.body import form_or_json
+from service.routes.access import CallerDependency
 from service.routes.deepl.language_codes import (
     glossary_directions,
     resource_languages,
@@ -30,6 +30,7 @@ from service.routes.deepl.schemas import (
     ResourceFeature,
     ResourceLanguage,
 )
+from service.services import ServicesDependency
 
 router = APIRouter()
 
@@ -46,19 +47,17 @@ RESOURCES = {
 }
 """DeepL's resources that the service has, with the names of each resource's features."""
 
-TYPE = {"name": "type", "in": "query", "schema": {"enum": ["source", "target"], "default": "source"}}
+LanguagesFields = Annotated[LanguagesBody, Depends(BodyReader(LanguagesBody, JSON, URLENCODED))]
+ResourceFields = Annotated[ResourceBody, Depends(BodyReader(ResourceBody))]
 
 
-@router.post(
-    "/v2/languages",
-    response_model_exclude_none=True,
-    openapi_extra=form_or_json(LanguagesBody, required=False),
-)
-@router.get("/v2/languages", response_model_exclude_none=True, openapi_extra={"parameters": [TYPE]})
-async def languages(call: AdmittedDependency) -> list[DeeplLanguage]:
+@router.post("/v2/languages", response_model_exclude_none=True)
+@router.get("/v2/languages", response_model_exclude_none=True)
+async def languages(
+    caller: CallerDependency, body: LanguagesFields, services: ServicesDependency
+) -> list[DeeplLanguage]:
     """List the source languages or, if `type` is target, the target languages."""
-    body = parse_body(LanguagesBody, call.fields)
-    routes = call.translations.routes
+    routes = services.translations.routes
     if body.type == "target":
         targets = target_languages(routes)
         return [
@@ -69,9 +68,9 @@ async def languages(call: AdmittedDependency) -> list[DeeplLanguage]:
 
 
 @router.get("/v2/glossary-language-pairs", response_model=LanguagePairs)
-async def glossary_language_pairs(call: AdmittedDependency) -> Response:
+async def glossary_language_pairs(caller: CallerDependency, services: ServicesDependency) -> Response:
     """List the pairs of languages that a glossary can have."""
-    content = await asyncio.to_thread(encoded_pairs, call.translations.routes)
+    content = await asyncio.to_thread(encoded_pairs, services.translations.routes)
     return Response(content, media_type="application/json")
 
 
@@ -85,17 +84,16 @@ def encoded_pairs(routes: TranslationRoutes) -> bytes:
     return LanguagePairs(supported_languages=pairs).model_dump_json().encode()
 
 
-@router.get(
-    "/v3/languages",
-    openapi_extra={"parameters": [{"name": "resource", "in": "query", "required": True, "schema": {"type": "string"}}]},
-)
-async def languages_of_resource(call: AdmittedDependency) -> list[ResourceLanguage]:
+@router.get("/v3/languages")
+async def languages_of_resource(
+    caller: CallerDependency, body: ResourceFields, services: ServicesDependency
+) -> list[ResourceLanguage]:
     """List the languages of a resource, such as `translate_text`, with the features that each language supports."""
-    resource = parse_body(ResourceBody, call.fields).resource
+    resource = body.resource
     if resource not in RESOURCES:
         return []
     listed = []
-    for code, name, is_source, is_target in resource_languages(call.translations.routes):
+    for code, name, is_source, is_target in resource_languages(services.translations.routes):
         features = [FEATURES[feature] for feature in RESOURCES[resource]]
         supported = {
             feature.name: FeatureStatus()
@@ -113,7 +111,7 @@ async def languages_of_resource(call: AdmittedDependency) -> list[ResourceLangua
 
 
 @router.get("/v3/languages/resources")
-async def resources(call: AdmittedDependency) -> list[Resource]:
+async def resources(caller: CallerDependency) -> list[Resource]:
     """List the resources, such as `translate_text`, with the features of each resource."""
     return [
         Resource(name=name, features=[FEATURES[feature] for feature in features])

@@ -1,10 +1,12 @@
 """/v3/translation_memories: the translation memories of /memories, by DeepL's contract. PUT /memories uploads one."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
 
 from service.access.memories import Memory
-from service.bodies import parse_body
-from service.routes.deepl.admission import AdmittedDependency
+from service.http.bodies import BodyReader
+from service.routes.access import CallerDependency
 from service.routes.deepl.schemas import (
     MemoriesBody,
     MemoryInfos,
@@ -15,17 +17,18 @@ from service.routes.deepl.schemas import (
     TranslationMemoryInfo,
     timestamp,
 )
-
-PAGE = {"in": "query", "schema": {"type": "integer"}}
+from service.services import ServicesDependency
 
 router = APIRouter(prefix="/v3/translation_memories")
 
+MemoriesFields = Annotated[MemoriesBody, Depends(BodyReader(MemoriesBody))]
+SegmentsFields = Annotated[SegmentsBody, Depends(BodyReader(SegmentsBody))]
 
-@router.get("", openapi_extra={"parameters": [{"name": "page", **PAGE}, {"name": "page_size", **PAGE}]})
-async def list_memories(call: AdmittedDependency) -> MemoryInfos:
+
+@router.get("")
+async def list_memories(caller: CallerDependency, body: MemoriesFields, services: ServicesDependency) -> MemoryInfos:
     """List the translation memories of this key. Without a key, the list is empty."""
-    body = parse_body(MemoriesBody, call.fields)
-    owned = await call.memories.owned(call.caller.id)
+    owned = await services.memories.owned(caller.id)
     first = body.page * body.page_size
     return MemoryInfos(
         translation_memories=[info(memory) for memory in owned[first : first + body.page_size]], total_count=len(owned)
@@ -33,35 +36,25 @@ async def list_memories(call: AdmittedDependency) -> MemoryInfos:
 
 
 @router.get("/{memory_id}")
-async def get(memory_id: str, call: AdmittedDependency) -> TranslationMemoryInfo:
+async def get(memory_id: str, caller: CallerDependency, services: ServicesDependency) -> TranslationMemoryInfo:
     """Return a translation memory without its segments."""
-    return info(await call.memories.get(call.caller.id, memory_id))
+    return info(await services.memories.get(caller.id, memory_id))
 
 
 @router.delete("/{memory_id}", status_code=204)
-async def delete(memory_id: str, call: AdmittedDependency) -> None:
+async def delete(memory_id: str, caller: CallerDependency, services: ServicesDependency) -> None:
     """Delete a translation memory."""
-    await call.memories.delete(call.caller.id, memory_id)
+    await services.memories.delete(caller.id, memory_id)
 
 
-@router.get(
-    "/{memory_id}/segments",
-    response_model_exclude_none=True,
-    openapi_extra={
-        "parameters": [
-            {"name": "page_size", **PAGE},
-            {"name": "page_cursor", "in": "query", "schema": {"type": "string"}},
-            {"name": "filter_text", "in": "query", "schema": {"type": "string"}},
-            {"name": "filter_case_sensitive", "in": "query", "schema": {"type": "boolean"}},
-        ]
-    },
-)
-async def segments(memory_id: str, call: AdmittedDependency) -> MemorySegments:
+@router.get("/{memory_id}/segments", response_model_exclude_none=True)
+async def segments(
+    memory_id: str, caller: CallerDependency, body: SegmentsFields, services: ServicesDependency
+) -> MemorySegments:
     """Return a page of the segments of a translation memory. With `filter_text`, a page may have fewer segments."""
-    body = parse_body(SegmentsBody, call.fields)
-    memory = await call.memories.get(call.caller.id, memory_id)
+    memory = await services.memories.get(caller.id, memory_id)
     first = int(body.page_cursor or 0)
-    units = await call.memories.page(call.caller.id, memory, first)
+    units = await services.memories.page(caller.id, memory, first)
     wanted = body.filter_text or ""
     found: list[MemorySegment] = []
     for number, unit in enumerate(units, start=first):

@@ -1,13 +1,14 @@
 """Bodies and responses of DeepL's contract, with its names."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, model_validator
+from pydantic import BaseModel, ConfigDict, FailFast, Field, WithJsonSchema, model_validator
+from starlette.datastructures import UploadFile
 
 from service.access.glossaries import Glossary
 from service.access.glossary_entries import EntriesFormat
-from service.routes.deepl.body import AsChoice, Body, FormFlag, FormNumber, FormText, FormTexts, OptionalText, Words
+from service.http.fields import AsChoice, FlagField, Number, OptionalText, TextField, Texts, Words
 
 MAX_GLOSSARIES = 5  # limit for one request
 UNSUPPORTED_FIELDS = ("style_id", "custom_instructions")
@@ -17,10 +18,16 @@ FormalityChoice = Literal["default", "less", "more", "prefer_less", "prefer_more
 MODEL_TYPES = ("latency_optimized", "quality_optimized", "prefer_quality_optimized")
 
 
+class Body(BaseModel):
+    """Base class of bodies. Unknown fields are ignored, because new versions of the SDKs send new fields."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+
 class CommonFields(Body):
     """The fields that requests for texts and requests for documents have in common."""
 
-    target_lang: FormText = Field(description="A code of GET /v2/languages?type=target.")
+    target_lang: TextField = Field(description="A code of GET /v2/languages?type=target.")
     source_lang: OptionalText = Field(None, description="A code of GET /v2/languages; detected if left out.")
     formality: Annotated[FormalityChoice | None, AsChoice] = Field(
         None,
@@ -34,9 +41,11 @@ class CommonFields(Body):
         description="The ids of several stored glossaries; if several contain a term, the first applies.",
     )
     translation_memory_id: OptionalText = Field(None, description="The id of a translation memory.")
-    translation_memory_threshold: FormNumber = Field(
+    translation_memory_threshold: Number = Field(
         70, ge=0, le=100, description="Smallest similarity of a match that is used, from 0 to 100."
     )
+    style_id: Any = Field(None, description="Refused: not supported.")
+    custom_instructions: Any = Field(None, description="Refused: not supported.")
 
 
 class TranslateBody(CommonFields):
@@ -46,14 +55,14 @@ class TranslateBody(CommonFields):
         json_schema_extra={"examples": [{"text": ["Where is the train station?"], "target_lang": "DE"}]}
     )
 
-    text: FormTexts = Field(min_length=1, description="Texts, each of one language.")
+    text: Texts = Field(min_length=1, description="Texts, each of one language.")
     context: OptionalText = Field(None, description="Ignored: every sentence is translated by itself.")
     split_sentences: Annotated[Literal["0", "1", "nonewlines"] | None, AsChoice] = Field(
         None,
         description="`0`: each text is one sentence; `nonewlines`: a single line break does not end a sentence. "
         "In markup, no line break ends a sentence.",
     )
-    preserve_formatting: FormFlag = Field(False, description="Ignored: formatting is always preserved.")
+    preserve_formatting: FlagField = Field(False, description="Ignored: formatting is always preserved.")
     model_type: OptionalText = Field(
         None,
         description="Extension: the name of a model of GET /models. DeepL's values, latency_optimized, "
@@ -65,7 +74,7 @@ class TranslateBody(CommonFields):
     tag_handling_version: Annotated[Literal["v1", "v2"] | None, AsChoice] = Field(
         None, description="Ignored: both versions give the same result, in which each tag stays with its words."
     )
-    outline_detection: FormFlag = Field(
+    outline_detection: FlagField = Field(
         True,
         description="Whether the service detects which elements of XML separate texts, as paragraphs do. Without XML, "
         "it has no effect.",
@@ -75,10 +84,10 @@ class TranslateBody(CommonFields):
         [], description="Elements that separate texts, as paragraphs do. They require tag_handling."
     )
     ignore_tags: Words = Field([], description="Elements whose text is not translated. They require tag_handling.")
-    show_billed_characters: FormFlag = Field(
+    show_billed_characters: FlagField = Field(
         False, description="Whether the response has the number of charged characters."
     )
-    show_untranslated: FormFlag = Field(
+    show_untranslated: FlagField = Field(
         False, description="Extension: whether the response lists the sentences that the model left untranslated."
     )
 
@@ -173,9 +182,9 @@ class LanguagePairs(BaseModel):
 class DictionaryBody(Body):
     """The entries of a dictionary."""
 
-    source_lang: FormText
-    target_lang: FormText
-    entries: FormText = Field(
+    source_lang: TextField
+    target_lang: TextField
+    entries: TextField = Field(
         description="One entry per line: a term and its translation, separated by a tab, or by a comma in CSV."
     )
     entries_format: Annotated[EntriesFormat, AsChoice] = Field(EntriesFormat.TSV, strict=False)
@@ -201,20 +210,20 @@ class GlossaryBody(DictionaryBody):
         }
     )
 
-    name: FormText
+    name: TextField
 
 
 class MultilingualBody(Body):
     """A glossary with a dictionary for each pair of languages."""
 
-    name: FormText
+    name: TextField
     dictionaries: Dictionaries = Field([])
 
 
 class ChangeBody(Body):
     """Changes of a glossary. An entry is added, or replaces the entry with the same term."""
 
-    name: FormText | None = None
+    name: TextField | None = None
     dictionaries: Dictionaries = Field([])
 
     @model_validator(mode="after")
@@ -299,6 +308,9 @@ class DictionariesEntries(BaseModel):
 class DocumentBody(CommonFields):
     """A file to translate, and the options."""
 
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    file: Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})] = Field(description="The file.")
     filename: OptionalText = Field(None, description="The name of the file; by default the name in the upload.")
     output_format: OptionalText = Field(
         None,
@@ -310,17 +322,17 @@ class DocumentBody(CommonFields):
 class MemoriesBody(Body):
     """The requested page of a list."""
 
-    page: FormNumber = Field(0, ge=0, le=1_000_000)
-    page_size: FormNumber = Field(25, ge=1, le=MAX_PAGE)
+    page: Number = Field(0, ge=0, le=1_000_000)
+    page_size: Number = Field(25, ge=1, le=MAX_PAGE)
 
 
 class SegmentsBody(Body):
     """The requested page of segments, and a text that each segment must contain."""
 
-    page_size: FormNumber = Field(50, ge=1, le=MAX_PAGE)
+    page_size: Number = Field(50, ge=1, le=MAX_PAGE)
     page_cursor: OptionalText = Field(None, pattern=r"^\d{1,9}$")
     filter_text: OptionalText = None
-    filter_case_sensitive: FormFlag = False
+    filter_case_sensitive: FlagField = False
 
 
 class TranslationMemoryInfo(BaseModel):
@@ -365,7 +377,7 @@ class MemorySegments(BaseModel):
 class KeyBody(Body):
     """Key of the document, from the answer to its upload."""
 
-    document_key: FormText
+    document_key: TextField
 
 
 class DocumentHandle(BaseModel):

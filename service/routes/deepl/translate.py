@@ -3,18 +3,19 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 
 from mt.text.alignment import is_wide
 from mt.text.formality import Formality, supports_formality
 from mt.text.markup import MarkupOptions, xml_problem
 from mt.text.terms import Terms
-from service.bodies import parse_body
-from service.dependencies import DetachedWorkDependency, SettingsDependency, while_connected
+from service.access.control import Caller
 from service.errors import MAX_PROBLEMS, BodyTooLarge, InvalidRequest
-from service.routes.deepl.admission import AdmittedDependency, AdmittedRequest
-from service.routes.deepl.body import Fields, form_or_json
+from service.http.admission import while_connected
+from service.http.bodies import JSON, URLENCODED, BodyReader
+from service.routes.access import CallerDependency
 from service.routes.deepl.language_codes import parse_source, parse_target, source_code
 from service.routes.deepl.schemas import (
     MODEL_TYPES,
@@ -24,25 +25,24 @@ from service.routes.deepl.schemas import (
     TranslatedText,
     TranslateResult,
 )
+from service.services import Services, ServicesDependency
 from service.translation.answers import rounded_match
 from service.translation.jobs import Answer, Format, Job
 
 router = APIRouter()
 
+TranslateFields = Annotated[TranslateBody, Depends(BodyReader(TranslateBody, JSON, URLENCODED))]
+
 _LINE_BREAK = re.compile(r"(?<=\S)[ \t]*(?:\r\n|\r|\n)[ \t]*(?=\S)")
 
 
-@router.post(
-    "/v2/translate",
-    response_model_exclude_none=True,
-    openapi_extra=form_or_json(TranslateBody),
-)
+@router.post("/v2/translate", response_model_exclude_none=True)
 async def translate(
-    request: Request, call: AdmittedDependency, detached_work: DetachedWorkDependency, settings: SettingsDependency
+    caller: CallerDependency, body: TranslateFields, request: Request, services: ServicesDependency
 ) -> TranslateResult:
     """Translate texts."""
-    body = parse_body(TranslateBody, call.fields)
-    check_options(body, call.fields)
+    check_options(body)
+    settings = services.settings
     size = sum(map(len, body.text))
     if size > settings.max_characters:
         raise BodyTooLarge(f"The request has {size} characters; the limit is {settings.max_characters}")
@@ -51,16 +51,16 @@ async def translate(
     check_tags(body)
     if body.tag_handling == "xml":
         check_xml(body.text)
-    job = await job_for(body, call)
-    async with call.charged(size):
-        with detached_work.working(call.translations.translate(job)) as working:
+    job = await job_for(body, caller, services)
+    async with services.access.charged(caller, size):
+        with services.detached_work.working(services.translations.translate(job)) as working:
             answers = await while_connected(request, working)
     return TranslateResult(translations=translated_texts(body, answers))
 
 
-def check_options(body: CommonFields, fields: Fields) -> None:
+def check_options(body: CommonFields) -> None:
     """Raise InvalidRequest if the service does not support an option or a combination of options."""
-    problems = [f"{name} is not supported" for name in UNSUPPORTED_FIELDS if fields.get(name)]
+    problems = [f"{name} is not supported" for name in UNSUPPORTED_FIELDS if getattr(body, name)]
     if (body.glossary_id or body.glossary_ids) and not body.source_lang:
         problems.append("source_lang is required for a glossary")
     if "translation_memory_threshold" in body.model_fields_set and not body.translation_memory_id:
@@ -85,24 +85,24 @@ def check_xml(texts: Sequence[str]) -> None:
         raise InvalidRequest.listing(listed[:MAX_PROBLEMS])
 
 
-async def job_without_texts(body: CommonFields, call: AdmittedRequest) -> Job:
+async def job_without_texts(body: CommonFields, caller: Caller, services: Services) -> Job:
     """Return the job of a request, with the options but without texts.
 
     Raises: UnknownModel, UnsupportedLanguage, NotFound for an unknown glossary or memory, or InvalidRequest for options
         that the languages do not allow.
     """
     model = model_of(body)
-    routes = call.translations.routes_of(model)
+    routes = services.translations.routes_of(model)
     target = parse_target(body.target_lang, routes)
     source = parse_source(body.source_lang, routes) if body.source_lang else None
     ids = [body.glossary_id] if body.glossary_id else body.glossary_ids
     terms = Terms()
     if ids:
         assert source is not None
-        terms = await call.glossaries.terms(call.caller.id, ids, source, target)
+        terms = await services.glossaries.terms(caller.id, ids, source, target)
     memory = body.translation_memory_id or ""
     if memory:
-        await call.memories.check(call.caller.id, memory, source, target)
+        await services.memories.check(caller.id, memory, source, target)
     return Job(
         texts=(),
         source=source,
@@ -112,7 +112,7 @@ async def job_without_texts(body: CommonFields, call: AdmittedRequest) -> Job:
         formality=formality_of(body, target),
         memory_score=body.translation_memory_threshold / 100,
         model=model,
-        caller=call.caller.id,
+        caller=caller.id,
     )
 
 
@@ -138,13 +138,13 @@ def model_of(body: CommonFields) -> str:
     return "" if name is None or name in MODEL_TYPES else name
 
 
-async def job_for(body: TranslateBody, call: AdmittedRequest) -> Job:
+async def job_for(body: TranslateBody, caller: Caller, services: Services) -> Job:
     """Return the job of a request, with its texts. Raises: the errors of `job_without_texts`."""
     texts = body.text
     if body.split_sentences == "nonewlines" and not body.tag_handling:
         texts = [_LINE_BREAK.sub(_join_lines, text) for text in texts]
     return replace(
-        await job_without_texts(body, call),
+        await job_without_texts(body, caller, services),
         texts=tuple(texts),
         format=Format(body.tag_handling) if body.tag_handling else Format.TEXT,
         markup=markup_options(body),

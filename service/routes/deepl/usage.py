@@ -2,8 +2,9 @@
 
 from fastapi import APIRouter
 
-from service.routes.deepl.admission import AdmittedDependency
+from service.routes.access import CallerDependency
 from service.routes.deepl.schemas import DeeplUsage
+from service.services import ServicesDependency
 
 router = APIRouter()
 
@@ -12,8 +13,8 @@ NO_LIMIT = 1_000_000_000_000  # characters; DeepL's answer for an account withou
 
 @router.post("/v2/usage")
 @router.get("/v2/usage")
-async def usage(call: AdmittedDependency) -> DeeplUsage:
+async def usage(caller: CallerDependency, services: ServicesDependency) -> DeeplUsage:
     """Return the characters that this key has used this month, and its limit."""
-    used = await call.access.usage(call.caller)
+    used = await services.access.usage(caller)
     limit = NO_LIMIT if used.limit is None else used.limit
     return DeeplUsage(character_count=used.characters, character_limit=limit)

@@ -23,7 +23,7 @@ from service.access.api_keys import ApiKey, NewApiKey, make_key, revoke_key
 from service.access.control import AccessControl, AccessPolicy, Caller, Usage, caller_network
 from service.access.database import Database
 from service.access.usage import FLUSH_SECONDS, month_of, read_usage
-from service.errors import DeepLQuotaExceeded, InvalidKey, QuotaExceeded, TooManyRequests
+from service.errors import InvalidKey, QuotaExceeded, TooManyRequests
 
 T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[3]
@@ -205,8 +205,7 @@ def test_a_quota_is_spent_to_the_last_character() -> None:
 
 def test_statuses_of_a_quota() -> None:
     """Mastodon takes LibreTranslate's 403, and DeepL's 456, for a quota."""
-    assert (QuotaExceeded.status, DeepLQuotaExceeded.status) == (403, 456)
-    assert issubclass(DeepLQuotaExceeded, QuotaExceeded)
+    assert (QuotaExceeded.status, QuotaExceeded.deepl_status) == (403, 456)
 
 
 def test_a_new_month_begins_with_nothing() -> None:

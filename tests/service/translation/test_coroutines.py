@@ -1,4 +1,4 @@
-"""Threads for long work."""
+"""WorkThreads for long work."""
 
 import asyncio
 from functools import partial
@@ -6,12 +6,12 @@ from threading import Event
 
 import pytest
 
-from service.translation.coroutines import THREAD_CHARACTERS, THREADS, Threads
+from service.translation.coroutines import THREAD_CHARACTERS, THREADS, WorkThreads
 
 
 def test_few_threads_work_and_one_caller_leaves_room_for_others() -> None:
     async def run() -> tuple[int, list[str]]:
-        threads, go, begun = Threads(), Event(), list[str]()
+        threads, go, begun = WorkThreads(), Event(), list[str]()
 
         def work(caller: str) -> None:
             begun.append(caller)
@@ -36,5 +36,5 @@ def test_few_threads_work_and_one_caller_leaves_room_for_others() -> None:
 
 def test_short_work_needs_no_thread() -> None:
     with pytest.raises(StopIteration) as ended:  # without a wait
-        Threads().run("a", THREAD_CHARACTERS - 1, lambda: 3).send(None)
+        WorkThreads().run("a", THREAD_CHARACTERS - 1, lambda: 3).send(None)
     assert ended.value.value == 3

@@ -427,13 +427,13 @@ def test_the_cache_is_bounded() -> None:
         translations = over(models, cache=3000)
         for number in range(50):
             await translations.translate(job(f"text {number}"))
-        assert 0 < translations.work.size <= 3000
+        assert 0 < translations.cache.size <= 3000
         await translations.translate(job("text 49"))
         assert len(models.calls) == 50
         await translations.translate(job("text 0"))
         assert len(models.calls) == 51
         await translations.translate(job("b" * 5000))
-        assert translations.work.size <= 3000
+        assert translations.cache.size <= 3000
 
     run(ask())
 

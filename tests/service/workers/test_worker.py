@@ -213,7 +213,7 @@ def test_sentences_are_reported_in_order_and_join_to_the_translation(small_model
     done = said[-2]
     assert isinstance(done, TextDone)
     reports = [report for message in said if isinstance(message, TextProgress) for report in message.sentences]
-    assert reports == reports_of(answer_of(done.translation, "en")) and len(reports) == 3
+    assert reports == reports_of(answer_of(done.translation, "en", "")) and len(reports) == 3
     assert "".join(each.before + each.text + each.after for each in reports) == done.translation.text
     quiet = talk(small_model, translator, [Translate(1, SourceText(text), options)])
     assert not any(isinstance(message, TextProgress) for message in quiet)

@@ -1,34 +1,31 @@
-"""Request bodies of LibreTranslate's clients, who send fields as JSON, a form, a form with files, or a query.
+"""Request bodies of both dialects: fields as JSON, a form, a form with a file, or a query.
 
-The time of parsing depends on the number of fields, on the charset of a form, and on the headers of its parts. All of
-these are checked before or during parsing.
+A list of a form is a repeated field. The time of parsing depends on the number of fields, on the charset of a form, and
+on the headers of its parts. All of these are checked before or during parsing.
 """
 
 import asyncio
 import json
+import re
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from typing import Annotated, Any, TypeVar
+from collections.abc import AsyncGenerator, Iterable
+from pathlib import PurePath
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
-from fastapi import Depends, Request
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import models_json_schema
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from service.errors import InvalidRequest, shorten
-from service.schemas import (
-    DetectRequest,
-    FileRequest,
-    MemoryRequest,
-    SuggestRequest,
-)
-from service.translate_schemas import TranslateRequest
+from service.errors import InvalidRequest, shorten, well_formed
 
 BodyType = TypeVar("BodyType", bound=BaseModel)
 FormItems = list[tuple[str, str | UploadFile]]
+Fields = dict[str, Any]
 
 JSON = "application/json"
 URLENCODED = "application/x-www-form-urlencoded"
@@ -41,41 +38,93 @@ MAX_PART_HEAD = 1000  # bytes of a Content-Type, or of a header of a part of a f
 CHUNK = 16_384  # bytes of a form that are parsed before the next look at the clock
 SLICE_SECONDS = 0.003  # time of parsing a form after which other requests have a turn
 REFERENCES = "#/components/schemas/{model}"
+_INDEXED = re.compile(r"([a-z_]{1,40})\[(\d{1,3})\]\.([a-z_]{1,40})")  # how deepl-node sends lists of objects in forms
 NOT_AN_OBJECT = "the body must be a JSON object, sent with Content-Type: application/json"
 
 
-async def read_fields(request: Request) -> dict[str, Any]:
-    """Return the fields of the body. If the body is not JSON, add the fields of the query.
+class BodyReader:
+    """FastAPI dependency that returns the fields of a request as an object of type `model`."""
 
-    A repeated field becomes a list.
+    def __init__(self, model: type[BaseModel], *kinds: str) -> None:
+        """`kinds` are the content types that the OpenAPI document names; by default, JSON and both types of forms."""
+        self.model = model
+        self._kinds = kinds or (JSON, *FORMS)
+
+    async def __call__(self, request: Request) -> BaseModel:
+        return parse_body(self.model, await read_fields(request))
+
+    def document(self, operation: dict[str, Any], method: str) -> None:
+        """Add the body to an operation of the OpenAPI document; for GET, add its fields as parameters."""
+        schema = self.model.model_json_schema(ref_template=REFERENCES)
+        required = schema.get("required", [])
+        if method == "GET":
+            operation["parameters"] = operation.get("parameters", []) + [
+                {"name": name, "in": "query", "required": name in required, "schema": field}
+                for name, field in schema["properties"].items()
+            ]
+            return
+        reference = {"$ref": REFERENCES.format(model=self.model.__name__)}
+        content = {kind: {"schema": reference} for kind in self._kinds}
+        operation["requestBody"] = {"required": bool(required), "content": content}
+
+
+def body_schemas(readers: Iterable[BodyReader]) -> dict[str, Any]:
+    """Return the JSON schemas of request bodies, and of the types that they contain, by name."""
+    models = [(reader.model, "validation") for reader in readers]
+    _, schema = models_json_schema(models, ref_template=REFERENCES)  # type: ignore[arg-type]
+    definitions: dict[str, Any] = schema.get("$defs", {})
+    return definitions
+
+
+async def read_fields(request: Request) -> Fields:
+    """Return the fields of the body and, unless the body is JSON, of the query. A repeated field becomes a list.
+
+    The uploaded file of a form is its field `file`.
 
     Raises:
         InvalidRequest: if the body is not valid for its Content-Type, or has too many fields.
     """
+    if not hasattr(request.state, "fields"):
+        request.state.fields = await _parse_fields(request)
+    fields: Fields = request.state.fields
+    return fields
+
+
+def uploaded_name(file: UploadFile, name: str | None = None) -> str:
+    """Return the name of an uploaded file, or `name`, which a field states, without the folders of its path."""
+    return PurePath(well_formed(name or file.filename or "").replace("\\", "/")).name
+
+
+def first_text(fields: Fields, name: str) -> str:
+    """Return the field `name`, or its first item if it is a list. Return "" if the result is not a text."""
+    value = fields.get(name)
+    value = value[0] if isinstance(value, list) and value else value
+    return value if isinstance(value, str) else ""
+
+
+async def _parse_fields(request: Request) -> Fields:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
+    query = _joined(_pairs(request.scope["query_string"]))
+    if not body.strip():  # DeepL's SDK sends a Content-Type with an empty body
+        return query
     if kind == JSON or kind.endswith("+json"):
         return _json_object(body)
-    query = query_fields(request)
     if kind == MULTIPART:
-        return query | form_fields(await read_form(request))
-    if kind == URLENCODED:
-        if body.lstrip()[:1] == b"{":  # `curl -d` without a header
-            raise InvalidRequest.listing([f"the body is JSON, but its Content-Type is {kind}; send {JSON}"])
-        return query | form_fields(_pairs(body) if len(body) < CHUNK else await asyncio.to_thread(_pairs, body))
-    if body.strip():
+        return query | _nested(_joined(await read_form(request)))
+    if kind != URLENCODED:
         raise InvalidRequest.listing([f"{NOT_AN_OBJECT}, or a form"])
-    return query
+    if body.lstrip()[:1] == b"{":  # `curl -d` without a header
+        raise InvalidRequest.listing([f"the body is JSON, but its Content-Type is {kind}; send {JSON}"])
+    return query | _nested(_joined(_pairs(body) if len(body) < CHUNK else await asyncio.to_thread(_pairs, body)))
 
 
 async def read_form(request: Request) -> FormItems:
-    """Return the fields and files of a multipart form; an empty list for a body of another type.
+    """Return the fields and files of a multipart form.
 
     Raises:
         InvalidRequest: if the body is not a valid form, or exceeds a limit of forms.
     """
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != MULTIPART:
-        return []
     if not hasattr(request.state, "form"):
         chunks = _chunks(await request.body(), request)
         try:
@@ -86,12 +135,6 @@ async def read_form(request: Request) -> FormItems:
         request.state.form = form.multi_items()
     items: FormItems = request.state.form
     return items
-
-
-async def read_file(request: Request) -> UploadFile | None:
-    """Return the uploaded file of the field `file`; None if this field is missing, repeated, or not a file."""
-    files = [value for name, value in await read_form(request) if name == "file"]
-    return files[0] if len(files) == 1 and isinstance(files[0], UploadFile) else None
 
 
 def check_fields(content_type: str, query: bytes) -> None:
@@ -111,7 +154,7 @@ def check_fields(content_type: str, query: bytes) -> None:
         raise InvalidRequest.listing([f"the charset of the form is {shorten(charset)}; accepted: utf-8 or us-ascii"])
 
 
-def parse_body(model: type[BodyType], fields: dict[str, Any]) -> BodyType:
+def parse_body(model: type[BodyType], fields: Fields) -> BodyType:
     """Validate `fields`, and return them as an object of type `model`.
 
     Raises:
@@ -124,53 +167,29 @@ def parse_body(model: type[BodyType], fields: dict[str, Any]) -> BodyType:
         raise RequestValidationError(problems) from error
 
 
-def _body(model: type[BaseModel], upload: bool = False) -> Any:
-    """Return a FastAPI dependency that reads a body of type `model`: a form with a file if `upload` is true."""
-
-    async def read(request: Request) -> BaseModel:
-        if not upload:
-            return parse_body(model, await read_fields(request))
-        fields = form_fields(await read_form(request)) | {"file": await read_file(request)}
-        return parse_body(model, query_fields(request) | fields)
-
-    return Depends(read)
-
-
-TranslateRequestBody = Annotated[TranslateRequest, _body(TranslateRequest)]
-FileBody = Annotated[FileRequest, _body(FileRequest, upload=True)]
-DetectBody = Annotated[DetectRequest, _body(DetectRequest)]
-MemoryBody = Annotated[MemoryRequest, _body(MemoryRequest, upload=True)]
-SuggestBody = Annotated[SuggestRequest, _body(SuggestRequest)]
-
-
-def documented_body(model: type[BaseModel], kinds: Sequence[str] = (JSON, *FORMS)) -> dict[str, Any]:
-    """Return the `openapi_extra` of a route with a body of type `model`. It refers to a schema of `body_schemas`."""
-    schema = {"$ref": REFERENCES.format(model=model.__name__)}
-    return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
-
-
-def body_schemas() -> dict[str, Any]:
-    """Return the JSON schemas of all request bodies by name, for the OpenAPI document."""
-    return {
-        model.__name__: model.model_json_schema(ref_template=REFERENCES)
-        for model in (
-            *(TranslateRequest, DetectRequest, FileRequest),
-            *(MemoryRequest, SuggestRequest),
-        )
-    }
-
-
-def form_fields(items: Iterable[tuple[str, str | UploadFile]]) -> dict[str, Any]:
-    """Return the text fields of a form or a query, without uploaded files. A repeated field becomes a list."""
-    fields: dict[str, list[str]] = {}
+def _joined(items: Iterable[tuple[str, str | UploadFile]]) -> Fields:
+    """Return the fields of a form or a query: a text or a list of texts by name, and the uploaded file `file`."""
+    texts: dict[str, list[str]] = {}
+    files = []
     for name, value in items:
         if isinstance(value, str):
-            fields.setdefault(name, []).append(value)
-    return {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
+            texts.setdefault(name, []).append(value)
+        elif name == "file":
+            files.append(value)
+    fields: Fields = {name: values[0] if len(values) == 1 else values for name, values in texts.items()}
+    return fields | {"file": files[0]} if len(files) == 1 else fields
 
 
-def query_fields(request: Request) -> dict[str, Any]:
-    return form_fields(_pairs(request.scope["query_string"]))
+def _nested(fields: Fields) -> Fields:
+    """Convert fields such as `dictionaries[0].entries` to a list `dictionaries` of objects with a field `entries`."""
+    lists: dict[str, dict[int, Fields]] = {}
+    plain: Fields = {}
+    for name, value in fields.items():
+        if match := _INDEXED.fullmatch(name):
+            lists.setdefault(match[1], {}).setdefault(int(match[2]), {})[match[3]] = value
+        else:
+            plain[name] = value
+    return plain | {name: [items[index] for index in sorted(items)] for name, items in lists.items()}
 
 
 class _PartParser(MultiPartParser):

@@ -5,6 +5,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
@@ -19,8 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from service.access.control import caller_network
-from service.bodies import check_fields
-from service.connections import HEAD_BYTES
 from service.errors import (
     BodyTooLarge,
     HeadTooLarge,
@@ -29,14 +28,20 @@ from service.errors import (
     Overloaded,
     ServiceError,
     SlowRequest,
+    Unavailable,
     error_location,
     error_response,
+    path_of,
     shorten,
+    speaks_deepl,
 )
 from service.freed_memory import RequestGarbage
+from service.http.admission import RequestGate
+from service.http.bodies import check_fields
+from service.http.connections import HEAD_BYTES
+from service.http.request_turns import LARGE_BYTES, RequestTurns
 from service.logs import RequestRecord, start_record
 from service.metrics import Metrics
-from service.request_turns import LARGE_BYTES, RequestTurns
 from service.settings import Settings
 
 REQUEST_ID = "X-Request-ID"
@@ -46,6 +51,7 @@ UPLOADS = frozenset({"/translate_file", "/v2/document", "/memories"})
 CLIENT_DISCONNECTED = 499  # status in logs and metrics only, as nginx uses it
 HEALTH = frozenset({"/livez", "/readyz", "/health"})
 PROBES = HEALTH | {"/metrics"}
+UNCOUNTED = PROBES | {"/", "/docs", "/openapi.json", "/spec"}  # paths of requests that start no work
 SECURITY_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
         "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; "
@@ -57,18 +63,7 @@ SECURITY_HEADERS: Mapping[str, str] = {
 _ACCEPTED_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 
-def path_of(scope: Scope) -> str:
-    """Return the path of a request without `root_path`, the prefix under which a proxy serves the application."""
-    path: str = scope["path"]
-    return path.removeprefix(scope.get("root_path", ""))
-
-
-def speaks_deepl(scope: Scope) -> bool:
-    """Return whether the path of a request belongs to DeepL's contract."""
-    return path_of(scope).startswith(("/v2/", "/v3/"))
-
-
-def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics) -> None:
+def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics, gate: RequestGate) -> None:
     """Add the middleware of every request. The middleware that is added last is the outermost."""
     limits = RequestLimits(
         head_bytes=HEAD_BYTES,
@@ -78,7 +73,7 @@ def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics) -> No
         read_timeout_seconds=settings.read_timeout_seconds,
         hosts=settings.accepted_hosts,
     )
-    app.add_middleware(HeadMiddleware)
+    app.add_middleware(GateMiddleware, gate=gate)
     app.add_middleware(RequestLimitMiddleware, limits=limits)
     if settings.accepted_origins:
         app.add_middleware(
@@ -93,25 +88,37 @@ def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics) -> No
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxies))
 
 
-class HeadMiddleware:
-    """Answers a HEAD request like a GET request, but without the body."""
+class GateMiddleware:
+    """Counts requests in `gate`, which refuses new ones during the shutdown, and answers HEAD like GET, without a body.
 
-    def __init__(self, app: ASGIApp) -> None:
+    The middleware that reads bodies calls this one, so a request is accepted as soon as its whole body has been read.
+    Probes, the page and documentation are neither counted nor refused. Once the gate is closed, each answer closes its
+    connection.
+    """
+
+    def __init__(self, app: ASGIApp, gate: RequestGate) -> None:
         self.app = app
+        self.gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "HEAD":
+        if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        get = {**scope, "method": "GET"}
+        is_head, path = scope["method"] == "HEAD", path_of(scope)
+        inner = {**scope, "method": "GET"} if is_head else scope
 
-        async def send_head(message: Message) -> None:
-            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+        async def send_answer(message: Message) -> None:
+            if message["type"] == "http.response.start" and self.gate.closed:
+                MutableHeaders(scope=message)["Connection"] = "close"
+            await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
 
         try:
-            await self.app(get, receive, send_head)
+            with nullcontext() if path in UNCOUNTED or path.startswith("/web/") else self.gate.entered():
+                await self.app(inner, receive, send_answer)
+        except Unavailable as error:  # only the gate's error arrives here; the application answers its own errors
+            await error_response(scope, error)(scope, receive, send_answer)
         finally:
-            scope["route"] = get.get("route")  # for the log
+            scope["route"] = inner.get("route")  # for the log
 
 
 class RequestLogMiddleware:

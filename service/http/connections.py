@@ -22,7 +22,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from service.access.control import caller_network
-from service.read_turns import ReadTurns
+from service.http.read_turns import ReadTurns
 
 BACKLOG = 1024  # connections that wait in the kernel to be accepted
 SEND_BYTES = 131_072  # limit for an answer in the kernel's buffers; the default of the kernel is 4 MB

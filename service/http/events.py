@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from service.dependencies import while_connected
+from service.http.admission import while_connected
 
 EVENT_STREAM = "text/event-stream"
 EVENT_SCHEMA: dict[str, Any] = {  # schema of an event in the OpenAPI document

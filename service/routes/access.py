@@ -1,0 +1,63 @@
+"""Callers of routes: holders of an API key, addresses without a key, and the operator."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request, Security
+from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
+
+from service.access.api_keys import same_secret
+from service.access.control import Caller
+from service.errors import InvalidKey, NotFound
+from service.http.bodies import first_text, read_fields
+from service.services import ServicesDependency
+
+_SCHEME = "deepl-auth-key"
+_header = APIKeyHeader(
+    name="Authorization",
+    scheme_name="ApiKey",
+    description="The word `DeepL-Auth-Key`, a space, and the key. The field `api_key` may have the key instead, or "
+    "`auth_key`, the older name of DeepL's contract.",
+    auto_error=False,
+)
+_bearer = HTTPBearer(scheme_name="Operator", description="The value of the setting `admin_key`.", auto_error=False)
+BearerDependency = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
+
+
+async def _admit(
+    request: Request, services: ServicesDependency, authorization: Annotated[str | None, Security(_header)]
+) -> Caller:
+    """Admit the caller. A key in the header is checked before the body is parsed, and a key in the body afterwards."""
+    key = key_of(authorization)
+    if not key:
+        fields = await read_fields(request)
+        key = first_text(fields, "api_key") or first_text(fields, "auth_key")
+    return await services.access.admit(key or None, request.client.host if request.client else "")
+
+
+CallerDependency = Annotated[Caller, Depends(_admit)]
+
+
+def key_of(authorization: str | None) -> str:
+    """Return the API key in `authorization`, the header Authorization; "" if it has none."""
+    scheme, _, key = (authorization or "").strip().partition(" ")
+    return key.strip() if scheme.lower() == _SCHEME else ""
+
+
+async def require_admin(services: ServicesDependency, bearer: BearerDependency) -> None:
+    """Admit only the operator.
+
+    Raises:
+        NotFound: if the setting `admin_key` is not set.
+        InvalidKey: if the request does not have this key.
+    """
+    admin_key = services.settings.admin_key
+    if admin_key is None:
+        raise NotFound("Not Found")
+    if bearer is None or not same_secret(bearer.credentials, admin_key.get_secret_value()):
+        raise InvalidKey("Invalid API key: send the header Authorization: Bearer ADMIN_KEY (the setting admin_key)")
+
+
+async def require_admin_unless_public(services: ServicesDependency, bearer: BearerDependency) -> None:
+    """Admit everybody if the setting `public_metrics` is on, otherwise only the operator."""
+    if not services.settings.public_metrics:
+        await require_admin(services, bearer)

@@ -1,0 +1,100 @@
+"""The objects that routes use, as one dataclass and one FastAPI dependency."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Annotated
+
+import structlog
+from fastapi import Depends, Request
+
+from mt.text.documents import DocumentOptions
+from service.access.control import AccessControl, AccessPolicy
+from service.access.database import Database
+from service.access.glossaries import GlossaryLimits, GlossaryStore
+from service.access.memories import MemoryLimits, MemoryStore
+from service.metrics import CACHE_METRICS, FLEET_METRICS, PARSER_METRICS, Metrics
+from service.parsers.pool import Parsers
+from service.readiness import Readiness
+from service.settings import Settings
+from service.translation.detached_work import DetachedWork
+from service.translation.document_jobs import DocumentCallbacks, DocumentJobLimits, DocumentJobs
+from service.translation.files import FileLimits, FileStore
+from service.translation.service import TranslationService
+from service.workers.fleet import Fleet
+
+
+@dataclass(frozen=True)
+class Services:
+    """Objects that live as long as the application."""
+
+    settings: Settings
+    fleet: Fleet
+    translations: TranslationService
+    access: AccessControl
+    glossaries: GlossaryStore
+    memories: MemoryStore
+    parsers: Parsers
+    files: FileStore
+    document_jobs: DocumentJobs
+    detached_work: DetachedWork
+    metrics: Metrics
+    readiness: Readiness
+
+
+async def _services(request: Request) -> Services:
+    services: Services = request.state.services
+    return services
+
+
+ServicesDependency = Annotated[Services, Depends(_services)]
+
+
+@asynccontextmanager
+async def open_services(
+    settings: Settings, fleet: Fleet, database: Database, metrics: Metrics
+) -> AsyncIterator[Services]:
+    """Open the services of an application, yield them, and close them when the context ends."""
+    log = structlog.get_logger()
+    options = DocumentOptions(
+        max_bytes=settings.max_file_bytes,
+        max_unpacked_bytes=settings.max_unpacked_bytes,
+        max_characters=settings.max_document_characters,
+    )
+    parsers = Parsers()
+    memories = MemoryStore(database, MemoryLimits(settings.max_memories, settings.max_memory_units))
+    translations = TranslationService(
+        fleet, settings.cache_characters, options, parsers=parsers, find_matches=memories.matches
+    )
+    access = AccessControl(database, AccessPolicy(settings.require_key, settings.anonymous_rate))
+    callbacks = DocumentCallbacks(
+        translations.translate_document, access.refund, lambda location: log.error("failed", location=location)
+    )
+    metrics.sample(FLEET_METRICS, fleet.stats)
+    metrics.sample(CACHE_METRICS, lambda: translations.cache)
+    metrics.sample(PARSER_METRICS, lambda: parsers.counts)
+    with ExitStack() as stack:
+        services = Services(
+            settings=settings,
+            fleet=fleet,
+            translations=translations,
+            access=access,
+            glossaries=GlossaryStore(database, GlossaryLimits(settings.max_glossaries, settings.max_glossary_entries)),
+            memories=memories,
+            parsers=parsers,
+            files=FileStore(FileLimits(settings.file_retention_seconds, settings.max_stored_file_bytes)),
+            document_jobs=DocumentJobs(database, DocumentJobLimits(), callbacks),
+            detached_work=DetachedWork(),
+            metrics=metrics,
+            readiness=Readiness(fleet),
+        )
+        for part in (parsers, services.files, services.detached_work):
+            stack.callback(part.close)
+        warming = asyncio.ensure_future(translations.warm_up())
+        stack.callback(warming.cancel)
+        async with access.open(), services.document_jobs.open():
+            try:
+                yield services
+            finally:
+                await services.readiness.close()

@@ -28,12 +28,13 @@ FLOORS = (
     ("mt.build", "mt.language_model"),
     ("mt",),
     ("service", "mt.cli"),
+    ("service.verbs",),
     ("mt.__main__", "scripts"),
 )
 """Packages, lowest floor first. A file imports from lower floors and its own package; `mt` is `mt/__init__.py`."""
 
-EXCEPTIONS = {("mt.cli.serve", "service"), ("mt.cli.keys", "service"), ("mt.cli.memory", "service")}
-"""The verbs that run the service or change its database: module and the package that it may import."""
+EXCEPTIONS = {("mt.cli.serve", "service")}
+"""The verb that runs the service: module and the package that it may import."""
 
 OWNERS = {
     "langcodes": ("mt.languages",),
@@ -104,9 +105,9 @@ def within(module: str, room: str) -> bool:
 
 
 def room_of(module: str) -> str | None:
-    """The room that a module lies in. Only `import mt` itself goes through the front door."""
+    """The smallest room that a module lies in. Only `import mt` itself goes through the front door."""
     rooms = (room for floor in FLOORS for room in floor if module == room or (room != "mt" and within(module, room)))
-    return next(rooms, None)
+    return max(rooms, key=len, default=None)
 
 
 def imports(module: str, sources: Sources) -> Iterator[str]:
@@ -326,6 +327,7 @@ def test_the_house_keeps_the_law(rule: Callable[[Sources], list[str]], sources: 
         (floor_problems, {"service.app": "import scripts.train"}),
         (floor_problems, {"service.app": "from mt.cli.command import command", "mt.cli.command": ""}),
         (floor_problems, {"mt.cli.translate": "import service.settings"}),
+        (floor_problems, {"mt.cli.main": "from service.verbs import VERBS", "service.verbs": ""}),
         (floor_problems, {"mt.helpers": ""}),
         (
             circles,

@@ -23,12 +23,20 @@ VERBS = {
     "distil": ("distil", "build a training corpus from n-best lists of teacher models"),
     "train-lm": ("train_lm", "train a language model of bytes on any text file"),
     "generate": ("generate", "continue a text with a language model of bytes"),
-    "keys": ("keys", "manage the API keys of a service"),
-    "memory": ("memory", "manage the translation memories of a service"),
     "explain": ("explain", "show how a model translates a sentence: pictures and an HTML page"),
     "benchmark": ("benchmark", "compare the speed of decoding, training and serving with other toolkits"),
 }
-"""Module and one-line description of each verb."""
+"""Module of this package and one-line description of each verb. A package of EXTENSIONS adds the verbs of its VERBS."""
+
+EXTENSIONS = ("service.verbs",)
+
+
+def all_verbs() -> dict[str, tuple[str, str]]:
+    """Return the module and the one-line description of each verb, with the verbs of EXTENSIONS."""
+    verbs = {verb: (f"mt.cli.{module}", description) for verb, (module, description) in VERBS.items()}
+    for package in EXTENSIONS:
+        verbs |= import_module(package).VERBS
+    return verbs
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,11 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(overview())
         return 0
     verb, *rest = arguments
-    if verb not in VERBS:
+    verbs = all_verbs()
+    if verb not in verbs:
         print(f"error: unknown verb {verb!r}\n\n{overview()}", file=sys.stderr)
         return 2
     try:
-        module = import_module(f"mt.cli.{VERBS[verb][0]}")
+        module = import_module(verbs[verb][0])
     except ModuleNotFoundError as error:
         report_missing(error)
         return 2
@@ -51,5 +60,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def overview() -> str:
-    listed = "\n".join(f"  {verb:12} {description}" for verb, (_, description) in VERBS.items())
+    listed = "\n".join(f"  {verb:12} {description}" for verb, (_, description) in all_verbs().items())
     return f"usage: mt-service VERB [options]\n\n{listed}\n\n`mt-service VERB --help` describes a verb."

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from mt.build.config import BuildConfig
-from mt.cli.main import VERBS
+from mt.cli.main import all_verbs
 from mt.cli.main import main as run_verb
 from mt.config import Recipe
 from mt.interop.multilingual import FAMILIES
@@ -252,7 +252,7 @@ def command_line_page() -> str:
         "`mt-service VERB`, `python -m mt VERB` and, in a checkout, `python scripts/VERB.py`.",
     ]
     with patch.dict(os.environ, {"COLUMNS": "100", "NO_COLOR": "1"}):
-        for verb in VERBS:
+        for verb in all_verbs():
             parts += [
                 f"## `mt-service {verb}`",
                 f"```text\n{help_text(lambda verb=verb: run_verb([verb, '--help']))}\n```",

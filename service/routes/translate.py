@@ -26,7 +26,7 @@ from service.translation.service import TranslationService
 MAX_WEIGHTS = 500_000  # attention weights of all texts of a request; each takes 32 bytes
 router = APIRouter(tags=["translation"])
 
-TranslateBody = Annotated[TranslateRequest, Depends(BodyReader(TranslateRequest))]
+TranslateRequestBody = Annotated[TranslateRequest, Depends(BodyReader(TranslateRequest))]
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
@@ -44,7 +44,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     response_model_exclude_none=True,
 )
 async def translate(
-    caller: CallerDependency, body: TranslateBody, request: Request, services: ServicesDependency
+    caller: CallerDependency, body: TranslateRequestBody, request: Request, services: ServicesDependency
 ) -> TranslateResponse | EventStream:
     """Translate a text, or a list of texts. The fields may be sent as JSON, as a form, or in the query."""
     check_limits(body, services.settings)

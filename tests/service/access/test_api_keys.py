@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from mt.cli.keys import main
 from service.access import api_keys
 from service.access.api_keys import (
     ApiKey,
@@ -26,6 +25,7 @@ from service.access.api_keys import (
 )
 from service.access.database import MIGRATIONS, Database, DatabaseError
 from service.errors import StorageFull, StorageUnavailable
+from service.verbs.keys import main
 
 Run = Callable[..., tuple[int, str, str]]
 NOW = 1_800_000_000.0

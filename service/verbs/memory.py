@@ -21,7 +21,6 @@ from typing import Any
 from rich.table import Table
 
 from mt.cli.command import CommandParser, command, stderr_console
-from mt.cli.keys import database_options, find_database, iso_date
 from mt.data.corpus import SentencePair, read_tsv
 from mt.data.translation_memory import read_memory, write_tmx
 from mt.errors import MTError
@@ -45,6 +44,7 @@ from service.access.memories import (
     read_units,
 )
 from service.errors import ServiceError
+from service.verbs.keys import database_options, find_database, iso_date
 
 UNLIMITED = MemoryLimits(*[2**60] * 5)
 

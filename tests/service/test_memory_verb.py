@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from mt.cli.memory import main
 from mt.data.translation_memory import read_memory
 from service.access.api_keys import NewApiKey, make_key
 from service.access.database import Database
 from service.access.memories import OPERATOR, list_all
+from service.verbs.memory import main
 
 
 @pytest.fixture

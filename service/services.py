@@ -12,8 +12,8 @@ from fastapi import Depends, Request
 from mt.text.documents import DocumentOptions
 from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
-from service.access.glossaries import GlossaryLimits, GlossaryStore
-from service.access.memories import MemoryLimits, MemoryStore
+from service.glossaries.store import GlossaryLimits, GlossaryStore
+from service.memories.store import MemoryLimits, MemoryStore
 from service.metrics import CACHE_METRICS, FLEET_METRICS, PARSER_METRICS, Metrics
 from service.parsers.pool import Parsers
 from service.readiness import Readiness

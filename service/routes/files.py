@@ -12,11 +12,11 @@ from fastapi.responses import StreamingResponse
 
 from mt.data.translation_memory import write_tmx
 from mt.text.documents import SUFFIXES, translated_name
-from service.access.memories import clean_unit, storable
 from service.errors import InvalidRequest, well_formed
 from service.http.admission import while_connected
 from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_name
+from service.memories.store import clean_unit, storable
 from service.routes.access import CallerDependency
 from service.routes.translate import model_of
 from service.schemas import AUTO, FileRequest, TranslatedFile

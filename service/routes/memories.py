@@ -11,12 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mt.data.translation_memory import write_tmx
 from mt.languages import Direction
-from service.access.glossaries import glossary_direction
-from service.access.memories import Memory, MemoryUnit, storable
 from service.errors import InvalidRequest
+from service.glossaries.store import glossary_direction
 from service.http.admission import while_connected
 from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_name
+from service.memories.store import Memory, MemoryUnit, storable
 from service.parsers.operations import UNIT_SUFFIXES, read_units
 from service.routes.access import CallerDependency
 from service.schemas import MemoryRequest

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Depends
 from pydantic import BaseModel
 
 from mt.languages import language_name
-from service.access.glossaries import glossary_direction
-from service.access.memories import MAX_TEXT_LENGTH, OPERATOR, MemoryUnit, storable
 from service.errors import InvalidRequest, SuggestionsDisabled
+from service.glossaries.store import glossary_direction
 from service.http.bodies import BodyReader
+from service.memories.store import MAX_TEXT_LENGTH, OPERATOR, MemoryUnit, storable
 from service.routes.access import CallerDependency
 from service.schemas import SuggestRequest
 from service.services import ServicesDependency

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Depends, Request
 from mt.errors import RequestError
 from mt.text.terms import Terms
 from service.access.control import Caller
-from service.access.glossaries import GlossaryStore
 from service.errors import InvalidRequest, ServiceError, problem_body, shorten
+from service.glossaries.store import GlossaryStore
 from service.http.admission import while_connected
 from service.http.bodies import BodyReader
 from service.http.events import EVENT_SCHEMA, EVENT_STREAM, EventStream, encode_event

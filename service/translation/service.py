@@ -16,6 +16,7 @@ from mt.text.documents import DocumentOptions
 from mt.text.language_detection import LanguageDetector
 from service.errors import InvalidDocument, UnknownModel
 from service.languages import TranslationRoute, TranslationRoutes, describe
+from service.memories.matching import FindMatches, attach_matches
 from service.parsers.pool import Parsers
 from service.translation.answers import BridgedText, answer_of, reports_of, unchanged_answer
 from service.translation.bridging import bridge_sentence, first_options, last_options
@@ -24,7 +25,6 @@ from service.translation.coroutines import WorkThreads, deadline_at, gather_or_r
 from service.translation.documents import DocumentTranslation, DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence, StreamEnd
 from service.translation.markup import MarkupTranslator
-from service.translation.memory_matches import FindMatches, attach_matches
 from service.translation.preparation import PreparedText, SupportsDetect, TextPreparer
 from service.workers.messages import SourceText, TranslateOptions
 from service.workers.pending import OnSentence

@@ -29,8 +29,9 @@ from mt.languages import Direction, standard_tag
 from service.access.api_keys import get_key, list_keys
 from service.access.control import KEY_PREFIX
 from service.access.database import Database
-from service.access.glossaries import glossary_direction
-from service.access.memories import (
+from service.errors import ServiceError
+from service.glossaries.store import glossary_direction
+from service.memories.store import (
     OPERATOR,
     SLICE,
     Memory,
@@ -43,7 +44,6 @@ from service.access.memories import (
     purge,
     read_units,
 )
-from service.errors import ServiceError
 from service.verbs.keys import database_options, find_database, iso_date
 
 UNLIMITED = MemoryLimits(*[2**60] * 5)

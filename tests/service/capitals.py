@@ -19,11 +19,11 @@ from mt.text.markup import Segment, TranslatedSegment, parse_html, parse_xml
 from service.access.api_keys import NewApiKey, make_key
 from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
-from service.access.glossaries import GlossaryLimits, GlossaryStore
-from service.access.memories import MemoryLimits, MemoryStore
 from service.errors import UnknownModel, install_error_handlers
+from service.glossaries.store import GlossaryLimits, GlossaryStore
 from service.http.middleware import RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
 from service.languages import TranslationRoutes
+from service.memories.store import MemoryLimits, MemoryStore
 from service.metrics import Metrics
 from service.parsers.operations import write_document
 from service.routes import deepl as dialect

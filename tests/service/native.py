@@ -13,10 +13,10 @@ from fastapi import FastAPI
 from service.access.api_keys import NewApiKey, make_key
 from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
-from service.access.glossaries import GlossaryLimits, GlossaryStore
-from service.access.memories import MemoryLimits, MemoryStore
 from service.errors import install_error_handlers
+from service.glossaries.store import GlossaryLimits, GlossaryStore
 from service.http.middleware import RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
+from service.memories.store import MemoryLimits, MemoryStore
 from service.metrics import Metrics
 from service.parsers.pool import Parsers
 from service.routes import detect, files, frontend, languages, memories, suggest, translate

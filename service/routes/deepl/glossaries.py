@@ -11,9 +11,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 
 from mt.languages import Direction
-from service.access.glossaries import Dictionary, Glossary
-from service.access.glossary_entries import format_entries, parse_entries
 from service.errors import InvalidRequest, NotFound, shorten
+from service.glossaries.entries import format_entries, parse_entries
+from service.glossaries.store import Dictionary, Glossary
 from service.http.bodies import JSON, URLENCODED, BodyReader
 from service.languages import TranslationRoutes
 from service.routes.access import CallerDependency

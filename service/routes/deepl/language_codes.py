@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
 from mt.languages import Direction, language_name, primary_language, standard_tag
-from service.access.glossaries import glossary_direction
 from service.errors import UnsupportedLanguage, shorten
+from service.glossaries.store import glossary_direction
 from service.languages import TranslationRoutes, closest_language, listing
 
 _TARGET_CODES: dict[str, tuple[str, ...]] = {

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from service.access.memories import Memory
 from service.http.bodies import BodyReader
+from service.memories.store import Memory
 from service.routes.access import CallerDependency
 from service.routes.deepl.schemas import (
     MemoriesBody,

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, FailFast, Field, WithJsonSchema, model_validator
 from starlette.datastructures import UploadFile
 
-from service.access.glossaries import Glossary
-from service.access.glossary_entries import EntriesFormat
+from service.glossaries.entries import EntriesFormat
+from service.glossaries.store import Glossary
 from service.http.fields import AsChoice, FlagField, Number, OptionalText, TextField, Texts, Words
 
 MAX_GLOSSARIES = 5  # limit for one request

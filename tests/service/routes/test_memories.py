@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from mt.languages import Direction
-from service.access.memories import OPERATOR
+from service.memories.store import OPERATOR
 from tests.service.doubles import Guesses, WordModels, backwards, upper
 from tests.service.native import Native
 

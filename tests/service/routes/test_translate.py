@@ -15,8 +15,8 @@ from fastapi import Request
 
 from mt.data.translation_memory import read_memory_stream
 from mt.text.terms import Terms
-from service.access.glossaries import Dictionary, glossary_direction
 from service.errors import Overloaded
+from service.glossaries.store import Dictionary, glossary_direction
 from service.routes.translate import job_for, stream_events
 from service.translate_schemas import TranslateRequest
 from tests.attacks.payloads import pdf

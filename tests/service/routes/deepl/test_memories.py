@@ -6,7 +6,7 @@ import deepl
 import pytest
 
 from mt.languages import Direction
-from service.access.memories import MemoryUnit
+from service.memories.store import MemoryUnit
 from tests.service.capitals import Running
 
 

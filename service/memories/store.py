@@ -20,9 +20,9 @@ from mt.text.fuzzy_match import MAX_FUZZY_SCORE, MemoryMatch, similarity, words
 from service.access.control import KEY_PREFIX, is_anonymous
 from service.access.database import Database
 from service.access.eviction import ANONYMOUS, check_space
-from service.access.glossaries import MAX_NAME_LENGTH, glossary_direction
-from service.access.memory_index import add, similar_units
 from service.errors import InvalidRequest, NotFound, ServiceError, shorten
+from service.glossaries.store import MAX_NAME_LENGTH, glossary_direction
+from service.memories.index import add, similar_units
 
 OPERATOR = f"{KEY_PREFIX}operator"
 """Owner of the operator's memories. No caller has this id, because the ids of API keys are hexadecimal."""

@@ -10,7 +10,7 @@ import pytest
 from mt.data.translation_memory import read_memory
 from service.access.api_keys import NewApiKey, make_key
 from service.access.database import Database
-from service.access.memories import OPERATOR, list_all
+from service.memories.store import OPERATOR, list_all
 from service.verbs.memory import main
 
 

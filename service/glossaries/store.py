@@ -21,8 +21,8 @@ from mt.text.terms import Terms
 from service.access.control import is_anonymous
 from service.access.database import Database
 from service.access.eviction import ANONYMOUS, check_space
-from service.access.glossary_entries import GlossaryEntry
 from service.errors import InvalidRequest, NotFound, shorten
+from service.glossaries.entries import GlossaryEntry
 
 MAX_NAME_LENGTH = 500  # characters
 MAX_CACHED_TERMS = 4_000_000  # characters of the compiled terms in the cache; compiling 10,000 terms takes 30 ms

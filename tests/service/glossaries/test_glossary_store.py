@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from mt.languages import Direction
 from mt.text.terms import Terms
 from service.access.database import Database
-from service.access.glossaries import (
+from service.errors import InvalidRequest, NotFound, StorageFull
+from service.glossaries.entries import EntriesFormat, format_entries, parse_entries
+from service.glossaries.store import (
     Dictionary,
     GlossaryLimits,
     GlossaryStore,
@@ -20,8 +22,6 @@ from service.access.glossaries import (
     _parse,
     glossary_direction,
 )
-from service.access.glossary_entries import EntriesFormat, format_entries, parse_entries
-from service.errors import InvalidRequest, NotFound, StorageFull
 
 EN_DE = Direction("en", "de")
 WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=20).map(str.strip)

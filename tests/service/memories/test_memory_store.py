@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from mt.languages import Direction
 from mt.text.fuzzy_match import similarity, words
-from service.access import memory_index
 from service.access.database import Database
-from service.access.memories import (
+from service.errors import InvalidRequest, NotFound, StorageFull
+from service.memories import index as memory_index
+from service.memories.store import (
     OPERATOR,
     SLICE,
     MemoryLimits,
@@ -26,7 +27,6 @@ from service.access.memories import (
     find_matches,
     find_or_create,
 )
-from service.errors import InvalidRequest, NotFound, StorageFull
 
 EN_DE = Direction("en", "de")
 KEY = "key:0a"
@@ -177,7 +177,7 @@ def test_the_largest_holder_without_a_key_loses_its_oldest_memory(database: Data
 
 
 def test_a_deleted_memory_leaves_no_row(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.access.memories.PURGED_ROWS", 7)
+    monkeypatch.setattr("service.memories.store.PURGED_ROWS", 7)
     store = MemoryStore(database, LIMITS)
 
     async def use() -> None:

@@ -86,20 +86,30 @@ class MemoryStore:
         """Add units to the caller's memory with this name and direction; create the memory if necessary.
 
         A caller without a key always gets a new memory. A new unit replaces the stored unit with the same source. Each
-        transaction stores SLICE units: if the call is interrupted, some of the units stay stored. Units that are not
-        `storable` are left out.
+        transaction stores SLICE units, and the first one creates the memory: if the call is interrupted, some of the
+        units stay stored. If a later transaction is refused, a memory that this call has created, and that no other
+        call has changed since, is deleted. Units that are not `storable` are left out.
         """
-        create = partial(find_or_create, owner=owner, name=name, direction=direction, limits=self.limits)
-        memory = await self._database.write(create, owner)
-        created = not memory.count
+
+        def begin(connection: sqlite3.Connection) -> tuple[Memory, bool]:
+            known = {memory.id for memory in list_owned(connection, owner)}
+            memory = find_or_create(connection, owner, name, direction, self.limits)
+            return add_units(connection, memory.number, units[:SLICE], self.limits), memory.id not in known
+
+        def go_on(connection: sqlite3.Connection, slice: Sequence[MemoryUnit], last: Memory) -> tuple[Memory, bool]:
+            unchanged = _read(connection, last.number) == last
+            return add_units(connection, last.number, slice, self.limits), unchanged
+
+        memory, alone = await self._database.write(begin, owner)  # `alone`: the units of this call are the only ones
         try:
-            for begin in range(0, len(units), SLICE):
-                slice = units[begin : begin + SLICE]
-                store = partial(add_units, number=memory.number, units=slice, limits=self.limits)
-                memory = await self._database.write(store, owner)
+            for first in range(SLICE, len(units), SLICE):
+                store = partial(go_on, slice=units[first : first + SLICE], last=memory)
+                memory, unchanged = await self._database.write(store, owner)
+                alone = alone and unchanged
         except ServiceError:
-            if created:
-                await self.delete(owner, memory.id)
+            if alone:
+                await self._database.write(partial(_delete_unchanged, memory=memory), owner)
+                await self._purge(owner)
             raise
         await self._purge(owner)
         return memory
@@ -223,7 +233,7 @@ def add_units(connection: sqlite3.Connection, number: int, units: Iterable[Memor
     A new unit replaces the stored unit with the same source.
 
     Raises: InvalidRequest if a limit of the memory or of its owner is exceeded; StorageFull if a limit that callers
-        share is exceeded.
+        share is exceeded; NotFound if the memory has been deleted.
     """
     new = {_digest(unit.source): unit for unit in map(clean_unit, filter(storable, units))}
     marks = ",".join("?" * len(new))
@@ -234,7 +244,7 @@ def add_units(connection: sqlite3.Connection, number: int, units: Iterable[Memor
         ((unit.target, number, digest) for digest, unit in new.items() if digest in known),
     )
     added = {digest: unit for digest, unit in new.items() if digest not in known}
-    (first,) = connection.execute("SELECT count FROM memories WHERE number = ?", (number,)).fetchone()
+    first = _read(connection, number).count
     connection.executemany(
         "INSERT INTO memory_units VALUES (?, ?, ?, ?, ?)",
         ((number, first + place, digest, *unit) for place, (digest, unit) in enumerate(added.items())),
@@ -245,8 +255,7 @@ def add_units(connection: sqlite3.Connection, number: int, units: Iterable[Memor
         "UPDATE memories SET count = count + ?, bytes = bytes + ?, updated = ? WHERE number = ?",
         (len(added), size, time.time(), number),
     )
-    row = connection.execute(f"SELECT {_COLUMNS} FROM memories WHERE number = ?", (number,)).fetchone()
-    _check_limits(connection, memory := _memory(row), limits)
+    _check_limits(connection, memory := _read(connection, number), limits)
     return memory
 
 
@@ -259,6 +268,12 @@ def read_units(connection: sqlite3.Connection, number: int, first: int) -> list[
 def delete(connection: sqlite3.Connection, memory: Memory) -> None:
     """Mark a memory as deleted. Call `purge` afterwards to delete its units."""
     connection.execute("UPDATE memories SET owner = ?, bytes = 0 WHERE number = ?", (_DELETED, memory.number))
+
+
+def _delete_unchanged(connection: sqlite3.Connection, memory: Memory) -> None:
+    """Delete a memory, unless it has changed since `memory` was read. Raises: NotFound if it has been deleted."""
+    if _read(connection, memory.number) == memory:
+        delete(connection, memory)
 
 
 def purge(connection: sqlite3.Connection) -> bool:
@@ -342,6 +357,14 @@ def _select(connection: sqlite3.Connection, id: str, condition: str, owner: str)
     if row is None:
         raise NotFound(f"There is no translation memory {shorten(id)}")
     return _memory(row)
+
+
+def _read(connection: sqlite3.Connection, number: int) -> Memory:
+    """Return the memory with this number. Raises: NotFound if another call has deleted it."""
+    row = connection.execute(f"SELECT {_COLUMNS} FROM memories WHERE number = ? AND owner != ?", (number, _DELETED))
+    if (values := row.fetchone()) is None:
+        raise NotFound("The translation memory has been deleted")
+    return _memory(values)
 
 
 def _memory(row: tuple[int, str, str, str, str, str, float, float, int]) -> Memory:

@@ -159,6 +159,40 @@ def test_limits_are_named_and_leave_nothing_behind(database: Database) -> None:
     asyncio.run(use())
 
 
+@pytest.mark.parametrize("delay", range(4))
+def test_a_refused_upload_leaves_the_units_of_another_one(
+    database: Database, monkeypatch: pytest.MonkeyPatch, delay: int
+) -> None:
+    """Both uploads find or create the same memory; the larger one is refused in its third transaction."""
+    monkeypatch.setattr("service.memories.store.SLICE", 2)
+    store = MemoryStore(database, replace(LIMITS, units=5))
+    large, small = ([MemoryUnit(f"{kind} {number}", kind) for number in range(6)] for kind in ("large", "small"))
+
+    async def use() -> None:
+        refused = asyncio.create_task(store.put(KEY, "pets", EN_DE, large))
+        for _ in range(delay):
+            await database.read(lambda connection: None, KEY)
+        accepted = await store.put(KEY, "pets", EN_DE, small[:1])
+        with pytest.raises(InvalidRequest, match="the memory would have"):
+            await refused
+        (memory,) = await store.owned(KEY)
+        assert memory.id == accepted.id
+        assert small[0] in [unit async for part in store.units(KEY, memory.id) for unit in part]
+
+    asyncio.run(use())
+
+
+def test_a_refused_upload_leaves_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.memories.store.SLICE", 2)
+    store = MemoryStore(database, replace(LIMITS, units=5))
+    units = [MemoryUnit(f"{number}", "a") for number in range(6)]
+    for count in (3, 6):  # the first transaction, and a later one
+        with pytest.raises(InvalidRequest):
+            asyncio.run(MemoryStore(database, replace(LIMITS, units=count - 1)).put(KEY, "pets", EN_DE, units[:count]))
+        assert rows(database) == 0
+    assert asyncio.run(store.put(KEY, "pets", EN_DE, units[:5])).count == 5
+
+
 def test_the_largest_holder_without_a_key_loses_its_oldest_memory(database: Database) -> None:
     store = MemoryStore(database, replace(LIMITS, anonymous_bytes=20_000))
 

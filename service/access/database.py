@@ -187,7 +187,9 @@ class _Connection:
         try:
             async with self._turns.setdefault(caller, asyncio.Lock()):
                 return await asyncio.wrap_future(self.submit(work))
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
+            if not _is_unusable(error):
+                raise
             full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
             raise (StorageFull() if full else StorageUnavailable()) from error
 
@@ -196,10 +198,11 @@ class _Connection:
             try:
                 with self._transaction():
                     return work(self._connection)
-            except sqlite3.OperationalError as error:
-                if not self._failed:
-                    structlog.get_logger().error("database failed", problem=str(error))
-                self._failed = True
+            except sqlite3.DatabaseError as error:
+                if _is_unusable(error):
+                    if not self._failed:
+                        structlog.get_logger().error("database failed", problem=str(error))
+                    self._failed = True
                 raise
 
         return self._thread.submit(within)
@@ -293,7 +296,9 @@ class Database:
         """Run `work` as `write` does, but block until it ends. Raises: DatabaseError if the database cannot be used."""
         try:
             return self._writer.submit(work).result()
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
+            if not _is_unusable(error):
+                raise
             raise DatabaseError(f"the database cannot be used: {error}; try again") from error
 
     def close(self) -> None:
@@ -306,6 +311,11 @@ class Database:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _is_unusable(error: sqlite3.DatabaseError) -> bool:
+    """Return whether the database is locked, full or damaged. Other errors are mistakes in the code."""
+    return type(error) in (sqlite3.OperationalError, sqlite3.DatabaseError)
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:

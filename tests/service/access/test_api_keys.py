@@ -36,6 +36,17 @@ def key(**fields: object) -> ApiKey:
     return ApiKey(id="12345678", name="k", **described)  # type: ignore[arg-type]
 
 
+def test_a_damaged_database_is_unavailable(tmp_path: Path) -> None:
+    path = tmp_path / "service.db"
+    with Database.open(path) as database:
+        database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        asyncio.run(database.truncate_log())
+        path.write_bytes(b"\xff" * path.stat().st_size)
+        with pytest.raises(StorageUnavailable) as raised:
+            asyncio.run(ApiKeys(database).find("mt_secret"))
+        assert int(raised.value.headers["Retry-After"]) > 0
+
+
 @pytest.mark.parametrize(
     ("found", "valid"),
     [

@@ -1,11 +1,14 @@
 """/v3/translation_memories: the translation memories of /memories, by DeepL's contract. PUT /memories uploads one."""
 
+import asyncio
+from collections.abc import Sequence
+from itertools import islice
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
 from service.http.bodies import BodyReader
-from service.memories.store import Memory
+from service.memories.store import Memory, MemoryUnit
 from service.routes.access import CallerDependency
 from service.routes.deepl.schemas import (
     MemoriesBody,
@@ -55,20 +58,32 @@ async def segments(
     memory = await services.memories.get(caller.id, memory_id)
     first = int(body.page_cursor or 0)
     units = await services.memories.page(caller.id, memory, first)
-    wanted = body.filter_text or ""
-    found: list[MemorySegment] = []
-    for number, unit in enumerate(units, start=first):
-        if len(found) == body.page_size:
-            break
-        first = number + 1
-        text = "\n".join(unit)
-        if wanted in text or (not body.filter_case_sensitive and wanted.casefold() in text.casefold()):
-            target = TargetSegment(
-                target_segment_id=f"{number}", target_language=memory.direction.target, target_text=unit.target
-            )
-            found.append(MemorySegment(source_segment_id=f"{number}", source_text=unit.source, targets=[target]))
-    cursor = f"{first}" if first < memory.count else None
-    return MemorySegments(segments=found, segment_count=memory.count, next_page_cursor=cursor)
+    found = await asyncio.to_thread(matching_units, units, body)
+    read = 1 + found[-1][0] if len(found) == body.page_size else len(units)
+    listed = [
+        MemorySegment(
+            source_segment_id=f"{first + number}",
+            source_text=unit.source,
+            targets=[
+                TargetSegment(
+                    target_segment_id=f"{first + number}",
+                    target_language=memory.direction.target,
+                    target_text=unit.target,
+                )
+            ],
+        )
+        for number, unit in found
+    ]
+    cursor = f"{first + read}" if first + read < memory.count else None
+    return MemorySegments(segments=listed, segment_count=memory.count, next_page_cursor=cursor)
+
+
+def matching_units(units: Sequence[MemoryUnit], body: SegmentsBody) -> list[tuple[int, MemoryUnit]]:
+    """Return (index, unit) of the first units with the text of a request, up to the size of a page."""
+    fold = str if body.filter_case_sensitive else str.casefold
+    wanted = fold(body.filter_text or "")
+    matching = ((number, unit) for number, unit in enumerate(units) if wanted in fold("\n".join(unit)))
+    return list(islice(matching, body.page_size))
 
 
 def info(memory: Memory) -> TranslationMemoryInfo:

@@ -13,6 +13,7 @@ from service.http.fields import AsChoice, FlagField, Number, OptionalText, TextF
 MAX_GLOSSARIES = 5  # limit for one request
 UNSUPPORTED_FIELDS = ("style_id", "custom_instructions")
 MAX_PAGE = 100  # items of a page
+MAX_FILTER = 1000  # characters of a text that each segment must contain
 
 FormalityChoice = Literal["default", "less", "more", "prefer_less", "prefer_more"]
 MODEL_TYPES = ("latency_optimized", "quality_optimized", "prefer_quality_optimized")
@@ -331,7 +332,7 @@ class SegmentsBody(Body):
 
     page_size: Number = Field(50, ge=1, le=MAX_PAGE)
     page_cursor: OptionalText = Field(None, pattern=r"^\d{1,9}$")
-    filter_text: OptionalText = None
+    filter_text: OptionalText = Field(None, max_length=MAX_FILTER)
     filter_case_sensitive: FlagField = False
 
 

@@ -47,6 +47,11 @@ def test_segments_come_in_pages(client: deepl.DeepLClient, memory: str) -> None:
     assert not list(client.list_translation_memory_segments(memory, filter_text="wORT", filter_case_sensitive=True))
 
 
+def test_a_filter_is_short(client: deepl.DeepLClient, memory: str) -> None:
+    with pytest.raises(deepl.DeepLException, match="filter_text String should have at most 1000 characters"):
+        client.list_translation_memory_segments(memory, filter_text="ß" * 1001)
+
+
 def test_a_request_selects_a_memory(running: Running, client: deepl.DeepLClient, memory: str) -> None:
     def asked(**fields: Any) -> None:
         client.translate_text("Word 1", target_lang="DE", translation_memory=memory, **fields)

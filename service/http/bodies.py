@@ -105,11 +105,12 @@ def first_text(fields: Fields, name: str) -> str:
 async def _parse_fields(request: Request) -> Fields:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
-    query = _joined(_pairs(request.scope["query_string"]))
-    if not body.strip():  # DeepL's SDK sends a Content-Type with an empty body
-        return query
-    if kind == JSON or kind.endswith("+json"):
+    is_empty = not body.strip()  # DeepL's SDK sends a Content-Type with an empty body
+    if not is_empty and (kind == JSON or kind.endswith("+json")):
         return _json_object(body)
+    query = _joined(_pairs(request.scope["query_string"]))
+    if is_empty:
+        return query
     if kind == MULTIPART:
         return query | _nested(_joined(await read_form(request)))
     if kind != URLENCODED:

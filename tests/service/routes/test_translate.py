@@ -15,7 +15,7 @@ from fastapi import Request
 
 from mt.data.translation_memory import read_memory_stream
 from mt.text.terms import Terms
-from service.errors import Overloaded
+from service.errors import Overloaded, StorageFull
 from service.glossaries.store import Dictionary, glossary_direction
 from service.routes.translate import job_for, stream_events
 from service.translate_schemas import TranslateRequest
@@ -455,6 +455,16 @@ def test_only_so_many_files_are_kept(native: Native) -> None:
     first = upload(native, "a.txt", b"a" * 600).json()["translatedFileUrl"]
     second = upload(native, "a.txt", b"b" * 600).json()["translatedFileUrl"]
     assert [native.client.get(address).status_code for address in (first, second)] == [404, 200]
+
+
+def test_a_file_that_cannot_be_stored_costs_nothing(native: Native, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(*_: object) -> str:
+        raise StorageFull
+
+    monkeypatch.setattr(native.files, "put", full)
+    before = native.spent("rich")
+    refused(upload(native, "a.txt", b"the dog", source="en", api_key=native.keys["rich"]), 507)
+    assert native.spent("rich") == before
 
 
 def test_files_that_are_refused(native: Native) -> None:

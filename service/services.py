@@ -20,7 +20,7 @@ from service.readiness import Readiness
 from service.settings import Settings
 from service.translation.detached_work import DetachedWork
 from service.translation.document_jobs import DocumentCallbacks, DocumentJobLimits, DocumentJobs
-from service.translation.files import FileLimits, FileStore
+from service.translation.document_store import DocumentStore
 from service.translation.service import TranslationService
 from service.workers.fleet import Fleet
 
@@ -36,7 +36,7 @@ class Services:
     glossaries: GlossaryStore
     memories: MemoryStore
     parsers: Parsers
-    files: FileStore
+    documents: DocumentStore
     document_jobs: DocumentJobs
     detached_work: DetachedWork
     metrics: Metrics
@@ -83,13 +83,13 @@ async def open_services(
             glossaries=GlossaryStore(database, GlossaryLimits(settings.max_glossaries, settings.max_glossary_entries)),
             memories=memories,
             parsers=parsers,
-            files=FileStore(FileLimits(settings.file_retention_seconds, settings.max_stored_file_bytes)),
-            document_jobs=DocumentJobs(database, DocumentJobLimits(), callbacks),
+            documents=DocumentStore(database, settings.max_stored_file_bytes, settings.file_retention_seconds),
+            document_jobs=DocumentJobs(database, DocumentJobLimits(bytes=settings.max_stored_file_bytes), callbacks),
             detached_work=DetachedWork(),
             metrics=metrics,
             readiness=Readiness(fleet),
         )
-        for part in (parsers, services.files, services.detached_work):
+        for part in (parsers, services.detached_work):
             stack.callback(part.close)
         warming = asyncio.ensure_future(translations.warm_up())
         stack.callback(warming.cancel)

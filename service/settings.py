@@ -177,7 +177,10 @@ class Settings(BaseSettings):
         description="Time after which a translated file is deleted.",
     )
     max_stored_file_bytes: int = Field(
-        200_000_000, ge=1, description="Size of all translated files that are stored; beyond it the oldest are deleted."
+        200_000_000,
+        ge=1,
+        description="Size of all documents and translated files that are stored; beyond it, the caller with the most "
+        "loses the oldest that are finished.",
     )
     max_glossaries: int = Field(1000, ge=0, description="Glossaries that a caller may store.")
     max_glossary_entries: int = Field(10_000, ge=1, description="Entries of one stored glossary.")
@@ -205,8 +208,8 @@ class Settings(BaseSettings):
     grace_seconds: int = Field(25, ge=1, description="Time after SIGTERM in which accepted requests are answered.")
     database: Path | None = Field(
         None,
-        description="File of API keys, their usage, glossaries, translation memories and unfinished documents; in "
-        "memory if left out.",
+        description="File of API keys, their usage, glossaries, translation memories and documents; if left out, a "
+        "temporary file that is deleted at the end.",
     )
     require_key: bool = Field(False, description="Whether every request needs an API key (see mt-service keys).")
     anonymous_rate: int | None = Field(

@@ -1,4 +1,4 @@
-"""The SQLite database of the service, in a file or in memory. The content in memory is lost when the process ends."""
+"""The SQLite database of the service, in a file or in a temporary file that is lost when the process ends."""
 
 import asyncio
 import os
@@ -57,21 +57,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (glossary, source, target)
         )""",
     ),
-    (
-        """CREATE TABLE documents (
-            id TEXT PRIMARY KEY,
-            digest BLOB NOT NULL,
-            owner TEXT NOT NULL,
-            created REAL NOT NULL,
-            name TEXT NOT NULL,
-            characters INTEGER NOT NULL,
-            job TEXT NOT NULL,
-            attempts INTEGER NOT NULL DEFAULT 0,
-            done INTEGER NOT NULL DEFAULT 0,
-            error TEXT NOT NULL DEFAULT '',
-            content BLOB NOT NULL -- the upload, and once it is done its translation
-        )""",
-    ),
+    (),  # documents, which the last version stores anew
     (
         "DELETE FROM dictionaries WHERE glossary NOT IN (SELECT id FROM glossaries)",
         "ALTER TABLE glossaries ADD COLUMN bytes INTEGER NOT NULL DEFAULT 1024",
@@ -80,25 +66,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
         "DROP INDEX glossaries_owner",
         "CREATE INDEX glossaries_owner ON glossaries (owner, created, bytes)",
-        "ALTER TABLE documents RENAME TO old_documents",
-        """CREATE TABLE documents (
-            id TEXT PRIMARY KEY,
-            digest BLOB NOT NULL,
-            owner TEXT NOT NULL,
-            created REAL NOT NULL,
-            name TEXT NOT NULL,
-            characters INTEGER NOT NULL,
-            job TEXT NOT NULL,
-            attempts INTEGER NOT NULL DEFAULT 0, -- that a process began while no other document was translated
-            suspect INTEGER NOT NULL DEFAULT 0, -- whether a process began to translate it beside others
-            done INTEGER NOT NULL DEFAULT 0,
-            error TEXT NOT NULL DEFAULT '',
-            fetched REAL, -- time of the first download
-            content BLOB NOT NULL -- the upload, and once it is done its translation
-        )""",
-        """INSERT INTO documents (id, digest, owner, created, name, characters, job, done, error, content)
-            SELECT id, digest, owner, created, name, characters, job, done, error, content FROM old_documents""",
-        "DROP TABLE old_documents",
     ),
     (
         """CREATE TABLE memories (
@@ -137,25 +104,28 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (memory, block)
         ) WITHOUT ROWID""",
     ),
+    (),
     (
-        """CREATE TABLE editable_documents (
+        "DROP TABLE IF EXISTS editable_pages",
+        "DROP TABLE IF EXISTS editable_documents",
+        "DROP TABLE IF EXISTS documents",
+        """CREATE TABLE documents (
             number INTEGER PRIMARY KEY,
-            id TEXT NOT NULL UNIQUE,
+            id TEXT NOT NULL UNIQUE, -- of a translated file: the name by which it is downloaded
+            digest BLOB NOT NULL DEFAULT x'', -- of the key of an uploaded document
             owner TEXT NOT NULL,
+            created REAL NOT NULL,
+            expires REAL NOT NULL,
             name TEXT NOT NULL,
-            source TEXT NOT NULL,
-            target TEXT NOT NULL,
-            options TEXT NOT NULL, -- JSON, how the file is parsed
-            changed REAL NOT NULL,
-            sentences INTEGER NOT NULL,
-            bytes INTEGER NOT NULL,
-            content BLOB NOT NULL -- the upload
-        )""",
-        """CREATE TABLE editable_pages (
-            document INTEGER NOT NULL REFERENCES editable_documents (number) ON DELETE CASCADE,
-            first INTEGER NOT NULL, -- number of the first sentence
-            sentences BLOB NOT NULL, -- JSON
-            PRIMARY KEY (document, first)
+            characters INTEGER NOT NULL DEFAULT 0,
+            bytes INTEGER NOT NULL, -- with what the row takes besides its content
+            job BLOB NOT NULL DEFAULT x'',
+            attempts INTEGER NOT NULL DEFAULT 0, -- that a process began while no other document was translated
+            suspect INTEGER NOT NULL DEFAULT 0, -- whether a process began to translate it beside others
+            done INTEGER NOT NULL DEFAULT 0,
+            error TEXT NOT NULL DEFAULT '',
+            fetched REAL, -- time of the first download
+            content BLOB NOT NULL -- the upload, and once it is done its translation
         )""",
     ),
 )
@@ -234,13 +204,13 @@ class Database:
     """Connections to the database. Each has its own thread, so that the event loop never waits for the disk.
 
     One connection writes. Two others read and never wait for the writer; one of them reads only API keys, so that no
-    other work delays the admission of a request. A database in memory has a single connection.
+    other work delays the admission of a request. A temporary database has a single connection.
     """
 
     def __init__(self, writer: sqlite3.Connection, readers: Sequence[sqlite3.Connection]) -> None:
         """`readers` is empty or has two connections: one for reading API keys, and one for reading all other data.
 
-        If `readers` is empty, as for a database in memory, `writer` also reads.
+        If `readers` is empty, as for a temporary database, `writer` also reads.
         """
         self._writer = _Connection(writer, "database", "BEGIN IMMEDIATE")
         separate = [_Connection(reader, "database-reader", "BEGIN") for reader in readers]
@@ -319,7 +289,7 @@ def _is_unusable(error: sqlite3.DatabaseError) -> bool:
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
-    return sqlite3.connect(path or ":memory:", timeout=OPEN_SECONDS, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(path or "", timeout=OPEN_SECONDS, isolation_level=None, check_same_thread=False)
 
 
 def _make_private(path: Path) -> None:

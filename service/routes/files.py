@@ -1,10 +1,8 @@
 """POST /translate_file, by LibreTranslate's contract, and GET /download_file, which downloads the translated file."""
 
 import asyncio
-import os
-from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Annotated, BinaryIO
+from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Request
@@ -22,10 +20,8 @@ from service.routes.translate import model_of
 from service.schemas import AUTO, FileRequest, TranslatedFile
 from service.services import ServicesDependency
 from service.translation.documents import DocumentTranslation
-from service.translation.files import original_name
 from service.translation.jobs import Job
 
-CHUNK_BYTES = 65_536
 router = APIRouter(tags=["translation"])
 
 FileBody = Annotated[FileRequest, Depends(BodyReader(FileRequest, MULTIPART))]
@@ -36,7 +32,7 @@ async def translate_file(
     caller: CallerDependency, body: FileBody, request: Request, services: ServicesDependency
 ) -> TranslatedFile:
     """Translate a file. Return the address of the translated file, which is deleted after a while."""
-    source, target, translations, files = body.source, body.target, services.translations, services.files
+    source, target, translations, documents = body.source, body.target, services.translations, services.documents
     name = uploaded_name(body.file)
     if not name:
         raise InvalidRequest.listing(["empty file"])
@@ -55,11 +51,11 @@ async def translate_file(
     stem = f"{path.stem}_{target}"
     async with services.access.charged(caller, opened.characters):
         translated = await while_connected(request, translations.translate_opened(opened, job))
-        stored = await files.put(f"{stem}{path.suffix}", translated.content, caller.id)
+        stored = await documents.put(f"{stem}{path.suffix}", translated.content, caller.id)
         tmx = None
         if body.tmx:
             content = await asyncio.to_thread(tmx_content, translated, languages[1])
-            tmx = await files.put(f"{stem}.tmx", content, caller.id)
+            tmx = await documents.put(f"{stem}.tmx", content, caller.id)
     return TranslatedFile(translatedFileUrl=file_url(request, stored), tmxUrl=tmx and file_url(request, tmx))
 
 
@@ -78,13 +74,7 @@ def file_url(request: Request, name: str) -> str:
 @router.get("/download_file/{name}", response_class=StreamingResponse)
 async def download_file(name: str, services: ServicesDependency) -> StreamingResponse:
     """Download a translated file."""
-    file = services.files.open(name)
-    headers = attachment(original_name(name)) | {"Content-Length": str(os.fstat(file.fileno()).st_size)}
-    return StreamingResponse(chunks(file), media_type="application/octet-stream", headers=headers)
-
-
-def chunks(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the content of a file in chunks, and close the file."""
-    with file:
-        while chunk := file.read(CHUNK_BYTES):
-            yield chunk
+    content = await services.documents.find(name)
+    headers = attachment(content.name) | {"Content-Length": str(content.size)}
+    parts = services.documents.parts(content)
+    return StreamingResponse(parts, media_type="application/octet-stream", headers=headers)

@@ -21,7 +21,6 @@ from weakref import WeakValueDictionary
 from mt.text.formality import Formality
 from mt.text.terms import Terms
 from service.access.database import Database, DatabaseWork
-from service.access.eviction import evicted
 from service.errors import (
     CannotTranslate,
     InternalError,
@@ -34,6 +33,7 @@ from service.errors import (
     error_location,
     shorten,
 )
+from service.translation.document_store import DOCUMENT_BYTES, UNFINISHED, make_room
 from service.translation.documents import OpenedDocument
 from service.translation.jobs import Job
 
@@ -43,7 +43,6 @@ RETRY_SECONDS = 1.0  # pause between attempts while the queue is full or the dat
 STATUS_SECONDS = 2.0  # longest wait of a status request for the translation; the SDK repeats the request after 5 s
 CLEANUP_SECONDS = 60.0  # time between two deletions of expired documents
 MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
-DOCUMENT_BYTES = 20_000  # maximum number of bytes that a document takes besides its content and its job
 SMALL_BYTES = 100_000  # a document of at most this size waits only for other documents of its caller
 FETCHED_SECONDS = 60.0  # time in which a document can be downloaded again, as the first download may have failed
 MAX_ATTEMPTS = 3  # a document fails after the service has ended this many times while translating only this document
@@ -60,7 +59,7 @@ class DocumentJobLimits:
 
     documents_per_caller: int = 20
     bytes_per_caller: int = 50_000_000
-    bytes: int = 200_000_000  # limit of all callers together; a document counts DOCUMENT_BYTES more
+    bytes: int = 200_000_000  # limit of all documents and translated files together
     seconds: float = 3600.0  # a document is deleted this long after its upload
 
 
@@ -155,12 +154,13 @@ class DocumentJobs:
         def write(connection: sqlite3.Connection) -> None:
             connection.execute(_DELETE_FAILED, (job.caller, self._limits.documents_per_caller))
             self._make_room(connection, job.caller, len(opened.content) + len(job_bytes))
+            now, size = time.time(), len(opened.content) + len(job_bytes) + DOCUMENT_BYTES
             connection.execute(
-                "INSERT INTO documents (id, digest, owner, created, name, characters, job, content) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO documents (id, digest, owner, created, expires, name, characters, bytes, job, content) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    *(credentials.id, _digest(credentials.key), job.caller, time.time()),
-                    *(opened.name, opened.characters, job_bytes, opened.content),
+                    *(credentials.id, _digest(credentials.key), job.caller, now, now + self._limits.seconds),
+                    *(opened.name, opened.characters, size, job_bytes, opened.content),
                 ),
             )
 
@@ -180,26 +180,16 @@ class DocumentJobs:
         await asyncio.wait([task], timeout=wait_seconds)
         return await self._state(owner, credentials)
 
-    async def content(self, id: str) -> bytes:
-        """Return the content of a translated document. Raises: NotFound if the document is deleted or unfinished."""
-
-        def read(connection: sqlite3.Connection) -> bytes:
-            row = connection.execute("SELECT content FROM documents WHERE id = ? AND done", (id,)).fetchone()
-            if row is None:
-                raise _not_found(id)
-            return bytes(row[0])
-
-        return await self._database.read(read)
-
     async def remove(self, id: str) -> None:
         """Let a document expire after FETCHED_SECONDS. Call this when the document has been sent to the client."""
-        update = "UPDATE documents SET fetched = coalesce(fetched, ?) WHERE id = ?"
-        await self._database.write(lambda connection: connection.execute(update, (time.time(), id)))
+        now = time.time()
+        update = "UPDATE documents SET fetched = ?, expires = min(expires, ?) WHERE id = ? AND fetched IS NULL"
+        await self._database.write(lambda connection: connection.execute(update, (now, now + FETCHED_SECONDS, id)))
 
     async def _state(self, owner: str, credentials: DocumentCredentials) -> DocumentState:
         def read(connection: sqlite3.Connection) -> DocumentState:
-            query = "SELECT owner, digest, name, characters, done, error FROM documents WHERE id = ? AND created > ?"
-            row = connection.execute(query, (credentials.id, time.time() - self._limits.seconds)).fetchone()
+            query = "SELECT owner, digest, name, characters, done, error FROM documents WHERE id = ? AND expires > ?"
+            row = connection.execute(query, (credentials.id, time.time())).fetchone()
             if row is None or row[0] != owner or not hmac.compare_digest(row[1], _digest(credentials.key)):
                 raise _not_found(credentials.id)
             return DocumentState(credentials.id, row[2], row[3], bool(row[4]), row[5])
@@ -222,13 +212,11 @@ class DocumentJobs:
             most = f"{limits.documents_per_caller} documents at a time, until they are fetched"
             raise TooManyRequests(most, retry_after=10)
         size += DOCUMENT_BYTES
-        (_, caller_bytes) = connection.execute(f"{_SUMS} WHERE {_UNFINISHED} AND owner = ?", (caller,)).fetchone()
-        (_, unfinished) = connection.execute(f"{_SUMS} WHERE {_UNFINISHED}").fetchone()
+        (_, caller_bytes) = connection.execute(f"{_SUMS} WHERE {UNFINISHED} AND owner = ?", (caller,)).fetchone()
+        (_, unfinished) = connection.execute(f"{_SUMS} WHERE {UNFINISHED}").fetchone()
         if caller_bytes + size > limits.bytes - unfinished:
             raise Overloaded(retry_after=10)
-        (_, total) = connection.execute(_SUMS).fetchone()
-        ids = list(evicted(connection.execute(_FINISHED), total + size - limits.bytes))
-        connection.executemany("DELETE FROM documents WHERE id = ?", [(id,) for id in ids])
+        make_room(connection, size, limits.bytes)
 
     def _begin(self, id: str, owner: str, size: int, suspect: bool = False) -> None:
         if suspect:
@@ -301,9 +289,7 @@ class DocumentJobs:
             await asyncio.sleep(CLEANUP_SECONDS)
 
     async def _expire(self) -> None:
-        now = time.time()
-        delete = partial(_delete, uploaded_until=now - self._limits.seconds, fetched_until=now - FETCHED_SECONDS)
-        for id, owner, created, characters, undone in await self._database.write(delete):
+        for id, owner, created, characters, undone in await self._database.write(_delete_expired):
             self._attempted.discard(id)
             if task := self._tasks.get(id):
                 task.cancel()
@@ -319,11 +305,8 @@ class DocumentJobs:
                 await asyncio.sleep(RETRY_SECONDS)
 
 
-_UNFINISHED = "NOT done AND error = ''"
-_COUNTED = "error = '' AND fetched IS NULL"
-_BYTES = f"length(content) + length(job) + {DOCUMENT_BYTES}"  # SQLite knows lengths without reading the contents
-_SUMS = f"SELECT count(*), coalesce(sum({_BYTES}), 0) FROM documents"
-_FINISHED = f"SELECT id, owner, {_BYTES} FROM documents WHERE NOT ({_UNFINISHED}) ORDER BY fetched IS NULL, created"
+_COUNTED = "error = '' AND fetched IS NULL AND digest != x''"  # uploads; translated files have no digest
+_SUMS = "SELECT count(*), coalesce(sum(bytes), 0) FROM documents"
 _DELETE_FAILED = (  # deletes the failed documents of one caller, except the latest ones
     "DELETE FROM documents WHERE id IN "
     "(SELECT id FROM documents WHERE owner = ? AND error != '' ORDER BY created DESC LIMIT -1 OFFSET ?)"
@@ -332,7 +315,7 @@ _DELETE_FAILED = (  # deletes the failed documents of one caller, except the lat
 
 def _unfinished(connection: sqlite3.Connection) -> list[tuple[str, str, int, int]]:
     """Return (id, owner, bytes, suspect) of unfinished documents, the oldest first. `suspect`: see `_begin_attempt`."""
-    query = f"SELECT id, owner, length(content), suspect FROM documents WHERE {_UNFINISHED} ORDER BY created"
+    query = f"SELECT id, owner, length(content), suspect FROM documents WHERE {UNFINISHED} ORDER BY created"
     return list(connection.execute(query))
 
 
@@ -344,8 +327,8 @@ def _begin_attempt(connection: sqlite3.Connection, id: str, alone: bool) -> _Tas
     is counted: if the process ends again, this document is the likely cause.
     """
     change = "attempts = attempts + 1" if alone else "suspect = 1"
-    connection.execute(f"UPDATE documents SET {change} WHERE id = ? AND {_UNFINISHED}", (id,))
-    query = f"SELECT name, content, attempts, owner, created, job FROM documents WHERE id = ? AND {_UNFINISHED}"
+    connection.execute(f"UPDATE documents SET {change} WHERE id = ? AND {UNFINISHED}", (id,))
+    query = f"SELECT name, content, attempts, owner, created, job FROM documents WHERE id = ? AND {UNFINISHED}"
     row = connection.execute(query, (id,)).fetchone()
     return None if row is None else _Task(*row)
 
@@ -353,7 +336,7 @@ def _begin_attempt(connection: sqlite3.Connection, id: str, alone: bool) -> _Tas
 def _undo_attempts(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
     """Undo `_begin_attempt` for the documents `ids`, because an orderly end of the service interrupts them."""
     undone = "attempts = max(attempts - 1, 0), suspect = attempts > 0"
-    update = f"UPDATE documents SET {undone} WHERE id = ? AND {_UNFINISHED}"
+    update = f"UPDATE documents SET {undone} WHERE id = ? AND {UNFINISHED}"
     connection.executemany(update, [(id,) for id in ids])
 
 
@@ -363,22 +346,18 @@ def _settle(connection: sqlite3.Connection, id: str, content: bytes, error: str)
     Store nothing and return 0 if the document is deleted, or another process has stored an outcome.
     """
     update = (
-        f"UPDATE documents SET content = ?, done = ?, error = ? WHERE id = ? AND {_UNFINISHED} RETURNING characters"
+        "UPDATE documents SET content = ?, done = ?, error = ?, bytes = bytes - length(content) + ? "
+        f"WHERE id = ? AND {UNFINISHED} RETURNING characters"
     )
-    row = connection.execute(update, (content, not error, error, id)).fetchone()
+    row = connection.execute(update, (content, not error, error, len(content), id)).fetchone()
     return 0 if row is None else int(row[0])
 
 
-def _delete(
-    connection: sqlite3.Connection, uploaded_until: float, fetched_until: float
-) -> list[tuple[str, str, float, int, bool]]:
-    """Delete the documents that were uploaded until the first time, or fetched until the second.
-
-    Return (id, owner, created, characters, unfinished) of each deleted document.
-    """
-    columns = f"id, owner, created, characters, {_UNFINISHED}"
-    deleted = f"DELETE FROM documents WHERE created <= ? OR fetched <= ? RETURNING {columns}"
-    return [(*row[:4], bool(row[4])) for row in connection.execute(deleted, (uploaded_until, fetched_until))]
+def _delete_expired(connection: sqlite3.Connection) -> list[tuple[str, str, float, int, bool]]:
+    """Delete expired documents. Return (id, owner, created, characters, unfinished) of each."""
+    columns = f"id, owner, created, characters, {UNFINISHED}"
+    deleted = connection.execute(f"DELETE FROM documents WHERE expires <= ? RETURNING {columns}", (time.time(),))
+    return [(*row[:4], bool(row[4])) for row in deleted]
 
 
 def _job_to_json(job: Job) -> bytes:

@@ -30,6 +30,7 @@ from service.routes import deepl as dialect
 from service.settings import Settings
 from service.translation.detached_work import DetachedWork
 from service.translation.document_jobs import DocumentCallbacks, DocumentJobLimits, DocumentJobs
+from service.translation.document_store import DocumentStore
 from service.translation.documents import DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job
 from service.translation.service import TranslationService
@@ -143,6 +144,7 @@ class Running(AppThread):
                     glossaries=GlossaryStore(self.store, GlossaryLimits(glossaries=5, entries=20)),
                     memories=self.memories,
                     document_jobs=self.document_jobs,
+                    documents=DocumentStore(self.store, 10**8, 3600),
                     detached_work=self.detached_work,
                 )
                 yield {"services": services}

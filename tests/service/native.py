@@ -21,7 +21,7 @@ from service.metrics import Metrics
 from service.parsers.pool import Parsers
 from service.routes import detect, files, frontend, languages, memories, suggest, translate
 from service.settings import Settings
-from service.translation.files import FileLimits, FileStore
+from service.translation.document_store import DocumentStore
 from service.translation.service import TranslationBackend, TranslationService
 from tests.service.app_thread import AppThread
 
@@ -40,6 +40,9 @@ class Native(AppThread):
         self.access = AccessControl(self.store, AccessPolicy(self.settings.require_key))
         self.glossaries = GlossaryStore(self.store, GlossaryLimits())
         self.memories = MemoryStore(self.store, MemoryLimits())
+        self.documents = DocumentStore(
+            self.store, self.settings.max_stored_file_bytes, self.settings.file_retention_seconds
+        )
         self.parsers = Parsers()
         super().__init__(partial(self._app, models, translations))
         self.client = httpx.Client(base_url=self.url, trust_env=False, timeout=60)
@@ -52,9 +55,6 @@ class Native(AppThread):
 
         @asynccontextmanager
         async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
-            self.files = FileStore(
-                FileLimits(self.settings.file_retention_seconds, self.settings.max_stored_file_bytes)
-            )
             async with self.access.open():
                 services = SimpleNamespace(
                     settings=self.settings,
@@ -63,10 +63,9 @@ class Native(AppThread):
                     glossaries=self.glossaries,
                     memories=self.memories,
                     parsers=self.parsers,
-                    files=self.files,
+                    documents=self.documents,
                 )
                 yield {"services": services}
-            self.files.close()
             self.parsers.close()
 
         app = FastAPI(lifespan=lifespan)

@@ -20,7 +20,6 @@ from service.routes.deepl.translate import check_options, job_without_texts
 from service.services import ServicesDependency
 from service.translation.document_jobs import STATUS_SECONDS, DocumentCredentials
 
-CHUNK_BYTES = 65_536
 MAX_NAME = 1000  # characters of the name of a file
 
 router = APIRouter(prefix="/v2/document")
@@ -76,18 +75,21 @@ async def result(
         raise InvalidRequest.listing([f"the document could not be translated: {document.error}"])
     if not document.done:
         raise NotReady
-    content = await document_jobs.content(document.id)
+    content = await services.documents.find(document.id)
+    parts = services.documents.parts(content)
     return StreamingResponse(
-        sent_chunks(content, request, partial(document_jobs.remove, document.id)),
+        until_sent(parts, request, partial(document_jobs.remove, document.id)),
         media_type="application/octet-stream",
-        headers=attachment(translated_name(document.name)) | {"Content-Length": str(len(content))},
+        headers=attachment(translated_name(document.name)) | {"Content-Length": str(content.size)},
     )
 
 
-async def sent_chunks(content: bytes, request: Request, on_sent: Callable[[], Awaitable[None]]) -> AsyncIterator[bytes]:
-    """Yield `content` in chunks. Call `on_sent` after the last chunk, unless the client has disconnected."""
-    for begin in range(0, len(content), CHUNK_BYTES):
-        yield content[begin : begin + CHUNK_BYTES]
+async def until_sent(
+    parts: AsyncIterator[bytes], request: Request, on_sent: Callable[[], Awaitable[None]]
+) -> AsyncIterator[bytes]:
+    """Yield `parts`. Call `on_sent` after the last part, unless the client has disconnected."""
+    async for part in parts:
+        yield part
     if not await request.is_disconnected():  # a write to a lost connection does not fail
         await asyncio.shield(on_sent())
 

@@ -461,7 +461,7 @@ def test_a_file_that_cannot_be_stored_costs_nothing(native: Native, monkeypatch:
     async def full(*_: object) -> str:
         raise StorageFull
 
-    monkeypatch.setattr(native.files, "put", full)
+    monkeypatch.setattr(native.documents, "put", full)
     before = native.spent("rich")
     refused(upload(native, "a.txt", b"the dog", source="en", api_key=native.keys["rich"]), 507)
     assert native.spent("rich") == before

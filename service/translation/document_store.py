@@ -1,0 +1,117 @@
+"""The table of documents: uploads that are being translated, their translations, and translated files to download.
+
+If the database is a file, documents survive a restart of the service. Contents are read in parts, so that a download
+takes little memory.
+"""
+
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import PurePath
+from secrets import token_urlsafe
+
+from service.access.database import Database
+from service.access.eviction import evicted
+from service.errors import NotFound, StorageFull, shorten
+
+DOCUMENT_BYTES = 20_000  # bytes that a document takes at most besides its content and its job
+FILE_BYTES = 4096  # bytes that a translated file takes at most besides its content
+PART_BYTES = 262_144  # part of a content that is read at a time; SQLite finds a later part more slowly
+MAX_NAME = 100  # characters of the name of a file
+UNFINISHED = "NOT done AND error = ''"
+_FINISHED = f"SELECT id, owner, bytes FROM documents WHERE NOT ({UNFINISHED}) ORDER BY fetched IS NULL, created"
+
+
+@dataclass(frozen=True)
+class StoredContent:
+    """A content that can be downloaded: its document, the name of its file, and its size in bytes."""
+
+    number: int
+    id: str
+    name: str
+    size: int
+
+
+class DocumentStore:
+    """Reads contents, and stores translated files under names that nobody can guess."""
+
+    def __init__(self, database: Database, bytes: int, seconds: float) -> None:
+        """Files are deleted after `seconds`. All documents together take at most `bytes` bytes: see `make_room`."""
+        self._database = database
+        self._bytes = bytes
+        self._seconds = seconds
+
+    async def put(self, name: str, content: bytes, owner: str) -> str:
+        """Store a file of the caller `owner`. Return its new name: random characters, a dot and `_safe_name(name)`.
+
+        Raises: StorageFull if the disk is full, or the other documents leave too little room.
+        """
+        stored = f"{token_urlsafe(24)}.{_safe_name(name)}"
+        size, now = len(content) + FILE_BYTES, time.time()
+        row = (stored, owner, now, now + self._seconds, original_name(stored), size, content)
+
+        def write(connection: sqlite3.Connection) -> None:
+            make_room(connection, size, self._bytes)
+            insert = "INSERT INTO documents (id, owner, created, expires, name, bytes, content, done) VALUES "
+            connection.execute(f"{insert} (?, ?, ?, ?, ?, ?, ?, 1)", row)
+
+        await self._database.write(write, owner)
+        return stored
+
+    async def find(self, id: str) -> StoredContent:
+        """Return the content of a finished document. Raises: NotFound if it is deleted or unfinished."""
+
+        def read(connection: sqlite3.Connection) -> StoredContent:
+            query = "SELECT number, id, name, length(content) FROM documents WHERE id = ? AND done AND expires > ?"
+            row = connection.execute(query, (id, time.time())).fetchone()
+            if row is None:
+                raise NotFound(f"There is no file {shorten(id)}; files are deleted after a while")
+            return StoredContent(*row)
+
+        return await self._database.read(read)
+
+    async def parts(self, content: StoredContent) -> AsyncIterator[bytes]:
+        """Yield a content in parts of PART_BYTES. Raises: NotFound if it is deleted meanwhile."""
+        for begin in range(0, content.size, PART_BYTES):
+
+            def read(connection: sqlite3.Connection, begin: int = begin) -> bytes:
+                query = "SELECT 1 FROM documents WHERE number = ? AND id = ?"
+                if connection.execute(query, (content.number, content.id)).fetchone() is None:
+                    raise NotFound("The file has been deleted")
+                with connection.blobopen("documents", "content", content.number, readonly=True) as blob:
+                    blob.seek(begin)
+                    return blob.read(PART_BYTES)
+
+            yield await self._database.read(read)
+
+
+def make_room(connection: sqlite3.Connection, size: int, limit: int) -> None:
+    """Delete finished documents until a new one of `size` bytes fits into `limit` bytes.
+
+    The caller with the most bytes loses its oldest documents, first those that have been fetched.
+
+    Raises: StorageFull if the document does not fit.
+    """
+    (total,) = connection.execute("SELECT coalesce(sum(bytes), 0) FROM documents").fetchone()
+    ids = list(evicted(connection.execute(_FINISHED), total + size - limit))
+    connection.executemany("DELETE FROM documents WHERE id = ?", [(id,) for id in ids])
+    (total,) = connection.execute("SELECT coalesce(sum(bytes), 0) FROM documents").fetchone()
+    if total + size > limit:
+        raise StorageFull
+
+
+def original_name(name: str) -> str:
+    """Return `name`, which `DocumentStore.put` returned, without the random characters and the dot at its beginning."""
+    return name.partition(".")[2]
+
+
+def _safe_name(name: str) -> str:
+    """Return the last part of a path that a client sent, shortened if necessary.
+
+    Every character before the suffix that is not a letter, a digit, " ", ".", "_" or "-" is replaced by "_".
+    """
+    base = PurePath(name.replace("\\", "/")).name
+    stem, suffix = PurePath(base).stem, PurePath(base).suffix
+    safe = "".join(letter if letter.isalnum() or letter in " ._-" else "_" for letter in stem).strip(". ")
+    return (safe[:MAX_NAME] or "file") + suffix[:16].lower()

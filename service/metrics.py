@@ -16,7 +16,7 @@ from service.workers.stats import FleetStats
 T = TypeVar("T")
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
-PREFIX = "mt_"
+METRIC_PREFIX = "mt_"
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
@@ -26,7 +26,7 @@ class MetricInfo:
     """Description of a metric for Prometheus. `kind` is counter, gauge or histogram."""
 
     kind: str
-    name: str  # without PREFIX, and without the _total of a counter
+    name: str  # without METRIC_PREFIX, and without the _total of a counter
     help: str
     labels: tuple[str, ...] = ()
 
@@ -161,10 +161,10 @@ class Metrics:
         return generate_latest(self._registry)
 
     def _new_counter(self, info: MetricInfo) -> Counter:
-        return Counter(PREFIX + info.name, info.help, info.labels, registry=self._registry)
+        return Counter(METRIC_PREFIX + info.name, info.help, info.labels, registry=self._registry)
 
     def _new_histogram(self, info: MetricInfo) -> Histogram:
-        return Histogram(PREFIX + info.name, info.help, info.labels, registry=self._registry, buckets=SECONDS)
+        return Histogram(METRIC_PREFIX + info.name, info.help, info.labels, registry=self._registry, buckets=SECONDS)
 
 
 class _SampledCollector(Collector, Generic[T]):
@@ -191,4 +191,4 @@ class _SampledCollector(Collector, Generic[T]):
 
 def _family(info: MetricInfo) -> CounterMetricFamily | GaugeMetricFamily:
     kind = CounterMetricFamily if info.kind == "counter" else GaugeMetricFamily
-    return kind(PREFIX + info.name, info.help, labels=info.labels)
+    return kind(METRIC_PREFIX + info.name, info.help, labels=info.labels)

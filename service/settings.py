@@ -21,7 +21,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from mt.errors import MTError, problems
 
-PREFIX = "MT_"
+VARIABLE_PREFIX = "MT_"
 SECRETS = frozenset({"admin_key"})  # settings whose values never appear in a message
 MIN_SECRET_LENGTH = 16  # characters
 BROAD_NETWORK = 65_536  # addresses; a larger network of trusted proxies is probably a mistake
@@ -87,7 +87,7 @@ class SettingsError(MTError):
 class Settings(BaseSettings):
     """All settings. With the default limits, no requests of clients can exhaust the memory of the service."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True)
+    model_config = SettingsConfigDict(env_prefix=VARIABLE_PREFIX, env_ignore_empty=True, frozen=True)
 
     model: Directories = Field(
         (),
@@ -314,7 +314,7 @@ def option(name: str) -> str:
 
 def variable(name: str) -> str:
     """Return the environment variable of a setting: `MT_MAX_CHARACTERS` for `max_characters`."""
-    return PREFIX + name.upper()
+    return VARIABLE_PREFIX + name.upper()
 
 
 def _explain(problem: Any, options: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ import structlog
 from service.workers.fleet import Fleet
 
 STOP = (signal.SIGINT, signal.SIGTERM)
-CLOSE_SECONDS = 12  # time after the grace period to send the last answers and to stop the workers
+LAST_ANSWERS_SECONDS = 12  # time after the grace period to send the last answers and to stop the workers
 
 
 class Stoppable(Protocol):
@@ -64,7 +64,7 @@ class SignalHandlers:
             os.kill(os.getpid(), number)
         self._stopping = True
         # If the shutdown hangs, a thread that does not need the interpreter lock ends the process with status 1.
-        faulthandler.dump_traceback_later(self._grace + CLOSE_SECONDS, exit=True)
+        faulthandler.dump_traceback_later(self._grace + LAST_ANSWERS_SECONDS, exit=True)
         if self._fleet is None:
             if self._task:
                 self._task.cancel()

@@ -26,7 +26,7 @@ from service.app import create_app
 from service.errors import ServiceError
 from service.languages import TranslationRoutes, spellings
 from service.logs import LOG_EVENTS
-from service.metrics import ALL_METRICS, PREFIX
+from service.metrics import ALL_METRICS, METRIC_PREFIX
 from service.routes.deepl.language_codes import source_code, target_codes
 from service.settings import Settings, option, variable
 
@@ -224,7 +224,7 @@ def metrics_page() -> str:
     """Return the page of Prometheus metrics and log events."""
     metrics: TableRows = [
         (
-            f"`{PREFIX}{info.name}{'_total' if info.kind == 'counter' else ''}`",
+            f"`{METRIC_PREFIX}{info.name}{'_total' if info.kind == 'counter' else ''}`",
             info.kind,
             ", ".join(f"`{label}`" for label in info.labels),
             info.help,

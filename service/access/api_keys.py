@@ -18,7 +18,7 @@ from hashlib import sha256
 from mt.errors import MTError
 from service.access.database import Database
 
-PREFIX = "mt_"  # people, and scanners for leaked secrets, recognise a key by this prefix
+KEY_BEGINNING = "mt_"  # people, and scanners for leaked secrets, recognise a key by this prefix
 ID_LENGTH = 8
 _COLUMNS = "id, name, rate, quota, created, expires, revoked"
 
@@ -87,7 +87,7 @@ def make_key(connection: sqlite3.Connection, new: NewApiKey) -> tuple[str, ApiKe
     if connection.execute("SELECT 1 FROM keys WHERE name = ?", (new.name,)).fetchone():
         raise ApiKeyError(f"there is a key named {new.name!r} already; accepted: another name")
     while True:
-        secret = PREFIX + secrets.token_urlsafe(32)
+        secret = KEY_BEGINNING + secrets.token_urlsafe(32)
         digest = _digest(secret)
         id = _id(digest)
         if not connection.execute("SELECT 1 FROM keys WHERE id = ?", (id,)).fetchone():

@@ -29,7 +29,7 @@ SEND_BYTES = 131_072  # limit for an answer in the kernel's buffers; the default
 NO_LINGER = struct.pack("ii", 1, 0)  # value of SO_LINGER that makes the kernel discard unsent bytes
 PARTS = 64  # events of HTTP, such as chunks of a body, that a connection parses in one turn
 MAX_HEADERS = 256  # headers of a request; the time to parse a head grows with their number
-RESERVE = 16  # connections beyond the limit, only for addresses with at most FEW connections
+SPARE_CONNECTIONS = 16  # connections beyond the limit, only for addresses with at most FEW connections
 FEW = 4
 PER_CONNECTION = 2  # file descriptors of a connection: its socket, and the file that its request downloads or stores
 HEAD_BYTES = 65_536
@@ -40,7 +40,7 @@ def connection_limit(limit: int) -> int:
     """Return the number of connections to allow: `limit`, or fewer if this process may not open enough files."""
     with socket.socket() as lowest:  # the system gives the lowest free number: all below it are in use
         used = lowest.fileno()
-    free = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - used - RESERVE
+    free = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - used - SPARE_CONNECTIONS
     free -= min(64, free // 4)  # for workers, parsers and the database
     return max(1, min(limit, free // PER_CONNECTION))
 
@@ -86,7 +86,7 @@ class ConnectionLimiter:
 
         Of the connections of this address, close the one that has waited longest for a request. If none of them waits,
         close the newest. Exception: if none of them waits, and the address of `new` has at most FEW connections, up to
-        RESERVE connections more than the limit may stay open.
+        SPARE_CONNECTIONS connections more than the limit may stay open.
         """
         self.open[new] = None
         self.counts[new.address] += 1
@@ -97,7 +97,7 @@ class ConnectionLimiter:
         idle = next((one for one in self.waiting if self.counts[one.address] == most and one is not new), None)
         if idle is not None:
             idle.abort()
-        elif excess > RESERVE or self.counts[new.address] > FEW:
+        elif excess > SPARE_CONNECTIONS or self.counts[new.address] > FEW:
             next(one for one in reversed(self.open) if self.counts[one.address] == most).abort()
 
     def limit_unread(self) -> None:

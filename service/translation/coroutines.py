@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 THREAD_CHARACTERS = 2000  # work on texts of this length or longer runs in a thread, to keep the event loop responsive
 THREADS = 2  # threads that work at a time; a caller has at most one of them
-RETRY_SECONDS = 0.5  # pause between attempts while the queue is full
+QUEUE_FULL_PAUSE = 0.5  # seconds between attempts while the queue is full
 
 
 class WorkThreads:
@@ -38,15 +38,22 @@ class WorkThreads:
             running.exception()  # avoid a warning if nobody waits for the result
 
 
-async def when_admitted(request: Callable[[], Awaitable[T]], raise_overloaded: bool) -> T:
-    """Call `request` and return its result. While it raises Overloaded, raise that, or call `request` again."""
+async def when_admitted(
+    request: Callable[[], Awaitable[T]],
+    raise_overloaded: bool,
+    retry_on: tuple[type[ServiceError], ...] = (Overloaded,),
+) -> T:
+    """Call `request` and return its result.
+
+    While it raises an error of `retry_on`, call it again, or raise the error if `raise_overloaded` is true.
+    """
     while True:
         try:
             return await request()
-        except Overloaded:
+        except retry_on:
             if raise_overloaded:
                 raise
-            await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(QUEUE_FULL_PAUSE)
 
 
 @asynccontextmanager

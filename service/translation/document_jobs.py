@@ -33,13 +33,14 @@ from service.errors import (
     error_location,
     shorten,
 )
+from service.translation.coroutines import when_admitted
 from service.translation.document_store import DOCUMENT_BYTES, UNFINISHED, make_room
 from service.translation.documents import OpenedDocument
 from service.translation.jobs import Job
 
 T = TypeVar("T")
 
-RETRY_SECONDS = 1.0  # pause between attempts while the queue is full or the database cannot be written
+WRITE_PAUSE = 1.0  # seconds between attempts while the database cannot be written
 STATUS_SECONDS = 2.0  # longest wait of a status request for the translation; the SDK repeats the request after 5 s
 CLEANUP_SECONDS = 60.0  # time between two deletions of expired documents
 MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
@@ -261,7 +262,10 @@ class DocumentJobs:
         try:
             if task.attempts > MAX_ATTEMPTS:
                 raise CannotTranslate(f"the service ended {MAX_ATTEMPTS} times while it translated the document")
-            return await self._when_admitted(task, _job_from_json(task.job, task.owner)), ""
+            translate = partial(
+                self._callbacks.translate, task.name, task.content, _job_from_json(task.job, task.owner)
+            )
+            return await when_admitted(translate, raise_overloaded=False, retry_on=(Overloaded, Unavailable)), ""
         except ServiceError as failed:
             if isinstance(failed, InternalError):
                 self._callbacks.report(failed.location)
@@ -269,14 +273,6 @@ class DocumentJobs:
         except Exception as failed:
             self._callbacks.report(error_location(failed))
             return b"", "Internal error"
-
-    async def _when_admitted(self, task: _Task, job: Job) -> bytes:
-        """Translate a document; try again every RETRY_SECONDS while the service refuses requests."""
-        while True:
-            try:
-                return await self._callbacks.translate(task.name, task.content, job)
-            except (Overloaded, Unavailable):
-                await asyncio.sleep(RETRY_SECONDS)
 
     async def _clean_up(self) -> None:
         """Delete expired documents every CLEANUP_SECONDS until cancelled."""
@@ -302,7 +298,7 @@ class DocumentJobs:
             try:
                 return await self._database.write(work)
             except StorageUnavailable:
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(WRITE_PAUSE)
 
 
 _COUNTED = "error = '' AND fetched IS NULL AND digest != x''"  # uploads; translated files have no digest

@@ -3,23 +3,23 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import structlog
 
 from mt.text.documents import DocumentOptions, translated_name
 from mt.text.markup import TranslatedSegment
-from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
+from service.errors import CannotTranslate, DeadlineExceeded
 from service.parsers.operations import read_document, write_document
 from service.parsers.pool import ParserPool
 from service.translation.answers import alignment_of, unchanged_answer
+from service.translation.coroutines import when_admitted
 from service.translation.jobs import Answer
 from service.translation.preparation import beginning_of
 from service.workers.messages import SourceText
 
 PART_CHARACTERS, PART_TEXTS = 20_000, 200  # largest part of a document that goes to the models in one request
 MAX_PARTS = 2  # parts of a document that are translated at a time
-RETRY_SECONDS = 0.5  # pause between attempts while the queue is full
 
 TranslateTexts = Callable[[Sequence[SourceText]], Awaitable[Sequence[Answer]]]
 
@@ -145,7 +145,7 @@ class _Progress:
 
     async def _together(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
         try:
-            return await self._when_admitted(texts)
+            return await self._admitted_answers(texts)
         except CannotTranslate:
             return [await self._alone(text) for text in texts]
         except DeadlineExceeded:  # the part is too large for the time limit of a request
@@ -156,26 +156,19 @@ class _Progress:
 
     async def _alone(self, text: SourceText) -> Answer:
         try:
-            return (await self._when_admitted([text]))[0]
+            return (await self._admitted_answers([text]))[0]
         except CannotTranslate:
             self.failed += 1
             return unchanged_answer(text.text, self._source)
 
-    async def _when_admitted(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
+    async def _admitted_answers(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
         """Translate texts. If the queue is full, wait and try again.
 
         Raises: Overloaded if the queue is full and no part of the document has been translated yet.
         """
-        while True:
-            try:
-                answers = await self._translate(texts)
-            except Overloaded:
-                if not self._admitted:
-                    raise
-                await asyncio.sleep(RETRY_SECONDS)
-            else:
-                self._admitted = True
-                return answers
+        answers = await when_admitted(partial(self._translate, texts), raise_overloaded=not self._admitted)
+        self._admitted = True
+        return answers
 
 
 def _parts(segments: Sequence[SourceText]) -> Iterator[tuple[int, Sequence[SourceText]]]:

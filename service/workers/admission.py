@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from service.errors import Overloaded
 
-RESERVE = 4  # callers with little accepted work may exceed the limits by 1/RESERVE
+SMALL_CALLERS_SHARE = 4  # callers with little accepted work may exceed the limits by 1/SMALL_CALLERS_SHARE
 SMALL = 8  # "little" is at most 1/SMALL of each limit
 MAX_RETRY_SECONDS = 60
 MEMORY_SECONDS = 30.0  # time constant of the decay of measured throughput
@@ -79,7 +79,7 @@ class Admission:
         """Count a request as accepted while the context is open.
 
         One caller can fill the queue to its limits. Callers with little work in the queue may exceed these limits by
-        1/RESERVE.
+        1/SMALL_CALLERS_SHARE.
 
         Raises: Overloaded if the queue is too full for the request.
         """
@@ -110,4 +110,4 @@ class Admission:
         """
         alone = held == self.held
         small = not held.requests or (held + more).within(self.limits.divided_by(SMALL))
-        return self.limits + self.limits.divided_by(RESERVE) if small and not alone else self.limits
+        return self.limits + self.limits.divided_by(SMALL_CALLERS_SHARE) if small and not alone else self.limits

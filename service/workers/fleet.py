@@ -34,7 +34,7 @@ from service.workers.model_files import find_models
 from service.workers.model_memory import MEGABYTE, ModelMemory
 from service.workers.pending import OnSentence, PendingRequest
 from service.workers.pool import TransportFactory, WorkerPool
-from service.workers.served_models import ServedModel, in_order_of_preference, successor_of, unknown_model
+from service.workers.served_models import ServedModel, assign_names, preferred_first, successor_of, unknown_model
 from service.workers.stats import FleetStats, ModelStats
 from service.workers.transport import ProcessTransport
 from service.workers.worker import WorkerTimeouts
@@ -354,8 +354,9 @@ class Fleet:
         return new, successors
 
     def _serve(self, pools: list[WorkerPool]) -> None:
-        """Use these pools for new requests. Raises: the ModelError of `in_order_of_preference`."""
-        self.pools = in_order_of_preference(pools, self._config.preferred)
+        """Use these pools for new requests. Raises: the ModelErrors of `assign_names` and `preferred_first`."""
+        assign_names(pools)
+        self.pools = preferred_first(pools, self._config.preferred)
         self.models = tuple(map(ServedModel.of, self.pools))
 
     async def _close_when_idle(self, pool: WorkerPool) -> None:

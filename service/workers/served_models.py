@@ -39,11 +39,10 @@ def unknown_model(name: str, names: Iterable[str]) -> str:
     return f"model {shorten(name)} is not served; accepted: {', '.join(sorted(names))}"
 
 
-def in_order_of_preference(pools: Sequence[WorkerPool], preferred: Sequence[str]) -> list[WorkerPool]:
-    """Return the pools, beginning with those named in `preferred`; the others follow in the given order.
+def assign_names(pools: Sequence[WorkerPool]) -> None:
+    """Set `name` of each pool. Models with equal names are named after their folders.
 
-    First set `name` of each pool: models with equal names are named after their folders instead. Raises: ModelError if
-    two models still have the same name, or if a name in `preferred` is not the name of a model.
+    Raises: ModelError if two models still have the same name.
     """
     names = Counter(model_name(pool.model) for pool in pools)
     for pool in pools:
@@ -57,13 +56,21 @@ def in_order_of_preference(pools: Sequence[WorkerPool], preferred: Sequence[str]
         for name, same in by_name.items()
         if len(same) > 1
     ]
-    wrong += [
-        f"preferred_models: {unknown_model(name, by_name)}" for name in dict.fromkeys(preferred) if name not in by_name
-    ]
     if wrong:
         raise ModelError(problems("the models cannot be served together", wrong))
-    first = [by_name[name][0] for name in dict.fromkeys(preferred)]
-    return [*first, *(pool for pool in pools if pool not in first)]
+
+
+def preferred_first(pools: Sequence[WorkerPool], preferred: Sequence[str]) -> list[WorkerPool]:
+    """Return the pools, beginning with those named in `preferred`; the others follow in the given order.
+
+    Raises: ModelError if a name in `preferred` is not the name of a model.
+    """
+    names = [pool.name for pool in pools]
+    ranks = {name: rank for rank, name in enumerate(dict.fromkeys(preferred))}
+    wrong = [f"preferred_models: {unknown_model(name, names)}" for name in ranks if name not in names]
+    if wrong:
+        raise ModelError(problems("the models cannot be served together", wrong))
+    return sorted(pools, key=lambda pool: ranks.get(pool.name, len(ranks)))
 
 
 def successor_of(old: WorkerPool, pools: Sequence[WorkerPool]) -> WorkerPool:

@@ -174,7 +174,8 @@ def test_one_that_kills_the_service_does_so_only_so_often(
 def test_one_that_cannot_be_translated_while_the_service_ends_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(module, "WRITE_PAUSE", 0.01)
+    monkeypatch.setattr("service.translation.coroutines.QUEUE_FULL_PAUSE", 0.01)
     ending, next_one = Translator(failing=[Unavailable() for _ in range(10**4)]), Translator()
     handles: list[DocumentCredentials] = []
 
@@ -251,7 +252,8 @@ def test_not_all_of_them_are_in_work_at_once_and_nobody_has_all_turns(tmp_path: 
 
 
 def test_a_store_that_cannot_be_written_to_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(module, "WRITE_PAUSE", 0.01)
+    monkeypatch.setattr("service.translation.coroutines.QUEUE_FULL_PAUSE", 0.01)
     monkeypatch.setattr(database_module, "BUSY_MILLISECONDS", 10)
     translator = Translator()
 

@@ -501,7 +501,7 @@ def test_sentences_come_as_soon_as_they_can_and_no_sooner_than_they_may() -> Non
 
 
 def test_a_stream_is_refused_at_its_beginning_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coroutines, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(coroutines, "QUEUE_FULL_PAUSE", 0.01)
 
     async def watch() -> None:
         with pytest.raises(Overloaded):

@@ -1,16 +1,45 @@
-"""Work of requests: it is refused once the service shuts down, awaited until then, and ends with the client."""
+"""Admission of requests: what is in progress is bounded, awaited at the shutdown, and ends with the client.
+
+GateMiddleware counts each request that does work, and dependencies of service/routes/access.py admit it by its kind.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Iterator
+from collections import Counter
+from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeVar
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from service.errors import Unavailable
+from service.errors import Overloaded, TooManyRequests, Unavailable
 
 T = TypeVar("T")
+
+
+class WorkKind(StrEnum):
+    """Kinds of work of a request."""
+
+    READ = "read"  # look-ups, lists, downloads and exports
+    WRITE = "write"  # changes of glossaries, memories and documents
+    TRANSLATE = "translate"  # translation, detection and uploads of documents
+
+
+@dataclass(frozen=True)
+class WorkLimit:
+    """Limits of the requests of one kind that are in progress."""
+
+    per_caller: int
+    total: int
+
+
+LIMITS: Mapping[WorkKind, WorkLimit] = {
+    WorkKind.READ: WorkLimit(per_caller=64, total=512),
+    WorkKind.WRITE: WorkLimit(per_caller=16, total=128),
+    WorkKind.TRANSLATE: WorkLimit(per_caller=5000, total=5000),  # the fleet's own admission has lower limits
+}
 
 
 class RequestGate:
@@ -20,6 +49,7 @@ class RequestGate:
         self.closed = False
         self.active = 0  # number of requests that are being answered
         self._finished = asyncio.Event()
+        self._work: Counter[tuple[WorkKind, str]] = Counter()  # requests in progress by kind and caller; "" is the sum
 
     async def wait_until_idle(self, seconds: float) -> bool:
         """Wait at most `seconds` until all requests have been answered. Return whether this has happened in time."""
@@ -45,6 +75,27 @@ class RequestGate:
         finally:
             self.active -= 1
             self._finished.set()
+
+    @contextmanager
+    def admitted(self, kind: WorkKind, caller: str) -> Iterator[None]:
+        """Count one request of a caller as work of a kind while the context is open.
+
+        Raises:
+            TooManyRequests: if the caller has too many requests of this kind in progress.
+            Overloaded: if all callers together have too many.
+        """
+        limit = LIMITS[kind]
+        if self._work[kind, caller] >= limit.per_caller:
+            raise TooManyRequests(f"{limit.per_caller} {kind} requests at a time", retry_after=1)
+        if self._work[kind, ""] >= limit.total:
+            raise Overloaded(retry_after=1)
+        counted = ((kind, caller), (kind, ""))
+        self._work.update(counted)
+        try:
+            yield
+        finally:
+            self._work.subtract(counted)
+            self._work += Counter()  # forget callers without work
 
 
 async def while_connected(request: Request, work: Awaitable[T]) -> T:

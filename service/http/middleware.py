@@ -5,7 +5,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
@@ -113,7 +113,10 @@ class GateMiddleware:
             await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
 
         try:
-            with nullcontext() if path in UNCOUNTED or path.startswith("/web/") else self.gate.entered():
+            with ExitStack() as work:
+                if path not in UNCOUNTED and not path.startswith("/web/"):
+                    work.enter_context(self.gate.entered())
+                scope["state"]["work"] = work  # the dependencies that admit the caller add to it
                 await self.app(inner, receive, send_answer)
         except Unavailable as error:  # only the gate's error arrives here; the application answers its own errors
             await error_response(scope, error)(scope, receive, send_answer)

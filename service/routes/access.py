@@ -6,10 +6,11 @@ from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from service.access.api_keys import same_secret
-from service.access.control import Caller
+from service.access.control import Caller, caller_network
 from service.errors import InvalidKey, NotFound
+from service.http.admission import WorkKind
 from service.http.bodies import first_text, read_fields
-from service.services import ServicesDependency
+from service.services import Services, ServicesDependency
 
 _SCHEME = "deepl-auth-key"
 _header = APIKeyHeader(
@@ -23,18 +24,51 @@ _bearer = HTTPBearer(scheme_name="Operator", description="The value of the setti
 BearerDependency = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 
 
+READS = ("/v2/document/{document_id}", "/v2/document/{document_id}/result", "/v2/languages", "/v2/usage")
+WRITES = ("/v2/glossaries", "/v3/glossaries", "/suggest")
+"""Paths of POST requests that are no translations."""
+
+
 async def _admit(
     request: Request, services: ServicesDependency, authorization: Annotated[str | None, Security(_header)]
 ) -> Caller:
-    """Admit the caller. A key in the header is checked before the body is parsed, and a key in the body afterwards."""
+    """Admit a request and return its caller.
+
+    A key in the header is checked before the body is parsed, and a key in the body afterwards.
+    """
     key = key_of(authorization)
     if not key:
         fields = await read_fields(request)
         key = first_text(fields, "api_key") or first_text(fields, "auth_key")
-    return await services.access.admit(key or None, request.client.host if request.client else "")
+    caller = await services.access.admit(key or None, _address(request))
+    _enter(request, services, caller.id)
+    return caller
+
+
+async def _admit_address(request: Request, services: ServicesDependency) -> None:
+    """Admit a request that has no key, because it names something that cannot be guessed."""
+    _enter(request, services, caller_network(_address(request)))
 
 
 CallerDependency = Annotated[Caller, Depends(_admit)]
+AddressAdmission = Depends(_admit_address)
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+def _enter(request: Request, services: Services, caller: str) -> None:
+    """Count the request as work of its kind until its answer has been sent. Raises: TooManyRequests, Overloaded."""
+    kind = kind_of(request.method, request.scope["route"].path)
+    request.state.work.enter_context(services.fleet.gate.admitted(kind, caller))
+
+
+def kind_of(method: str, path: str) -> WorkKind:
+    """Return the kind of work of a request. `path` is the template of its path."""
+    if method == "GET" or path in READS:
+        return WorkKind.READ
+    return WorkKind.TRANSLATE if method == "POST" and path not in WRITES else WorkKind.WRITE
 
 
 def key_of(authorization: str | None) -> str:

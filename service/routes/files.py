@@ -15,7 +15,7 @@ from service.http.admission import while_connected
 from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_name
 from service.memories.store import clean_unit, storable
-from service.routes.access import CallerDependency
+from service.routes.access import AddressAdmission, CallerDependency
 from service.routes.translate import model_of
 from service.schemas import AUTO, FileRequest, TranslatedFile
 from service.services import ServicesDependency
@@ -71,7 +71,7 @@ def file_url(request: Request, name: str) -> str:
     return str(request.url_for("download_file", name=quote(name)))
 
 
-@router.get("/download_file/{name}", response_class=StreamingResponse)
+@router.get("/download_file/{name}", response_class=StreamingResponse, dependencies=[AddressAdmission])
 async def download_file(name: str, services: ServicesDependency) -> StreamingResponse:
     """Download a translated file."""
     content = await services.documents.find(name)

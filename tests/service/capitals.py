@@ -21,7 +21,8 @@ from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
 from service.errors import UnknownModel, install_error_handlers
 from service.glossaries.store import GlossaryLimits, GlossaryStore
-from service.http.middleware import RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
+from service.http.admission import RequestGate
+from service.http.middleware import GateMiddleware, RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
 from service.languages import TranslationRoutes
 from service.memories.store import MemoryLimits, MemoryStore
 from service.metrics import Metrics
@@ -134,11 +135,14 @@ class Running(AppThread):
         super().__init__(self._app)
 
     def _app(self) -> FastAPI:
+        gate = RequestGate()
+
         @asynccontextmanager
         async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
             async with self._access.open(), self.document_jobs.open():
                 services = SimpleNamespace(
                     settings=self._settings,
+                    fleet=SimpleNamespace(gate=gate),
                     translations=self._translations,
                     access=self._access,
                     glossaries=GlossaryStore(self.store, GlossaryLimits(glossaries=5, entries=20)),
@@ -155,6 +159,7 @@ class Running(AppThread):
             app.include_router(router)
         install_error_handlers(app)
         limits = RequestLimits(60_000, self._settings.max_body_bytes, 300_000, 10**7, 10.0)
+        app.add_middleware(GateMiddleware, gate=gate)
         app.add_middleware(RequestLimitMiddleware, limits=limits)
         app.add_middleware(RequestLogMiddleware, metrics=Metrics())
         return app

@@ -15,7 +15,8 @@ from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
 from service.errors import install_error_handlers
 from service.glossaries.store import GlossaryLimits, GlossaryStore
-from service.http.middleware import RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
+from service.http.admission import RequestGate
+from service.http.middleware import GateMiddleware, RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
 from service.memories.store import MemoryLimits, MemoryStore
 from service.metrics import Metrics
 from service.parsers.pool import Parsers
@@ -53,11 +54,14 @@ class Native(AppThread):
             self.models, **translations, parsers=self.parsers, find_matches=self.memories.matches
         )
 
+        gate = RequestGate()
+
         @asynccontextmanager
         async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
             async with self.access.open():
                 services = SimpleNamespace(
                     settings=self.settings,
+                    fleet=SimpleNamespace(gate=gate),
                     translations=self.translations,
                     access=self.access,
                     glossaries=self.glossaries,
@@ -72,6 +76,7 @@ class Native(AppThread):
         for each in (translate, detect, languages, files, memories, suggest, frontend):
             app.include_router(each.router)
         install_error_handlers(app)
+        app.add_middleware(GateMiddleware, gate=gate)
         app.add_middleware(
             RequestLimitMiddleware, limits=RequestLimits(60_000, self.settings.max_body_bytes, 10**6, 10**7, 10.0)
         )

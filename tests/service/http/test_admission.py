@@ -1,13 +1,19 @@
 """Which requests the gate counts, and which it refuses once the service shuts down."""
 
 import asyncio
+from contextlib import ExitStack
 
 import httpx
 import pytest
+from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
 
-from service.http.admission import RequestGate
+from service.app import ROUTERS
+from service.errors import Overloaded, ServiceError, TooManyRequests
+from service.http import admission
+from service.http.admission import RequestGate, WorkKind, WorkLimit
 from service.http.middleware import GateMiddleware
+from service.routes import access
 
 COUNTED = [("GET", "/documents"), ("GET", "/v2/usage"), ("HEAD", "/download_file/a"), ("POST", "/translate")]
 UNCOUNTED = [("GET", path) for path in ("/", "/web/style/text.css", "/docs", "/livez", "/readyz", "/metrics")]
@@ -45,3 +51,41 @@ def test_requests_that_do_work_are_counted_and_refused_during_the_shutdown(metho
         assert response.headers["connection"] == "close"
 
     asyncio.run(test())
+
+
+def test_work_in_progress_is_bounded_for_each_caller_and_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = {kind: WorkLimit(per_caller=2, total=3) for kind in WorkKind}
+    monkeypatch.setattr(admission, "LIMITS", limits)
+    gate = RequestGate()
+
+    def refused(kind: WorkKind, caller: str) -> type[ServiceError]:
+        with pytest.raises((TooManyRequests, Overloaded)) as raised, gate.admitted(kind, caller):
+            pytest.fail("admitted")
+        assert int(raised.value.headers["Retry-After"]) > 0
+        return raised.type
+
+    with ExitStack() as work:
+        for _ in range(2):
+            work.enter_context(gate.admitted(WorkKind.READ, "a"))
+        assert refused(WorkKind.READ, "a") is TooManyRequests
+        work.enter_context(gate.admitted(WorkKind.WRITE, "a"))
+        with gate.admitted(WorkKind.READ, "b"):
+            assert refused(WorkKind.READ, "b") is Overloaded
+        work.enter_context(gate.admitted(WorkKind.READ, "b"))
+    with gate.admitted(WorkKind.READ, "a"), gate.admitted(WorkKind.READ, "a"):
+        pass
+
+
+NOT_ADMITTED = {
+    *("/health", "/livez", "/readyz", "/metrics"),
+    *("/", "/web/{name:path}", "/docs", "/openapi.json", "/spec"),
+    *("/languages", "/models", "/frontend/settings"),  # short answers that do not depend on the request
+    "/admin/reload",  # of the operator
+}
+
+
+def test_every_other_route_is_admitted() -> None:
+    admitting = {access._admit, access._admit_address}
+    for route in (route for router in ROUTERS for route in router.routes):
+        if isinstance(route, APIRoute) and route.include_in_schema and route.path not in NOT_ADMITTED:
+            assert admitting & {dependency.call for dependency in route.dependant.dependencies}, route.path

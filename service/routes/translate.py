@@ -21,7 +21,6 @@ from service.settings import Settings
 from service.translate_schemas import StreamedSegment, TargetResponse, TranslateRequest, TranslateResponse
 from service.translation.coroutines import gather_or_raise
 from service.translation.jobs import Answer, Format, Job, OutputOptions, StreamedSentence, StreamEnd
-from service.translation.service import TranslationService
 
 MAX_WEIGHTS = 500_000  # attention weights of all texts of a request; each takes 32 bytes
 router = APIRouter(tags=["translation"])
@@ -52,7 +51,7 @@ async def translate(
     jobs = {}
     for target in dict.fromkeys([body.target, *body.targets]):
         terms = await terms_for(body, target, caller, services.glossaries)
-        jobs[target] = job = job_for(body, target, caller, terms, translations)
+        jobs[target] = job = job_for(body, target, caller, terms, services)
         if body.memory:
             await services.memories.check(caller.id, body.memory, job.source, job.target)
     if body.stream:
@@ -123,10 +122,13 @@ async def terms_for(body: TranslateRequest, target: str, caller: Caller, glossar
         raise InvalidRequest.listing([str(error)]) from error
 
 
-def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, translations: TranslationService) -> Job:
+def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, services: Services) -> Job:
     """Return the job for one target language of a request. Raises: UnknownModel if its model is not served."""
     model = model_of(body.model)
-    routes = translations.routes_of(model)
+    routes = services.translations.routes_of(model)
+    seconds = services.settings.request_timeout_seconds
+    if body.timeout_ms is not None:
+        seconds = min(seconds, body.timeout_ms / 1000)
     return Job(
         texts=body.texts,
         source=None if body.source == AUTO else routes.resolve(body.source),
@@ -139,7 +141,7 @@ def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, t
         model=model,
         output=OutputOptions(body.alternatives, body.alignment, text_weights(body)),
         caller=caller.id,
-        deadline=None if body.timeout_ms is None else time.monotonic() + body.timeout_ms / 1000,
+        deadline=time.monotonic() + seconds,
     )
 
 

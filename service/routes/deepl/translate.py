@@ -1,6 +1,7 @@
 """POST /v2/translate."""
 
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -149,6 +150,7 @@ async def job_for(body: TranslateBody, caller: Caller, services: Services) -> Jo
         format=Format(body.tag_handling) if body.tag_handling else Format.TEXT,
         markup=markup_options(body),
         split_sentences=body.split_sentences != "0",
+        deadline=time.monotonic() + services.settings.request_timeout_seconds,
     )
 
 

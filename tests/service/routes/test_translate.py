@@ -393,6 +393,15 @@ def test_a_stream_that_fails_or_is_left_pays_for_what_was_sent(native: Native) -
     assert native.spent("rich") - before == len("One.") + len("One two.")
 
 
+def test_every_request_has_a_deadline(native: Native, models: WordModels) -> None:
+    """It also ends work before the queue, such as look-ups in a memory."""
+    for fields, seconds in (({}, native.settings.request_timeout_seconds), ({"timeout_ms": 5000}, 5)):
+        begun = time.monotonic()
+        asked(native, q=f"deadline {seconds}", **fields)
+        deadline = models.calls[-1].deadline
+        assert deadline is not None and begun + seconds <= deadline <= time.monotonic() + seconds
+
+
 # Files
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from itertools import islice
 from pathlib import PurePath
 from typing import Annotated
 
@@ -23,6 +24,7 @@ from service.schemas import MemoryRequest
 from service.services import ServicesDependency
 
 TMX = "application/x-tmx+xml"
+TMX_PART = 65_536  # characters of a TMX file that are written and sent at a time
 router = APIRouter(tags=["translation memories"], prefix="/memories")
 
 MemoryBody = Annotated[MemoryRequest, Depends(BodyReader(MemoryRequest, MULTIPART))]
@@ -95,8 +97,8 @@ async def put(
     direction = glossary_direction(source, target)
     content, limit = await body.file.read(), memories.limits.units
     reading = services.parsers.documents.run(caller.id, read_units, name, content, *_languages(direction), limit)
-    units = [MemoryUnit(*unit) for unit in await while_connected(request, reading)]
-    skipped = await asyncio.to_thread(lambda: len(units) - sum(map(storable, units)))
+    pairs = await while_connected(request, reading)
+    units, skipped = await asyncio.to_thread(storable_units, pairs)
     memory = await memories.put(caller.id, body.name or PurePath(name).stem, direction, units)
     return StoredMemory(**dict(MemoryInfo.of(memory)), skipped=skipped)
 
@@ -137,11 +139,24 @@ def tmx_response(name: str, units: AsyncIterator[Sequence[MemoryUnit]], source: 
 
 
 async def _tmx_parts(units: AsyncIterator[Sequence[MemoryUnit]], source: str, target: str) -> AsyncIterator[str]:
+    """Yield the text of a TMX file in parts of about TMX_PART characters. Other requests are answered in between."""
     head, tail = write_tmx([], source, target)
-    yield head
-    async for part in units:
-        yield "".join(list(write_tmx(part, source, target))[1:-1])
-    yield tail
+    pending, size = [head], len(head)
+    async for listed in units:
+        for text in islice(write_tmx(listed, source, target), 1, 1 + len(listed)):
+            pending.append(text)
+            size += len(text)
+            if size >= TMX_PART:
+                yield "".join(pending)
+                pending, size = [], 0
+                await asyncio.sleep(0)  # sending does not wait for a client that reads fast
+    yield "".join([*pending, tail])
+
+
+def storable_units(pairs: Sequence[tuple[str, str]]) -> tuple[list[MemoryUnit], int]:
+    """Return the units with two texts that can be stored, and the number of the others."""
+    units = [MemoryUnit(*pair) for pair in pairs if storable(pair)]
+    return units, len(pairs) - len(units)
 
 
 def _languages(direction: Direction) -> tuple[str, str]:

@@ -1,14 +1,17 @@
 """Translation memories over HTTP: uploads, matches in translations, and suggestions."""
 
+import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from mt.data.translation_memory import write_tmx
 from mt.languages import Direction
-from service.memories.store import OPERATOR
+from service.memories.store import OPERATOR, MemoryUnit
+from service.routes.memories import TMX_PART, _tmx_parts
 from tests.service.doubles import Guesses, WordModels, backwards, upper
 from tests.service.native import Native
 
@@ -147,6 +150,21 @@ def test_an_exact_match_also_applies_through_a_pivot(native: Native) -> None:
     assert answer["match"] == [1.0, None]
     streamed = {"q": "One two.", "source": "en", "target": "fr", "memory": made["id"], "stream": True}
     assert "Un deux." in native.client.post("/translate", json={**streamed, "api_key": native.keys["rich"]}).text
+
+
+def test_a_large_export_is_written_in_parts() -> None:
+    units = [MemoryUnit("&" * 4000, f"{number}") for number in range(300)]
+
+    async def pages() -> AsyncIterator[list[MemoryUnit]]:
+        yield units[:200]
+        yield units[200:]
+
+    async def parts() -> list[str]:
+        return [part async for part in _tmx_parts(pages(), "en", "de")]
+
+    written = asyncio.run(parts())
+    assert max(map(len, written)) < 2 * TMX_PART
+    assert "".join(written) == "".join(write_tmx(units, "en", "de"))
 
 
 def test_a_file_is_translated_with_a_memory(native: Native, memory: str) -> None:

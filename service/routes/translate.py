@@ -123,16 +123,26 @@ async def terms_for(body: TranslateRequest, target: str, caller: Caller, glossar
 
 
 def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, services: Services) -> Job:
-    """Return the job for one target language of a request. Raises: UnknownModel if its model is not served."""
+    """Return the job for one target language of a request.
+
+    Raises:
+        UnknownModel: the model of the request is not served.
+        UnsupportedLanguage: no models translate between the languages.
+    """
     model = model_of(body.model)
     routes = services.translations.routes_of(model)
+    source, target = None if body.source == AUTO else routes.resolve(body.source), routes.resolve(target)
+    if source is None:
+        routes.check_supported(target)
+    else:
+        routes.find(source, target)
     seconds = services.settings.request_timeout_seconds
     if body.timeout_ms is not None:
         seconds = min(seconds, body.timeout_ms / 1000)
     return Job(
         texts=body.texts,
-        source=None if body.source == AUTO else routes.resolve(body.source),
-        target=routes.resolve(target),
+        source=source,
+        target=target,
         format=Format(body.format),
         split_sentences=body.split_sentences,
         beam_size=body.beam_size,

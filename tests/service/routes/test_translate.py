@@ -393,6 +393,13 @@ def test_a_stream_that_fails_or_is_left_pays_for_what_was_sent(native: Native) -
     assert native.spent("rich") - before == len("One.") + len("One two.")
 
 
+def test_a_wrong_target_is_refused_before_another_is_translated(native: Native, models: WordModels) -> None:
+    before = len(models.calls)
+    wrong = native.client.post("/translate", json={**PAIR, "q": "one target", "source": "en", "targets": ["de", "zz"]})
+    assert refused(wrong, 400).startswith("zz is not supported")
+    assert len(models.calls) == before
+
+
 def test_every_request_has_a_deadline(native: Native, models: WordModels) -> None:
     """It also ends work before the queue, such as look-ups in a memory."""
     for fields, seconds in (({}, native.settings.request_timeout_seconds), ({"timeout_ms": 5000}, 5)):

@@ -216,7 +216,7 @@ def test_wrong_fields_are_named_all_at_once(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("body", "kind", "message"),
     [
-        (b"", "application/json", "the body must be a JSON object, sent with Content-Type: application/json"),
+        (b"", "application/json", "missing q parameter; missing source parameter; missing target parameter"),
         (b"[]", "application/json", "the body must be a JSON object, sent with Content-Type: application/json"),
         (b'{"q": "a"}', "text/plain", "the body must be a JSON object, sent with Content-Type: application/json"),
         (b'{"q": ', "application/json", "the body is not JSON: Expecting value at character 6"),

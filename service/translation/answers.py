@@ -22,9 +22,9 @@ from mt.text.segment import TextPart
 from service.translation.jobs import Answer
 
 
-def unchanged_answer(text: str, source: str) -> Answer:
-    """Return an answer whose translation is `text` itself. `source` is the language of `text`."""
-    return Answer(text, source)
+def unchanged_answer(text: str, source: str, *models: str) -> Answer:
+    """Return an answer whose translation is `text` itself. `source` is its language, `models` have read the text."""
+    return Answer(text, source, models=models)
 
 
 def answer_of(translation: Translation, source: str, model: str) -> Answer:

@@ -308,7 +308,8 @@ class TranslationService:
 
         results = iter(await self.cache.get(job.caller, list(filter(None, keys)), translate_missing))
         return [
-            next(results) if key else unchanged_answer(text.text, source) for key, text in zip(keys, texts, strict=True)
+            next(results) if key else unchanged_answer(text.text, source, model.name)
+            for key, text in zip(keys, texts, strict=True)
         ]
 
     async def _stream_text(

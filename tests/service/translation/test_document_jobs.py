@@ -194,22 +194,20 @@ def test_one_that_cannot_be_translated_while_the_service_ends_is_not_lost(
     run(test)
 
 
-def test_two_processes_with_one_store_settle_a_document_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_with_one_store_settle_a_document_once(tmp_path: Path) -> None:
     """The later answer changes nothing, and what failed is given back once."""
     first, second = Translator(failing=[CannotTranslate("never")]), Translator(failing=[CannotTranslate("nor here")])
     path = tmp_path / "service.db"
 
     async def test() -> None:
         with Database.open(path) as one, Database.open(path) as two:
-            slow = DocumentJobs(one, DocumentJobLimits(), first.means)
             held = asyncio.Event()
-            patiently = slow._when_admitted
 
-            async def later(*given: Any) -> bytes:
+            async def later(name: str, content: bytes, job: Job) -> bytes:
                 await held.wait()
-                return await patiently(*given)
+                return await first.means.translate(name, content, job)
 
-            monkeypatch.setattr(slow, "_when_admitted", later)
+            slow = DocumentJobs(one, DocumentJobLimits(), replace(first.means, translate=later))
             async with slow.open():
                 handle = await slow.put(await opened(), JOB)
                 while not slow._attempted:

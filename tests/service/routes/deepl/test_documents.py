@@ -1,6 +1,7 @@
 """The official SDK: documents."""
 
 import io
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
@@ -12,7 +13,6 @@ import pytest
 
 from service.errors import CannotTranslate, Overloaded
 from service.translation import document_jobs
-from service.translation.document_jobs import DocumentJobLimits
 from service.translation.jobs import Job
 from tests.attacks.payloads import pdf
 from tests.service.capitals import Capitals, Running
@@ -45,10 +45,10 @@ def test_a_document_is_deleted_a_while_after_its_download(
     """A client whose connection broke off can download it again."""
     handle = client.translate_document_upload("A dog.", filename="a.txt", target_lang="DE")
     client.translate_document_wait_until_done(handle)
+    monkeypatch.setattr(document_jobs, "FETCHED_SECONDS", 3.0)
     for _ in range(2):
         client.translate_document_download(handle, io.BytesIO())
-    monkeypatch.setattr(document_jobs, "FETCHED_SECONDS", 0.0)
-    client.translate_document_upload("A cat.", filename="a.txt", target_lang="DE")
+    time.sleep(3.1)
     with pytest.raises(deepl.DeepLException, match="Not found"):
         client.translate_document_download(handle, io.BytesIO())
 
@@ -168,7 +168,7 @@ def test_documents_are_bounded_and_forgotten(start: Callable[..., Running], quic
     with pytest.raises(deepl.DeepLException, match="Slowdown: 3 documents at a time"):
         client.translate_document_upload("x", filename="a.txt", target_lang="DE")
     running.client("poor").translate_document_upload("x", filename="a.txt", target_lang="DE")
-    running.do(lambda: setattr(running.document_jobs, "_limits", DocumentJobLimits(seconds=0)))
+    running.store.run_sync(lambda connection: connection.execute("UPDATE documents SET expires = 0"))
     with pytest.raises(deepl.DeepLException, match="fetched or expired"):
         client.translate_document_get_status(handles[0])
 

@@ -59,7 +59,7 @@ class Native(AppThread):
         @asynccontextmanager
         async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
             async with self.access.open():
-                services = SimpleNamespace(
+                self.services = SimpleNamespace(
                     settings=self.settings,
                     fleet=SimpleNamespace(gate=gate),
                     translations=self.translations,
@@ -69,7 +69,7 @@ class Native(AppThread):
                     parsers=self.parsers,
                     documents=self.documents,
                 )
-                yield {"services": services}
+                yield {"services": self.services}
             self.parsers.close()
 
         app = FastAPI(lifespan=lifespan)

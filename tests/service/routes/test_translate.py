@@ -6,7 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, urlencode
 
 import httpx
@@ -18,6 +18,7 @@ from mt.text.terms import Terms
 from service.errors import Overloaded, StorageFull
 from service.glossaries.store import Dictionary, glossary_direction
 from service.routes.translate import job_for, stream_events
+from service.services import Services
 from service.translate_schemas import TranslateRequest
 from tests.attacks.payloads import pdf
 from tests.service.doubles import Guesses, WordModels, backwards, upper
@@ -35,7 +36,7 @@ def native() -> Iterator[Native]:
         "max_characters": 5000,
         "max_texts": 50,
         "max_terms": 5,
-        "max_stored_file_bytes": 5000,
+        "max_stored_file_bytes": 60_000,
         "max_pending_characters": 9000,
     }
     running = Native(lambda: WordModels(ways), {"detector": Guesses}, limits)
@@ -384,8 +385,9 @@ def test_a_stream_that_fails_or_is_left_pays_for_what_was_sent(native: Native) -
 
     async def leave() -> None:
         caller = await native.access.admit(key, "")
-        job = job_for(body, "de", caller, Terms(), native.translations)
-        stream = stream_events(body, Request({"type": "http"}), native.translations, native.access, caller, job)
+        services = cast(Services, native.services)
+        job = job_for(body, "de", caller, Terms(), services)
+        stream = stream_events(body, Request({"type": "http"}), services, caller, job)
         await anext(stream)
         await stream.aclose()
 
@@ -468,8 +470,8 @@ def test_no_other_file_can_be_fetched(native: Native, name: str) -> None:
 
 
 def test_only_so_many_files_are_kept(native: Native) -> None:
-    first = upload(native, "a.txt", b"a" * 600).json()["translatedFileUrl"]
-    second = upload(native, "a.txt", b"b" * 600).json()["translatedFileUrl"]
+    first = upload(native, "a.txt", b"A dog.\n" * 5000).json()["translatedFileUrl"]
+    second = upload(native, "a.txt", b"A cat.\n" * 5000).json()["translatedFileUrl"]
     assert [native.client.get(address).status_code for address in (first, second)] == [404, 200]
 
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import io
-import json
-import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread, Timer
@@ -11,10 +9,8 @@ from threading import Event, Thread, Timer
 import deepl
 import httpx
 import pytest
-from fastapi import FastAPI
 
 from service.errors import CannotTranslate, Overloaded
-from service.routes import deepl as dialect
 from service.translation.service import TranslationService
 from tests.service.capitals import Running, several, single
 from tests.service.doubles import Guesses, WordModels
@@ -163,12 +159,3 @@ def test_every_answer_has_a_trace_id(raw: httpx.Client) -> None:
         raw.get("/v2/usage", headers={"Authorization": "DeepL-Auth-Key no"}),
     ):
         assert answer.headers["X-Trace-ID"] == answer.headers["X-Request-ID"] != ""
-
-
-def test_the_description_is_true_and_stands_alone(running: Running) -> None:
-    app = FastAPI()
-    app.include_router(dialect.router)
-    described = json.dumps(app.openapi())
-    known = set(app.openapi()["components"]["schemas"])
-    assert set(re.findall(r'"\$ref": "#/components/schemas/(\w+)"', described)) <= known
-    assert "$defs" not in described

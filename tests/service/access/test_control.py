@@ -23,7 +23,7 @@ from service.access.api_keys import ApiKey, NewApiKey, make_key, revoke_key
 from service.access.control import AccessControl, AccessPolicy, Caller, Usage, caller_network
 from service.access.database import Database
 from service.access.usage import FLUSH_SECONDS, month_of, read_usage
-from service.errors import InvalidKey, QuotaExceeded, TooManyRequests
+from service.errors import InvalidKey, MissingKey, QuotaExceeded, TooManyRequests
 
 T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[3]
@@ -107,7 +107,7 @@ def test_who_is_let_in(require: bool, keys: bool) -> None:
         def outcome(secret: str | None) -> str:
             try:
                 return ran(access.admit(secret, "192.0.2.7")).id
-            except InvalidKey as error:
+            except (InvalidKey, MissingKey) as error:
                 return error.message
 
         nobody, wrong = outcome(None), outcome("mt_wrong")

@@ -131,11 +131,9 @@ class TrainingConfig(Section):
     cooldown_updates: int | None = Field(None, ge=0)
     """Number of updates at the end of training over which the learning rate falls to 0. Left out: the last fifth of
     `max_updates` or of `max_minutes`, whichever ends first."""
-    shard: bool = False
-    """Split weights, gradients and optimizer states among the processes, for a model that does not fit on one GPU."""
-    optimizer: Literal["adam", "muon"] = Field(default_factory=lambda fields: "adam" if fields.get("shard") else "muon")
+    optimizer: Literal["adam", "muon"] = "muon"
     """Optimizer of the weight matrices in the layers; all other parameters use Adam (Jordan et al. 2024). Left out:
-    adam if `shard` is true or [tuning] is given, otherwise muon."""
+    adam if [tuning] is given, otherwise muon."""
     adam_betas: tuple[Beta, Beta] = (0.9, 0.98)
     """Decay rates of Adam's first and second moment."""
     adam_epsilon: float = Field(1e-9, gt=0)
@@ -168,14 +166,6 @@ class TrainingConfig(Section):
     average."""
     max_skipped_updates: int = Field(5, ge=0)
     """Maximum number of consecutive updates that may be skipped because of a non-finite loss or a lack of memory."""
-
-    @model_validator(mode="after")
-    def _options_are_compatible(self) -> Self:
-        if self.compile and self.shard:
-            raise ValueError("compile and shard are both true; accepted: one of them")
-        if self.optimizer == "muon" and self.shard:
-            raise ValueError("shard is true and optimizer is 'muon', which needs whole matrices; accepted: 'adam'")
-        return self
 
 
 class DecodingConfig(Section):

@@ -16,7 +16,7 @@ Weights = Mapping[str, Tensor]
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
     """Write named tensors to a safetensors file. The file gets the access permissions of its folder."""
     with writing(path):
-        save_file({name: tensor.detach().contiguous() for name, tensor in weights.items()}, path)
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path)
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:

@@ -143,7 +143,7 @@ part corpus "$python" -m mt fetch phrasebook --out "$output/data/phrasebook"
 part service env MT_DEVICE="$device" "$python" -m mt benchmark serve mt/bundled/starter \
     --source "$output/data/phrasebook/train.tsv" --seconds 10 --rounds 1 --output "$output/service"
 
-# Training that is killed and resumed, by torchrun with one and with all GPUs, and sharded. `--` ends the options of
+# Training that is killed and resumed, by torchrun with one and with all GPUs. `--` ends the options of
 # torchrun, which would take --run for an abbreviation of one of them.
 launch=("$python" -m)
 torchrun=("$python" -m torch.distributed.run --standalone -m --nproc-per-node)
@@ -158,7 +158,6 @@ if [ "$gpus" -gt 1 ]; then
 else
     skip torchrun-2 "there is one GPU"
 fi
-train sharded training.shard=true training.optimizer=adam
 
 # Limits and peers.
 measure memory base

@@ -194,10 +194,6 @@ VALIDATION = "data: data.valid and data.split_validation: {} given; accepted: ex
             "data.test: a.{language}: weight, source_tag, variants and directions can be set only in data.train",
         ),
         ("training.schedule=cosine", "training.schedule = 'cosine': Input should be 'noam' or 'inverse_sqrt'"),
-        (
-            "training={shard=true, optimizer='muon'}",
-            "training: shard is true and optimizer is 'muon', which needs whole matrices; accepted: 'adam'",
-        ),
         ("name=a/b", "name = 'a/b': String should match pattern '^[\\w.-]+$'"),
     ],
 )

@@ -6,7 +6,7 @@ them. Shapes: B pairs, S source length, T target length.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -56,16 +56,10 @@ class TrainingBatch:
             source, source_mask, target, function(self.labels), function(self.label_indices), self.indices
         )
 
-    def without_labels(self) -> "TrainingBatch":
-        return replace(self, labels=torch.full_like(self.labels, PAD), label_indices=self.label_indices[:0])
-
 
 @dataclass(frozen=True)
 class Update:
-    """The batches of one update that one process trains on, and the position of the next update.
-
-    If the model is sharded, all processes have the same number of batches.
-    """
+    """The batches of one update that one process trains on, and the position of the next update."""
 
     batches: list[TrainingBatch]
     next_position: Position
@@ -248,18 +242,9 @@ class UpdateStream:
             for number in range(first, len(planned)):
                 divided = split_among_ranks(planned[number], self.target_lengths, self.world.size)
                 batches = [self.load(indices, epoch) for indices in divided[self.world.rank]]
-                if self.recipe.training.shard:
-                    batches += [self.empty_batch()] * (max(map(len, divided)) - len(batches))
                 last = number + 1 == len(planned)
                 yield Update(batches, Position(epoch + 1, 0) if last else Position(epoch, number + 1))
             epoch, first = epoch + 1, 0
-
-    def empty_batch(self) -> TrainingBatch:
-        """Return a batch without labels, for processes with too few batches.
-
-        All processes must run a sharded model equally often.
-        """
-        return load_batch(self.dataset, self.tags, self.usable[:1]).without_labels()
 
     def load(self, indices: np.ndarray, epoch: int) -> TrainingBatch:
         """Return the batch of the pairs with these indices.

@@ -23,11 +23,9 @@ from torch import Tensor, nn
 
 from mt.arrays import check_arrays, load_arrays
 from mt.data.batching import Position
-from mt.distributed import World
 from mt.errors import ModelError, TrainingError, problems
 from mt.files import atomic_folder
 from mt.training.optimizer import state_keys
-from mt.training.sharding import distribute_like, gather
 from mt.weights import load_weights, save_weights
 
 
@@ -63,7 +61,6 @@ class RunState:
     optimizers: Sequence[torch.optim.Optimizer]
     average: dict[str, Tensor]
     progress: Progress
-    world: World = field(default_factory=World)
     data: str = ""
 
 
@@ -77,19 +74,13 @@ def stepped(state: RunState) -> Iterator[tuple[str, nn.Parameter, torch.optim.Op
 
 
 def save_checkpoint(folder: Path, state: RunState) -> Path:
-    """Write the checkpoint of the current update in rank 0, and return its path, which is below `folder`.
-
-    All processes must call this function.
-    """
+    """Write the checkpoint of the current update, and return its path, which is below `folder`."""
     path = folder / f"{state.progress.updates:08d}"
     tensors = {f"average.{name}": tensor for name, tensor in state.average.items()}
     for name, parameter, optimizer in stepped(state):
         tensors |= {f"{key}.{name}": optimizer.state[parameter][key] for key in state_keys(optimizer)}
-    weights, tensors = gather(state.model.state_dict(), state.world), gather(tensors, state.world)
-    if not state.world.is_main:
-        return path
     with atomic_folder(path) as aside:
-        save_weights(aside / "model.safetensors", weights)
+        save_weights(aside / "model.safetensors", state.model.state_dict())
         save_weights(aside / "optimizer.safetensors", tensors)
         values = {"data": state.data, **asdict(state.progress)}
         (aside / "state.json").write_text(json.dumps(values, indent=2), encoding="utf-8")
@@ -123,15 +114,13 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
     needed = {f"{key}.{name}" for name, _, optimizer in stepped(state) for key in state_keys(optimizer)}
     if missing := sorted(needed - tensors.keys()):
         raise ModelError(problems(f"{path / 'optimizer.safetensors'} lacks tensors of this model", missing))
-    state.model.load_state_dict({name: distribute_like(weights[name], expected[name]) for name in expected})
+    state.model.load_state_dict(weights)
     vars(state.progress).update(vars(restored))
     for name, parameter, optimizer in stepped(state):
         for key in state_keys(optimizer):
-            tensor = tensors[f"{key}.{name}"]
-            value = tensor.to(parameter.device, copy=True) if key == "step" else distribute_like(tensor, parameter)
-            optimizer.state[parameter][key] = value
+            optimizer.state[parameter][key] = tensors[f"{key}.{name}"].to(parameter.device, copy=True)
     for name, average in state.average.items():
-        average.copy_(distribute_like(tensors.get(f"average.{name}", weights[name]), average))
+        average.copy_(tensors.get(f"average.{name}", weights[name]))
 
 
 def load_average(path: Path) -> dict[str, Tensor]:

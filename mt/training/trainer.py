@@ -25,7 +25,6 @@ from mt.training.optimizer import optimizers, scaled_step
 from mt.training.precision import WorkingCopy, choose_precision
 from mt.training.report import Reporter
 from mt.training.schedule import cooldown, learning_rate, warmup_updates, warmup_warning
-from mt.training.sharding import Loss, ShardedLoss, gather, unshard
 from mt.training.speed import batch_operations, peak_operations
 from mt.training.state import (
     Progress,
@@ -110,21 +109,15 @@ class Trainer:
         self.world = world
         torch.manual_seed(recipe.seed)
         self.precision = choose_precision(self.config.precision, device, world)
-        self.sharded = self.config.shard and world.size > 1
-        self.model = first_model(recipe, data.tokenizer)
-        loss: Loss = compiled(batch_loss) if self.config.compile else batch_loss
-        if self.sharded:  # ShardedLoss moves the layers to the device one by one
-            self.loss: Loss = ShardedLoss(loss, self.model, self.precision, device, world)
-            self.working = WorkingCopy(self.model, "float32")
-        else:
-            self.loss = loss
-            self.working = WorkingCopy(self.model.to(device), self.precision)
+        self.model = first_model(recipe, data.tokenizer).to(device)
+        self.loss = compiled(batch_loss) if self.config.compile else batch_loss
+        self.working = WorkingCopy(self.model, self.precision)
         self.optimizers = optimizers(self.model, self.config, self.working.dtype, world)
         average = {}
         if self.config.ema_decay is not None:
             average = {name: p.detach().clone() for name, p in trained(self.model).items()}
         self.progress = Progress()
-        self.state = RunState(self.model, self.optimizers, average, self.progress, world, str(data.meta["digest"]))
+        self.state = RunState(self.model, self.optimizers, average, self.progress, str(data.meta["digest"]))
         self.batches = UpdateStream(data.train, data.tokenizer, recipe, world)
         self.validation = Validation(recipe, data, self.describe())
         peak = peak_operations(torch.cuda.get_device_name(device)) if device.type == "cuda" else None
@@ -241,7 +234,7 @@ class Trainer:
         return plain_weights(candidates[name], self.recipe), name, figures
 
     def model_of(self, weights: Mapping[str, Tensor]) -> Transformer:
-        """Return a new model with `weights`, without adapters and not sharded, on the device, in evaluation mode."""
+        """Return a new model with `weights`, without adapters, on the device, in evaluation mode."""
         model = new_model(self.recipe, self.data.tokenizer)
         model.load_state_dict(plain_weights(weights, self.recipe))
         return model.to(self.device).eval()
@@ -312,7 +305,7 @@ class Trainer:
                     problem = f"a loss of {value} on {self._describe(batch)}"
         if failed:
             problem = "; ".join(filter(None, gather_objects(self.world, problem)))
-        elif not self.sharded:  # a sharded backward pass has summed the gradients already
+        else:
             all_reduce_gradients(self.world, trained(self.model).values(), self.working.dtype)
         return Totals(total_loss, total_tokens, operations, problem)
 
@@ -320,7 +313,7 @@ class Trainer:
         """Add the gradients of a batch to those of the model. Return the loss, or None if memory ran out.
 
         The loss is the sum over the target tokens. The seed of dropout depends only on recipe, epoch and batch, so that
-        it is the same after a resume. Raises: TrainingError if memory runs out in a sharded run.
+        it is the same after a resume.
         """
         seed = np.random.SeedSequence((self.recipe.seed, self.progress.position.epoch, batch.indices[0]))
         torch.manual_seed(int(seed.generate_state(1)[0]))
@@ -331,11 +324,6 @@ class Trainer:
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
-            if self.sharded:  # the other processes wait for this process inside a layer
-                raise TrainingError(
-                    f"out of memory on {self._describe(batch)}; a sharded run cannot skip a batch. Reduce "
-                    "training.batch_tokens and resume with --resume"
-                ) from error
         else:
             return summed.detach()
         torch.cuda.empty_cache()  # after `except`, because the exception keeps the activations alive
@@ -363,7 +351,7 @@ class Trainer:
         """
         scale = self.config.update_tokens / tokens
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
-        norm = float(unshard(torch.nn.utils.get_total_norm(gradients))) * scale
+        norm = float(torch.nn.utils.get_total_norm(gradients)) * scale
         if not math.isfinite(norm):
             return norm
         # The optimizers divide the gradients as they read them, so mean and clipping need no separate pass.
@@ -412,24 +400,22 @@ class Trainer:
         """Compute the validation metrics in rank 0, and return them in all processes."""
         names = self.validation.names
         figures = torch.zeros(len(names), dtype=torch.float64, device=self.device)
-        working = self._unsharded()
         if self.world.is_main:
+            working = self._without_adapters()
             working.refresh()
             metrics = self.validation.figures(working.model, working.master)
             figures += torch.tensor([metrics[name] for name in names]).to(figures)
         barrier(self.world)
         return dict(zip(names, all_reduce(self.world, figures).tolist(), strict=True))
 
-    def _unsharded(self) -> WorkingCopy:
-        """Return the model without sharding and with merged adapters. Ranks other than 0 must not use the result."""
-        if not self.sharded and not (self.recipe.tuning and self.recipe.tuning.adapter_rank):
+    def _without_adapters(self) -> WorkingCopy:
+        if not (self.recipe.tuning and self.recipe.tuning.adapter_rank):
             return self.working
-        weights = gather(self.model.state_dict(), self.world)
-        return WorkingCopy(self.model_of(weights), self.precision) if self.world.is_main else self.working
+        return WorkingCopy(self.model_of(self.model.state_dict()), self.precision)
 
     def _save(self) -> None:
-        save_checkpoint(self.checkpoints, self.state)
         if self.world.is_main:
+            save_checkpoint(self.checkpoints, self.state)
             prune_checkpoints(self.checkpoints, self.config.keep_checkpoints, self.progress.best_update)
         self._saved = self.progress.updates
         barrier(self.world)

@@ -96,7 +96,7 @@ fi
     assert any("--part training --size big" in command for command in commands)
     for part in ("-m pytest -m gpu", "translate", "--device cuda:1", "benchmark serve", "--resume", "benchmark decode"):
         assert any(part in command for command in commands), part
-    assert sum("torch.distributed.run" in command for command in commands) == 3, "1 and 2 processes, and sharded"
+    assert sum("torch.distributed.run" in command for command in commands) == 2, "1 and 2 processes"
     assert sum("max_updates=100000" in command for command in commands) == 1
     assert any("--resume" in command and "results/killed" in command for command in commands)
     for command in commands:

@@ -48,7 +48,6 @@ def test_a_recipe_selects_its_schedule() -> None:
         ({}, 128, 3.0e-3),
         ({}, 512, 1.5e-3),
         ({"optimizer": "adam"}, 512, 1e-3),
-        ({"shard": True}, 512, 1e-3),
         ({"schedule": "noam"}, 512, 6.987712e-4),
         ({"learning_rate": 5e-3}, 512, 5e-3),
     ],

@@ -161,9 +161,6 @@ class TrainingConfig(Section):
     """Number of latest checkpoints to keep. The best checkpoint is kept in any case."""
     average_checkpoints: int = Field(5, ge=1)
     """Number of latest checkpoints to average. The averaged weights are a candidate for the final model."""
-    ema_decay: float | None = Field(None, gt=0, lt=1)
-    """Decay of an exponential moving average of the weights, another candidate for the final model. Left out: no
-    average."""
     max_skipped_updates: int = Field(5, ge=0)
     """Maximum number of consecutive updates that may be skipped because of a non-finite loss or a lack of memory."""
 

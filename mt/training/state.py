@@ -3,8 +3,7 @@
 The checkpoint of update 1,500 is the directory `checkpoints/00001500`. It is written atomically and contains:
 
 1. `model.safetensors`: all parameters by name.
-2. `optimizer.safetensors`: for each trained parameter, Adam's two moments and step count, or Muon's momentum, and the
-   exponential average if the run has one.
+2. `optimizer.safetensors`: for each trained parameter, Adam's two moments and step count, or Muon's momentum.
 3. `state.json`: the fields of `Progress`, such as the position in the data, and the digest of the data.
 
 The states of random generators are not saved: the order of the data depends only on seed and epoch, BPE-dropout and
@@ -19,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from mt.arrays import check_arrays, load_arrays
 from mt.data.batching import Position
@@ -53,13 +52,11 @@ def trained(model: nn.Module) -> dict[str, nn.Parameter]:
 class RunState:
     """The objects of a run that a checkpoint saves and restores.
 
-    `average` is the exponential average of the trained parameters by name; it is empty if the recipe has no
-    `ema_decay`. `data` is the digest of the prepared data.
+    `data` is the digest of the prepared data.
     """
 
     model: nn.Module
     optimizers: Sequence[torch.optim.Optimizer]
-    average: dict[str, Tensor]
     progress: Progress
     data: str = ""
 
@@ -76,7 +73,7 @@ def stepped(state: RunState) -> Iterator[tuple[str, nn.Parameter, torch.optim.Op
 def save_checkpoint(folder: Path, state: RunState) -> Path:
     """Write the checkpoint of the current update, and return its path, which is below `folder`."""
     path = folder / f"{state.progress.updates:08d}"
-    tensors = {f"average.{name}": tensor for name, tensor in state.average.items()}
+    tensors = {}
     for name, parameter, optimizer in stepped(state):
         tensors |= {f"{key}.{name}": optimizer.state[parameter][key] for key in state_keys(optimizer)}
     with atomic_folder(path) as aside:
@@ -89,8 +86,6 @@ def save_checkpoint(folder: Path, state: RunState) -> Path:
 
 def restore_checkpoint(path: Path, state: RunState) -> None:
     """Load a checkpoint into `state`.
-
-    If the checkpoint has no exponential average, the average in `state` is set to the loaded weights.
 
     Raises: ModelError or TrainingError if a file is missing, truncated or of another model; TrainingError if the
     prepared data have changed since the checkpoint was written, because the position in the data is then not valid.
@@ -119,15 +114,6 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
     for name, parameter, optimizer in stepped(state):
         for key in state_keys(optimizer):
             optimizer.state[parameter][key] = tensors[f"{key}.{name}"].to(parameter.device, copy=True)
-    for name, average in state.average.items():
-        average.copy_(tensors.get(f"average.{name}", weights[name]))
-
-
-def load_average(path: Path) -> dict[str, Tensor]:
-    """Return the exponential average that the checkpoint `path` contains, by parameter name, or {} if it has none."""
-    tensors = load_weights(path / "optimizer.safetensors")
-    prefix = "average."
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def checkpoints(folder: Path) -> list[Path]:

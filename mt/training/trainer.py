@@ -30,7 +30,6 @@ from mt.training.state import (
     Progress,
     RunState,
     checkpoints,
-    load_average,
     prune_checkpoints,
     restore_checkpoint,
     save_checkpoint,
@@ -113,11 +112,8 @@ class Trainer:
         self.loss = compiled(batch_loss) if self.config.compile else batch_loss
         self.working = WorkingCopy(self.model, self.precision)
         self.optimizers = optimizers(self.model, self.config, self.working.dtype, world)
-        average = {}
-        if self.config.ema_decay is not None:
-            average = {name: p.detach().clone() for name, p in trained(self.model).items()}
         self.progress = Progress()
-        self.state = RunState(self.model, self.optimizers, average, self.progress, str(data.meta["digest"]))
+        self.state = RunState(self.model, self.optimizers, self.progress, str(data.meta["digest"]))
         self.batches = UpdateStream(data.train, data.tokenizer, recipe, world)
         self.validation = Validation(recipe, data, self.describe())
         peak = peak_operations(torch.cuda.get_device_name(device)) if device.type == "cuda" else None
@@ -206,9 +202,9 @@ class Trainer:
     def finish(self, report: Reporter) -> tuple[dict[str, Tensor], str, dict[str, float]]:
         """Return (weights to publish, description of their origin, their validation metrics by name).
 
-        The best and the last checkpoint, the mean of the last checkpoints and the exponential average are evaluated on
-        the validation set, and the best of them is returned. The last checkpoint often was not evaluated during
-        training, but is usually the best after a cool-down. Raises: TrainingError if there is no checkpoint.
+        The best and the last checkpoint and the mean of the last checkpoints are evaluated on the validation set, and
+        the best of them is returned. The last checkpoint often was not evaluated during training, but is usually the
+        best after a cool-down. Raises: TrainingError if there is no checkpoint.
         """
         saved = checkpoints(self.checkpoints)
         if not saved:
@@ -222,8 +218,6 @@ class Trainer:
         for path in dict.fromkeys((best, saved[-1])):
             if path.exists():
                 candidates[f"checkpoint of update {int(path.name):,}"] = load_weights(path / "model.safetensors")
-        if self.state.average and (average := load_average(saved[-1])):
-            candidates["exponential average"] = load_weights(saved[-1] / "model.safetensors") | average
         scored = []
         for name, weights in candidates.items():
             model = self.model_of(weights)
@@ -345,7 +339,7 @@ class Trainer:
         )
 
     def _step(self, rate: float, tokens: float) -> float:
-        """Update the weights and the exponential average, and return the norm of the gradient before clipping.
+        """Update the weights, and return the norm of the gradient before clipping.
 
         The gradient is the mean over `tokens` target tokens. If the norm is not finite, nothing is updated.
         """
@@ -358,10 +352,6 @@ class Trainer:
         divisor = self._sent(max(1.0, norm / self.config.clip_norm) / scale, dtype=torch.float32)[0]
         for optimizer in self.optimizers:
             scaled_step(optimizer, rate, divisor)
-        if self.config.ema_decay is not None:
-            parameters = trained(self.model)
-            averages = [self.state.average[name] for name in parameters]
-            torch._foreach_lerp_(averages, [p.detach() for p in parameters.values()], 1 - self.config.ema_decay)
         return norm
 
     def _gradient_problem(self, norm: float, update: Update) -> str:

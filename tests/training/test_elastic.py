@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 UPDATES = 150
 RECIPE = (
-    *("model.dropout=0.2", "tokenizer.dropout=0.1", "training.ema_decay=0.99", "training.batch_tokens=64"),
+    *("model.dropout=0.2", "tokenizer.dropout=0.1", "training.batch_tokens=64"),
     *(f"training.max_updates={UPDATES}", "training.save_every=7", "training.validate_every=60", "--threads", "1"),
 )
 LAST = tuple(f"checkpoints/{UPDATES:08d}/{kind}.safetensors" for kind in ("model", "optimizer"))

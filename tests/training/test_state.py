@@ -24,7 +24,7 @@ PROGRESS = Progress(
 )
 
 
-def new_state(seed: int, updates: int = 0, average: bool = True, muon: bool = False) -> RunState:
+def new_state(seed: int, updates: int = 0, muon: bool = False) -> RunState:
     torch.manual_seed(seed)
     model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2))
     matrices = [p for p in model.parameters() if p.ndim == 2] if muon else []
@@ -33,23 +33,19 @@ def new_state(seed: int, updates: int = 0, average: bool = True, muon: bool = Fa
     if muon:
         optimizers.append(Muon(matrices, 0.0, torch.float32, World()))
         optimizers[-1].param_groups[0]["lr"] = 0.1
-    averages = {name: p.detach().clone() for name, p in model.named_parameters()} if average else {}
-    state = RunState(model, optimizers, averages, Progress())
+    state = RunState(model, optimizers, Progress())
     for _ in range(updates):
         update(state)
     return state
 
 
 def update(state: RunState) -> None:
-    """One that depends on all of the state: parameters, moments, step count, average."""
+    """One that depends on all of the state: parameters, moments, step count."""
     state.model.zero_grad()
     state.model(torch.tensor([[1.0, 2.0, -1.0]])).square().sum().backward()
     for optimizer in state.optimizers:
         optimizer.grad_scale = torch.tensor(2.0)  # type: ignore[attr-defined]
         optimizer.step()
-    for name, parameter in state.model.named_parameters():
-        if state.average:
-            state.average[name].lerp_(parameter.detach(), 0.25)
 
 
 def saved(folder: Path, updates: int = 3, muon: bool = False) -> tuple[Path, RunState]:
@@ -59,13 +55,9 @@ def saved(folder: Path, updates: int = 3, muon: bool = False) -> tuple[Path, Run
 
 
 def same(a: RunState, b: RunState) -> bool:
-    return (
-        all(torch.equal(x, y) for x, y in zip(a.model.parameters(), b.model.parameters(), strict=True))
-        and all(torch.equal(a.average[name], b.average[name]) for name in a.average)
-        and all(
-            theirs.keys() == mine.keys() and all(torch.equal(theirs[key], mine[key]) for key in mine)
-            for mine, theirs in zip(kept(a), kept(b), strict=True)
-        )
+    return all(torch.equal(x, y) for x, y in zip(a.model.parameters(), b.model.parameters(), strict=True)) and all(
+        theirs.keys() == mine.keys() and all(torch.equal(theirs[key], mine[key]) for key in mine)
+        for mine, theirs in zip(kept(a), kept(b), strict=True)
     )
 
 
@@ -101,7 +93,7 @@ def test_the_files_of_a_checkpoint(tmp_path: Path) -> None:
     assert sorted(file.name for file in path.iterdir()) == ["model.safetensors", "optimizer.safetensors", "state.json"]
     assert set(load_weights(path / "model.safetensors")) == set(state.model.state_dict())
     assert set(load_weights(path / "optimizer.safetensors")) == {
-        f"{kind}.{name}" for kind in ("step", "exp_avg", "exp_avg_sq", "average") for name in state.model.state_dict()
+        f"{kind}.{name}" for kind in ("step", "exp_avg", "exp_avg_sq") for name in state.model.state_dict()
     }
     values = {"data": "", **asdict(PROGRESS), "position": {"epoch": 2, "update": 5}}
     assert json.loads((path / "state.json").read_text()) == values
@@ -145,18 +137,6 @@ def test_other_data_are_refused_and_unknown_ones_are_not(tmp_path: Path) -> None
     assert same(state, other) and other.progress == PROGRESS
 
 
-def test_a_run_may_begin_an_average_later_and_end_it(tmp_path: Path) -> None:
-    without = new_state(1, updates=2, average=False)
-    without.progress.updates = 2
-    other = new_state(2)
-    restore_checkpoint(save_checkpoint(tmp_path, without), other)
-    assert all(torch.equal(other.average[name], weight) for name, weight in without.model.state_dict().items())
-    path, state = saved(tmp_path)
-    restore_checkpoint(path, without)
-    assert without.average == {}
-    assert same(without, state)
-
-
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json"])
 @pytest.mark.parametrize("damage", ["cut short", "empty", "missing"])
 def test_a_damaged_file_is_named_and_nothing_is_restored(tmp_path: Path, name: str, damage: str) -> None:
@@ -177,7 +157,7 @@ def test_a_damaged_file_is_named_and_nothing_is_restored(tmp_path: Path, name: s
 
 def test_a_foreign_checkpoint_names_every_tensor_that_does_not_fit(tmp_path: Path) -> None:
     path, state = saved(tmp_path)
-    other = RunState(nn.Linear(3, 4), state.optimizers, {}, Progress())
+    other = RunState(nn.Linear(3, 4), state.optimizers, Progress())
     with pytest.raises(ModelError, match=r"(?s)0\.weight.*2\.weight.*weight is missing"):
         restore_checkpoint(path, other)
 

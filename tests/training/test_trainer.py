@@ -252,7 +252,7 @@ def test_a_run_leaves_metrics_curves_events_and_a_last_checkpoint(make_trainer: 
 
 RESUMED = (
     *("training.max_updates=30", "training.validate_every=8", "training.save_every=5"),
-    *("training.ema_decay=0.9", "tokenizer.dropout=0.1"),
+    "tokenizer.dropout=0.1",
 )
 
 
@@ -271,7 +271,7 @@ def with_incidents(trainer: Trainer, stop_at: int | None = None) -> Trainer:
 
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
 def test_a_resumed_run_is_the_run_that_was_not_stopped(make_trainer: MakeTrainer, optimizer: str) -> None:
-    """With dropout, BPE-dropout, an average, a skipped update, and random numbers drawn by others in between."""
+    """With dropout, BPE-dropout, a skipped update, and random numbers drawn by others in between."""
     overrides = (*RESUMED, f"training.optimizer={optimizer}")
     whole = with_incidents(make_trainer("whole", *overrides))
     assert train(whole) is True
@@ -288,7 +288,6 @@ def test_a_resumed_run_is_the_run_that_was_not_stopped(make_trainer: MakeTrainer
     assert last.resume()
     assert train(last) is True
     assert equal(weights_of(last), weights_of(whole))
-    assert equal(last.state.average, whole.state.average)
     assert last.progress.best_score == whole.progress.best_score
     assert last.progress.position == whole.progress.position
 
@@ -316,23 +315,12 @@ def test_no_figure_is_recorded_twice_when_a_run_goes_back(make_trainer: MakeTrai
     assert after[3] == before[3], "the same weights, so the same validation"
 
 
-def test_the_average_by_hand(make_trainer: MakeTrainer) -> None:
-    trainer = make_trainer("run", "training.ema_decay=0.75")
-    trainer.batches = listed = Listed(trainer, [[np.array([n])] for n in range(3)])  # type: ignore[assignment]
-    train(trainer)
-    start, first, second, third = listed.weights
-    for name, average in trainer.state.average.items():
-        by_hand = 0.75 * (0.75 * (0.75 * start[name] + 0.25 * first[name]) + 0.25 * second[name]) + 0.25 * third[name]
-        torch.testing.assert_close(average, by_hand)
-
-
 @pytest.mark.parametrize(
     ("scores", "origin"),
     [
-        ([30.0, 20.0, 10.0, 5.0], "mean of the last 2 checkpoints"),
-        ([20.0, 30.0, 10.0, 5.0], "checkpoint of update 5"),
-        ([20.0, 10.0, 30.0, 5.0], "checkpoint of update 20"),
-        ([10.0, 20.0, 5.0, 30.0], "exponential average"),
+        ([30.0, 20.0, 10.0], "mean of the last 2 checkpoints"),
+        ([20.0, 30.0, 10.0], "checkpoint of update 5"),
+        ([20.0, 10.0, 30.0], "checkpoint of update 20"),
     ],
 )
 def test_the_published_weights_are_the_best_candidate(
@@ -342,7 +330,6 @@ def test_the_published_weights_are_the_best_candidate(
         "training.validate_every=5",
         "training.keep_checkpoints=2",
         "training.average_checkpoints=5",
-        "training.ema_decay=0.9",
     )
     trainer = make_trainer("run", *overrides, "training.max_updates=20")
     said = iter([9.0, 3.0, 2.0, 1.0, *scores])  # the first validation is the best, so an old checkpoint is kept
@@ -356,7 +343,6 @@ def test_the_published_weights_are_the_best_candidate(
         "mean of the last 2 checkpoints": {n: (kept["00000015"][n] + kept["00000020"][n]) / 2 for n in weights},
         "checkpoint of update 5": kept["00000005"],
         "checkpoint of update 20": kept["00000020"],
-        "exponential average": trainer.state.average,
     }
     assert (name, figures["valid_bleu"]) == (origin, 30.0)
     torch.testing.assert_close(weights, candidates[origin])

@@ -197,11 +197,6 @@ class TuningConfig(Section):
     """Directions of the trained model, read from the model's directory."""
     frozen: tuple[str, ...] = ()
     """Names of parameters that are not trained. `*` matches any text, as in ["encoder.*", "embedding.*"]."""
-    adapter_rank: int = Field(0, ge=0)
-    """Rank of low-rank adapters of the query and value projections of attention (Hu et al. 2022). Above 0, only the
-    adapters are trained; they are merged into the weights of the final model."""
-    adapter_scale: float = Field(1.0, gt=0)
-    """Factor of the adapters' output, alpha / r in the paper."""
     monitor: HeldOutCorpora = ()
     """Further corpora, for example text of the former domain. Each validation reports the loss on each of them."""
 

@@ -1,6 +1,6 @@
 """Reading and writing of torch tensors as safetensors files."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from safetensors import safe_open
@@ -9,8 +9,6 @@ from torch import Tensor
 
 from mt.arrays import reading, writing
 from mt.errors import ModelError
-
-Weights = Mapping[str, Tensor]
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
@@ -29,17 +27,15 @@ def load_weights(path: Path) -> dict[str, Tensor]:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
 
 
-def average_weights(paths: Sequence[Path], plain: Callable[[Weights], Weights] = dict) -> dict[str, Tensor]:
+def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
     """Return the mean of each tensor over several weight files (Vaswani et al. 2017, section 6.1).
-
-    The function `plain` is applied to the weights of each file first.
 
     Raises:
         ModelError: A file cannot be loaded, or its tensors have other names or shapes than those of the first file.
     """
-    total = {name: tensor.double() for name, tensor in plain(load_weights(paths[0])).items()}
+    total = {name: tensor.double() for name, tensor in load_weights(paths[0]).items()}
     for path in paths[1:]:
-        weights = plain(load_weights(path))
+        weights = load_weights(path)
         if {name: w.shape for name, w in weights.items()} != {name: t.shape for name, t in total.items()}:
             raise ModelError(
                 f"{path}: the tensors have other names or shapes than in {paths[0]}; accepted: checkpoints of one model"

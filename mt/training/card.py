@@ -97,12 +97,7 @@ def _tuned(recipe: Recipe, progress: Progress, published: Published) -> list[str
     tuning = recipe.tuning
     if tuning is None:
         return []
-    trained = "all weights"
-    if tuning.frozen:
-        trained = f"all weights but {', '.join(tuning.frozen)}"
-    if tuning.adapter_rank:
-        trained = f"adapters of rank {tuning.adapter_rank}, scale {tuning.adapter_scale}, merged into the weights"
-        trained += f"; not trained: {', '.join(tuning.frozen)}" if tuning.frozen else ""
+    trained = f"all weights but {', '.join(tuning.frozen)}" if tuning.frozen else "all weights"
     before = progress.before
     rows = [f"| validation BLEU | {before['valid_bleu']:.2f} | {published.figures['valid_bleu']:.2f} |"]
     rows += [

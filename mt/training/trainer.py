@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +34,7 @@ from mt.training.state import (
     save_checkpoint,
     trained,
 )
-from mt.training.tuning import first_model, new_model, plain_weights, source_vocabulary_size
+from mt.training.tuning import first_model, new_model, source_vocabulary_size
 from mt.training.validation import Validation
 from mt.weights import average_weights, load_weights
 
@@ -210,9 +209,7 @@ class Trainer:
         if not saved:
             raise TrainingError(f"{self.checkpoints} contains no checkpoint; accepted: a run with at least one")
         last = saved[-min(self.config.average_checkpoints, self.config.keep_checkpoints) :]
-        # Adapters are merged before averaging: the mean of B A is not the product of the means of B and A.
-        plain = partial(plain_weights, recipe=self.recipe)
-        mean = average_weights([path / "model.safetensors" for path in last], plain)
+        mean = average_weights([path / "model.safetensors" for path in last])
         candidates = {f"mean of the last {len(last)} checkpoints": mean} if len(last) > 1 else {}
         best = self.checkpoints / f"{self.progress.best_update:08d}"
         for path in dict.fromkeys((best, saved[-1])):
@@ -225,12 +222,12 @@ class Trainer:
             report.print(f"{name}: {self.validation.result(figures)} on the validation set")
             scored.append((self.validation.score(figures), name, figures))
         _, name, figures = max(scored, key=lambda candidate: candidate[:2])
-        return plain_weights(candidates[name], self.recipe), name, figures
+        return candidates[name], name, figures
 
     def model_of(self, weights: Mapping[str, Tensor]) -> Transformer:
-        """Return a new model with `weights`, without adapters, on the device, in evaluation mode."""
+        """Return a new model with `weights`, on the device, in evaluation mode."""
         model = new_model(self.recipe, self.data.tokenizer)
-        model.load_state_dict(plain_weights(weights, self.recipe))
+        model.load_state_dict(weights)
         return model.to(self.device).eval()
 
     def describe(self) -> Description:
@@ -391,17 +388,11 @@ class Trainer:
         names = self.validation.names
         figures = torch.zeros(len(names), dtype=torch.float64, device=self.device)
         if self.world.is_main:
-            working = self._without_adapters()
-            working.refresh()
-            metrics = self.validation.figures(working.model, working.master)
+            self.working.refresh()
+            metrics = self.validation.figures(self.working.model, self.model)
             figures += torch.tensor([metrics[name] for name in names]).to(figures)
         barrier(self.world)
         return dict(zip(names, all_reduce(self.world, figures).tolist(), strict=True))
-
-    def _without_adapters(self) -> WorkingCopy:
-        if not (self.recipe.tuning and self.recipe.tuning.adapter_rank):
-            return self.working
-        return WorkingCopy(self.model_of(self.model.state_dict()), self.precision)
 
     def _save(self) -> None:
         if self.world.is_main:

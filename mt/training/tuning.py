@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from mt.checkpoint import load_model, read_description
 from mt.config import Recipe, TokenizerConfig
@@ -16,7 +15,6 @@ from mt.errors import MTError, did_you_mean
 from mt.model.transformer import Transformer
 from mt.recipe import read_values, validate_recipe
 from mt.tokenizer import Tokenizer, load_tokenizer
-from mt.training.adapters import adapt, merge_adapters
 from mt.training.optimizer import layer_matrices
 
 DROPOUT_RATES = ("dropout", "attention_dropout", "activation_dropout")
@@ -64,7 +62,7 @@ def complete_recipe(
 
 
 def new_model(recipe: Recipe, tokenizer: Tokenizer) -> Transformer:
-    """Return a new model with random weights, as the recipe describes it, without adapters."""
+    """Return a new model with random weights, as the recipe describes it."""
     source = source_vocabulary_size(recipe, tokenizer)
     return Transformer(recipe.model, len(tokenizer.target), source_vocabulary_size=source)
 
@@ -77,8 +75,8 @@ def source_vocabulary_size(recipe: Recipe, tokenizer: Tokenizer) -> int | None:
 def first_model(recipe: Recipe, tokenizer: Tokenizer) -> Transformer:
     """Return the model at the beginning of a run, on the CPU: a new model or, with [tuning], the model to tune.
 
-    Adapters are added and parameters are frozen as [tuning] describes. Raises: ModelError or TokenizerError if the
-    model to tune cannot be loaded.
+    Parameters are frozen as [tuning] describes. Raises: ModelError or TokenizerError if the model to tune cannot be
+    loaded.
     """
     model = new_model(recipe, tokenizer)
     if recipe.tuning:
@@ -87,16 +85,9 @@ def first_model(recipe: Recipe, tokenizer: Tokenizer) -> Transformer:
     return model
 
 
-def plain_weights(weights: Mapping[str, Tensor], recipe: Recipe) -> dict[str, Tensor]:
-    """Return the weights with all adapters merged into their layers, or a copy of `weights` if it has no adapters."""
-    return merge_adapters(weights, recipe.tuning.adapter_scale) if recipe.tuning else dict(weights)
-
-
 def _freeze(model: Transformer, recipe: Recipe) -> None:
-    """Add adapters to `model` and freeze parameters, as [tuning] of the recipe describes."""
+    """Freeze parameters of `model`, as [tuning] of the recipe describes."""
     assert recipe.tuning is not None
-    if recipe.tuning.adapter_rank:
-        adapt(model, recipe.tuning.adapter_rank, recipe.tuning.adapter_scale)
     for name, parameter in model.named_parameters():
         if any(fnmatchcase(name, pattern) for pattern in recipe.tuning.frozen):
             parameter.requires_grad_(False)
@@ -155,8 +146,6 @@ def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
         yield f"data.train: source_tag {', '.join(lacking)}, which the model's tokenizer lacks; accepted: {accepted}"
     if recipe.tokenizer.dropout and not (tokenizer.is_bpe and tokenizer.target.is_bpe):
         yield f"tokenizer.dropout = {recipe.tokenizer.dropout}, but the model's tokenizer is not BPE; accepted: 0"
-    if tuning.adapter_rank > recipe.model.d_model:
-        yield f"tuning.adapter_rank = {tuning.adapter_rank}; accepted: at most d_model, {recipe.model.d_model}"
     with torch.device("meta"):
         model = new_model(recipe, tokenizer)
         _freeze(model, recipe)

@@ -1,4 +1,4 @@
-"""Recipes that tune a model: what they take from it and refuse, what is frozen, adapters, and what is watched."""
+"""Recipes that tune a model: what they take from it and refuse, what is frozen, and what is watched."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor
-from torch.testing import assert_close
 
 from mt.checkpoint import LoadedModel, load_model, save_model
 from mt.config import DecodingConfig, ModelConfig, Recipe
@@ -25,9 +24,9 @@ from mt.recipe import save_recipe
 from mt.tokenizer import Tokenizer, train_tokenizer
 from mt.training.loss import batch_loss
 from mt.training.report import Reporter
-from mt.training.state import save_checkpoint, trained
+from mt.training.state import trained
 from mt.training.trainer import Trainer
-from mt.training.tuning import first_model, new_model, plain_weights, read_recipe
+from mt.training.tuning import new_model, read_recipe
 from mt.weights import load_weights
 from tests.interop.opus import Opus
 from tests.training.conftest import ROOT, WORDS, write_corpora
@@ -56,8 +55,6 @@ validate_every = 4
 validate_sentences = 8
 save_every = 2
 """
-
-ADAPTED = ("tuning.adapter_rank=3", "tuning.adapter_scale=0.5")
 
 Read = Callable[..., Recipe]
 Make = Callable[..., Trainer]
@@ -160,12 +157,11 @@ def test_what_the_model_cannot_do_is_refused_at_once(read: Read) -> None:
     said = refused(
         read,
         *('data.directions=["en-de", "de-en"]', 'tuning.frozen=["encoder.layer.*", "decoder.norm.weight"]'),
-        *("tuning.adapter_rank=17", "model.d_ff=7"),
+        "model.d_ff=7",
     )
     assert "data.directions: de-en; accepted: the model's directions, en-de" in said
     assert "tuning.frozen: 'encoder.layer.*' matches no parameter (did you mean encoder.layers.*?)" in said
     assert "decoder.norm.weight" not in said
-    assert "tuning.adapter_rank = 17; accepted: at most d_model, 16" in said
     assert "model.d_ff = 7, but the model to tune has 24" in said
     assert "but no parameter is left to train" in refused(read, 'tuning.frozen=["*"]')
     said = refused(read, 'tuning.frozen=["encoder.*", "decoder.*"]', "training.optimizer=muon")
@@ -196,9 +192,8 @@ def test_a_tagged_model_learns_another_direction_and_keeps_its_own(read: Read, p
 def test_a_mark_is_one_that_the_model_has(read: Read, place: Path, tmp_path: Path) -> None:
     tagged = "{path='valid.{language}', source_tag='bt'}, {path='test.{language}', source_tag='mt'}"
     back = f"data.train=['train.{{language}}', {tagged}]"
-    said = refused(read, back, "tuning.adapter_rank=17")
+    said = refused(read, back)
     assert "data.train: source_tag bt, mt, which the model's tokenizer lacks; accepted: none" in said
-    assert "tuning.adapter_rank = 17" in said
     write_old(tmp_path / "marked", ("en-de",), ("bt", "noised"))
     said = refused(read, back, f"tuning.model='{tmp_path / 'marked'}'")
     assert (
@@ -285,43 +280,8 @@ def test_forgetting_is_shown_and_recorded(make: Make, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_adapters_begin_with_the_old_model_and_only_they_change(make: Make, place: Path, precision: str) -> None:
-    trainer = make("run", *ADAPTED, f"training.precision={precision}")
-    old = load_weights(place / "old" / "model.safetensors")
-    begin = weights_of(trainer.model)
-    attentions = 2 + 1 + 1  # two encoder layers; the decoder's own and its attention to the source
-    assert len(trained(trainer.model)) == attentions * 2 * 2
-    assert {name.rsplit(".", 2)[1] for name in trained(trainer.model)} == {"query", "value"}
-    assert all(not tensor.any() for name, tensor in begin.items() if name.endswith(".up"))
-    first = plain_weights(begin, trainer.recipe)
-    assert first.keys() == old.keys()
-    assert all(torch.equal(first[name], old[name]) for name in old)
-
-    assert train(trainer)
-    now = weights_of(trainer.model)
-    assert {name for name in now if not torch.equal(now[name], begin[name])} == set(trained(trainer.model))
-
-
-def test_folded_equals_unfolded(make: Make, place: Path) -> None:
-    trainer = make("run", *ADAPTED)
-    torch.manual_seed(1)
-    for parameter in trained(trainer.model).values():
-        torch.nn.init.normal_(parameter, std=0.3)
-    folded = trainer.model_of(trainer.model.state_dict())
-    assert isinstance(folded, Transformer)
-    assert type(folded.encoder.layers[0].self_attention.query) is torch.nn.Linear
-    old = load_model(place / "old").model
-    batch = load_batch(trainer.data.valid, [[]], torch.arange(6).numpy())
-    inputs = (batch.source, batch.source_mask, batch.target)
-    with torch.inference_mode():
-        found = [model.eval()(*inputs) for model in (trainer.model, folded, old)]
-    torch.testing.assert_close(found[0], found[1], rtol=0, atol=1e-5)
-    assert (found[1] - found[2]).abs().max() > 0.1, "and they do something"
-
-
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_resumed_run_with_adapters_is_the_run_that_was_not_stopped(make: Make, precision: str) -> None:
-    overrides = (*ADAPTED, f"training.precision={precision}", "tokenizer.dropout=0.1")
+def test_a_resumed_run_of_tuning_is_the_run_that_was_not_stopped(make: Make, precision: str) -> None:
+    overrides = (f"training.precision={precision}", "tokenizer.dropout=0.1")
     whole = make("whole", *overrides)
     assert train(whole)
     part = make("part", *overrides, "training.max_updates=2")
@@ -339,13 +299,6 @@ def test_a_resumed_run_with_adapters_is_the_run_that_was_not_stopped(make: Make,
     assert published[0][1:] == published[1][1:]
     assert all(torch.equal(published[0][0][name], published[1][0][name]) for name in published[0][0])
     assert published[0][0].keys() == new_model(whole.recipe, whole.data.tokenizer).state_dict().keys()
-
-
-def test_a_pattern_may_freeze_some_adapters(read: Read, place: Path) -> None:
-    recipe = read(*ADAPTED, 'tuning.frozen=["encoder.*"]')
-    model = first_model(recipe, prepared(recipe, place).tokenizer)
-    assert trained(model)
-    assert all(name.startswith("decoder.") for name in trained(model))
 
 
 def test_an_imported_model_with_two_vocabularies_and_one_with_tags(read: Read, place: Path, tmp_path: Path) -> None:
@@ -378,25 +331,4 @@ def test_an_imported_model_with_two_vocabularies_and_one_with_tags(read: Read, p
 def test_the_example_tunes_a_model_from_english_to_german(place: Path) -> None:
     recipe = read_recipe(ROOT / "scripts/recipes/tune-docs-en-de.toml", [f"tuning.model='{place / 'old'}'"])
     assert (str(recipe.directions), recipe.model.d_model, recipe.decoding.beam_size) == ("en-de", 16, 2)
-    assert recipe.tuning is not None and recipe.tuning.adapter_rank and recipe.tuning.monitor
-
-
-def test_the_mean_of_adapters_is_that_of_the_models_that_they_make(
-    make: Make, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trainer = make("run", *ADAPTED, "training.average_checkpoints=2", "training.keep_checkpoints=2")
-    train(trainer)
-    folded = []
-    for seed in range(2):
-        torch.manual_seed(seed)
-        for parameter in trained(trainer.model).values():
-            torch.nn.init.normal_(parameter, std=0.3)
-        folded.append(plain_weights(weights_of(trainer.model), trainer.recipe))
-        trainer.progress.updates += 1
-        save_checkpoint(trainer.checkpoints, trainer.state)
-    monkeypatch.setattr(trainer.validation, "bleu", lambda model: 0.0)
-    with Reporter(trainer.run, "test", trainer.config, 2) as report:
-        mean, origin, _ = trainer.finish(report)
-    assert origin == "mean of the last 2 checkpoints"
-    for name, tensor in mean.items():
-        assert_close(tensor, (folded[0][name] + folded[1][name]) / 2)
+    assert recipe.tuning is not None and recipe.tuning.monitor

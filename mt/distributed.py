@@ -18,7 +18,6 @@ from torch._C._distributed_c10d import TCPStore
 T = TypeVar("T")
 
 UPDATE_TIMEOUT = timedelta(minutes=30)  # limit of a collective operation in an update, to notice lost processes
-SEPARATE_STORES = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"
 EXISTING_STORE = {"TORCHELASTIC_USE_AGENT_STORE": "True"}  # tells torch that rank 0 finds a running store
 BARRIER_TIMEOUT = timedelta(hours=24)  # limit for processes that wait while rank 0 prepares the data or validates
 
@@ -97,20 +96,6 @@ def join_process_group(device_type: str) -> Iterator[World]:
 def local_rank() -> int | None:
     """Return the rank of this process among those of its machine; None if neither torchrun nor `spawn_ranks` ran."""
     return int(os.environ["LOCAL_RANK"]) if "RANK" in os.environ else None
-
-
-def max_restarts() -> int:
-    """Return the number of times that torchrun may restart its processes after failures."""
-    return int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0"))
-
-
-def reuses_store() -> bool:
-    """Return whether torchrun keeps one store of addresses for all restarts of its processes.
-
-    Restarted processes may then wait for former processes (pytorch/pytorch, issue 135712). The setting SEPARATE_STORES
-    in the environment of torchrun prevents this.
-    """
-    return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
 
 
 def all_reduce(world: World, values: Tensor) -> Tensor:

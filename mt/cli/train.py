@@ -29,16 +29,7 @@ from mt.data.corpus import SentencePair
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.preparation import prepared_folder, read_corpus
 from mt.description import CalibrationPair
-from mt.distributed import (
-    SEPARATE_STORES,
-    World,
-    barrier,
-    join_process_group,
-    local_rank,
-    max_restarts,
-    reuses_store,
-    spawn_ranks,
-)
+from mt.distributed import World, barrier, join_process_group, local_rank, spawn_ranks
 from mt.engine.backends.cpu import store_loss
 from mt.engine.devices import available_cores, select_device
 from mt.errors import DataError, TrainingError, problems
@@ -74,7 +65,6 @@ Tests = dict[Direction, list[SentencePair]]  # test pairs by direction
 def main(argv: Sequence[str]) -> int:
     options = parse(argv)
     console = stderr_console()
-    check_restarts(options.resume)
     recipe = read_recipe(options.recipe, options.overrides)
     run = options.run or RUNS / recipe.run_name
     device = torch.device(select_device(options.device, local_rank()))
@@ -207,20 +197,6 @@ def signals_stop(trainer: Trainer, world: World) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def check_restarts(resume: bool) -> None:
-    """Check that torchrun can restart this command, if it was started with `torchrun --max-restarts`.
-
-    Raises: TrainingError if it cannot.
-    """
-    missing = []
-    if not resume:
-        missing.append("the run directory would exist at a restart. Give --resume, which also starts a new run")
-    if reuses_store():
-        missing.append(f"restarted processes would wait for ended ones. Run {SEPARATE_STORES} torchrun ...")
-    if max_restarts() and missing:
-        raise TrainingError(problems("torchrun --max-restarts cannot restart this command", missing))
 
 
 @contextmanager

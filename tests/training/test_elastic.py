@@ -18,7 +18,6 @@ import torch
 from torch.multiprocessing.spawn import spawn
 
 from mt import distributed
-from mt.distributed import SEPARATE_STORES
 from mt.weights import load_weights
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
@@ -33,7 +32,8 @@ LAST = tuple(f"checkpoints/{UPDATES:08d}/{kind}.safetensors" for kind in ("model
 
 @pytest.fixture(autouse=True)
 def separate_stores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(*SEPARATE_STORES.split("="))
+    """Restarted processes would otherwise wait for ended ones (pytorch/pytorch, issue 135712)."""
+    monkeypatch.setenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
 
 
 def torchrun(command: list[str], *options: str) -> list[str]:
@@ -131,16 +131,6 @@ def test_a_killed_worker_changes_no_bit(place: Any, rank: int) -> None:
     assert said.count("resumed at update") == 1
     for name in (*LAST, "model/model.safetensors"):
         assert (killed / name).read_bytes() == (place.folder / "whole" / name).read_bytes(), name
-
-
-def test_what_keeps_it_from_starting_again_is_told_at_the_beginning(
-    place: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv(SEPARATE_STORES.split("=")[0])
-    command = torchrun(place.command("train.py", *RECIPE, "--run", "run"), "--standalone", "--max-restarts", "1")
-    said = place.run(command, status=1)
-    assert "Give --resume" in said and f"Run {SEPARATE_STORES} torchrun" in said
-    assert not (place.folder / "run").exists()
 
 
 def free_port() -> int:

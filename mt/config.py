@@ -44,15 +44,15 @@ class ModelConfig(Section):
     norm: Literal["pre", "post"] = "pre"
     """Position of LayerNorm: `post` as in the paper (section 3.1), or `pre` for deep models (Xiong et al. 2020)."""
     norm_epsilon: float = Field(1e-5, gt=0)
-    """Constant that LayerNorm adds to the variance: 1e-5 in torch and fairseq, 1e-6 in Marian and JoeyNMT."""
+    """Constant that LayerNorm adds to the variance: 1e-5 in torch, 1e-6 in Marian."""
     activation: Literal["relu", "gelu", "swish"] = "relu"
     """Activation of the feed-forward networks. `swish` is x sigmoid(x), or SiLU (Ramachandran et al. 2017)."""
     positions: Literal["interleaved", "concatenated", "tensor2tensor", "learned"] = "interleaved"
     """Position encoding. `interleaved` alternates sines and cosines (section 3.5). `concatenated` has all sines before
-    all cosines (transformers). `tensor2tensor` does too, with frequencies from 1 to exactly 1/10000 (Marian, fairseq).
+    all cosines (transformers). `tensor2tensor` does too, with frequencies from 1 to exactly 1/10000 (Marian, M2M-100).
     `learned` has a table of parameters for the source and another one for the target (mBART)."""
     first_position: int = Field(0, ge=0)
-    """Position of the first token in the position encoding; in fairseq, the id of the padding token plus 1."""
+    """Position of the first token in the position encoding; 2 in M2M-100."""
     scale_embedding: bool = True
     """Multiply token embeddings by sqrt(d_model) (section 3.4)."""
     embedding_norm: bool = False

@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     parser = CommandParser("import", __doc__)
     parser.add_argument(
         "source",
-        help="folder of a Marian, MarianMT, M2M-100, NLLB-200, mBART-50, fairseq or JoeyNMT model, or "
+        help="folder of a Marian, MarianMT, M2M-100, NLLB-200 or mBART-50 model, or "
         "OWNER/MODEL[@REVISION] of the hub, or a name that `mt-service models` lists",
     )
     parser.add_argument(

@@ -15,7 +15,7 @@ VERBS = {
     "translate": ("translate", "translate a file or standard input"),
     "serve": ("serve", "serve models over HTTP"),
     "models": ("models", "list models that can be imported, and the installed ones"),
-    "import": ("import_model", "convert a model of Marian, Hugging Face, fairseq or JoeyNMT"),
+    "import": ("import_model", "convert a model of Marian or Hugging Face"),
     "export": ("export", "convert a model for CTranslate2, transformers or ONNX"),
     "calibrate": ("calibrate", "fit a model's confidence and check int8 on parallel text"),
     "shortlist": ("shortlist", "compute a vocabulary shortlist for faster decoding on a CPU"),

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from mt.config import ModelConfig
 from mt.errors import LanguageError, ModelError, problems
-from mt.interop.fairseq_layers import layer_rows
 from mt.interop.foreign import ForeignModel, Side, tag_languages
 from mt.interop.huggingface_files import (
     ACTIVATIONS,
@@ -24,6 +23,7 @@ from mt.interop.huggingface_files import (
     search_options,
     weight_files,
 )
+from mt.interop.huggingface_layers import layer_rows
 from mt.interop.mapping import Row, Table, drop_tied_copies, embedding_rows
 from mt.interop.origin import AS_MARIAN, ImportOptions, Origin
 from mt.languages import likely_script, primary_language, standard_tag
@@ -211,4 +211,4 @@ def _rows(config: ModelConfig) -> Iterator[Row]:
     yield from embedding_rows(SOURCE, SHARED if config.tie_source else TARGET, OUTPUT, config)
     if config.logits_bias:
         yield Row((BIAS,), ("embedding.bias",))
-    yield from layer_rows(config, "model.")
+    yield from layer_rows(config)

@@ -6,12 +6,10 @@ from pathlib import Path
 
 from mt.errors import ModelError
 from mt.interop.catalogue import HUB, find_entry, hub_name, installed_folder, models_folder
-from mt.interop.fairseq import read_fairseq
 from mt.interop.foreign import ForeignModel, write_model
 from mt.interop.hub import OnReport, fetch_model
 from mt.interop.huggingface import read_marian_mt
 from mt.interop.huggingface_files import PICKLE, read_json
-from mt.interop.joeynmt import read_joeynmt
 from mt.interop.marian import read_marian
 from mt.interop.multilingual import MODEL_TYPES, read_multilingual
 from mt.interop.origin import ImportOptions, Origin
@@ -92,13 +90,9 @@ def choose_reader(folder: Path) -> ModelReader:
         return read_multilingual if kind in MODEL_TYPES else read_marian_mt
     if ".npz" in kinds or ".bin" in kinds:
         return read_marian
-    if "config.yaml" in names and ".ckpt" in kinds:
-        return read_joeynmt
-    if ".pt" in kinds and any(name.startswith("dict.") for name in names):
-        return read_fairseq
     what = "has no model in a known format" if folder.is_dir() else "no such folder exists"
     raise ModelError(
-        f"{folder}: {what}; accepted: a folder of Marian (.npz or .bin with vocabularies), of transformers' MarianMT, "
-        "M2M-100, NLLB-200 or mBART-50 (config.json with safetensors), of fairseq (.pt with dict.*.txt) or of JoeyNMT "
-        "(config.yaml with .ckpt); or the name of such a model of transformers on the Hugging Face hub, owner/model"
+        f"{folder}: {what}; accepted: a folder of Marian (.npz or .bin with vocabularies), or of transformers' "
+        "MarianMT, M2M-100, NLLB-200 or mBART-50 (config.json with safetensors); or the name of such a model of "
+        "transformers on the Hugging Face hub, owner/model"
     )

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
-from mt.interop.fairseq_layers import layer_rows
 from mt.interop.foreign import ForeignModel, Side
 from mt.interop.huggingface_files import (
     ACTIVATIONS,
@@ -27,6 +26,7 @@ from mt.interop.huggingface_files import (
     search_options,
     weight_files,
 )
+from mt.interop.huggingface_layers import layer_rows
 from mt.interop.language_codes import M2M100, MBART50, NLLB200
 from mt.interop.mapping import Row, Table, drop_tied_copies, parameter_rows
 from mt.interop.origin import ImportOptions, Origin, shown
@@ -207,4 +207,4 @@ def _rows(config: ModelConfig) -> Iterator[Row]:
             yield from parameter_rows(f"model.{side}.layernorm_embedding", f"{layer}.norm")
         if config.positions == "learned":
             yield Row((f"model.{side}.embed_positions.weight",), (f"{layer}.positions.weight",))
-    yield from layer_rows(config, "model.")
+    yield from layer_rows(config)

@@ -2,7 +2,7 @@
 
 import re
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,27 +69,16 @@ class Origin:
         return lines
 
 
-def require_pickles(path: Path, options: ImportOptions) -> None:
-    """Check that the options allow reading the pickle `path`.
-
-    Raises:
-        ModelError: The options do not allow pickles.
-    """
-    if not options.allow_pickle:
-        raise ModelError(f"{path} is a pickle. To read it, give {ALLOWED_PICKLE}")
-
-
-def load_pickle(path: Path, records: Sequence[type] = ()) -> dict[str, Any]:
+def load_pickle(path: Path) -> dict[str, Any]:
     """Return the dictionary in a file that torch.save wrote.
 
-    The dictionary may contain tensors, numbers, strings, containers, and instances of the classes `records`.
+    The dictionary may contain tensors, numbers, strings and containers.
 
     Raises:
         ModelError: The file is damaged or contains anything else, which torch's `weights_only` reader refuses.
     """
     try:
-        with torch.serialization.safe_globals(list(records)):
-            content = torch.load(path, map_location="cpu", weights_only=True)
+        content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # IndexError, struct.error ...: damaged files raise errors of many types
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"{path}: is damaged, or a pickle that runs code when it is read ({reason})") from error

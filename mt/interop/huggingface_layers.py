@@ -1,4 +1,4 @@
-"""Names of the weights of Transformer layers, which are the same in fairseq and in transformers' MarianMT."""
+"""Names of the weights of Transformer layers, which are the same in all models of transformers that are imported."""
 
 from collections.abc import Iterator
 
@@ -12,8 +12,8 @@ FEED_FORWARD = {
 }
 
 
-def layer_rows(config: ModelConfig, prefix: str = "") -> Iterator[Row]:
-    """Yield the table rows for the weights of all encoder and decoder layers. Names in the file begin with `prefix`."""
+def layer_rows(config: ModelConfig) -> Iterator[Row]:
+    """Yield the table rows for the weights of all encoder and decoder layers."""
     encoder = {**_attention("self_attn", "self_attention"), **FEED_FORWARD}
     decoder = {**encoder, **_attention("encoder_attn", "cross_attention")}
     for side, modules, layers in (
@@ -23,7 +23,7 @@ def layer_rows(config: ModelConfig, prefix: str = "") -> Iterator[Row]:
         for index in range(layers):
             for theirs, ours in modules.items():
                 name = f"{side}.layers.{index}."
-                yield from parameter_rows(f"{prefix}{name}{theirs}", f"{name}{ours}")
+                yield from parameter_rows(f"model.{name}{theirs}", f"{name}{ours}")
 
 
 def _attention(theirs: str, ours: str) -> dict[str, str]:

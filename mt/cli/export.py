@@ -12,7 +12,7 @@ from mt.interop.onnx import export_onnx
 
 FORMATS = {
     "int8": "a model directory with int8 weights, a quarter of the size; translates as `--dtype int8` does",
-    "huggingface": "a MarianMT directory for transformers (post-norm models only)",
+    "huggingface": "a directory for transformers: PEGASUS for a pre-norm model, MarianMT for a post-norm model",
     "ctranslate2": "a model of CTranslate2",
     "onnx": "encoder and decoder step for onnxruntime (greedy search)",
 }

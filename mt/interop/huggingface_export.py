@@ -1,7 +1,13 @@
-"""Export of post-norm models as MarianMT directories, which the transformers library loads."""
+"""Export to directories that the transformers library loads.
+
+Post-norm models become MarianMT models. Pre-norm models become PEGASUS models (Zhang et al. 2020), which differ from
+MarianMT models in transformers only in the norm and in their stored position tables. M2M-100 models are pre-norm too,
+but transformers computes their positions, which are not those of our models.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,41 +20,68 @@ from mt.errors import ModelError, problems
 from mt.files import atomic_folder
 from mt.interop.foreign import BIAS as OUR_BIAS
 from mt.interop.foreign import TAG
-from mt.interop.huggingface import BIAS, SHARED, SOURCE, TARGET, marian_mt_table
+from mt.interop.huggingface import BIAS, POSITIONS, SHARED, SOURCE, TARGET, marian_mt_table
 from mt.interop.huggingface_files import SAFE
-from mt.interop.mapping import Row, find_misplaced, rename_weights
+from mt.interop.mapping import Row, find_misplaced, parameter_rows, rename_weights
 from mt.interop.output import check_output, exported_card, require_source_tags, target_languages
 from mt.interop.residual import sines_first
+from mt.model.embedding import position_table
 from mt.tokenizer import BOS, EOS, PAD, SOURCE_FILE, TARGET_FILE, UNK
 from mt.weights import save_weights
 
-ACCEPTED: Mapping[str, tuple[Any, ...]] = {
-    "norm": ("post",),
-    "norm_epsilon": (1e-5,),
-    "positions": ("interleaved", "concatenated"),
-    "first_position": (0,),
-    "embedding_norm": (False,),
-}
-"""Options of our models that MarianMT does not have, each with the values for which MarianMT computes the same."""
+
+@dataclass(frozen=True)
+class Architecture:
+    """Architecture of transformers: its name, the value of `model_type`, and its class.
+
+    `accepted` has the options of our models that the architecture lacks, each with the values for which it computes the
+    same.
+    """
+
+    name: str
+    model_type: str
+    model_class: str
+    accepted: Mapping[str, tuple[Any, ...]]
+
+
+ACCEPTED: Mapping[str, tuple[Any, ...]] = {"norm_epsilon": (1e-5,), "embedding_norm": (False,)}
+MARIAN_MT = Architecture(
+    "MarianMT",
+    "marian",
+    "MarianMTModel",
+    {**ACCEPTED, "positions": ("interleaved", "concatenated"), "first_position": (0,)},
+)
+PEGASUS = Architecture(
+    "PEGASUS",
+    "pegasus",
+    "PegasusForConditionalGeneration",
+    {**ACCEPTED, "positions": ("interleaved", "concatenated", "tensor2tensor"), "tie_source": (True,)},
+)
+
+
+def architecture_of(config: ModelConfig) -> Architecture:
+    """Return the architecture of transformers in which a model is exported."""
+    return MARIAN_MT if config.norm == "post" else PEGASUS
 
 
 def export_huggingface(model: Path, out: Path) -> None:
-    """Convert the model directory `model` to the MarianMT directory `out`. An existing model there is replaced.
+    """Convert the model directory `model` to a directory `out` of transformers. An existing model there is replaced.
 
-    Ids and weights stay the same, with one exception: if the model interleaves sines and cosines, its residual stream
-    is permuted, because MarianMT stores all sines first.
+    Ids and weights stay the same, with one exception: if a post-norm model interleaves sines and cosines, its residual
+    stream is permuted, because MarianMT has all sines first.
 
     Raises:
-        ModelError: The model cannot be loaded, MarianMT does not support a weight or options of the model (the message
-            lists these options), or `out` exists and is not a model.
+        ModelError: The model cannot be loaded, transformers does not support a weight or options of the model (the
+            message lists these options), or `out` exists and is not a model.
     """
     check_output(out, model)
     loaded = load_model(model)
-    require_source_tags(loaded, model, "MarianMT")
+    architecture = architecture_of(loaded.description.model)
+    require_source_tags(loaded, model, architecture.name)
     wrong = list(unsupported(loaded.description.model))
     if wrong:
-        raise ModelError(problems(f"{model} cannot be a MarianMT model", wrong))
-    weights, sources = marian_mt_weights(loaded), vocabulary(loaded)
+        raise ModelError(problems(f"{model} cannot be a {architecture.name} model", wrong))
+    weights, sources = huggingface_weights(loaded), vocabulary(loaded)
     tokenizer, target = loaded.tokenizer, loaded.tokenizer.target
     separate = tokenizer.pieces(range(len(tokenizer))) != target.pieces(range(len(target)))
     texts = {
@@ -70,31 +103,37 @@ def export_huggingface(model: Path, out: Path) -> None:
 
 
 def unsupported(config: ModelConfig) -> Iterator[str]:
-    """Yield a message for each option whose value MarianMT does not support."""
-    for name, accepted in ACCEPTED.items():
+    """Yield a message for each option whose value the architecture of transformers does not support."""
+    architecture = architecture_of(config)
+    for name, accepted in architecture.accepted.items():
         if (value := getattr(config, name)) not in accepted:
-            yield f"{name} is {value!r}; MarianMT accepts {', '.join(map(repr, accepted))}"
+            yield f"{name} is {value!r}; {architecture.name} accepts {', '.join(map(repr, accepted))}"
 
 
-def marian_mt_weights(loaded: LoadedModel) -> dict[str, Tensor]:
-    """Return the weights of the model under the names of transformers' MarianMTModel.
+def huggingface_weights(loaded: LoadedModel) -> dict[str, Tensor]:
+    """Return the weights of the model under the names of transformers.
 
     Raises:
         ModelError: Some weights exist in only one of the two formats. The message lists them.
     """
-    description = loaded.description
+    description, config = loaded.description, loaded.description.model
     ours: dict[str, Tensor] = dict(loaded.model.state_dict())
-    if description.model.positions == "interleaved":
+    if config.norm == "post" and config.positions == "interleaved":
         ours = sines_first(ours)
     ours.setdefault(OUR_BIAS, torch.zeros(description.vocabulary_size))
-    rows = marian_mt_table(description.model.model_copy(update={"logits_bias": True}))
+    rows = [*marian_mt_table(config.model_copy(update={"logits_bias": True}))]
+    if config.norm == "pre":
+        for side in ("encoder", "decoder"):
+            rows += parameter_rows(f"model.{side}.layer_norm", f"{side}.norm")
     table = [Row(row.targets, row.sources) for row in rows]
     wrong = list(find_misplaced(table, ours, [name for row in table for name in row.targets]))
     if wrong:
-        raise ModelError(problems("the weights do not fit MarianMT", wrong))
+        raise ModelError(problems("the weights do not fit transformers", wrong))
     weights = rename_weights(table, ours)
     weights[BIAS] = weights[BIAS][None]
-    if SHARED in weights and not description.model.tie_output:  # transformers does not tie the output layer here
+    if config.norm == "pre":
+        weights |= {name: position_table(config, config.max_length) for name in POSITIONS}
+    if SHARED in weights and not config.tie_output:  # transformers does not tie the output layer here
         weights |= {name: weights[SHARED].clone() for name in (SOURCE, TARGET)}
     return weights
 
@@ -118,13 +157,17 @@ def _tags(loaded: LoadedModel) -> dict[int, str]:
 
 def _config(loaded: LoadedModel) -> dict[str, Any]:
     description, model = loaded.description, loaded.description.model
+    architecture = architecture_of(model)
+    separate = {
+        "decoder_vocab_size": description.vocabulary_size,
+        "share_encoder_decoder_embeddings": model.tie_source,
+    }
     return {
-        "architectures": ["MarianMTModel"],
-        "model_type": "marian",
+        "architectures": [architecture.model_class],
+        "model_type": architecture.model_type,
         "dtype": "float32",
         "is_encoder_decoder": True,
         "vocab_size": description.source_vocabulary_size or description.vocabulary_size,
-        "decoder_vocab_size": description.vocabulary_size,
         "max_position_embeddings": model.max_length,
         "d_model": model.d_model,
         **{f"{side}_layers": getattr(model, f"{side}_layers") for side in ("encoder", "decoder")},
@@ -132,7 +175,7 @@ def _config(loaded: LoadedModel) -> dict[str, Any]:
         **{f"{side}_ffn_dim": model.d_ff for side in ("encoder", "decoder")},
         "activation_function": model.activation,
         "scale_embedding": model.scale_embedding,
-        "share_encoder_decoder_embeddings": model.tie_source,
+        **(separate if architecture is MARIAN_MT else {}),
         "tie_word_embeddings": model.tie_output,
         "dropout": model.dropout,
         "attention_dropout": model.attention_dropout,
@@ -186,10 +229,10 @@ def _card(loaded: LoadedModel, model: Path) -> str:
     body = f"""Run this program in this folder, or replace `.` by its path:
 
 ```python
-from transformers import AutoTokenizer, MarianMTModel
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained(".")
-model = MarianMTModel.from_pretrained(".")
+model = AutoModelForSeq2SeqLM.from_pretrained(".")
 batch = tokenizer(["{tag}A text."], return_tensors="pt", padding=True)
 print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True)[0])
 ```

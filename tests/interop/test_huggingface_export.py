@@ -1,4 +1,4 @@
-"""Our post-norm models say the same in transformers, and come back as they went."""
+"""Our models compute the same in transformers. Post-norm models can be imported again."""
 
 import json
 import os
@@ -29,7 +29,7 @@ from tests.interop.opus import Opus
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")
 
-POST = {"norm": "post"}
+POST, PRE = {"norm": "post"}, {"norm": "pre"}
 OPTIONS: dict[str, dict[str, Any]] = {
     "sines and cosines in turn": {},
     "gelu, sines first": {"activation": "gelu", "positions": "concatenated"},
@@ -37,6 +37,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "two matrices, sines first": {"tie_source": False, "positions": "concatenated"},
     "nothing tied": {"tie_source": False, "tie_output": False},
     "one matrix for both inputs": {"tie_output": False},
+}
+PRE_OPTIONS = {
+    **{name: changes for name, changes in OPTIONS.items() if changes.get("tie_source", True)},
+    "positions of M2M-100": {"positions": "tensor2tensor", "first_position": 2},
 }
 TIE = 1e-4  # two scores so close are equal
 
@@ -46,7 +50,7 @@ class Theirs:
 
     def __init__(self, folder: Path) -> None:
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        self.model, found = transformers.MarianMTModel.from_pretrained(folder, output_loading_info=True)
+        self.model, found = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, output_loading_info=True)
         assert not any(found.values()), f"weights that are missing, not expected or of another shape: {found}"
         self.model.eval()
 
@@ -74,7 +78,7 @@ def assert_same(ours: LoadedModel, theirs: Theirs) -> None:
             memory = ours.model.encode(ids, ids > 0)
             found = theirs.model(input_ids=ids, decoder_input_ids=begun)
             expected = ours.model(ids, ids > 0, begun)
-        if ours.description.model.positions == "interleaved":
+        if ours.description.model.norm == "post" and ours.description.model.positions == "interleaved":
             memory = torch.cat((memory[..., ::2], memory[..., 1::2]), -1)
         torch.testing.assert_close(found.encoder_last_hidden_state, memory, atol=1e-5, rtol=0)
         torch.testing.assert_close(found.logits, expected, atol=2e-5, rtol=1e-5)
@@ -107,6 +111,14 @@ def test_the_same_there_and_back(build: Build, tmp_path: Path, changes: dict[str
     assert_comes_back(ours, tmp_path / "out", tmp_path / "back")
 
 
+@pytest.mark.parametrize("changes", PRE_OPTIONS.values(), ids=PRE_OPTIONS)
+def test_a_pre_norm_model_becomes_pegasus(build: Build, tmp_path: Path, changes: dict[str, Any]) -> None:
+    """Encoder outputs equal within 1e-5 and logits within 2e-5 + 1e-5 relative, the rounding of float32 sums."""
+    ours, theirs = exported(build(**PRE, **changes), tmp_path / "out")
+    assert type(theirs.model).__name__ == "PegasusForConditionalGeneration"
+    assert_same(ours, theirs)
+
+
 def test_how_it_searches_comes_back(build: Build, tmp_path: Path) -> None:
     folder = build(**POST)
     values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -118,8 +130,9 @@ def test_how_it_searches_comes_back(build: Build, tmp_path: Path) -> None:
     assert back == went
 
 
-def test_greedy_translations_are_ours(build: Build, tmp_path: Path) -> None:
-    ours, theirs = exported(build(**POST, positions="concatenated"), tmp_path / "out")
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_greedy_translations_are_ours(build: Build, tmp_path: Path, norm: str) -> None:
+    ours, theirs = exported(build(norm=norm, positions="concatenated"), tmp_path / "out")
     sources = [[*ours.tokenizer.encode(text), EOS] for text in sentences(12)]
     options = SearchOptions(beam_size=1, max_length_factor=0, max_length_offset=20)
     mine = [found[0].tokens[:19] for found in decode(ModelScorer(ours.model), sources, options)]
@@ -169,24 +182,26 @@ def test_a_direction_is_asked_for_by_a_tag(build: Build, tmp_path: Path) -> None
     assert 'tokenizer([">>de<<A text."]' in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
 
 
-def test_every_option_that_marian_mt_lacks_is_named(build: Build, tmp_path: Path) -> None:
-    folder = build(norm="pre", positions="tensor2tensor", first_position=2, norm_epsilon=1e-6)
-    with pytest.raises(ModelError) as caught:
-        export_huggingface(folder, tmp_path / "out")
-    for line in (
-        "norm is 'pre'; MarianMT accepts 'post'",
-        "positions is 'tensor2tensor'; MarianMT accepts 'interleaved', 'concatenated'",
-        "first_position is 2; MarianMT accepts 0",
-        "norm_epsilon is 1e-06; MarianMT accepts 1e-05",
-    ):
-        assert line in str(caught.value)
-    assert not (tmp_path / "out").exists()
+def test_every_option_that_transformers_lacks_is_named(build: Build, tmp_path: Path) -> None:
+    for norm, name in (("post", "MarianMT"), ("pre", "PEGASUS")):
+        folder = build(norm=norm, positions="tensor2tensor", norm_epsilon=1e-6, first_position=2, tie_source=False)
+        with pytest.raises(ModelError) as caught:
+            export_huggingface(folder, tmp_path / "out")
+        lines = [f"norm_epsilon is 1e-06; {name} accepts 1e-05"]
+        if norm == "pre":
+            lines.append("tie_source is False; PEGASUS accepts True")
+        else:
+            lines.append("positions is 'tensor2tensor'; MarianMT accepts 'interleaved', 'concatenated'")
+            lines.append("first_position is 2; MarianMT accepts 0")
+        assert all(line in str(caught.value) for line in lines)
+        assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("norm", ["pre", "post"])
 def test_the_folder_describes_itself_and_its_readme_runs(
-    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, norm: str
 ) -> None:
-    export_huggingface(build(**POST), tmp_path / "out")
+    export_huggingface(build(norm=norm), tmp_path / "out")
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert card.startswith("---\nlanguage:\n- de\n- en\n") and card.endswith("## The card of the model\n\n### tiny\n")
     found = re.search(r"```python\n(.*?)```", card, re.DOTALL)

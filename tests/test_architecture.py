@@ -52,7 +52,6 @@ OWNERS = {
     "huggingface_hub": ("mt.interop",),
     "transformers": ("mt.interop", "mt.cli.benchmarks"),
     "yaml": ("mt.interop", "mt.text.documents.yaml"),
-    "onnx": ("mt.interop",),
     "ctranslate2": ("mt.interop", "mt.cli.benchmarks"),
     "fastapi": ("service",),
     "starlette": ("service",),

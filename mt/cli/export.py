@@ -8,13 +8,11 @@ from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.interop.ctranslate2 import QUANTIZATIONS, export_ctranslate2
 from mt.interop.huggingface_export import export_huggingface
 from mt.interop.int8 import export_int8
-from mt.interop.onnx import export_onnx
 
 FORMATS = {
     "int8": "a model directory with int8 weights, a quarter of the size; translates as `--dtype int8` does",
     "huggingface": "a directory for transformers: PEGASUS for a pre-norm model, MarianMT for a post-norm model",
     "ctranslate2": "a model of CTranslate2",
-    "onnx": "encoder and decoder step for onnxruntime (greedy search)",
 }
 
 
@@ -45,7 +43,6 @@ def main(argv: Sequence[str]) -> int:
         "int8": partial(export_int8, keep_float=options.keep_float),
         "huggingface": export_huggingface,
         "ctranslate2": partial(export_ctranslate2, quantization=options.quantization),
-        "onnx": export_onnx,
     }
     exporters[options.to](options.model, options.out)
     tell(stderr_console(), f"{options.out}: exported")

@@ -16,7 +16,7 @@ VERBS = {
     "serve": ("serve", "serve models over HTTP"),
     "models": ("models", "list models that can be imported, and the installed ones"),
     "import": ("import_model", "convert a model of Marian or Hugging Face"),
-    "export": ("export", "convert a model for CTranslate2, transformers or ONNX"),
+    "export": ("export", "convert a model for CTranslate2 or transformers"),
     "calibrate": ("calibrate", "fit a model's confidence and check int8 on parallel text"),
     "shortlist": ("shortlist", "compute a vocabulary shortlist for faster decoding on a CPU"),
     "shrink": ("shrink", "cut layers or vocabulary of a model to make a student"),

@@ -7,7 +7,7 @@ from mt.checkpoint import LoadedModel
 from mt.description import Description
 from mt.errors import ModelError
 
-WEIGHTS = ("model.safetensors", "model.bin", "encoder.onnx")  # files of our models and of exported models
+WEIGHTS = ("model.safetensors", "model.bin")  # files of our models and of exported models
 
 
 def check_output(out: Path, source: Path) -> None:

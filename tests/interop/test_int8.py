@@ -171,7 +171,7 @@ def test_a_damaged_directory_is_refused(folder: Path, spoil: Callable[[Path], ob
 
 def test_keep_float_is_for_int8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main([str(FROZEN), str(tmp_path / "out"), "--to", "onnx", "--keep-float"])
+        main([str(FROZEN), str(tmp_path / "out"), "--to", "ctranslate2", "--keep-float"])
     assert "--keep-float requires --to int8" in capsys.readouterr().err
     assert main([str(FROZEN), str(tmp_path / "out"), "--to", "int8", "--keep-float"]) == 0
     assert (tmp_path / "out" / "float.safetensors").is_file()

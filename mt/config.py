@@ -6,7 +6,7 @@ The docstring of a field is its description in the JSON schema, from which the r
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -28,7 +28,7 @@ SIZES: dict[Size, dict[str, Any]] = {
 LONGEST_NAME = 100  # maximum length of the directions in a folder's name; file systems allow 255 characters in total
 
 
-class ModelConfig(Section):
+class ModelSection(Section):
     """Architecture of the Transformer. `size` selects default values from `SIZES`; other keys override them."""
 
     encoder_layers: int = Field(ge=1, le=1000)
@@ -43,32 +43,10 @@ class ModelConfig(Section):
     """Number of attention heads, a divisor of `d_model`."""
     norm: Literal["pre", "post"] = "pre"
     """Position of LayerNorm: `post` as in the paper (section 3.1), or `pre` for deep models (Xiong et al. 2020)."""
-    norm_epsilon: float = Field(1e-5, gt=0)
-    """Constant that LayerNorm adds to the variance: 1e-5 in torch, 1e-6 in Marian."""
     activation: Literal["relu", "gelu", "swish"] = "relu"
     """Activation of the feed-forward networks. `swish` is x sigmoid(x), or SiLU (Ramachandran et al. 2017)."""
-    positions: Literal["interleaved", "concatenated", "tensor2tensor", "learned"] = "interleaved"
-    """Position encoding. `interleaved` alternates sines and cosines (section 3.5). `concatenated` has all sines before
-    all cosines (transformers). `tensor2tensor` does too, with frequencies from 1 to exactly 1/10000 (Marian, M2M-100).
-    `learned` has a table of parameters for the source and another one for the target (mBART)."""
-    first_position: int = Field(0, ge=0)
-    """Position of the first token in the position encoding; 2 in M2M-100."""
-    scale_embedding: bool = True
-    """Multiply token embeddings by sqrt(d_model) (section 3.4)."""
-    embedding_norm: bool = False
-    """Apply a LayerNorm to the sum of token embeddings and positions, separate for source and target (mBART)."""
-    tie_source: bool = True
-    """Share one embedding matrix between source and target (section 3.4). Must be false for separate vocabularies."""
-    tie_output: bool = True
-    """Share the target embedding matrix with the output layer (section 3.4; Press and Wolf 2017)."""
-    logits_bias: bool = False
-    """Add a bias to each logit (`decoder_ff_logit_out_b` of Marian)."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout rate of each sublayer's output and of the embeddings (section 5.4)."""
-    attention_dropout: float = Field(0.0, ge=0, lt=1)
-    """Dropout rate of the attention probabilities."""
-    activation_dropout: float = Field(0.0, ge=0, lt=1)
-    """Dropout rate inside the feed-forward networks, after the activation."""
     max_length: int = Field(1024, ge=8, le=1_000_000)
     """Longest source or target that the model accepts, in tokens."""
 
@@ -89,6 +67,33 @@ class ModelConfig(Section):
         return self
 
 
+class ModelConfig(ModelSection):
+    """Architecture of any model, trained here or imported: the keys of a recipe, and what only other toolkits need."""
+
+    norm_epsilon: float = Field(1e-5, gt=0)
+    """Constant that LayerNorm adds to the variance: 1e-5 in torch, 1e-6 in Marian."""
+    positions: Literal["interleaved", "concatenated", "tensor2tensor", "learned"] = "interleaved"
+    """Position encoding. `interleaved` alternates sines and cosines (section 3.5). `concatenated` has all sines before
+    all cosines (transformers). `tensor2tensor` does too, with frequencies from 1 to exactly 1/10000 (Marian, M2M-100).
+    `learned` has a table of parameters for the source and another one for the target (mBART)."""
+    first_position: int = Field(0, ge=0)
+    """Position of the first token in the position encoding; 2 in M2M-100."""
+    scale_embedding: bool = True
+    """Multiply token embeddings by sqrt(d_model) (section 3.4)."""
+    embedding_norm: bool = False
+    """Apply a LayerNorm to the sum of token embeddings and positions, separate for source and target (mBART)."""
+    tie_source: bool = True
+    """Share one embedding matrix between source and target (section 3.4). Must be false for separate vocabularies."""
+    tie_output: bool = True
+    """Share the target embedding matrix with the output layer (section 3.4; Press and Wolf 2017)."""
+    logits_bias: bool = False
+    """Add a bias to each logit (`decoder_ff_logit_out_b` of Marian)."""
+    attention_dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropout rate of the attention probabilities."""
+    activation_dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropout rate inside the feed-forward networks, after the activation."""
+
+
 class TokenizerConfig(Section):
     """The SentencePiece BPE tokenizer, which source and target share. Characters that it lacks are encoded as bytes."""
 
@@ -103,9 +108,6 @@ class TokenizerConfig(Section):
     corpora."""
     model: Path | None = None
     """Folder of an existing tokenizer to use instead of training one. All other keys except `dropout` are ignored."""
-
-
-Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
 class TrainingConfig(Section):
@@ -134,12 +136,8 @@ class TrainingConfig(Section):
     optimizer: Literal["adam", "muon"] = "muon"
     """Optimizer of the weight matrices in the layers; all other parameters use Adam (Jordan et al. 2024). Left out:
     adam if [tuning] is given, otherwise muon."""
-    adam_betas: tuple[Beta, Beta] = (0.9, 0.98)
-    """Decay rates of Adam's first and second moment."""
     adam_epsilon: float = Field(1e-9, gt=0)
     """Constant that Adam adds to the denominator."""
-    weight_decay: float = Field(0.0, ge=0)
-    """Decoupled weight decay, as a factor of the learning rate (Loshchilov and Hutter 2019)."""
     clip_norm: float = Field(1.0, gt=0)
     """Maximum norm of the gradient of an update. A gradient with a larger norm is scaled down to this norm."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
@@ -161,8 +159,6 @@ class TrainingConfig(Section):
     """Number of latest checkpoints to keep. The best checkpoint is kept in any case."""
     average_checkpoints: int = Field(5, ge=1)
     """Number of latest checkpoints to average. The averaged weights are a candidate for the final model."""
-    max_skipped_updates: int = Field(5, ge=0)
-    """Maximum number of consecutive updates that may be skipped because of a non-finite loss or a lack of memory."""
 
 
 class DecodingConfig(Section):
@@ -193,12 +189,14 @@ class TuningConfig(Section):
 
     model: Path
     """Directory of a model that was trained here or imported."""
-    directions: DirectionSet = DirectionSet()
-    """Directions of the trained model, read from the model's directory."""
     frozen: tuple[str, ...] = ()
     """Names of parameters that are not trained. `*` matches any text, as in ["encoder.*", "embedding.*"]."""
     monitor: HeldOutCorpora = ()
     """Further corpora, for example text of the former domain. Each validation reports the loss on each of them."""
+    directions: DirectionSet = Field(DirectionSet(), exclude=True)
+    """Directions of the trained model. They are read from the model's directory, and are no key of a recipe."""
+    architecture: ModelConfig | None = Field(None, exclude=True)
+    """Architecture of the trained model. It is read from the model's directory, and is no key of a recipe."""
 
 
 class Recipe(Section):
@@ -213,7 +211,7 @@ class Recipe(Section):
     data: DataConfig
     cleaning: CleaningConfig = CleaningConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()
-    model: ModelConfig
+    model: ModelSection
     training: TrainingConfig = Field(default_factory=TrainingConfig)
     decoding: DecodingConfig = DecodingConfig()
     tuning: TuningConfig | None = None
@@ -235,6 +233,13 @@ class Recipe(Section):
             return trained
         added = [direction for direction in trained if direction not in before]
         return DirectionSet.of((*before, *added)) if added else before
+
+    @property
+    def architecture(self) -> ModelConfig:
+        """Architecture of the final model: that of `model` or, with [tuning], of the trained model with its dropout."""
+        if self.tuning is None or self.tuning.architecture is None:
+            return ModelConfig.model_validate(self.model.model_dump())
+        return self.tuning.architecture.model_copy(update={"dropout": self.model.dropout})
 
     @property
     def run_name(self) -> str:

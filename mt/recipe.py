@@ -12,7 +12,7 @@ from typing import Any, get_args
 import tomli_w
 from pydantic import ValidationError
 
-from mt.config import ModelConfig, Recipe, Size
+from mt.config import ModelSection, Recipe, Size
 from mt.errors import RecipeError, did_you_mean, problems
 from mt.section import Section
 
@@ -22,7 +22,6 @@ RENAMED = {
     "data.train.mark": "source_tag",
     "training.average": "average_checkpoints",
     "training.keep": "keep_checkpoints",
-    "training.max_skipped": "max_skipped_updates",
     "tuning.watch": "monitor",
 }
 """Former recipe keys, each with its current name in the same section."""
@@ -136,5 +135,5 @@ def keys_of(sections: Sequence[str]) -> list[str]:
         annotation = model.model_fields[section].annotation
         types = (part for part in (annotation, *get_args(annotation)) if isinstance(part, type))
         model = next((part for part in types if issubclass(part, Section)), Section)
-    keys = list(model.model_fields)
-    return [*keys, "size"] if model is ModelConfig else keys
+    keys = [name for name, field in model.model_fields.items() if not field.exclude]
+    return [*keys, "size"] if model is ModelSection else keys

@@ -69,9 +69,6 @@ class BuildConfig(Section):
     grow: int | None = Field(None, ge=0)
     """Number of encoder layers that each further round adds. The teachers of a further round are initialised from those
     of the round before. Left out: they are initialised like those of the first round."""
-    parallel_weight: float = Field(1.0, ge=0.001, le=1000)
-    """Factor of the weights of the parallel corpora in the training of teachers that are also trained on synthetic
-    text. A synthetic pair has the weight of the corpus of its source."""
     student: tuple[StudentConfig, ...] = ()
     """Students to train. The first is initialised from the teacher, each later student from the student before it."""
 

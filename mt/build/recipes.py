@@ -12,7 +12,6 @@ from mt.build.stage import DATA, ORIGINAL_MODEL, TEXT_FOLDER
 from mt.config import Recipe
 from mt.languages import Direction
 from mt.tokenizer import load_tokenizer
-from mt.training.tuning import DROPOUT_RATES
 
 BACK_TRANSLATED = "bt"  # source tag of text whose sources are back-translations
 
@@ -89,12 +88,11 @@ def teacher_recipe(
     values = _values(recipe)
     everything = all_directions(recipe, build)
     pairs = dict.fromkeys(pair_of(direction, everything) for direction in directions)
-    factor = build.parallel_weight if corpora else 1.0
     train: list[Values] = [
         {
             "path": f"{text.path}.{{language}}",
             "directions": [str(d) for d in directions if d in (pair, pair.reversed)],
-            "weight": factor * text.weight,
+            "weight": text.weight,
         }
         for pair in pairs
         for text in training_texts(recipe, pair)
@@ -165,7 +163,7 @@ def initialised_from(model: str, values: Mapping[str, Any]) -> Values:
     return {
         **values,
         "tokenizer": {"dropout": values["tokenizer"]["dropout"]},
-        "model": {rate: values["model"][rate] for rate in DROPOUT_RATES},
+        "model": {"dropout": values["model"]["dropout"]},
         "tuning": {"model": model},
     }
 

@@ -13,6 +13,7 @@ from mt.model.layers import layers_of
 QUINTIC = (3.4445, -4.7750, 2.0315)  # a, b, c: 5 iterations of a x + b x^3 + c x^5 map (0.01, 1] into (0.7, 1.2)
 ITERATIONS = 5
 MOMENTUM = 0.95
+ADAM_BETAS = (0.9, 0.98)  # decay rates of the first and second moment (Vaswani et al. 2017, section 5.3)
 ADAM_RMS = 0.2  # root mean square of the elements of a step of Adam at learning rate 1
 
 
@@ -42,9 +43,9 @@ class Muon(torch.optim.Optimizer):
     grad_scale: Tensor  # divisor of each gradient, an attribute that torch's fused optimizers have too
     _step_supports_amp_scaling = True
 
-    def __init__(self, matrices: Iterable[nn.Parameter], weight_decay: float, dtype: torch.dtype, world: World) -> None:
+    def __init__(self, matrices: Iterable[nn.Parameter], dtype: torch.dtype, world: World) -> None:
         """Create an optimizer that orthogonalises in `dtype` and divides this work among the processes of `world`."""
-        super().__init__(matrices, {"lr": 0.0, "weight_decay": weight_decay})
+        super().__init__(matrices, {"lr": 0.0})
         self.dtype = dtype
         self.world = world
 
@@ -59,8 +60,6 @@ class Muon(torch.optim.Optimizer):
             for shape, matrices in shapes.items():
                 size = group["lr"] * ADAM_RMS * max(shape) ** 0.5
                 steps = self._orthogonal_momenta(matrices)
-                if group["weight_decay"]:
-                    torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
                 torch._foreach_add_(matrices, list(steps), alpha=-size)
 
     def _orthogonal_momenta(self, matrices: list[Tensor]) -> Tensor:
@@ -105,18 +104,9 @@ def optimizers(
     rest = [p for p in model.parameters() if p.requires_grad and p not in of_muon]
     result: list[torch.optim.Optimizer] = []
     if rest:
-        result.append(
-            torch.optim.AdamW(
-                rest,
-                lr=0.0,
-                betas=config.adam_betas,
-                eps=config.adam_epsilon,
-                weight_decay=config.weight_decay,
-                fused=True,
-            )
-        )
+        result.append(torch.optim.Adam(rest, lr=0.0, betas=ADAM_BETAS, eps=config.adam_epsilon, fused=True))
     if matrices:
-        result.append(Muon(matrices, config.weight_decay, dtype, world))
+        result.append(Muon(matrices, dtype, world))
     return result
 
 

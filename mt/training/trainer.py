@@ -39,6 +39,7 @@ from mt.training.validation import Validation
 from mt.weights import average_weights, load_weights
 
 RECORD_EVERY = 10  # updates
+MAX_SKIPPED = 5  # consecutive updates, skipped because of a loss that is not finite or a lack of memory
 MEASURED_UPDATES = range(3, 13)  # updates whose time is measured; earlier updates warm up caches
 NAMED_PAIRS = 20  # maximum number of pairs of a batch that a message lists
 
@@ -142,7 +143,7 @@ class Trainer:
     def train(self, report: Reporter) -> bool:
         """Train until a limit (updates, minutes or patience) or `stop` ends it. Return whether a limit was reached.
 
-        Raises: TrainingError if more than `max_skipped_updates` updates in a row are skipped.
+        Raises: TrainingError if more than `MAX_SKIPPED` updates in a row are skipped.
         """
         progress, config = self.progress, self.config
         began = time.monotonic() - progress.seconds
@@ -237,7 +238,7 @@ class Trainer:
             directions=self.recipe.directions,
             vocabulary_size=self.model.vocabulary_size,
             source_vocabulary_size=source_vocabulary_size(self.recipe, self.data.tokenizer),
-            model=self.recipe.model,
+            model=self.recipe.architecture,
             decoding=self.recipe.decoding,
         )
 
@@ -360,7 +361,7 @@ class Trainer:
     def _skip(self, problem: str, report: Reporter) -> None:
         self.progress.skipped += 1
         report.print(f"update {self.progress.updates + 1:,} skipped: {problem}")
-        if self.progress.skipped > self.config.max_skipped_updates:
+        if self.progress.skipped > MAX_SKIPPED:
             raise TrainingError(
                 f"{self.progress.skipped} updates in a row were skipped, the last because of {problem}; "
                 f"the last checkpoint is that of update {self._saved:,}. Reduce training.learning_rate or "

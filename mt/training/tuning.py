@@ -9,15 +9,13 @@ from typing import Any
 import torch
 
 from mt.checkpoint import load_model, read_description
-from mt.config import Recipe, TokenizerConfig
+from mt.config import ModelSection, Recipe, TokenizerConfig
 from mt.description import Description
 from mt.errors import MTError, did_you_mean
 from mt.model.transformer import Transformer
 from mt.recipe import read_values, validate_recipe
 from mt.tokenizer import Tokenizer, load_tokenizer
 from mt.training.optimizer import layer_matrices
-
-DROPOUT_RATES = ("dropout", "attention_dropout", "activation_dropout")
 
 
 def read_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
@@ -52,9 +50,9 @@ def complete_recipe(
     known_problems = [*known_problems, *_changes_of_the_model(values, description)]
     completed = {
         **values,
-        "model": _complete(values.get("model", {}), description.model.model_dump()),
+        "model": _complete(values.get("model", {}), description.model.model_dump(include={*ModelSection.model_fields})),
         "decoding": _complete(values.get("decoding", {}), description.decoding.model_dump()),
-        "tuning": {**tuning, "directions": description.directions},
+        "tuning": {**tuning, "directions": description.directions, "architecture": description.model},
     }
     return validate_recipe(
         path, completed, known_problems, lambda recipe: [*_tuning_problems(recipe, tokenizer), *check(recipe)]
@@ -64,12 +62,12 @@ def complete_recipe(
 def new_model(recipe: Recipe, tokenizer: Tokenizer) -> Transformer:
     """Return a new model with random weights, as the recipe describes it."""
     source = source_vocabulary_size(recipe, tokenizer)
-    return Transformer(recipe.model, len(tokenizer.target), source_vocabulary_size=source)
+    return Transformer(recipe.architecture, len(tokenizer.target), source_vocabulary_size=source)
 
 
 def source_vocabulary_size(recipe: Recipe, tokenizer: Tokenizer) -> int | None:
     """Return the size of the source vocabulary, or None if source and target have a common embedding matrix."""
-    return None if recipe.model.tie_source else len(tokenizer)
+    return None if recipe.architecture.tie_source else len(tokenizer)
 
 
 def first_model(recipe: Recipe, tokenizer: Tokenizer) -> Transformer:
@@ -101,21 +99,20 @@ def _complete(section: Any, defaults: Mapping[str, Any]) -> Any:
 def _changes_of_the_model(values: Mapping[str, Any], description: Description) -> Iterator[str]:
     """Yield a message for each value of a recipe that would change the model to tune, described by `description`.
 
-    The dropout rates can be changed. The rest of the architecture, the tokenizer and the known directions cannot.
+    The dropout rate can be changed. The rest of the architecture, the tokenizer and the known directions cannot.
     """
-    section, actual = values.get("model", {}), description.model.model_dump()
+    section, actual = values.get("model", {}), description.model.model_dump(include={*ModelSection.model_fields})
     for key, value in section.items() if isinstance(section, Mapping) else ():
-        if key == "size" or (key in actual and key not in DROPOUT_RATES and value != actual[key]):
+        if key == "size" or (key in actual and key != "dropout" and value != actual[key]):
             hint = f"but the model to tune has {actual[key]!r}" if key in actual else "but tuning keeps the size"
-            yield f"model.{key} = {value!r}, {hint}; accepted: only changes of {', '.join(DROPOUT_RATES)}"
+            yield f"model.{key} = {value!r}, {hint}; accepted: only changes of dropout"
     section = values.get("tokenizer", {})
     for key in section if isinstance(section, Mapping) else ():
         if key in TokenizerConfig.model_fields and key != "dropout":
             yield f"tokenizer.{key} is set, but the model to tune has a tokenizer; accepted: only tokenizer.dropout"
-    directions = values["tuning"].get("directions")
-    if directions is not None and directions != description.directions.to_config():
-        accepted = f"the model's directions, {description.directions.to_config()}"
-        yield f"tuning.directions = {directions!r}; accepted: {accepted}"
+    for key in ("directions", "architecture"):
+        if key in values["tuning"]:
+            yield f"tuning.{key} is read from the directory of the model to tune; remove it"
 
 
 def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:

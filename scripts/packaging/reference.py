@@ -117,11 +117,12 @@ def recipe_sections(section: type[BaseModel], heading: str) -> Iterator[str]:
     nested = {
         name: section_type
         for name, field in section.model_fields.items()
-        if (section_type := nested_section(field.annotation))
+        if not field.exclude and (section_type := nested_section(field.annotation))
     }
     rows = [
         (f"`{name}`", type_name(field.annotation), default_text(field), description(field))
         for name, field in section.model_fields.items()
+        if not field.exclude
     ]
     lines = [f"## {heading}"]
     if section is not Recipe:

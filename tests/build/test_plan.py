@@ -164,14 +164,14 @@ def test_one_model_for_all_directions(tmp_path: Path) -> None:
 
 def test_corpora_keep_their_weights(tmp_path: Path) -> None:
     """The synthetic pairs have the weight of the corpus of their sources, and only some of the pairs are translated."""
-    build = "parallel_weight = 3\ntranslated_pairs = 500\nstudent = [{}]\n"
+    build = "translated_pairs = 500\nstudent = [{}]\n"
     build += 'monolingual = [{ path = "a.en", columns = ["en"], weight = 0.1 }]'
     train = '[{ path = "a.tsv", columns = ["en", "de"], weight = 2 }, { path = "b.{language}", weight = 0.25 }]'
     stages = plan(tmp_path, build, f"data.train={train}")
     assert weights(stages, "base-en-de-1") == {"text/train1.en-de": 2.0, "text/train2.en-de": 0.25}
     assert weights(stages, "round1-en-de-1") == {
-        "text/train1.en-de": 6.0,
-        "text/train2.en-de": 0.75,
+        "text/train1.en-de": 2.0,
+        "text/train2.en-de": 0.25,
         "corpus-1-en-de-corpus1/corpus": 2.0,
         "corpus-1-en-de-corpus2/corpus": 0.25,
         "corpus-1-en-de-monolingual1/corpus": 0.1,

@@ -25,7 +25,7 @@ from mt.training.trainer import Trainer
 from tests.simulated_device import SimulatedDevice, SimulatedGraphs
 
 MakeTrainer = Callable[..., Trainer]
-EXACT = ("model.dropout=0", "model.attention_dropout=0", "training.precision=float32")
+EXACT = ("model.dropout=0", "training.precision=float32")
 RATE = 1e-3
 
 

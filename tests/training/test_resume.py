@@ -14,7 +14,7 @@ pytestmark = pytest.mark.system
 
 UPDATES = 120
 RECIPE = (
-    *("model.dropout=0.2", "model.attention_dropout=0.1", "tokenizer.dropout=0.1"),
+    *("model.dropout=0.2", "tokenizer.dropout=0.1"),
     *(f"training.max_updates={UPDATES}", "training.save_every=9", "training.validate_every=40"),
 )
 

@@ -31,7 +31,7 @@ def new_state(seed: int, updates: int = 0, muon: bool = False) -> RunState:
     rest = [p for p in model.parameters() if p.ndim == 1 or not muon]
     optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(rest, lr=0.1, fused=True)]
     if muon:
-        optimizers.append(Muon(matrices, 0.0, torch.float32, World()))
+        optimizers.append(Muon(matrices, torch.float32, World()))
         optimizers[-1].param_groups[0]["lr"] = 0.1
     state = RunState(model, optimizers, Progress())
     for _ in range(updates):

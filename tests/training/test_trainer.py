@@ -173,9 +173,10 @@ def test_a_spoilt_update_is_reported_with_its_pairs_and_skipped(
 
 @pytest.mark.parametrize("how", [not_a_number, gpu_full, bad_gradient])
 def test_too_many_spoilt_updates_in_a_row_end_the_run(
-    make_trainer: MakeTrainer, how: Callable[[Transformer, Tensor], Tensor]
+    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch, how: Callable[[Transformer, Tensor], Tensor]
 ) -> None:
-    trainer = make_trainer("run", "training.max_skipped_updates=2", "training.update_tokens=16")
+    monkeypatch.setattr("mt.training.trainer.MAX_SKIPPED", 2)
+    trainer = make_trainer("run", "training.update_tokens=16")
     trainer.loss = Broken(how, when=[1, 2, 4, 5, 6])  # two in a row may be; three may not
     with pytest.raises(TrainingError, match="3 updates in a row were skipped"):
         train(trainer)

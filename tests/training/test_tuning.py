@@ -128,7 +128,7 @@ def refused(read: Read, *overrides: str) -> str:
 def test_a_recipe_takes_over_what_the_model_is(read: Read, place: Path, tmp_path: Path) -> None:
     recipe = read("model.dropout=0.25", "tokenizer.dropout=0.1", "decoding.beam_size=4")
     old = load_model(place / "old").description
-    assert recipe.model == old.model.model_copy(update={"dropout": 0.25})
+    assert recipe.architecture == old.model.model_copy(update={"dropout": 0.25})
     assert recipe.decoding == old.decoding.model_copy(update={"beam_size": 4})
     assert recipe.directions.to_config() == ["en-de"]
     save_recipe(recipe, tmp_path / "kept.toml")
@@ -140,12 +140,15 @@ def test_all_that_would_change_the_model_is_refused_at_once(read: Read) -> None:
         read,
         *("model.d_model=32", "model.norm=post", "model.size=tiny", "model.droput=0.1", "model.heads=2"),
         *("tokenizer.vocabulary_size=99999", "tokenizer.dropout=0.1", "training.lerning_rate=1"),
+        *("model.positions=learned", "tuning.directions=['de-en']"),
     )
     assert "model.d_model = 32, but the model to tune has 16; accepted: only changes of dropout" in said
     assert "model.norm = 'post', but the model to tune has 'pre'" in said
     assert "model.size = 'tiny', but tuning keeps the size" in said
     assert "model.droput is unknown (did you mean dropout?)" in said
     assert "model.heads" not in said, "it is what the model has"
+    assert "model.positions is unknown" in said, "only imported models have other positions"
+    assert "tuning.directions is read from the directory of the model to tune; remove it" in said
     problem = (
         "tokenizer.vocabulary_size is set, but the model to tune has a tokenizer; accepted: only tokenizer.dropout"
     )

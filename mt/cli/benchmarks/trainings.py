@@ -35,7 +35,6 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "pre-norm-no-warm-up": (NO_WARMUP,),
     "post-norm-no-warm-up": ("model.norm=post", NO_WARMUP),
     "no-label-smoothing": ("training.label_smoothing=0",),
-    "untied": ("model.tie_output=false", "model.tie_source=false"),
 }
 """Variants by name, with the recipe values that differ from those of the first variant."""
 

@@ -2,19 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from mt.checkpoint import LoadedModel, load_model
+from mt.data.batching import plan_batches
 from mt.decoding.scorer import ModelScorer, padded, token_mask
 from mt.engine.devices import select_device
 from mt.errors import RequestError, problems
 from mt.languages import Direction, DirectionSet
 from mt.tokenizer import EOS
 
-BATCH_PAIRS = 64  # maximum number of pairs in a pass
+PASS_TOKENS = 4096  # maximum number of source tokens, and of target tokens, in a pass, with padding
+MAX_LOGITS = 1 << 24  # maximum number of logits in memory at a time; in float32, they take 64 MiB
 
 EncodedPair = tuple[tuple[int, ...], tuple[int, ...]]
 """Source ids with tag and EOS, and target ids with the tag of the target, but neither BOS nor EOS."""
@@ -39,19 +43,27 @@ def score_targets(
 ) -> list[ScoredPair]:
     """Return the log-probabilities of targets given their sources, from one teacher-forced pass.
 
-    `sources` are ids with tag and EOS, and `targets` are ids without BOS and EOS.
+    `sources` are ids with tag and EOS, and `targets` are ids without BOS and EOS. Only the logits of tokens are
+    computed, at most MAX_LOGITS at a time.
     """
     if not sources:
         return []
-    special, device = scorer.special, scorer.device
+    special, device, model = scorer.special, scorer.device, scorer.model
     fed = [[special.bos, *target] for target in targets]
-    labels = padded([[*target, special.eos] for target in targets], special.pad, device)
-    logits = scorer.model(
-        padded(sources, special.pad, device), token_mask(sources, device), padded(fed, special.pad, device)
-    )
-    log_probs = logits.log_softmax(2, dtype=torch.float32).gather(2, labels[:, :, None])[:, :, 0]  # [B, T]
-    rows = [tuple(row[: len(ids)]) for row, ids in zip(log_probs.tolist(), fed, strict=True)]
-    return [ScoredPair(sum(values), values) for values in rows]
+    labels = [id for target in targets for id in (*target, special.eos)]
+    mask = token_mask(sources, device)
+    memory = model.encode(padded(sources, special.pad, device), mask)
+    states = model.decode(padded(fed, special.pad, device), memory, mask)[token_mask(fed, device)]  # [N, D]
+    tokens_at_a_time = max(1, MAX_LOGITS // model.vocabulary_size)
+    log_probabilities: list[float] = []
+    for part, label in zip(
+        states.split(tokens_at_a_time), torch.tensor(labels, device=device).split(tokens_at_a_time), strict=True
+    ):
+        logits = model.embedding.project(part).float()  # [n, V]
+        log_probabilities += (logits.gather(1, label[:, None])[:, 0] - logits.logsumexp(1)).tolist()
+    values = iter(log_probabilities)
+    rows = [tuple(islice(values, len(ids))) for ids in fed]
+    return [ScoredPair(sum(row), row) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -94,12 +106,11 @@ class PairScorer:
         model = self.loaded.model
         scorer = ModelScorer(model, device=next(model.parameters()).device)
         given = len(self.loaded.tokenizer.target_prefix(direction.target))
-        by_length = sorted(range(len(pairs)), key=lambda index: [len(ids) for ids in pairs[index]])  # little padding
+        lengths = np.array([(len(source), len(target) + 1) for source, target in pairs]).reshape(-1, 2)
         scored: dict[int, ScoredPair] = {}
-        for begin in range(0, len(pairs), BATCH_PAIRS):
-            chunk = by_length[begin : begin + BATCH_PAIRS]
+        for chunk in plan_batches(*lengths.T, PASS_TOKENS, np.arange(len(pairs))):
             batch = score_targets(scorer, [pairs[index][0] for index in chunk], [pairs[index][1] for index in chunk])
-            for index, pair in zip(chunk, batch, strict=True):
+            for index, pair in zip(chunk.tolist(), batch, strict=True):
                 log_probabilities = pair.token_log_probabilities[given:]
                 scored[index] = ScoredPair(sum(log_probabilities), log_probabilities)
         return [scored[index] for index in range(len(pairs))]

@@ -181,12 +181,20 @@ def test_a_sentence_that_fails_late_gives_nothing() -> None:
 class CopyModel:
     """Logits that depend on the source alone: token t of the source, read in order, is likely at place t."""
 
+    vocabulary_size = 8
+
     def encode(self, source: torch.Tensor, source_mask: torch.Tensor) -> torch.Tensor:
         return source.masked_fill(~source_mask, EOS)[:, :, None].float()
 
-    def __call__(self, source: torch.Tensor, source_mask: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        likely = self.encode(source, source_mask)[:, : target.shape[1], 0].long()
-        return torch.nn.functional.one_hot(likely, 8) * 3.0
+    @property
+    def embedding(self) -> "CopyModel":
+        return self
+
+    def decode(self, target: torch.Tensor, memory: torch.Tensor, source_mask: torch.Tensor) -> torch.Tensor:
+        return memory[:, : target.shape[1]]
+
+    def project(self, states: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.one_hot(states[..., 0].long(), self.vocabulary_size) * 3.0
 
 
 def test_given_pairs_are_scored_with_their_end() -> None:
@@ -207,8 +215,7 @@ class SteppingModel(CopyModel):
 
     def decode_step(self, tokens: torch.Tensor, cache: Any) -> torch.Tensor:
         cache["at"] += 1
-        likely = cache["memory"][:, cache["at"] - 1, 0].long()
-        return torch.nn.functional.one_hot(likely, 8) * 3.0
+        return self.project(cache["memory"][:, cache["at"] - 1])
 
 
 def test_a_model_and_its_search_agree_on_probabilities() -> None:

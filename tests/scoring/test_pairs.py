@@ -4,10 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from torch import Tensor
 
 from mt import Translator
 from mt.errors import RequestError
 from mt.languages import Direction
+from mt.scoring import pairs
 from mt.scoring.pairs import PairScorer
 from tests.conftest import sentences
 
@@ -56,3 +58,33 @@ def test_every_pair_too_long_is_named(small_model: Path) -> None:
 def _reads_back(translator: Translator, text: str, pieces: tuple[str, ...]) -> bool:
     """Whether the text, encoded, gives the pieces that the search chose: an untrained model may choose others."""
     return tuple(translator.tokenizer.pieces(translator.tokenizer.encode(text.strip()))) == pieces
+
+
+def test_a_pass_and_its_logits_are_of_limited_size(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long pairs of a large vocabulary would otherwise take gigabytes."""
+    scorer = PairScorer.load(small_model, "cpu")
+    model = scorer.loaded.model
+    sources, targets = sentences(70), sentences(70, seed=1)
+    expected = scorer.score(sources, targets, EN_DE)
+    monkeypatch.setattr(pairs, "PASS_TOKENS", 100, raising=False)
+    monkeypatch.setattr(pairs, "MAX_LOGITS", 7 * model.vocabulary_size, raising=False)
+    passes: list[int] = []
+    logits: list[int] = []
+    encode, project = model.encode, model.embedding.project
+
+    def noted_encode(source: Tensor, mask: Tensor) -> Tensor:
+        passes.append(source.numel())
+        return encode(source, mask)
+
+    def noted_project(states: Tensor) -> Tensor:
+        logits.append(states[..., 0].numel())
+        return project(states)
+
+    monkeypatch.setattr(model, "encode", noted_encode)
+    monkeypatch.setattr(model.embedding, "project", noted_project)
+    scored = scorer.score(sources, targets, EN_DE)
+    assert len(passes) > 2 and max(passes) <= 100
+    assert max(logits) <= 7
+    assert sum(logits) == sum(len(pair.token_log_probabilities) for pair in scored), "padding has no logits"
+    for one, other in zip(scored, expected, strict=True):  # passes of other shapes round logits of 30 differently
+        assert one.token_log_probabilities == pytest.approx(other.token_log_probabilities, abs=2e-4)

@@ -1,6 +1,7 @@
 """Search for glossary terms and untranslatable words in sentences, and for translated terms in translations."""
 
 import re
+import threading
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -121,6 +122,36 @@ def token_keys(tokens: Sequence[re.Match[str]], case: _Case) -> list[str]:
     return [(" " if space else _SEPARATOR) + text for space, text in zip([False, *spaced], texts, strict=bool(tokens))]
 
 
+class _Preparation:
+    """Iterator that adds one of `entries`, pairs of a term and its translation, to all indexes at each step.
+
+    Several threads may take steps: a lock excludes all others during a step. An entry counts as added only after its
+    step, so that an exception in a step, such as KeyboardInterrupt, leaves out no entry.
+    """
+
+    def __init__(self, entries: Sequence[tuple[str, str | None]]) -> None:
+        self.indexes = {case: TermIndex(case) for case in _Case}
+        self._entries = entries
+        self._added = 0
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> "_Preparation":
+        return self
+
+    def __next__(self) -> None:
+        with self._lock:
+            if self._added == len(self._entries):
+                raise StopIteration
+            text, translation = self._entries[self._added]
+            tokens = list(_TOKEN.finditer(text))
+            term = _Term(len(text), self._added, tokens[0][0], tokens[-1][0], translation)
+            keys = token_keys(tokens, _Case.EXACT)
+            folded = [key.casefold() for key in keys]
+            for case, index in self.indexes.items():
+                index.add(term, folded if case is _Case.IGNORED else keys)
+            self._added += 1
+
+
 @dataclass(frozen=True)
 class Terms:
     """A glossary of (term, translation) pairs, and words that must not be translated.
@@ -165,33 +196,20 @@ class Terms:
     def prepare(self) -> Iterator[None]:
         """Return an iterator that builds the indexes for `find` in steps of bounded time.
 
-        All calls return the same iterator.
+        All calls return the same iterator. Several threads may use it.
         """
         return self._preparation
 
     def index(self, case: _Case) -> TermIndex:
         """Return the index of the terms for one way of comparing case. The first call completes `prepare`."""
-        for _ in self.prepare():
+        preparation = self._preparation
+        for _ in preparation:
             pass
-        return self._indexes[case]
+        return preparation.indexes[case]
 
     @cached_property
-    def _indexes(self) -> dict[_Case, TermIndex]:
-        return {case: TermIndex(case) for case in _Case}
-
-    @cached_property
-    def _preparation(self) -> Iterator[None]:
-        def build() -> Iterator[None]:
-            for number, (text, translation) in enumerate(self._entries()):
-                tokens = list(_TOKEN.finditer(text))
-                term = _Term(len(text), number, tokens[0][0], tokens[-1][0], translation)
-                keys = token_keys(tokens, _Case.EXACT)
-                folded = [key.casefold() for key in keys]
-                for case, index in self._indexes.items():
-                    index.add(term, folded if case is _Case.IGNORED else keys)
-                yield
-
-        return build()
+    def _preparation(self) -> "_Preparation":
+        return _Preparation(tuple(self._entries()))
 
     def _entries(self) -> Iterator[tuple[str, str | None]]:
         yield from ((term.strip(), translation.strip()) for term, translation in self.glossary)

@@ -1,12 +1,22 @@
 """Terms: matches in sentences, translations in texts, and errors."""
 
 import pickle
+import threading
 
 import pytest
 
 from mt.errors import RequestError
 from mt.text.inflection import inflected_forms, possible_stems
-from mt.text.terms import LONGEST_TERM, MOST_TERMS, TermMatch, Terms, _pattern, find_translation, missing_terms
+from mt.text.terms import (
+    LONGEST_TERM,
+    MOST_TERMS,
+    TermIndex,
+    TermMatch,
+    Terms,
+    _pattern,
+    find_translation,
+    missing_terms,
+)
 
 GLOSSARY = (
     ("man", "Herr"),
@@ -172,3 +182,36 @@ def test_the_pattern_of_a_long_translation_is_short(translation: str, characters
 )
 def test_translations_are_found(translation: str, text: str, language: str, expected: list[str]) -> None:
     assert [text[begin:end] for begin, end in find_translation(translation, text, language)] == expected
+
+
+def test_several_threads_may_share_the_terms() -> None:
+    """Whichever thread comes first builds the index, and the others wait for it."""
+    terms = Terms(tuple((f"word{number}", f"Wort{number}") for number in range(5000)))
+    barrier, found = threading.Barrier(4), []
+
+    def search() -> None:
+        barrier.wait()
+        found.append(tuple(match.translation for match in terms.find("word17 and word4018", "en")))
+
+    threads = [threading.Thread(target=search) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [("Wort17", "Wort4018")] * 4
+
+
+def test_an_interrupted_preparation_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    terms = Terms((("alpha", "A"), ("beta", "B"), ("gamma", "C")))
+    add = TermIndex.add
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    steps = terms.prepare()
+    next(steps)
+    monkeypatch.setattr(TermIndex, "add", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        next(steps)
+    monkeypatch.setattr(TermIndex, "add", add)
+    assert [match.translation for match in terms.find("alpha beta gamma", "en")] == ["A", "B", "C"]

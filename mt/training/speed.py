@@ -5,12 +5,12 @@ import re
 from mt.data.batching import TrainingBatch
 from mt.model.transformer import Transformer
 
-# Dense bfloat16 operations a second, from NVIDIA's data sheets. A device has the rate of the first key that ends a
-# word of its name.
 PEAKS = {
     "B200": 2250e12,
     "H200": 989e12,
+    "GH200": 989e12,
     "H100 PCIe": 756e12,
+    "H100 NVL": 835e12,
     "H100": 989e12,
     "A100": 312e12,
     "L40S": 362e12,
@@ -18,11 +18,16 @@ PEAKS = {
     "L4": 121e12,
     "T4": 65e12,
 }
+"""Dense 16-bit operations per second, from NVIDIA's data sheets. A GPU has the rate of the first entry whose words are
+all words of its name."""
 
 
 def peak_operations(device_name: str) -> float | None:
-    """Return the peak number of bfloat16 operations per second of a GPU, or None if the GPU is unknown."""
-    return next((peak for name, peak in PEAKS.items() if re.search(rf"{name}\b", device_name)), None)
+    """Return the peak number of 16-bit operations per second of a GPU, or None if it is unknown or a part of a GPU."""
+    words = set(re.findall(r"\w+", device_name))
+    if "MIG" in words:
+        return None
+    return next((peak for name, peak in PEAKS.items() if words.issuperset(name.split())), None)
 
 
 def batch_operations(model: Transformer, batch: TrainingBatch) -> float:

@@ -19,11 +19,18 @@ def test_a_token_is_multiplied_with_each_matrix_once() -> None:
     ("name", "peak"),
     [
         ("NVIDIA H100 PCIe", 756e12),
+        ("NVIDIA H100 NVL", 835e12),
         ("NVIDIA H100 80GB HBM3", 989e12),
+        ("NVIDIA GH200 480GB", 989e12),
+        ("NVIDIA A100-SXM4-80GB", 312e12),
+        ("Tesla T4", 65e12),
         ("NVIDIA L40", None),
         ("NVIDIA L40S", 362e12),
         ("NVIDIA L4", 121e12),
         ("NVIDIA A10G", None),
+        ("NVIDIA RTX A1000", None),
+        ("NVIDIA T400 4GB", None),
+        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", None),  # a seventh of the GPU
         ("Some card", None),
     ],
 )

@@ -105,15 +105,12 @@ def all_reduce(world: World, values: Tensor) -> Tensor:
     return values
 
 
-def all_reduce_gradients(world: World, parameters: Iterable[torch.nn.Parameter], dtype: torch.dtype) -> None:
-    """Sum the gradients of `parameters` over all processes in place. The sums are computed in `dtype`.
-
-    A missing gradient counts as zeros.
-    """
+def all_reduce_gradients(world: World, parameters: Iterable[torch.nn.Parameter]) -> None:
+    """Sum the gradients of `parameters` over all processes in place, in float32. A missing gradient counts as zeros."""
     if world.size == 1:
         return
     parameters = list(parameters)
-    flat = torch.zeros(sum(p.numel() for p in parameters), dtype=dtype, device=parameters[0].device)
+    flat = torch.zeros(sum(p.numel() for p in parameters), dtype=torch.float32, device=parameters[0].device)
     parts = [
         part.view_as(p) for part, p in zip(torch.split(flat, [p.numel() for p in parameters]), parameters, strict=True)
     ]

@@ -298,7 +298,7 @@ class Trainer:
         if failed:
             problem = "; ".join(filter(None, gather_objects(self.world, problem)))
         else:
-            all_reduce_gradients(self.world, trained(self.model).values(), self.working.dtype)
+            all_reduce_gradients(self.world, trained(self.model).values())
         return Totals(total_loss, total_tokens, operations, problem)
 
     def _add_gradients(self, batch: TrainingBatch) -> Tensor | None:

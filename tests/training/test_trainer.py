@@ -8,15 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from mt.config import TrainingConfig
 from mt.data.batching import Position, TrainingBatch, Update, load_batch
+from mt.distributed import World
 from mt.errors import TrainingError
 from mt.model.transformer import Transformer
 from mt.training.card import Published, write_card
 from mt.training.loss import batch_loss
 from mt.training.report import Reporter
+from mt.training.state import trained
 from mt.training.trainer import Trainer
 from mt.weights import load_weights
 
@@ -417,3 +420,19 @@ def test_compilation_without_a_compiler_is_refused(make_trainer: MakeTrainer, mo
     with pytest.raises(TrainingError, match=r"training\.compile is true, but this machine has no C compiler"):
         make_trainer("run", "training.compile=true")
     make_trainer("run")
+
+
+def test_gradients_are_summed_over_processes_in_float32(
+    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In bfloat16, whose numbers have 8 bits, a sum of two gradients would lose half of its bits."""
+    trainer = make_trainer("run", "training.precision=bfloat16")
+    update = next(trainer.batches.updates(Position()))
+    assert not trainer._accumulate(update).problem
+    expected = {name: 2 * p.grad for name, p in trained(trainer.model).items() if p.grad is not None}
+    trainer.world = World(0, 2)
+    monkeypatch.setattr(dist, "all_reduce", lambda values: values.mul_(1.5).mul_(4 / 3))  # 1.5 needs one more bit
+    assert not trainer._accumulate(update).problem
+    assert expected.keys() == trained(trainer.model).keys()
+    for name, parameter in trained(trainer.model).items():
+        torch.testing.assert_close(parameter.grad, expected[name], rtol=1e-6, atol=0)

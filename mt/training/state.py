@@ -35,6 +35,7 @@ class Progress:
     updates: int = 0
     position: Position = field(default_factory=Position)
     seconds: float = 0.0  # time of training and validation
+    measured_from: float = 0.0  # value of `seconds` when the measurement of the time of updates began
     planned_updates: int = 0  # estimate of the updates that fit into the recipe's limits; 0 before the estimate is made
     skipped: int = 0  # number of consecutive skipped updates
     best_score: float = -1.0  # BLEU on the validation set

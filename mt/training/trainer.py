@@ -119,7 +119,6 @@ class Trainer:
         peak = peak_operations(torch.cuda.get_device_name(device)) if device.type == "cuda" else None
         self.peak = None if peak is None else peak * world.size
         self._stop_requested = False
-        self._measured_from = 0.0  # seconds of training
         self._saved = 0  # the update of the newest checkpoint
 
     @property
@@ -159,6 +158,7 @@ class Trainer:
             over, stopped = self._is_over()
             if over or stopped:
                 break
+            self._plan_updates()
             rate = self._learning_rate()
             totals = self.learn(update, rate)
             progress.position = update.next_position
@@ -242,18 +242,21 @@ class Trainer:
             decoding=self.recipe.decoding,
         )
 
-    def _learning_rate(self) -> float:
-        """Return the learning rate of the next update. Also set `progress.planned_updates` as soon as it is known."""
+    def _plan_updates(self) -> None:
+        """Set `progress.planned_updates` as soon as it is known: with a limit in minutes, after the measured updates."""
         config, progress, update = self.config, self.progress, self.progress.updates + 1
-        minutes = config.max_minutes
-        if minutes is None:
+        if config.max_minutes is None:
             progress.planned_updates = config.max_updates
         elif update == MEASURED_UPDATES.start:
-            self._measured_from = progress.seconds
+            progress.measured_from = progress.seconds
         elif update == MEASURED_UPDATES.stop:
-            seconds = (progress.seconds - self._measured_from) / len(MEASURED_UPDATES)
-            left = int((60 * minutes - progress.seconds) / max(seconds, 1e-6))
+            seconds = (progress.seconds - progress.measured_from) / len(MEASURED_UPDATES)
+            left = int((60 * config.max_minutes - progress.seconds) / max(seconds, 1e-6))
             progress.planned_updates = min(config.max_updates, progress.updates + left)
+
+    def _learning_rate(self) -> float:
+        """Return the learning rate of the next update."""
+        config, progress, update = self.config, self.progress, self.progress.updates + 1
         warmup = warmup_updates(config, progress.planned_updates)
         rate = learning_rate(update, config, self.recipe.model.d_model, warmup)
         return rate * cooldown(update, progress.seconds, config)

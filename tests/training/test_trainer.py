@@ -235,6 +235,34 @@ def test_the_warm_up_fits_a_limit_in_minutes(
     assert "warning" not in capsys.readouterr().err
 
 
+def test_a_run_that_resumes_while_its_speed_is_measured_plans_as_well(
+    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first two updates, which are not measured, take 10 s each, all others less than a second."""
+    seconds = 0.0
+
+    def clock() -> float:
+        nonlocal seconds
+        seconds += 0.1
+        return seconds
+
+    def loss(model: AnyModel, batch: TrainingBatch, smoothing: float) -> Tensor:
+        nonlocal seconds
+        seconds += 10 if part.progress.updates < 2 else 0
+        if part.progress.updates == 7:
+            part.stop()
+        return batch_loss(model, batch, smoothing)
+
+    monkeypatch.setattr("time.monotonic", clock)
+    part, again = make_trainer("run"), make_trainer("run")
+    part.config = again.config = TrainingConfig(max_minutes=1, optimizer="adam", batch_tokens=128, update_tokens=128)
+    part.loss = loss
+    assert train(part) is False
+    assert again.resume() and again.progress.updates == 8 and train(again) is True
+    updates, planned = again.progress.updates, again.progress.planned_updates
+    assert updates > 30 and abs(planned - updates) <= 0.15 * updates
+
+
 def test_a_run_leaves_metrics_curves_events_and_a_last_checkpoint(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer("run", "training.validate_every=15", "training.save_every=7")
     assert train(trainer) is True

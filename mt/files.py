@@ -3,6 +3,7 @@
 import ctypes
 import hashlib
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,8 @@ def lock(path: Path) -> Iterator[None]:
     """Wait for the lock of `path`, and hold the lock during the block. The path need not exist.
 
     The lock excludes other processes and other threads. The system releases it if the process ends. The lock is a
-    hidden file in the same folder, which is removed when the lock is released.
+    hidden file in the same folder, which is removed when the lock is released. That is safe because FileLock does not
+    count a lock of a file that was removed before it was locked.
     """
     with _file_lock(path) as held:
         try:
@@ -60,7 +62,8 @@ def file_digest(path: Path) -> str:
 def atomic_folder(folder: Path) -> Iterator[Path]:
     """Yield an empty folder. It replaces `folder` when the block ends, and is removed if the block raises an exception.
 
-    Readers see the old or the new folder, never an incomplete one, even if a process is killed or the power fails. If
+    Readers see the old or the new folder, never an incomplete one, even if a process is killed or the power fails. Where
+    two folders cannot be exchanged (other systems than Linux, some file systems), there is no folder for a moment. If
     `folder` is a symbolic link, the link's target is replaced. Concurrent writers of one folder wait for each other.
     """
     folder = folder.resolve()
@@ -107,9 +110,10 @@ def _exchange(first: Path, second: Path) -> bool:
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path, to which the caller writes a file.
 
-    The file replaces `path` when the block ends, or is removed if the block raises an exception.
+    The file replaces `path` when the block ends, or is removed if the block raises an exception. Each caller gets
+    another temporary path: of several concurrent writers, the last to end replaces the file.
     """
-    temporary = path.with_name(f".{path.name}.part")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         yield temporary
         _sync(temporary)

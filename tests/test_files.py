@@ -1,5 +1,6 @@
 """Locks between processes and threads, and writes that are atomic and reach the disk."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -148,3 +149,30 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         fail()
     assert [file.name for file in tmp_path.iterdir()] == ["file"] and path.read_text() == "new"
+
+
+def test_two_writers_of_a_file_do_not_mix(tmp_path: Path) -> None:
+    """The file is that of the writer who ends last."""
+    path = tmp_path / "file"
+    with atomic_file(path) as first:
+        first.write_text("first")
+        with atomic_file(path) as second:
+            second.write_text("second")
+            first.write_text("first, the rest")
+        assert path.read_text() == "second"
+    assert path.read_text() == "first, the rest"
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_lock_is_not_held_by_a_file_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock's file is removed at its end, perhaps after a waiter has opened it. FileLock must then open a new one."""
+    path, flock, removals = tmp_path / "folder", fcntl.flock, iter([tmp_path / ".folder.lock"])
+
+    def late_flock(descriptor: int, operation: int) -> None:
+        for file in removals:
+            file.unlink()
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late_flock)
+    with lock(path), try_lock(path) as locked:
+        assert not locked

@@ -62,9 +62,9 @@ def file_digest(path: Path) -> str:
 def atomic_folder(folder: Path) -> Iterator[Path]:
     """Yield an empty folder. It replaces `folder` when the block ends, and is removed if the block raises an exception.
 
-    Readers see the old or the new folder, never an incomplete one, even if a process is killed or the power fails. Where
-    two folders cannot be exchanged (other systems than Linux, some file systems), there is no folder for a moment. If
-    `folder` is a symbolic link, the link's target is replaced. Concurrent writers of one folder wait for each other.
+    Readers see the old or the new folder, never an incomplete one, even if a process is killed or the power fails. On
+    systems and file systems that cannot exchange two folders, there is no folder for a moment. If `folder` is a
+    symbolic link, the link's target is replaced. Concurrent writers of one folder wait for each other.
     """
     folder = folder.resolve()
     folder.parent.mkdir(parents=True, exist_ok=True)

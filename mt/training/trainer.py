@@ -243,7 +243,7 @@ class Trainer:
         )
 
     def _plan_updates(self) -> None:
-        """Set `progress.planned_updates` as soon as it is known: with a limit in minutes, after the measured updates."""
+        """Set `progress.planned_updates` as soon as it is known: with `max_minutes`, after the measured updates."""
         config, progress, update = self.config, self.progress, self.progress.updates + 1
         if config.max_minutes is None:
             progress.planned_updates = config.max_updates

@@ -246,7 +246,7 @@ def test_a_run_that_resumes_while_its_speed_is_measured_plans_as_well(
         seconds += 0.1
         return seconds
 
-    def loss(model: AnyModel, batch: TrainingBatch, smoothing: float) -> Tensor:
+    def loss(model: Transformer, batch: TrainingBatch, smoothing: float) -> Tensor:
         nonlocal seconds
         seconds += 10 if part.progress.updates < 2 else 0
         if part.progress.updates == 7:

@@ -37,10 +37,22 @@ Layout = Mapping[str, tuple[str, tuple[int, ...]]]
 
 
 def load_arrays(path: Path) -> dict[str, Array]:
-    """Return the arrays in a safetensors file. Arrays in bfloat16, which NumPy lacks, become float32.
+    """Return the arrays in a safetensors file, mapped as `map_arrays` does, except for bfloat16, which becomes float32.
 
-    Other arrays are memory-mapped: they take memory only where a caller changes them, and changes are not written to
-    the file.
+    Raises:
+        ModelError: The same as for `map_arrays`.
+    """
+    return {
+        name: (array.astype(np.uint32) << 16).view(np.float32) if kind == BFLOAT16 else array  # the upper half
+        for name, (kind, array) in map_arrays(path).items()
+    }
+
+
+def map_arrays(path: Path) -> dict[str, tuple[str, Array]]:
+    """Return (type name, array) for each name in a safetensors file. Arrays in bfloat16, which NumPy lacks, are uint16.
+
+    All arrays are memory-mapped: they take memory only where a caller changes them, and changes are not written to the
+    file.
 
     Raises:
         ModelError: The file is missing, truncated or of another format, or has arrays of a type that is not in TYPES.
@@ -52,7 +64,25 @@ def load_arrays(path: Path) -> dict[str, Array]:
     header.pop("__metadata__", None)
     if wrong := [f"{name} has the type {of['dtype']}" for name, of in header.items() if of["dtype"] not in TYPES]:
         raise ModelError(problems(f"{path} cannot be read; accepted types: {', '.join(TYPES)}", wrong))
-    return {name: _decode(content[begin:], fields) for name, fields in header.items()}
+    return {name: (fields["dtype"], _view(content[begin:], fields)) for name, fields in header.items()}
+
+
+def average_arrays(paths: Sequence[Path]) -> dict[str, Array]:
+    """Return the mean of each array over several files, in float32 (Vaswani et al. 2017, section 6.1).
+
+    Raises:
+        ModelError: A file cannot be read, or its arrays have other names or shapes than those of the first file.
+    """
+    sums = {name: array.astype(np.float64) for name, array in load_arrays(paths[0]).items()}
+    for path in paths[1:]:
+        arrays = load_arrays(path)
+        if {name: array.shape for name, array in arrays.items()} != {name: total.shape for name, total in sums.items()}:
+            raise ModelError(
+                f"{path}: the arrays have other names or shapes than in {paths[0]}; accepted: checkpoints of one model"
+            )
+        for name, array in arrays.items():
+            sums[name] += array
+    return {name: (total / len(paths)).astype(np.float32) for name, total in sums.items()}
 
 
 @contextmanager
@@ -76,7 +106,7 @@ def writing(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (SafetensorError, OSError) as error:
+    except OSError as error:
         raise ModelError(f"{path}: cannot be written ({error}); accepted: a disk with free space") from error
     path.chmod(path.parent.stat().st_mode & 0o666)  # safetensors grants access to the owner only
 
@@ -137,14 +167,11 @@ def _is_finite(array: Array) -> bool:
     return not array.size or bool(np.isfinite(array.min()) and np.isfinite(array.max()))
 
 
-def _decode(content: NDArray[np.uint8], fields: Mapping[str, Any]) -> Array:
-    """Return the array that `fields`, an entry of the header of a file, describes.
-
-    `content` has the bytes of the file after the header. A bfloat16 number is the upper half of a float32 number.
-    """
+def _view(content: NDArray[np.uint8], fields: Mapping[str, Any]) -> Array:
+    """Return the array that `fields`, an entry of the header, describes in `content`, the bytes after the header."""
     begin, end = fields["data_offsets"]
-    array = np.require(content[begin:end].view(TYPES[fields["dtype"]]), requirements="A").reshape(fields["shape"])
-    return (array.astype(np.uint32) << 16).view(np.float32) if fields["dtype"] == BFLOAT16 else array
+    array = np.require(content[begin:end].view(TYPES[fields["dtype"]]), requirements="A")
+    return array.reshape(fields["shape"])
 
 
 def _is_pickle(path: Path) -> bool:

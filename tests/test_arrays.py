@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mt.arrays import Array, load_arrays, save_arrays
 from mt.errors import ModelError
-from mt.weights import save_weights
+from tests.weights import save_weights
 
 
 def test_arrays_round_trip(tmp_path: Path) -> None:

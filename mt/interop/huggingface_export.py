@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mt.arrays import save_arrays
 from mt.checkpoint import LoadedModel, load_model
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
@@ -27,7 +28,6 @@ from mt.interop.output import check_output, exported_card, require_source_tags, 
 from mt.interop.residual import sines_first
 from mt.model.embedding import position_table
 from mt.tokenizer import BOS, EOS, PAD, SOURCE_FILE, TARGET_FILE, UNK
-from mt.weights import save_weights
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def export_huggingface(model: Path, out: Path) -> None:
     if separate:
         texts["target_vocab.json"] = _json({piece: id for id, piece in enumerate(target.pieces(range(len(target))))})
     with atomic_folder(out) as temporary:
-        save_weights(temporary / SAFE, weights)
+        save_arrays(temporary / SAFE, {name: weight.numpy() for name, weight in weights.items()}, {"format": "pt"})
         files = tokenizer.files
         (temporary / "source.spm").write_bytes(files[SOURCE_FILE])
         (temporary / "target.spm").write_bytes(files.get(TARGET_FILE, files[SOURCE_FILE]))
@@ -134,7 +134,7 @@ def huggingface_weights(loaded: LoadedModel) -> dict[str, Tensor]:
     if config.norm == "pre":
         weights |= {name: position_table(config, config.max_length) for name in POSITIONS}
     if SHARED in weights and not config.tie_output:  # transformers does not tie the output layer here
-        weights |= {name: weights[SHARED].clone() for name in (SOURCE, TARGET)}
+        weights |= dict.fromkeys((SOURCE, TARGET), weights[SHARED])
     return weights
 
 

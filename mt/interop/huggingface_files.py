@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from mt.arrays import BFLOAT16, map_arrays
 from mt.errors import ModelError, problems
 from mt.interop.origin import ALLOWED_PICKLE, load_pickle, named_tensors, shown
-from mt.weights import load_weights
 
 SAFE, PICKLE, INDEX = "model.safetensors", "pytorch_model.bin", "model.safetensors.index.json"
 
@@ -74,10 +75,10 @@ def read_weights(folder: Path, allow_pickle: bool) -> dict[str, Tensor]:
     if names == [PICKLE]:
         return named_tensors(load_pickle(folder / PICKLE), folder / PICKLE)
     if names == [SAFE]:
-        return load_weights(folder / SAFE)
+        return _tensors(folder / SAFE)
     weight_map, weights, wrong = _weight_map(folder), {}, []
     for name in names[1:]:
-        part = load_weights(folder / name)
+        part = _tensors(folder / name)
         wrong += [
             f"{name} holds {key}, which the index assigns to {weight_map.get(key, 'no file')}"
             for key in part
@@ -88,6 +89,18 @@ def read_weights(folder: Path, allow_pickle: bool) -> dict[str, Tensor]:
     if wrong:
         raise ModelError(problems(f"{folder / INDEX} does not fit its files; accepted: each weight in one file", wrong))
     return weights
+
+
+def _tensors(path: Path) -> dict[str, Tensor]:
+    """Return the tensors in a safetensors file by name. They are memory-mapped.
+
+    Raises:
+        ModelError: The file cannot be read.
+    """
+    return {
+        name: torch.from_numpy(array).view(torch.bfloat16) if kind == BFLOAT16 else torch.from_numpy(array)
+        for name, (kind, array) in map_arrays(path).items()
+    }
 
 
 def _weight_map(folder: Path) -> dict[str, str]:

@@ -18,14 +18,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from mt.arrays import check_arrays, load_arrays
+from mt.arrays import Arrays, check_arrays, load_arrays, save_arrays
 from mt.data.batching import Position
 from mt.errors import ModelError, TrainingError, problems
 from mt.files import atomic_folder
 from mt.training.optimizer import state_keys
-from mt.weights import load_weights, save_weights
 
 
 @dataclass
@@ -78,10 +77,10 @@ def save_checkpoint(folder: Path, state: RunState) -> Path:
     for name, parameter, optimizer in stepped(state):
         tensors |= {f"{key}.{name}": optimizer.state[parameter][key] for key in state_keys(optimizer)}
     with atomic_folder(path) as aside:
-        save_weights(aside / "model.safetensors", state.model.state_dict())
-        save_weights(aside / "optimizer.safetensors", tensors)
-        values = {"data": state.data, **asdict(state.progress)}
-        (aside / "state.json").write_text(json.dumps(values, indent=2), encoding="utf-8")
+        for name, values in (("model", state.model.state_dict()), ("optimizer", tensors)):
+            save_arrays(aside / f"{name}.safetensors", {key: value.cpu().numpy() for key, value in values.items()})
+        progress = {"data": state.data, **asdict(state.progress)}
+        (aside / "state.json").write_text(json.dumps(progress, indent=2), encoding="utf-8")
     return path
 
 
@@ -105,16 +104,20 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
     expected = state.model.state_dict()
     arrays = load_arrays(path / "model.safetensors")
     check_arrays(arrays, {name: tuple(tensor.shape) for name, tensor in expected.items()}, path / "model.safetensors")
-    weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
-    tensors = load_weights(path / "optimizer.safetensors")
+    tensors = as_tensors(load_arrays(path / "optimizer.safetensors"))
     needed = {f"{key}.{name}" for name, _, optimizer in stepped(state) for key in state_keys(optimizer)}
     if missing := sorted(needed - tensors.keys()):
         raise ModelError(problems(f"{path / 'optimizer.safetensors'} lacks tensors of this model", missing))
-    state.model.load_state_dict(weights)
+    state.model.load_state_dict(as_tensors(arrays))
     vars(state.progress).update(vars(restored))
     for name, parameter, optimizer in stepped(state):
         for key in state_keys(optimizer):
             optimizer.state[parameter][key] = tensors[f"{key}.{name}"].to(parameter.device, copy=True)
+
+
+def as_tensors(arrays: Arrays) -> dict[str, Tensor]:
+    """Return `arrays` as tensors that share their memory."""
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
 def checkpoints(folder: Path) -> list[Path]:

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mt.arrays import average_arrays, load_arrays
 from mt.config import Recipe
 from mt.data.batching import TrainingBatch, Update, UpdateStream
 from mt.data.dataset import PreparedData
@@ -28,6 +29,7 @@ from mt.training.speed import batch_operations, peak_operations
 from mt.training.state import (
     Progress,
     RunState,
+    as_tensors,
     checkpoints,
     prune_checkpoints,
     restore_checkpoint,
@@ -36,7 +38,6 @@ from mt.training.state import (
 )
 from mt.training.tuning import first_model, new_model, source_vocabulary_size
 from mt.training.validation import Validation
-from mt.weights import average_weights, load_weights
 
 RECORD_EVERY = 10  # updates
 MAX_SKIPPED = 5  # consecutive updates, skipped because of a loss that is not finite or a lack of memory
@@ -210,12 +211,13 @@ class Trainer:
         if not saved:
             raise TrainingError(f"{self.checkpoints} contains no checkpoint; accepted: a run with at least one")
         last = saved[-min(self.config.average_checkpoints, self.config.keep_checkpoints) :]
-        mean = average_weights([path / "model.safetensors" for path in last])
+        mean = as_tensors(average_arrays([path / "model.safetensors" for path in last]))
         candidates = {f"mean of the last {len(last)} checkpoints": mean} if len(last) > 1 else {}
         best = self.checkpoints / f"{self.progress.best_update:08d}"
         for path in dict.fromkeys((best, saved[-1])):
             if path.exists():
-                candidates[f"checkpoint of update {int(path.name):,}"] = load_weights(path / "model.safetensors")
+                arrays = load_arrays(path / "model.safetensors")
+                candidates[f"checkpoint of update {int(path.name):,}"] = as_tensors(arrays)
         scored = []
         for name, weights in candidates.items():
             model = self.model_of(weights)

@@ -20,10 +20,10 @@ from mt.interop.int8 import HEADING, export_int8
 from mt.kernels.shortlist import Shortlist, save_shortlist
 from mt.pipeline.results import Translation
 from mt.training.student import shrink
-from mt.weights import load_weights, save_weights
 from tests.conftest import sentences
 from tests.kernels.conftest import CHECK
 from tests.kernels.conftest import library as library
+from tests.weights import load_weights, save_weights
 
 CPU = torch.device("cpu")
 FROZEN = Path(__file__).resolve().parents[1] / "frozen" / "model"

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from mt.weights import load_weights, save_weights
 from tests.conftest import write_model
 from tests.service.conftest import ROOT, environment
 from tests.service.running import (
     FROZEN,
 )
+from tests.weights import load_weights, save_weights
 
 pytestmark = pytest.mark.system
 

@@ -20,7 +20,6 @@ import httpx
 import pytest
 
 from mt import Translator
-from mt.weights import load_weights, save_weights
 from tests.conftest import sentences
 from tests.service.running import (
     FROZEN,
@@ -38,6 +37,7 @@ from tests.service.running import (
     until,
     workers,
 )
+from tests.weights import load_weights, save_weights
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]  # these bound the clock: for a quiet machine
 

@@ -18,7 +18,7 @@ import torch
 from torch.multiprocessing.spawn import spawn
 
 from mt import distributed
-from mt.weights import load_weights
+from tests.weights import load_weights
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mt.cli.train import main as train
-from mt.weights import load_weights
+from tests.weights import load_weights
 
 pytestmark = pytest.mark.system
 

@@ -11,7 +11,7 @@ from mt.distributed import World
 from mt.errors import ModelError, MTError, TrainingError
 from mt.training.optimizer import Muon
 from mt.training.state import Progress, RunState, checkpoints, prune_checkpoints, restore_checkpoint, save_checkpoint
-from mt.weights import load_weights, save_weights
+from tests.weights import load_weights, save_weights
 
 PROGRESS = Progress(
     updates=3,

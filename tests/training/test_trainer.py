@@ -21,7 +21,7 @@ from mt.training.loss import batch_loss
 from mt.training.report import Reporter
 from mt.training.state import trained
 from mt.training.trainer import Trainer
-from mt.weights import load_weights
+from tests.weights import load_weights
 
 MakeTrainer = Callable[..., Trainer]
 

@@ -27,9 +27,9 @@ from mt.training.report import Reporter
 from mt.training.state import trained
 from mt.training.trainer import Trainer
 from mt.training.tuning import new_model, read_recipe
-from mt.weights import load_weights
 from tests.interop.opus import Opus
 from tests.training.conftest import ROOT, WORDS, write_corpora
+from tests.weights import load_weights
 
 RECIPE = """
 name = "tuned"

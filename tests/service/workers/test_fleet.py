@@ -18,7 +18,6 @@ from mt import Translator
 from mt.engine.scheduler import Limits
 from mt.errors import ModelError
 from mt.languages import Direction
-from mt.weights import load_weights, save_weights
 from service.errors import (
     CannotTranslate,
     DeadlineExceeded,
@@ -36,6 +35,7 @@ from service.workers.transport import ProcessTransport, Transport
 from service.workers.worker import WorkerTimeouts
 from tests.conftest import sentences, write_model
 from tests.service.controlled import Control, Rigged
+from tests.weights import load_weights, save_weights
 
 FROZEN = Path(__file__).resolve().parents[2] / "frozen" / "model"
 EN_DE = Direction("en", "de")

@@ -169,9 +169,7 @@ def _load_model(folder: Path, device: str) -> LoadedModel:
         _read_calibration(folder),
         load_shortlist(folder, tokenizer),
         _read_optional(folder / "confidence.json", CONFIDENCE, "a file that `mt-service calibrate` wrote"),
-        _read_optional(
-            folder / "int8.json", INT8_CHECK, "a file that mt-service wrote"
-        ),
+        _read_optional(folder / "int8.json", INT8_CHECK, "a file that mt-service wrote"),
         load_source_bigrams(folder, tokenizer),
     )
 

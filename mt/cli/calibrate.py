@@ -37,9 +37,7 @@ def main(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("calibrate", __doc__)
-    parser.add_argument(
-        "model", type=Path, help="model directory; gets confidence.json, calibration.json, int8.json"
-    )
+    parser.add_argument("model", type=Path, help="model directory; gets confidence.json, calibration.json, int8.json")
     add = parser.common.add_argument
     add("--source", type=Path, metavar="FILE", help="one sentence a line; plain, .gz or .xz")
     add("--reference", type=Path, metavar="FILE", help="translations of --source, line by line")

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mt.decoding.term_constraints import UNLIMITED, TermConstraints
 from mt.text.alignment import is_wide
 from mt.text.inflection import add_umlaut, has_endings, inflected_forms
-from mt.text.terms import case_variants
+from mt.text.term_index import case_variants
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
 OTHER_FORM_COST = -2.0

@@ -15,7 +15,8 @@ from mt.pipeline.variants import DecodedVariant, SentenceContext, SourceVariant,
 from mt.text import protect, repetition
 from mt.text.alignment import CLOSING, Range, UnitLinks
 from mt.text.inflection import forms_compounds
-from mt.text.terms import TermMatch, case_variants, find_translation, missing_terms
+from mt.text.term_index import case_variants
+from mt.text.terms import TermMatch, find_translation, missing_terms
 
 MAX_SEARCHES = 2
 """Maximum number of constrained searches of one sentence."""

@@ -1,20 +1,29 @@
 """Search for glossary terms and untranslatable words in sentences, and for translated terms in translations."""
 
 import re
-import threading
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property, lru_cache
 from heapq import merge
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 from mt.errors import RequestError, problems
 from mt.languages import primary_language
 from mt.text.alignment import WIDE, Range, is_wide
 from mt.text.inflection import forms_compounds, has_endings, inflected_forms, possible_stems
+from mt.text.term_index import (
+    SEPARATOR,
+    TOKEN,
+    IndexedTerm,
+    IndexEntry,
+    IndexPreparation,
+    LetterCase,
+    TermIndex,
+    case_variants,
+    token_keys,
+)
 
 MOST_TERMS = 20_000
 LONGEST_TERM = 500  # maximum number of characters of a term
@@ -22,15 +31,12 @@ _CACHED_TRANSLATIONS = 1024  # number of translations with cached patterns; a se
 _MOST_PROBLEMS = 20  # maximum number of problems that an error lists
 
 _POSSESSIVE = re.compile(r"s\b")
-_TOKEN = re.compile(rf"[{WIDE}]|[^\W_{WIDE}]+|[^\w\s]|_")
 _SPACES = re.compile(r"\s{2,}|[^\S ]")  # white space other than a single space
 _CHARACTER = re.compile(r"\s+|\S")
 _WIDE = re.compile(rf"(?!\s)[{WIDE}]")
 _PRIVATE = 0xF0000  # first code point of a private-use plane of Unicode
 _QUIET = frozenset("\"'„“”«»‹›‘’([{¿¡-–—*_ ")
 """Characters that may precede the first word of a sentence."""
-
-_SEPARATOR = "\0"  # a character that no term contains
 
 _JOINS = frozenset("-_@/'’‐‑")
 """Characters that join the words around them into one."""
@@ -44,112 +50,6 @@ class TermMatch:
     end: int
     translation: str | None
     inflected: bool = False  # whether the last word has another inflectional ending than in the glossary
-
-
-class _Case(Enum):
-    """Way to compare letter case in the search for terms."""
-
-    EXACT = "exact"
-    CAPITAL = "capital"  # a term in lower case also matches with a capital first letter
-    IGNORED = "ignored"
-
-
-@dataclass(frozen=True, slots=True)
-class _Term:
-    length: int  # in characters
-    number: int  # position in the glossary
-    first: str
-    last: str
-    translation: str | None
-
-
-class _IndexEntry:
-    """Entry of the index: the terms that have the same keys, in two maps.
-
-    `exact` is used for a last token as in the glossary, `any_form` for a last token with another inflectional ending.
-    Both map a first token, as in the glossary, to the preferred term that begins with this token, and None to the
-    preferred term of the whole map. The preferred term is the longest; of equally long terms, the first in the
-    glossary. Untranslated words are only in `exact`, because they are not inflected.
-    """
-
-    __slots__ = ("any_form", "exact")
-
-    def __init__(self) -> None:
-        self.exact: dict[str | None, _Term] = {}
-        self.any_form: dict[str | None, _Term] = {}
-
-    def add(self, term: _Term) -> None:
-        for terms in (self.exact,) if term.translation is None else (self.exact, self.any_form):
-            for first in (None, term.first):
-                if first not in terms or (-term.length, term.number) < (-terms[first].length, terms[first].number):
-                    terms[first] = term
-
-
-class TermIndex:
-    """Index of terms with two levels: the joined keys of all tokens except the last, and the key of the last token.
-
-    At each token of a sentence, the search needs one look-up per possible number of tokens of a term. The number of
-    terms does not matter.
-    """
-
-    def __init__(self, case: _Case) -> None:
-        self.case = case
-        self.heads: dict[str, dict[str, _IndexEntry]] = {}
-        self.lengths: dict[str, list[int]] = {}  # by first key: the numbers of tokens of its terms, in descending order
-        self.initials: set[str] = set()  # first characters of terms of one token
-
-    def add(self, term: _Term, keys: Sequence[str]) -> None:
-        """Add a term. `keys` are the keys of its tokens."""
-        ways = case_variants(term.first) if self.case is _Case.CAPITAL else ()
-        for first in {keys[0], *(_SEPARATOR + way for way in ways)}:
-            *head, last = [first, *keys[1:]]
-            self.heads.setdefault("".join(head), {}).setdefault(last, _IndexEntry()).add(term)
-            if not head:
-                self.initials.add(last[1])
-            lengths = self.lengths.setdefault(first, [])  # has at most LONGEST_TERM elements
-            if len(keys) not in lengths:
-                insort(lengths, len(keys), key=lambda length: -length)
-
-
-def token_keys(tokens: Sequence[re.Match[str]], case: _Case) -> list[str]:
-    """Return the index keys of tokens.
-
-    A key is the text of the token with a prefix: a space if white space precedes the token, otherwise _SEPARATOR. White
-    space before a character of a script without spaces is ignored.
-    """
-    texts = [token[0].casefold() if case is _Case.IGNORED else token[0] for token in tokens]
-    spaced = [before.end() < token.start() and not is_wide(token[0]) for before, token in pairwise(tokens)]
-    return [(" " if space else _SEPARATOR) + text for space, text in zip([False, *spaced], texts, strict=bool(tokens))]
-
-
-class _Preparation:
-    """Iterator that adds one of `entries`, pairs of a term and its translation, to all indexes at each step.
-
-    Several threads may take steps: a lock excludes all others during a step. An entry counts as added only after its
-    step, so that an exception in a step, such as KeyboardInterrupt, leaves out no entry.
-    """
-
-    def __init__(self, entries: Sequence[tuple[str, str | None]]) -> None:
-        self.indexes = {case: TermIndex(case) for case in _Case}
-        self._entries = entries
-        self._added = 0
-        self._lock = threading.Lock()
-
-    def __iter__(self) -> "_Preparation":
-        return self
-
-    def __next__(self) -> None:
-        with self._lock:
-            if self._added == len(self._entries):
-                raise StopIteration
-            text, translation = self._entries[self._added]
-            tokens = list(_TOKEN.finditer(text))
-            term = _Term(len(text), self._added, tokens[0][0], tokens[-1][0], translation)
-            keys = token_keys(tokens, _Case.EXACT)
-            folded = [key.casefold() for key in keys]
-            for case, index in self.indexes.items():
-                index.add(term, folded if case is _Case.IGNORED else keys)
-            self._added += 1
 
 
 @dataclass(frozen=True)
@@ -200,7 +100,7 @@ class Terms:
         """
         return self._preparation
 
-    def index(self, case: _Case) -> TermIndex:
+    def index(self, case: LetterCase) -> TermIndex:
         """Return the index of the terms for one way of comparing case. The first call completes `prepare`."""
         preparation = self._preparation
         for _ in preparation:
@@ -208,8 +108,8 @@ class Terms:
         return preparation.indexes[case]
 
     @cached_property
-    def _preparation(self) -> "_Preparation":
-        return _Preparation(tuple(self._entries()))
+    def _preparation(self) -> "IndexPreparation":
+        return IndexPreparation(tuple(self._entries()))
 
     def _entries(self) -> Iterator[tuple[str, str | None]]:
         yield from ((term.strip(), translation.strip()) for term, translation in self.glossary)
@@ -225,7 +125,7 @@ class Terms:
             where = (
                 f"term {number}" if number <= len(self.glossary) else f"untranslated word {number - len(self.glossary)}"
             )
-            if not text or not _TOKEN.search(text):
+            if not text or not TOKEN.search(text):
                 yield f"{where} is {text!r}; accepted: text with a word"
             elif translation is not None and not translation.strip():
                 yield f"{where}, {text[:40]!r}, has the translation {translation!r}; accepted: text"
@@ -252,9 +152,9 @@ class _Search:
     def __init__(self, terms: Terms, sentence: str, language: str, taken: Sequence[Range], any_case: bool) -> None:
         self.sentence, self.language, self.any_case = sentence, language, any_case
         self.index = terms.index
-        self.tokens = list(_TOKEN.finditer(sentence))
-        self.keys = {case: token_keys(self.tokens, case) for case in {_Case.EXACT, self._case(begins=False)}}
-        self.keys[_Case.CAPITAL] = self.keys[_Case.EXACT]
+        self.tokens = list(TOKEN.finditer(sentence))
+        self.keys = {case: token_keys(self.tokens, case) for case in {LetterCase.EXACT, self._case(begins=False)}}
+        self.keys[LetterCase.CAPITAL] = self.keys[LetterCase.EXACT]
         self.joined = {case: "".join(keys) for case, keys in self.keys.items()}
         # The offset of each key in `joined`.
         self.places = {case: [0, *accumulate(map(len, keys))] for case, keys in self.keys.items()}
@@ -275,8 +175,8 @@ class _Search:
             begins = begins and token[0] in _QUIET
             at = end
 
-    def _case(self, begins: bool) -> _Case:
-        return _Case.IGNORED if self.any_case else _Case.CAPITAL if begins else _Case.EXACT
+    def _case(self, begins: bool) -> LetterCase:
+        return LetterCase.IGNORED if self.any_case else LetterCase.CAPITAL if begins else LetterCase.EXACT
 
     def _free_ends(self, taken: Sequence[Range]) -> list[int]:
         """Return, for each token, the index of the first token at or after it that overlaps a taken range.
@@ -296,26 +196,26 @@ class _Search:
             ends.append(stop)
         return ends[::-1]
 
-    def _longest(self, at: int, index: TermIndex) -> tuple[int, _Term | None]:
+    def _longest(self, at: int, index: TermIndex) -> tuple[int, IndexedTerm | None]:
         """Return (index of the token after the match, term) of the longest term that begins at token `at`.
 
         If no term begins there, return (at + 1, None).
         """
         keys, places, joined = self.keys[index.case], self.places[index.case], self.joined[index.case]
-        for length in index.lengths.get(_SEPARATOR + keys[at][1:], ()):
+        for length in index.lengths.get(SEPARATOR + keys[at][1:], ()):
             end = at + length
             if length > 1 and end <= self.stop[at]:
-                head = _SEPARATOR + joined[places[at] + 1 : places[end - 1]]
+                head = SEPARATOR + joined[places[at] + 1 : places[end - 1]]
                 entries = index.heads.get(head)
                 if entries and (term := self._preferred_term(at, end, entries, keys[end - 1][0], index.case)):
                     return end, term
         if keys[at][1] not in index.initials:  # a stem of a word has the first character of the word
             return at + 1, None
-        return at + 1, self._preferred_term(at, at + 1, index.heads.get("", {}), _SEPARATOR, index.case)
+        return at + 1, self._preferred_term(at, at + 1, index.heads.get("", {}), SEPARATOR, index.case)
 
     def _preferred_term(
-        self, at: int, end: int, entries: dict[str, _IndexEntry], separator: str, case: _Case
-    ) -> _Term | None:
+        self, at: int, end: int, entries: dict[str, IndexEntry], separator: str, case: LetterCase
+    ) -> IndexedTerm | None:
         """Return the preferred term whose last token matches token `end` - 1 of the sentence, or None.
 
         `entries` maps the key of a last token to the terms with this key. `separator` is the first character of the key
@@ -324,7 +224,7 @@ class _Search:
         word, last = self.tokens[at][0], self.tokens[end - 1][0]
         if not entries or _joined(self.sentence, self.tokens[end - 1].end(), self.language):
             return None
-        folded = case is _Case.IGNORED
+        folded = case is LetterCase.IGNORED
         exact = entries.get(separator + (last.casefold() if folded else last))
         terms = [] if exact is None else [exact.exact]
         if last not in self.stems:
@@ -445,12 +345,6 @@ def _any_of(texts: Sequence[str]) -> str:
     rests = "|".join(_any_of(group) for letter, group in by_letter.items() if letter)
     optional = "?" if "" in by_letter else ""
     return re.escape(shared) + (f"(?:{rests}){optional}" if rests else "")
-
-
-def case_variants(form: str) -> tuple[str, ...]:
-    """Return `form` and, if its first letter is in lower case, the same form with a capital first letter."""
-    capital = form[:1].upper() + form[1:]
-    return (form,) if capital == form else (form, capital)
 
 
 def _joined(sentence: str, place: int, language: str = "") -> bool:

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 
 from mt.text.alignment import Range, is_wide
 from mt.text.inflection import possible_stems
-from mt.text.terms import _QUIET, _TOKEN, TermMatch, Terms, _joined, case_variants
+from mt.text.term_index import TOKEN, case_variants
+from mt.text.terms import _QUIET, TermMatch, Terms, _joined
 
 Match = re.Match[str]
 WORDS = ["a", "A", "b", "car", "Car", "cars", "CAR", "boxes", "box", "žena", "ženy", "Auto", "Autos", "语", "术", "ｓ"]
 MARKS = [" ", " ", " ", "  ", "-", "'", "'s", ".", "_", "“", ","]
 TEXTS = st.lists(st.sampled_from(WORDS + MARKS), max_size=14).map("".join)
-TERMS = TEXTS.map(str.strip).filter(lambda text: _TOKEN.search(text) is not None)
+TERMS = TEXTS.map(str.strip).filter(lambda text: TOKEN.search(text) is not None)
 
 
 @st.composite
@@ -45,9 +46,9 @@ def compare_all(
 ) -> Iterator[TermMatch]:
     entries = []
     for number, (text, translation) in enumerate(terms._entries()):
-        tokens = list(_TOKEN.finditer(text))
+        tokens = list(TOKEN.finditer(text))
         entries.append((-len(tokens), -len(text), number, tokens, translation))
-    tokens = list(_TOKEN.finditer(sentence))
+    tokens = list(TOKEN.finditer(sentence))
     begins = not sentence[: tokens[0].start()].strip() if tokens else False
     at = 0
     while at < len(tokens):

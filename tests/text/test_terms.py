@@ -7,10 +7,10 @@ import pytest
 
 from mt.errors import RequestError
 from mt.text.inflection import inflected_forms, possible_stems
+from mt.text.term_index import TermIndex
 from mt.text.terms import (
     LONGEST_TERM,
     MOST_TERMS,
-    TermIndex,
     TermMatch,
     Terms,
     _pattern,

@@ -151,9 +151,7 @@ def test_auto_follows_the_stored_check(
 def test_a_bad_file_is_refused(tmp_path: Path, text: str) -> None:
     folder = Path(shutil.copytree(FROZEN, tmp_path / "model"))
     (folder / "int8.json").write_text(text, encoding="utf-8")
-    with pytest.raises(
-        ModelError, match=r"int8\.json: not a file that mt-service wrote"
-    ):
+    with pytest.raises(ModelError, match=r"int8\.json: not a file that mt-service wrote"):
         load_model(folder)
 
 

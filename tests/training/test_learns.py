@@ -32,9 +32,9 @@ def test_it_learns_to_reverse_sentences(place: Any) -> None:
     assert sorted(file.name for file in model.iterdir()) == [
         "README.md",
         "calibration.json",
-        "int8.json",
         "confidence.json",
         "config.json",
+        "int8.json",
         "model.safetensors",
         "source_bigrams.safetensors",
         "tokenizer.model",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from mt.decoding.scorer import ModelScorer, padded, token_mask
 from mt.engine.devices import select_device
 from mt.errors import RequestError, problems
 from mt.languages import Direction, DirectionSet
+from mt.model.transformer import Transformer
 from mt.tokenizer import EOS
 
 PASS_TOKENS = 4096  # maximum number of source tokens, and of target tokens, in a pass, with padding
@@ -48,7 +49,8 @@ def score_targets(
     """
     if not sources:
         return []
-    special, device, model = scorer.special, scorer.device, scorer.model
+    special, device = scorer.special, scorer.device
+    model = cast(Transformer, scorer.model)  # a search needs less of a model than a teacher-forced pass
     fed = [[special.bos, *target] for target in targets]
     labels = [id for target in targets for id in (*target, special.eos)]
     mask = token_mask(sources, device)
@@ -108,7 +110,7 @@ class PairScorer:
         given = len(self.loaded.tokenizer.target_prefix(direction.target))
         lengths = np.array([(len(source), len(target) + 1) for source, target in pairs]).reshape(-1, 2)
         scored: dict[int, ScoredPair] = {}
-        for chunk in plan_batches(*lengths.T, PASS_TOKENS, np.arange(len(pairs))):
+        for chunk in plan_batches(lengths[:, 0], lengths[:, 1], PASS_TOKENS, np.arange(len(pairs))):
             batch = score_targets(scorer, [pairs[index][0] for index in chunk], [pairs[index][1] for index in chunk])
             for index, pair in zip(chunk.tolist(), batch, strict=True):
                 log_probabilities = pair.token_log_probabilities[given:]

@@ -73,7 +73,7 @@ def stepped(state: RunState) -> Iterator[tuple[str, nn.Parameter, torch.optim.Op
 def save_checkpoint(folder: Path, state: RunState) -> Path:
     """Write the checkpoint of the current update, and return its path, which is below `folder`."""
     path = folder / f"{state.progress.updates:08d}"
-    tensors = {}
+    tensors: dict[str, Tensor] = {}
     for name, parameter, optimizer in stepped(state):
         tensors |= {f"{key}.{name}": optimizer.state[parameter][key] for key in state_keys(optimizer)}
     with atomic_folder(path) as aside:

@@ -87,7 +87,7 @@ def body_readers() -> Iterator[tuple[str, str, BodyReader]]:
         if isinstance(route, APIRoute):
             calls = [dependency.call for dependency in route.dependant.dependencies]
             for reader in (call for call in calls if isinstance(call, BodyReader)):
-                yield from ((route.path_format, method, reader) for method in route.methods)
+                yield from ((route.path_format, method, reader) for method in route.methods or ())
 
 
 def create_app(settings: Settings, fleet: Fleet, database: Database) -> FastAPI:

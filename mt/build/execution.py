@@ -52,7 +52,7 @@ class Execution:
         self._process.wait()
 
 
-class Executor:
+class StageExecutor:
     """Executes up to `slots` programs at the same time."""
 
     def __init__(self, gpus: Sequence[str] = (), slots: int = 1) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import tomli_w
 from pydantic import Field, ValidationError
 
-from mt.build.execution import Execution, Executor, StageCommand
+from mt.build.execution import Execution, StageExecutor, StageCommand
 from mt.build.stage import DATA, ORIGINAL_FOLDER, Candidate, Gate, Stage, stage_digests
 from mt.errors import BuildError
 from mt.files import atomic_file, atomic_folder
@@ -121,7 +121,7 @@ class Runner:
         self,
         stages: Sequence[Stage],
         progress: OnProgress = lambda running, waiting: None,
-        executor: Executor | None = None,
+        executor: StageExecutor | None = None,
     ) -> list[str]:
         """Run all stages that have not finished, and return their names without the skipped ones.
 
@@ -130,7 +130,7 @@ class Runner:
 
         Raises: BuildError if a stage fails or corpora of the stages are missing. Other running stages are stopped.
         """
-        executor = executor or Executor()
+        executor = executor or StageExecutor()
         digests = stage_digests(stages, self.root, self.original)
         waiting = [stage for stage in stages if not self.is_done(stage, digests[stage.name])]
         running: list[RunningStage] = []
@@ -159,7 +159,7 @@ class Runner:
                 entry.execution.stop()
         return executed
 
-    def _start(self, stage: Stage, digest: str, executor: Executor, executed: list[str]) -> RunningStage | None:
+    def _start(self, stage: Stage, digest: str, executor: StageExecutor, executed: list[str]) -> RunningStage | None:
         """Start the program of a stage. Return None if the stage has no program or is skipped.
 
         The name of a stage without a program is appended to `executed`.

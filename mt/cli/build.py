@@ -41,7 +41,7 @@ from mt.build.estimate import (
     total,
     updates_in,
 )
-from mt.build.execution import Executor
+from mt.build.execution import StageExecutor
 from mt.build.plan import Machine, make_plan, measuring_stage
 from mt.build.report import write_report
 from mt.build.runner import OnProgress, Runner, RunningStage, TrainingState
@@ -113,7 +113,7 @@ class Resources:
     """The device and processes of every stage, and the executor of the stages."""
 
     machine: Machine
-    executor: Executor
+    executor: StageExecutor
 
 
 def resources(options: argparse.Namespace) -> Resources:
@@ -125,9 +125,9 @@ def resources(options: argparse.Namespace) -> Resources:
     if device == "cpu":
         jobs = options.jobs or 1
         processes = options.processes or max(1, min(available_cores() // jobs, MAX_PROCESSES))
-        return Resources(Machine(device, processes), Executor(slots=jobs))
+        return Resources(Machine(device, processes), StageExecutor(slots=jobs))
     processes = options.processes or 1
-    return Resources(Machine("cuda", processes), Executor(gpu_slots(device, processes, options.jobs)))
+    return Resources(Machine("cuda", processes), StageExecutor(gpu_slots(device, processes, options.jobs)))
 
 
 def stage_device(name: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mt.build.execution import Executor
+from mt.build.execution import StageExecutor
 from mt.build.runner import Runner, RunningStage
 from mt.build.stage import Candidate, Gate, Stage, folder_of
 from mt.errors import BuildError
@@ -129,7 +129,7 @@ def test_independent_stages_run_at_the_same_time(runner: Runner) -> None:
     def observe(running: Sequence[RunningStage], waiting: Sequence[Stage]) -> None:
         reports.append(([entry.stage.name for entry in running], [stage.name for stage in waiting]))
 
-    executed = runner.run(stages, observe, Executor(gpus=("0,1", "2,3")))
+    executed = runner.run(stages, observe, StageExecutor(gpus=("0,1", "2,3")))
     assert set(executed[:2]) == {"a", "b"}
     assert executed[2] == "c"
     assert (["a", "b"], ["c"]) in reports
@@ -140,7 +140,7 @@ def test_independent_stages_run_at_the_same_time(runner: Runner) -> None:
 def test_a_failed_stage_stops_the_others(runner: Runner) -> None:
     stages = [lines("slow", 0.1), Stage("student", "shrink", ("teacher",), "none")]
     with pytest.raises(BuildError, match="the stage student failed"):
-        runner.run(stages, executor=Executor(slots=2))
+        runner.run(stages, executor=StageExecutor(slots=2))
     record = runner.record("slow")
     assert record is not None
     assert record.state == "started"
@@ -175,7 +175,7 @@ def test_a_round_needs_an_improvement(runner: Runner, scores: tuple[float, ...],
 def test_a_killed_build_ends_its_program_and_resumes(runner: Runner, tmp_path: Path) -> None:
     program = f"""
 from pathlib import Path
-from mt.build.execution import Executor
+from mt.build.execution import StageExecutor
 from mt.build.runner import Runner, RunningStage
 from mt.build.stage import Stage
 stages = [Stage("a", "distil", ("stages/a/lines", "0"), "stages/a/lines"),

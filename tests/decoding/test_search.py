@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -198,7 +198,7 @@ class CopyModel:
 
 
 def test_given_pairs_are_scored_with_their_end() -> None:
-    scorer = ModelScorer(SteppingModel())
+    scorer = ModelScorer(cast(Any, SteppingModel()))
     right, wrong = -math.log(1 + 7 * math.exp(-3)), -3 - math.log(1 + 7 * math.exp(-3))
     scored = score_targets(scorer, [(4, 5, EOS), (6, EOS)], [(4, 5), (7,)])
     assert scored[0].token_log_probabilities == pytest.approx([right] * 3, rel=1e-5)
@@ -219,7 +219,7 @@ class SteppingModel(CopyModel):
 
 
 def test_a_model_and_its_search_agree_on_probabilities() -> None:
-    scorer = ModelScorer(SteppingModel())
+    scorer = ModelScorer(cast(Any, SteppingModel()))
     [[best]] = decode(scorer, [(4, 5, EOS)], SearchOptions(beam_size=1))
     [scored] = score_targets(scorer, [(4, 5, EOS)], [best.tokens])
     assert best.tokens == (4, 5)

@@ -54,7 +54,7 @@ def environment(name: str) -> str | None:
 
 def dumpable(option: int) -> int:
     """Return whether programs may collect core dumps of this process. `option` is PR_GET_DUMPABLE of prctl(2)."""
-    return ctypes.CDLL(None).prctl(option)
+    return int(ctypes.CDLL(None).prctl(option))
 
 
 OPERATIONS.update(

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -632,7 +633,7 @@ def downloaded(seen: Visit, name: str) -> str:
     with seen.page.expect_download() as download:
         seen.page.click(f"#jobs a[download='{name}']")
     assert download.value.suggested_filename == name
-    return download.value.path().read_text()
+    return Path(download.value.path()).read_text(encoding="utf-8")
 
 
 def test_history(visit: Callable[..., Visit]) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import tomli_w
 from pydantic import Field, ValidationError
 
-from mt.build.execution import Execution, StageExecutor, StageCommand
+from mt.build.execution import Execution, StageCommand, StageExecutor
 from mt.build.stage import DATA, ORIGINAL_FOLDER, Candidate, Gate, Stage, stage_digests
 from mt.errors import BuildError
 from mt.files import atomic_file, atomic_folder

@@ -88,7 +88,7 @@ skip() { # NAME REASON
     summarize "$1" skipped 0 "$2"
 }
 measure() {
-    part "$1-$2" "$python" -m mt benchmark gpu --part "$1" --size "$2" --device "$device" --output "$output"
+    part "$1-$2" "$python" -m scripts.benchmark.gpu --part "$1" --size "$2" --device "$device" --output "$output"
 }
 training() { # NAME [OVERRIDE ...] [OPTION ...]: sets `words`, the command of a training
     words=(env MT_DATA="$output/data" "${launch[@]}" mt train scripts/recipes/phrasebook.toml
@@ -127,7 +127,7 @@ measure replay base
 measure profile base
 measure lengths base
 
-# Translation of text: the library's path, a glossary, the second GPU, the service.
+# Translation of text: the library's path, a glossary, the second GPU.
 translate=("$python" -m mt translate mt/bundled/starter "$output/lines.en" --source en --target de)
 cut -f 1 tests/frozen/lines.tsv > "$output/lines.en"
 printf 'woman\tDame\n' > "$output/glossary.tsv"
@@ -140,8 +140,6 @@ else
     skip translate-second-gpu "there is one GPU, or --device is not cuda"
 fi
 part corpus "$python" -m mt fetch phrasebook --out "$output/data/phrasebook"
-part service env MT_DEVICE="$device" "$python" -m mt benchmark serve mt/bundled/starter \
-    --source "$output/data/phrasebook/train.tsv" --seconds 10 --rounds 1 --output "$output/service"
 
 # Training that is killed and resumed, by torchrun with one and with all GPUs. `--` ends the options of
 # torchrun, which would take --run for an abbreviation of one of them.
@@ -163,7 +161,7 @@ fi
 measure memory base
 measure attention base
 cut -f 1 "$output/data/phrasebook/test.tsv" > "$output/sentences.en"
-part peers "$python" -m mt benchmark decode --random base --source "$output/sentences.en" --device "$device" \
+part peers "$python" -m scripts.benchmark.decode --random base --source "$output/sentences.en" --device "$device" \
     --beam-size 4 --output "$output/peers"
 cat "$output"/*.md > "$output/all-parts.markdown" 2> /dev/null
 if [ ${#failed[@]} -gt 0 ]; then

@@ -11,9 +11,6 @@ from mt.engine.backends.protocol import GPU_THREADS, Backend, Dtype
 from mt.engine.backends.static_batch import GraphLimits
 from mt.engine.scheduler import Limits
 from mt.pipeline import translator
-from mt.pipeline.translator import Translator
-from service.workers import worker_loop
-from service.workers.messages import ModelSetup
 from tests.simulated_device import SimulatedDevice, SimulatedGraphs
 
 
@@ -23,12 +20,6 @@ def simulate() -> None:
     simulated.__enter__()
     setattr(translator, "select_device", lambda name: str(simulated.device))  # noqa: B010
     setattr(cuda, "load_backend", partial(_load_backend, simulated))  # noqa: B010
-
-
-def load(setup: ModelSetup) -> Translator:
-    """Load the model of a worker onto the simulated device."""
-    simulate()
-    return worker_loop.load(setup)
 
 
 def _load_backend(

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import torch
 
-from mt.cli import benchmark, translate
 from mt.cli import fetch as fetching
-from mt.cli.benchmarks import serve_http
-from mt.cli.benchmarks.gpu import ResultRow, Sizes, TimedDevice, measure
-from mt.cli.benchmarks.programs import started
+from mt.cli import translate
 from mt.config import ModelConfig
+from scripts.benchmark.gpu import ResultRow, Sizes, TimedDevice, measure
 from tests.simulated_device import SimulatedDevice, SimulatedGraphs
 from tests.simulated_gpu import simulate
 
@@ -57,12 +55,6 @@ SKIPPED = 77
 """Exit status of a part that was skipped."""
 
 
-def serve(options: list[str]) -> int:
-    """Measure the service with workers on the simulated device, with few and coarse probes."""
-    setattr(serve_http, "started", lambda _, *given: started("tests.simulated_service", *given))  # noqa: B010
-    return benchmark.main([*options, "--seconds", "1", "--bound", "60", "--precision", "100"])
-
-
 def fetch(options: list[str]) -> int:
     """Write the phrasebook, shortened."""
     status = fetching.main(options)
@@ -77,12 +69,10 @@ def main(arguments: list[str]) -> int:
         case ["-m", "pytest", *_]:
             print("the tests need a GPU; their simulated counterparts run with the other tests")
             return SKIPPED
-        case ["-m", "mt", "benchmark", "gpu", *options]:
+        case ["-m", "scripts.benchmark.gpu", *options]:
             named = dict(zip(options[::2], options[1::2], strict=True))
             simulated_measure(named["--part"], named["--size"], Path(named["--output"]))
             return 0
-        case ["-m", "mt", "benchmark", "serve", *options]:
-            return serve(["serve", *options])
         case ["-m", "mt", "translate", *_] if "cuda:1" in arguments:
             print("the simulated device is one device")
             return SKIPPED
@@ -98,7 +88,7 @@ def on_the_cpu(arguments: list[str]) -> int:
     """Run Python with these arguments, where processes of their own compute: trainings by torchrun, peers."""
     if "train" in arguments:
         arguments = [*arguments, *SMALL_TRAINING]
-    if arguments[1:4] == ["-m", "mt", "benchmark"]:
+    if arguments[1:3] == ["-m", "scripts.benchmark.decode"]:
         arguments = [*arguments, "--sentences", "8", "--single-sentences", "2", "--rounds", "1"]
     small = {"cuda": "cpu", "base": "tiny"}
     if arguments[1:2] == ["-c"]:

@@ -38,7 +38,7 @@ EXCEPTIONS = {("mt.cli.serve", "service")}
 
 OWNERS = {
     "langcodes": ("mt.languages",),
-    "sentencepiece": ("mt.tokenizer", "mt.cli.benchmarks.peer_ctranslate2"),
+    "sentencepiece": ("mt.tokenizer", "scripts.benchmark.peer_ctranslate2"),
     "sacrebleu": ("mt.evaluation",),
     "sacremoses": ("mt.evaluation",),
     "sentencex": ("mt.text.segment",),
@@ -50,15 +50,15 @@ OWNERS = {
     "pypdfium2": ("mt.text.documents.pdf_lines",),
     "polib": ("mt.text.documents.gettext", "mt.data.translation_memory"),
     "huggingface_hub": ("mt.interop",),
-    "transformers": ("mt.interop", "mt.cli.benchmarks"),
+    "transformers": ("mt.interop", "scripts.benchmark"),
     "yaml": ("mt.interop", "mt.text.documents.yaml"),
-    "ctranslate2": ("mt.interop", "mt.cli.benchmarks"),
+    "ctranslate2": ("mt.interop", "scripts.benchmark"),
     "fastapi": ("service",),
     "starlette": ("service",),
     "uvicorn": ("service",),
     "ray": ("mt.cli.translate_on_ray",),
     "pyarrow": ("mt.cli.translate_on_ray",),
-    "matplotlib": ("mt.training", "mt.insight", "mt.cli.reliability", "mt.cli.benchmarks"),
+    "matplotlib": ("mt.training", "mt.insight", "mt.cli.reliability"),
 }
 
 TOP_LEVEL = {

@@ -24,7 +24,6 @@ VERBS = {
     "train-lm": ("train_lm", "train a language model of bytes on any text file"),
     "generate": ("generate", "continue a text with a language model of bytes"),
     "explain": ("explain", "show how a model translates a sentence: pictures and an HTML page"),
-    "benchmark": ("benchmark", "compare the speed of decoding, training and serving with other toolkits"),
 }
 """Module of this package and one-line description of each verb. A package of EXTENSIONS adds the verbs of its VERBS."""
 

@@ -28,7 +28,7 @@ except ModuleNotFoundError:  # an optional dependency; RayCluster reports that i
 BATCH_LINES = 1000  # large enough that the last, incomplete batches of the engine cost little
 BLOCK_BYTES = 1 << 16  # of text; a block is what Ray Data passes on at a time, and the actors wait for the first blocks
 
-RayRow = dict[str, Any]
+LineRow = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def fingerprint_on_worker(options: argparse.Namespace, terms: Terms) -> dict[str
     return TranslationJob.load(options, terms).fingerprint()
 
 
-def read_rows(start: RayRow, options: argparse.Namespace) -> Iterator[RayRow]:
+def read_rows(start: LineRow, options: argparse.Namespace) -> Iterator[LineRow]:
     """Yield a row for each line of the file from line `start["first"]` on."""
     first = start["first"]
     for number, line in enumerate(islice(input_lines(options), first - 1, None), first):
@@ -171,7 +171,7 @@ class BatchTranslator:
     def __call__(self, batch: "pyarrow.Table") -> "pyarrow.Table":
         rows = batch.to_pylist()
         lines = (Fault(row["fault"], row["fatal"]) if row["fault"] else row["line"] for row in rows)
-        output: list[RayRow] = []
+        output: list[LineRow] = []
         try:
             self._job = self._job or self._load()
             for line in self._job.translate(lines, rows[0]["number"], interactive=False):

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mt.cli.benchmark import main
-from mt.cli.benchmarks.gpu import PARTS, Sizes
 from mt.cli.train import parse
 from mt.config import ModelConfig
 from mt.recipe import load_recipe
+from scripts.benchmark.gpu import PARTS, Sizes, main
 from tests.simulated_main import simulated_measure
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,9 +91,9 @@ fi
     assert len((tmp_path / "results/summary.md").read_text().splitlines()) == 2 + len(summary)
     commands = log.read_text().splitlines()
     for name in PARTS:
-        assert any(f"benchmark gpu --part {name} --size base" in command for command in commands)
+        assert any(f"benchmark.gpu --part {name} --size base" in command for command in commands)
     assert any("--part training --size big" in command for command in commands)
-    for part in ("-m pytest -m gpu", "translate", "--device cuda:1", "benchmark serve", "--resume", "benchmark decode"):
+    for part in ("-m pytest -m gpu", "translate", "--device cuda:1", "--resume", "benchmark.decode"):
         assert any(part in command for command in commands), part
     assert sum("torch.distributed.run" in command for command in commands) == 2, "1 and 2 processes"
     assert sum("max_updates=100000" in command for command in commands) == 1
@@ -140,5 +139,5 @@ def test_the_script_is_complete_on_the_simulated_device(tmp_path: Path) -> None:
 
 
 def test_without_a_gpu_a_part_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["gpu", "--part", "memory", "--device", "cpu", "--output", str(tmp_path)]) == 2
+    assert main(["--part", "memory", "--device", "cpu", "--output", str(tmp_path)]) == 2
     assert "--device is cpu, which is the CPU here; accepted: cuda or cuda:N" in capsys.readouterr().err

@@ -8,25 +8,23 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
-from typing import get_args
 
 import torch
 
 from mt.checkpoint import LoadedModel, save_model
-from mt.config import ModelConfig, Size
+from mt.config import ModelConfig
 from mt.description import Description
 from mt.languages import DirectionSet
 from mt.model.transformer import Transformer
 from mt.tokenizer import BOS, EOS, PAD, Tokenizer, train_tokenizer
 
-from .peers import PeerModels, export, installed
+from .contenders import Models, export, installed
 
 VOCABULARY = 32_000
-SIZES: tuple[str, ...] = get_args(Size)
 SYLLABLES = [first + second for first in "bdfghjklmnprstvwz" for second in ("a", "e", "i", "o", "u", "ei", "au", "an")]
 
 
-def untrained_models(size: str, lines: Sequence[str], source: Path, folder: Path, device: str) -> PeerModels:
+def untrained_models(size: str, lines: Sequence[str], source: Path, folder: Path, device: str) -> Models:
     """Write an untrained model for each contender into `folder`, and return the models.
 
     The result includes the required number of target tokens for each of `lines`.
@@ -39,7 +37,7 @@ def untrained_models(size: str, lines: Sequence[str], source: Path, folder: Path
         (theirs / "config.json").write_text(json.dumps(marian(size_of(size), len(tokenizer))), encoding="utf-8")
         (theirs / "tokenizer.model").write_bytes(tokenizer.serialised)
     lengths = tuple(forced_length(len(tokenizer.encode(line))) for line in lines)
-    return PeerModels(source, ours, export(ours, folder, device), theirs, lengths, device=device)
+    return Models(source, ours, export(ours, folder, device), theirs, lengths=lengths, device=device)
 
 
 def untrained_model(size: str, lines: Sequence[str], folder: Path) -> tuple[Path, Tokenizer]:

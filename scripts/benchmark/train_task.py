@@ -1,20 +1,13 @@
-"""Main loop of a process of the benchmark `train`: it builds one model, and trains a number of updates on request.
+"""Jobs of the benchmark `train`, and the part of a contender that is the same for all libraries.
 
-The process reads the setup as JSON from stdin, then lines with a number of updates. It answers each line with JSON.
-
-Like `harness`, this module imports neither torch nor modules of `mt` that need it. The module of each contender
-imports its library.
+Like `processes`, this module imports only the standard library. The module of each library imports the library.
 """
 
-import json
-import sys
-import time
-import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from .harness import peak_bytes, take_stdout, write_line
+from .processes import Stopwatch, answer_jobs
 
 
 @dataclass(frozen=True)
@@ -56,6 +49,14 @@ class TrainSettings:
 
 
 @dataclass(frozen=True)
+class TrainSetup:
+    """Setup of a contender."""
+
+    task: TrainTask
+    settings: TrainSettings
+
+
+@dataclass(frozen=True)
 class TrainResult:
     """Costs of the requested updates.
 
@@ -66,8 +67,8 @@ class TrainResult:
     seconds: float
     cpu_seconds: float
     peak_bytes: int
-    losses: tuple[float, ...]
-    tokens: tuple[int, ...]
+    losses: Sequence[float]
+    tokens: Sequence[int]
 
 
 class Learner(Protocol):
@@ -80,26 +81,19 @@ class Learner(Protocol):
         """Return the processor time of all processes of this trainer so far, in seconds."""
 
 
-def run_train_contender(load: Callable[[TrainTask, TrainSettings], Learner]) -> None:
-    """Run a contender: read the setup and then numbers of updates from stdin. Print results and errors as JSON.
+def run_learner(load: Callable[[TrainTask, TrainSettings], Learner]) -> None:
+    """Be a contender of the benchmark `train`. A job is a number of updates; `load` loads the library."""
 
-    `load` returns the trainer for a task and a setting.
-    """
-    answers = take_stdout()
-    try:
-        setup = json.loads(sys.stdin.readline())
+    def prepare(setup: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
         learner = load(TrainTask(**setup["task"]), TrainSettings(**setup["settings"]))
-        write_line(answers, {"ready": True})
-        for line in sys.stdin:
-            cpu, begun = learner.cpu_seconds(), time.perf_counter()
-            learned = [learner.learn() for _ in range(int(line))]
-            result = TrainResult(
-                time.perf_counter() - begun,
-                learner.cpu_seconds() - cpu,
-                peak_bytes(),
-                tuple(loss for loss, _ in learned),
-                tuple(tokens for _, tokens in learned),
-            )
-            write_line(answers, asdict(result))
-    except Exception:
-        write_line(answers, {"error": traceback.format_exc()})
+
+        def run(updates: int) -> dict[str, Any]:
+            watch = Stopwatch(learner.cpu_seconds)
+            learned = [learner.learn() for _ in range(updates)]
+            costs = watch.costs()
+            losses, tokens = zip(*learned, strict=True)
+            return asdict(TrainResult(**asdict(costs), losses=losses, tokens=tokens))
+
+        return run
+
+    answer_jobs(prepare)

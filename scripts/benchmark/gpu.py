@@ -1,7 +1,7 @@
 """Measurements on a GPU that need no download: models are untrained, and sentences are random token ids.
 
     bash scripts/gpu.sh results
-    mt-service benchmark gpu --part replay --size big --output results
+    python -m scripts.benchmark.gpu --part replay --size big --output results
 
 `scripts/gpu.sh` runs each part in a separate process, the most important part first. A part writes PART-SIZE.json and
 PART-SIZE.md after each row, so that the rows of an interrupted part are kept.
@@ -9,11 +9,13 @@ PART-SIZE.md after each row, so that the rows of an interrupted part are kept.
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import log
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -22,7 +24,7 @@ import torch
 from rich.console import Console
 from torch.nn.functional import scaled_dot_product_attention
 
-from mt.cli.command import CommandParser
+from mt.cli.command import command
 from mt.config import ModelConfig, TrainingConfig
 from mt.data.batching import make_batch
 from mt.decoding.options import SearchOptions, SpecialIds
@@ -45,7 +47,7 @@ from mt.training.loss import batch_loss
 from mt.training.optimizer import optimizers, scaled_step
 from mt.training.precision import WorkingCopy
 
-from .report import conditions
+from .measure import conditions
 
 ResultRow = dict[str, Any]
 BEAMS = 4
@@ -280,23 +282,27 @@ PARTS: Mapping[str, BenchmarkPart] = {
 """Parts of this benchmark by name, the most important first."""
 
 
-def add_arguments(parser: CommandParser) -> None:
+@command
+def main(argv: Sequence[str]) -> int:
+    """Measure one part. Raises: ModelError if the device is not a GPU."""
+    parser = argparse.ArgumentParser(
+        prog="gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--part", choices=PARTS, required=True, help="part of the measurements")
     parser.add_argument("--size", choices=("base", "big"), default="base", help="size of the model (default: base)")
-    parser.add_device()
-
-
-def run(options: argparse.Namespace) -> None:
-    """Measure one part. Raises: ModelError if the device is not a GPU."""
+    parser.add_argument("--device", default="cuda", help="cuda or cuda:N (default: cuda)")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the results")
+    options = parser.parse_args(argv)
     device = torch.device(select_device(options.device))
     if device.type != "cuda":
         raise ModelError(f"--device is {options.device}, which is the CPU here; accepted: cuda or cuda:N")
     about = {**conditions(), "gpu": torch.cuda.get_device_name(device), "cuda": torch.version.cuda}
     sizes = Sizes(ModelConfig.model_validate({"size": options.size, "max_length": 1024}))
     measure(options.part, TimedDevice.of(device), sizes, options.output, {**about, "size": options.size})
+    return 0
 
 
-def measure(name: str, machine: TimedDevice, sizes: Sizes, output: Any, about: ResultRow) -> list[ResultRow]:
+def measure(name: str, machine: TimedDevice, sizes: Sizes, output: Path, about: ResultRow) -> list[ResultRow]:
     """Run the part `name`, and return its rows. After each row, all rows so far are written to the folder `output`."""
     part, rows = PARTS[name], []
     output.mkdir(parents=True, exist_ok=True)
@@ -319,3 +325,7 @@ def markdown(name: str, title: str, rows: Sequence[ResultRow]) -> str:
 
 def _cell(value: object) -> str:
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

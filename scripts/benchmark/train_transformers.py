@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from transformers import MarianConfig, MarianMTModel
 
-from .harness import cpu_seconds
-from .train_contender import TrainSettings, TrainTask, run_train_contender
+from .processes import cpu_seconds
+from .train_task import TrainSettings, TrainTask, run_learner
 
 
 class MarianTrainer:
@@ -89,8 +89,4 @@ def _configuration(task: TrainTask, attention: str) -> MarianConfig:
 
 
 def main() -> None:
-    run_train_contender(MarianTrainer)
-
-
-if __name__ == "__main__":
-    main()
+    run_learner(MarianTrainer)

@@ -1,7 +1,6 @@
 """Contender: CTranslate2, with weights that mt/interop/ctranslate2.py exported and the file of our tokenizer.
 
-The module uses sentencepiece directly, as users of CTranslate2 do. Our tokenizer would import torch, which CTranslate2
-does not need.
+The module uses sentencepiece directly, as users of CTranslate2 do.
 """
 
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 import ctranslate2
 import sentencepiece
 
-from .harness import PeerSearch, PeerSetup, run_contender
+from .peer import PeerSearch, PeerSetup, run_peer
 
 
 class CTranslate2:
@@ -44,8 +43,8 @@ class CTranslate2:
             longest = 1 + max(len(sources[place]) for place in places)  # CTranslate2 adds EOS itself
             results = self._translator.translate_batch(
                 [sources[place] for place in places],
-                max_batch_size=search.batching.size,
-                batch_type=search.batching.unit,
+                max_batch_size=search.batch,
+                batch_type=search.batch_unit,
                 beam_size=search.beam_size,
                 num_hypotheses=1,
                 length_penalty=1,
@@ -61,13 +60,9 @@ class CTranslate2:
                 targets[place] = result.result().hypotheses[0]
         return targets
 
-    def translate_text(self, lines: Sequence[str], search: PeerSearch) -> list[str]:
-        sources = [[*self._tag, *pieces] for pieces in self._pieces.encode(list(lines), out_type=str)]
-        return list(self._pieces.decode(self.translate(sources, search)))
-
     def decode(self, tokens: list[str]) -> str:
         return str(self._pieces.decode(tokens))
 
 
 def main() -> None:
-    run_contender(CTranslate2)
+    run_peer(CTranslate2)

@@ -18,8 +18,8 @@ from mt.training.loader import prefetch
 from mt.training.memory import keep_freed_memory
 from mt.training.trainer import Trainer
 
-from .harness import cpu_seconds
-from .train_contender import TrainSettings, TrainTask, run_train_contender
+from .processes import ROOT, cpu_seconds
+from .train_task import TrainSettings, TrainTask, run_learner
 
 
 class OurTrainer:
@@ -72,13 +72,10 @@ def main() -> None:
 
         def load(task: TrainTask, settings: TrainSettings) -> OurTrainer:
             arguments = f"TrainTask(**{asdict(task)}), TrainSettings(**{asdict(settings)})"
-            source = f"from mt.cli.benchmarks.train_ours import *; follow({arguments})"
+            path = f"import sys; sys.path.insert(0, {str(ROOT)!r})"
+            source = f"{path}; from scripts.benchmark.train_ours import *; follow({arguments})"
             command = [sys.executable, "-c", source]
             stack.enter_context(spawn_ranks(command, settings.processes))
             return OurTrainer(task, settings, stack.enter_context(join_process_group("cpu")), folder)
 
-        run_train_contender(load)
-
-
-if __name__ == "__main__":
-    main()
+        run_learner(load)

@@ -1,0 +1,177 @@
+"""Contenders: processes that each run one of the compared programs. They read jobs and write results as lines of JSON.
+
+This module imports only the standard library, so that the memory and the time of a contender are those of its library.
+Between two jobs, a contender waits on its stdin. What its library prints goes to stderr, which is its log.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class ContenderError(Exception):
+    """Raised if a contender cannot start or a job fails."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Instructions to start a contender: the module whose `main` it runs, and its setup, a dataclass.
+
+    `checkout` is the checkout whose package `mt` it imports. It cannot import the packages `without`: a library that
+    uses torch only if torch is installed is measured without torch.
+    """
+
+    module: str
+    setup: Any
+    checkout: Path = ROOT
+    environment: tuple[tuple[str, str], ...] = ()
+    without: tuple[str, ...] = ()
+    python: str = sys.executable
+
+    @property
+    def command(self) -> list[str]:
+        lines = [
+            "import sys",
+            *(f"sys.modules[{name!r}] = None" for name in self.without),
+            f"sys.path.insert(0, {str(self.checkout)!r})",
+            "import mt",  # fixes the folder of all modules of mt
+            f"sys.path[0] = {str(ROOT)!r}",
+            f"from {self.module} import main",
+            "main()",
+        ]
+        return [self.python, "-c", "\n".join(lines)]
+
+
+class Contender:
+    """A running contender, which answers each line of JSON with a line of JSON."""
+
+    def __init__(self, name: str, launch: Launch, log: Path) -> None:
+        """Start the process, and wait until it has answered the setup. Raises: ContenderError if this fails.
+
+        `log` is the file for the stderr of the process.
+        """
+        self.name = name
+        self._log = log
+        with log.open("ab") as stderr:
+            self._process = subprocess.Popen(
+                launch.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env={**os.environ, **dict(launch.environment)},
+                encoding="utf-8",
+            )
+        try:
+            self.ask(asdict(launch.setup))
+        except ContenderError:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the stdin of the process, which ends it. Kill it if it still runs after 20 seconds."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+
+    def ask(self, message: object) -> dict[str, Any]:
+        """Return the answer to a message. Raises: ContenderError if the process reports an error or ends.
+
+        After an error that it reports, the process accepts further messages.
+        """
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps(message) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # the process ended; its log holds the error
+        line = self._process.stdout.readline()
+        if not line:
+            log_lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+            raise ContenderError(f"{self.name}: its process ended; {self._log} ends with: {' | '.join(log_lines[-3:])}")
+        values: dict[str, Any] = json.loads(line)
+        if "error" in values:
+            raise ContenderError(f"{self.name}: {values['error']}")
+        return values
+
+
+def answer_jobs(prepare: Callable[[dict[str, Any]], Callable[[Any], dict[str, Any]]]) -> None:
+    """Be a contender: read the setup and then jobs from stdin until its end. Print results and errors as JSON.
+
+    `prepare` loads the library for a setup, and returns the function that runs a job.
+    """
+    sys.stdout.flush()
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    run: Callable[[Any], dict[str, Any]] | None = None
+    for line in sys.stdin:
+        try:
+            if run is None:
+                run, answer = prepare(json.loads(line)), {"ready": True}
+            else:
+                answer = run(json.loads(line))
+        except Exception as error:
+            traceback.print_exc()
+            answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Wall time and processor time of a job in seconds, and the peak memory of the process in bytes."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+
+
+class Stopwatch:
+    """Measures the costs of a job from its creation on. `cpu` returns the processor time so far in seconds."""
+
+    def __init__(self, cpu: Callable[[], float]) -> None:
+        self._cpu = cpu
+        self._begun_cpu, self._begun = cpu(), time.perf_counter()
+
+    def costs(self) -> Costs:
+        seconds = time.perf_counter() - self._begun
+        return Costs(seconds, self._cpu() - self._begun_cpu, peak_bytes())
+
+
+def cpu_seconds() -> float:
+    """Return the processor time in seconds of all threads of this process."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def peak_bytes() -> int:
+    """Return the peak memory of this process in bytes.
+
+    On Linux, VmHWM is used, because ru_maxrss begins with the peak of the parent process.
+    """
+    status = Path("/proc/self/status")
+    lines: Sequence[str] = status.read_text().splitlines() if status.exists() else ()
+    for line in lines:
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

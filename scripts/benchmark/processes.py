@@ -125,9 +125,10 @@ def answer_jobs(prepare: Callable[[dict[str, Any]], Callable[[Any], dict[str, An
     os.dup2(2, 1)
     run: Callable[[Any], dict[str, Any]] | None = None
     for line in sys.stdin:
+        answer: dict[str, Any] = {"ready": True}
         try:
             if run is None:
-                run, answer = prepare(json.loads(line)), {"ready": True}
+                run = prepare(json.loads(line))
             else:
                 answer = run(json.loads(line))
         except Exception as error:

@@ -38,6 +38,7 @@ from mt.distributed import World
 from mt.engine.devices import select_device
 from mt.engine.requests import Request
 from mt.pipeline.translator import Translator
+from mt.source_bigrams import SourceBigrams
 from mt.tokenizer import EOS
 from mt.training.report import Reporter
 from mt.training.state import checkpoints
@@ -355,9 +356,11 @@ def collect(state: Path, out: Path, teacher: bool) -> int:
             shutil.copy(path, half / path.name)
     split(half, out / "student-float16.tar")
     if folder.name == "student-model":
-        loaded = load_model(folder)
-        rounded = replace(loaded, description=loaded.description.with_weights("int8"))
-        save_model(state / "student-int8", rounded, "# starter\n")
+        loaded, data = load_model(folder), load_prepared(state / "prepared")
+        languages = [direction.partition("-")[0] for direction in data.meta["directions"]]
+        about = loaded.description.with_weights("int8").model_copy(update={"name": "starter"})
+        bigrams = SourceBigrams.build(data.train.source, data.train.direction, languages)
+        save_model(state / "student-int8", replace(loaded, description=about, bigrams=bigrams), "# starter\n")
         split(state / "student-int8", out / "student-int8.tar")
     return 0
 

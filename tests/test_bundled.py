@@ -14,10 +14,12 @@ from service.workers.fleet import FleetConfig
 @pytest.mark.parametrize(
     ("direction", "text", "translation"),
     [
-        ("en-de", "He forgot his keys at the office.", "Er vergaß seine Schlüssel im Büro."),
+        ("en-de", "He forgot his keys at the office.", "Er hat seine Schlüssel im Büro vergessen."),
         ("de-en", "Meine Mutter arbeitet in einem Krankenhaus.", "My mother works in a hospital."),
         ("en-fr", "Where can I park the car?", "Où puis-je garer la voiture ?"),
-        ("fr-en", "Ma voiture ne démarre pas.", "My car won't start."),
+        ("fr-en", "Ma voiture ne démarre pas.", "My car doesn't start."),
+        ("de-fr", "Meine Mutter arbeitet in einem Krankenhaus.", "Ma mère travaille dans un hôpital."),
+        ("fr-de", "J'ai oublié mon parapluie dans le train.", "Ich habe meinen Regenschirm im Zug vergessen."),
     ],
 )
 def test_it_translates(direction: str, text: str, translation: str) -> None:
@@ -35,4 +37,12 @@ def test_it_is_served_if_no_model_is_configured(monkeypatch: pytest.MonkeyPatch,
 def test_it_is_small_and_names_its_sources() -> None:
     assert sum(path.stat().st_size for path in STARTER_MODEL.iterdir()) < 15_000_000
     card = (STARTER_MODEL / "README.md").read_text(encoding="utf-8")
-    assert "Tatoeba" in card and "CC-BY 2.0 FR" in card and "CC-BY 4.0" in card
+    for licence in (
+        "CC-BY 2.0 FR",
+        "CC-BY 4.0",
+        "Open Government Licence",
+        "Open Publication License",
+        "MPL-2.0",
+        "CeCILL",
+    ):
+        assert licence in card

@@ -1,4 +1,4 @@
-"""The starter model of the package: English, German and French, trained by scripts/recipes/starter.toml."""
+"""The starter model of the package: English, German and French, see docs/starter.md."""
 
 from pathlib import Path
 

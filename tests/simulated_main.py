@@ -9,7 +9,7 @@ import torch
 from mt.cli import fetch as fetching
 from mt.cli import translate
 from mt.config import ModelConfig
-from scripts.benchmark.gpu import ResultRow, Sizes, TimedDevice, measure
+from scripts.benchmark.gpu import ResultRow, Sizes, TimedDevice, measure, parse
 from tests.simulated_device import SimulatedDevice, SimulatedGraphs
 from tests.simulated_gpu import simulate
 
@@ -70,8 +70,9 @@ def main(arguments: list[str]) -> int:
             print("the tests need a GPU; their simulated counterparts run with the other tests")
             return SKIPPED
         case ["-m", "scripts.benchmark.gpu", *options]:
-            named = dict(zip(options[::2], options[1::2], strict=True))
-            simulated_measure(named["--part"], named["--size"], Path(named["--output"]))
+            named = parse(options)
+            for part in named.part:
+                simulated_measure(part, named.size, named.output)
             return 0
         case ["-m", "mt", "translate", *_] if "cuda:1" in arguments:
             print("the simulated device is one device")

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from mt.cli.train import parse
 from mt.config import ModelConfig
 from mt.recipe import load_recipe
 from scripts.benchmark.gpu import PARTS, Sizes, main
+from scripts.benchmark.gpu import parse as parse_parts
 from tests.simulated_main import simulated_measure
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,9 +50,9 @@ def test_measured_updates_are_those_of_the_recipe(size: str) -> None:
     assert training.batch_tokens == training.update_tokens == measured[0] == 16_384
 
 
-def script(python: str, output: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def script(python: str, output: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["bash", str(ROOT / "scripts/gpu.sh"), str(output)],
+        ["bash", str(ROOT / "scripts/gpu.sh"), str(output), *options],
         env={**os.environ, "MT_PYTHON": python, **environment},
         capture_output=True,
         text=True,
@@ -81,18 +83,21 @@ if [[ "$*" = *max_updates=100000* ]]; then
     mkdir -p {tmp_path}/results/killed/checkpoints/00000020
     sleep 600
 fi
-[[ "$*" != *"--part replay"* ]] || {{ echo 'no "replay"' && exit 1; }}""",
+[[ "$*" != *"--part memory"* ]] || {{ echo 'no "memory"' && exit 1; }}""",
     )
     done = script(python, tmp_path / "results")
-    assert done.returncode == 1 and "FAILED: replay-base;" in done.stderr
+    assert done.returncode == 1 and "FAILED: limits;" in done.stderr
     summary = {row["part"]: row for row in json.loads((tmp_path / "results/summary.json").read_text())}
-    assert summary["replay-base"]["result"] == "failed" and summary["replay-base"]["reason"] == "no replay"
-    assert {row["result"] for part, row in summary.items() if part != "replay-base"} == {"passed"}
+    assert summary["limits"]["result"] == "failed" and summary["limits"]["reason"] == "no memory"
+    assert {row["result"] for part, row in summary.items() if part != "limits"} == {"passed"}
+    with tarfile.open(tmp_path / "results/results.tgz") as archive:
+        assert {"./summary.json", "./limits.log"} <= set(archive.getnames())
     assert len((tmp_path / "results/summary.md").read_text().splitlines()) == 2 + len(summary)
     commands = log.read_text().splitlines()
-    for name in PARTS:
-        assert any(f"benchmark.gpu --part {name} --size base" in command for command in commands)
-    assert any("--part training --size big" in command for command in commands)
+    lines = [command.split("benchmark.gpu ")[1] for command in commands if "benchmark.gpu " in command]
+    measured = [parse_parts(line.split()) for line in lines]
+    assert sorted(name for options in measured if options.size == "base" for name in options.part) == sorted(PARTS)
+    assert any(options.size == "big" and "training" in options.part for options in measured)
     for part in ("-m pytest -m gpu", "translate", "--device cuda:1", "--resume", "benchmark.decode"):
         assert any(part in command for command in commands), part
     assert sum("torch.distributed.run" in command for command in commands) == 2, "1 and 2 processes"
@@ -101,6 +106,17 @@ fi
     for command in commands:
         if " train " in command:
             parse(command.split(" train ")[1].split())
+
+
+def test_the_script_runs_the_parts_that_are_named(tmp_path: Path) -> None:
+    python = executable(tmp_path / "python", '[ "$1" = -c ] && echo 1\nexit 0')
+    done = script(python, tmp_path / "results", "--only", "service", "tests", "--device", "cuda:0")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads((tmp_path / "results/summary.json").read_text())
+    assert [row["part"] for row in summary] == ["service", "tests"]
+    assert "MT_DEVICE=cuda:0" in done.stdout
+    done = script(python, tmp_path / "other", "--only", "speeds")
+    assert done.returncode == 2 and "accepted are tests speed service" in done.stderr
 
 
 def test_the_script_says_what_one_gpu_cannot_show(tmp_path: Path) -> None:

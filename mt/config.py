@@ -145,8 +145,6 @@ class TrainingConfig(Section):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of forward and backward passes. `auto` is bfloat16 if the devices of all processes have
     instructions for it, otherwise float32; the choice is made at each start."""
-    compile: bool = False
-    """Compile the loss with torch.compile, which needs a C compiler."""
     validate_every: int = Field(500, ge=1)
     """Number of updates between validations."""
     validate_sentences: int = Field(1000, ge=1)

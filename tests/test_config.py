@@ -207,7 +207,6 @@ def test_one_problem_is_said_once(tmp_path: Path, override: str, problem: str) -
         ("name=bare-word", None, "name", "bare-word"),
         ('name="quoted"', None, "name", "quoted"),
         ("training.learning_rate=1e-3", "training", "learning_rate", 0.001),
-        ("training.compile=true", "training", "compile", True),
         ('data.directions=["de-en", "en-de"]', "data", "directions", DirectionSet.parse(["de-en", "en-de"])),
         (
             'data.directions=["en-pt-BR"]',

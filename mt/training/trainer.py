@@ -18,7 +18,6 @@ from mt.description import Description
 from mt.distributed import World, all_reduce, all_reduce_gradients, barrier, gather_objects
 from mt.errors import TrainingError
 from mt.model.transformer import Transformer
-from mt.training.compilation import compiled
 from mt.training.loader import prefetch
 from mt.training.loss import batch_loss
 from mt.training.optimizer import optimizers, scaled_step
@@ -110,7 +109,7 @@ class Trainer:
         torch.manual_seed(recipe.seed)
         self.precision = choose_precision(self.config.precision, device, world)
         self.model = first_model(recipe, data.tokenizer).to(device)
-        self.loss = compiled(batch_loss) if self.config.compile else batch_loss
+        self.loss = batch_loss
         self.working = WorkingCopy(self.model, self.precision)
         self.optimizers = optimizers(self.model, self.config, self.working.dtype, world)
         self.progress = Progress()

@@ -426,30 +426,6 @@ def test_only_training_sees_marks(make_trainer: MakeTrainer, monkeypatch: pytest
     assert "Text: train.{language} (weight 0.5, source tag bt), test.{language} (" in card
 
 
-@pytest.mark.slow
-def test_a_compiled_loss_is_the_loss_and_has_its_gradient(make_trainer: MakeTrainer) -> None:
-    if shutil.which("c++") is None:
-        pytest.skip("no C++ compiler, which torch.compile needs on a CPU")
-    found = []
-    for compiled in ("false", "true"):
-        trainer = make_trainer(compiled, "model.dropout=0", f"training.compile={compiled}")
-        batch = load_batch(trainer.data.train, [[]], np.arange(4))
-        loss = trainer.loss(trainer.model, batch, 0.1)
-        assert loss > 1
-        loss.backward()
-        found.append([loss, *(parameter.grad for parameter in trainer.model.parameters())])
-    for plain, compiled_value in zip(*found, strict=True):
-        torch.testing.assert_close(compiled_value, plain, rtol=1e-4, atol=1e-4)
-
-
-def test_compilation_without_a_compiler_is_refused(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.setenv("CC", "nowhere/cc")
-    with pytest.raises(TrainingError, match=r"training\.compile is true, but this machine has no C compiler"):
-        make_trainer("run", "training.compile=true")
-    make_trainer("run")
-
-
 def test_gradients_are_summed_over_processes_in_float32(
     make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,9 @@
 // The confidence of a sentence in words, as a number and by the line under it; never by colour alone.
-// The service's number is the expected chrF of the sentence: about 65 for a good translation, 40 for a bad one.
+// The service's number is the expected chrF of the sentence. Of sixty translations of the bundled model, 14 of 17 wrong ones,
+// 8 of 18 understandable ones and 3 of 25 right ones are below SURE or have no number.
 
-const SURE = 55;
-const DOUBTFUL = 45;
+const SURE = 60;
+const DOUBTFUL = 50;
 const UNFAMILIAR = "Confidence unknown: this text is unlike the text that the model was trained on.";
 
 /** Returns the class of a sentence: "", "unsure", "doubtful" or "unfamiliar". */
@@ -12,7 +13,7 @@ export function level(quality, unfamiliar = false) {
   return quality >= DOUBTFUL ? "unsure" : "doubtful";
 }
 
-/** Returns a text such as "Confidence 48 of 100, less sure". `unfamiliar`: the text is unlike the training text. */
+/** Returns a text such as "Confidence 53 of 100, less sure". `unfamiliar`: the text is unlike the training text. */
 export function describe(quality, unfamiliar = false) {
   if (quality === null) return unfamiliar ? UNFAMILIAR : "";
   const words = { "": "", unsure: ", less sure", doubtful: ", doubtful" };

@@ -427,7 +427,7 @@ def test_confidence_in_words_and_lines(visit: Callable[..., Visit]) -> None:
     lines = sentences.evaluate_all("all => all.map(each => getComputedStyle(each).textDecorationStyle)")
     assert len({lines[0], lines[2]}) == 2  # told apart without colour, too
     expect(seen.page.locator("#legend")).to_be_visible()
-    expect(seen.page.locator("#confidence")).to_have_text("Confidence 57 of 100")
+    expect(seen.page.locator("#confidence")).to_have_text("Confidence 57 of 100, less sure")
     expect(seen.page.locator("#result")).to_contain_text("(2 of 3 sentences less sure)")
 
 

@@ -26,6 +26,8 @@ class Description(Section):
     decoding: DecodingConfig = DecodingConfig()
     weights: Literal["float32", "int8"] = "float32"
     """Number format of the matrices in `model.safetensors`. An int8 matrix has a float scale for each row."""
+    normalised_text: bool = False
+    """Whether all text that the model was trained on was normalised (mt.text.normalise)."""
 
     @field_validator("directions")
     @classmethod

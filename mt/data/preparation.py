@@ -1,4 +1,4 @@
-"""Preparation of parallel text: read, clean, split off validation pairs, train the tokenizer, encode.
+"""Preparation of parallel text: read, normalise, clean, split off validation pairs, train the tokenizer, encode.
 
 The result is a folder whose name ends with a digest of the recipe, the corpora and the tokenizer of a model that is
 fine-tuned. If one of these changes, the data is prepared again.
@@ -10,7 +10,7 @@ import math
 import shutil
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -30,9 +30,10 @@ from mt.data_config import CorpusConfig, memory_format
 from mt.errors import DataError, problems
 from mt.files import file_digest, lock, replace_folder
 from mt.languages import Direction
+from mt.text.normalise import normalise_training_text
 from mt.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
-VERSION = 4  # version of the folder's format, a part of the fingerprint
+VERSION = 5  # version of the folder's format, a part of the fingerprint
 CHUNK = 20_000  # number of pairs that are encoded together
 DROPPED = "dropped.tsv"
 DROPPED_COLUMNS = ("file", "line", "direction", "reason", "source", "target")
@@ -219,11 +220,12 @@ class _Preparation:
     ) -> Iterator[SentencePair]:
         """Yield the pairs of a corpus that `cleaner` keeps, or all pairs if it is None, and variants of these pairs.
 
-        Dropped pairs are written to `dropped`. If the text is in an unexpected language, a warning is added to
-        `self.warnings`. Raises: DataError if `cleaner` is None and the corpus has a header row.
+        The text is normalised (mt.text.normalise). Dropped pairs are written to `dropped`. If the text is in an
+        unexpected language, a warning is added to `self.warnings`. Raises: DataError if `cleaner` is None and the
+        corpus has a header row.
         """
         sample = LanguageSample()
-        for pair in read_corpus(corpus, self.recipe.data.root, direction):
+        for pair in map(_normalised, read_corpus(corpus, self.recipe.data.root, direction)):
             sample.add(pair.source, pair.target)
             if cleaner is None:
                 if is_header(pair, direction.languages):
@@ -253,6 +255,11 @@ class _Preparation:
                 threads=self.threads,
             )
         )
+
+
+def _normalised(pair: SentencePair) -> SentencePair:
+    source, target = map(normalise_training_text, (pair.source, pair.target))
+    return pair if (source, target) == (pair.source, pair.target) else replace(pair, source=source, target=target)
 
 
 def prepared_digest(folder: Path) -> str:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mt.arrays import average_arrays, load_arrays
+from mt.checkpoint import read_description
 from mt.config import Recipe
 from mt.data.batching import TrainingBatch, Update, UpdateStream
 from mt.data.dataset import PreparedData
@@ -233,6 +234,7 @@ class Trainer:
         return model.to(self.device).eval()
 
     def describe(self) -> Description:
+        tuning = self.recipe.tuning
         return Description(
             name=self.recipe.run_name,
             about=self.recipe.about,
@@ -241,6 +243,7 @@ class Trainer:
             source_vocabulary_size=source_vocabulary_size(self.recipe, self.data.tokenizer),
             model=self.recipe.architecture,
             decoding=self.recipe.decoding,
+            normalised_text=tuning is None or read_description(tuning.model).normalised_text,
         )
 
     def _plan_updates(self) -> None:

@@ -200,6 +200,7 @@ def test_training_stops_when_validation_no_longer_improves(make_trainer: MakeTra
     """With weights that stand still the first validation is the best there will be."""
     overrides = ("training.learning_rate=1e-30", "training.validate_every=4", "training.patience=2")
     trainer = make_trainer("run", *overrides, "training.max_updates=1000")
+    assert trainer.describe().normalised_text
     assert train(trainer) is True
     assert trainer.progress.updates == 12
     assert (trainer.progress.best_update, trainer.progress.stale_validations) == (4, 2)

@@ -187,6 +187,7 @@ def test_a_tagged_model_learns_another_direction_and_keeps_its_own(read: Read, p
     assert trainer.batches.tags == [[data.tokenizer.tag_id("en")]], "as it reads sources of several directions"
     description = trainer.describe()
     assert isinstance(description, Description) and description.directions == recipe.directions
+    assert not description.normalised_text, "the text of the model to tune was not normalised"
     said = refused(read, f"tuning.model='{tmp_path / 'tagged'}'", 'data.directions=["de-cs"]')
     languages = "en-de, en-fr, or directions into de, en, fr, for which its tokenizer has tags"
     assert f"de-cs; accepted: the model's directions, {languages}" in said

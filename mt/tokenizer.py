@@ -135,6 +135,13 @@ class Tokenizer:
         pieces = (piece for piece in self._pieces if piece not in tags and not _CONTROL.fullmatch(piece))
         return frozenset("".join(pieces)) | {" "}
 
+    def knows(self, character: str) -> bool:
+        """Return whether a character is read from pieces, perhaps after SentencePiece's own normalisation."""
+        if character in self.characters:
+            return True
+        read = str(self._processor.normalize(character)).replace(SPACE_MARK, "")
+        return bool(read) and read != character and self.characters.issuperset(read)
+
     @cached_property
     def _pieces(self) -> list[str]:
         """Piece of each id, cached because one lookup in SentencePiece takes longer than decoding a sentence."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sentencepiece import sentencepiece_model_pb2
 
 from mt.errors import TokenizerError
+from mt.text.normalise import Normaliser
 from mt.tokenizer import (
     BOS,
     EOS,
@@ -215,6 +216,30 @@ def test_a_saved_model_is_the_same(tokenizer: Tokenizer, tmp_path: Path) -> None
     again = Tokenizer.load(path)
     assert len(again) == len(tokenizer) == 500
     assert again.encode(GERMAN[0]) == tokenizer.encode(GERMAN[0])
+
+
+def test_characters_are_known_that_are_in_pieces(tokenizer: Tokenizer) -> None:
+    assert [tokenizer.knows(character) for character in "aß中 ﬁ‑²"] == [True, True, True, True, False, False, False]
+
+
+def test_characters_are_known_that_an_imported_model_normalises() -> None:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([*ENGLISH, *GERMAN]),
+        model_writer=model,
+        vocab_size=300,
+        normalization_rule_name="nmt_nfkc",
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    tokenizer = Tokenizer(model.getvalue())
+    assert [tokenizer.knows(character) for character in "ﬁａ２㎝²‑“"] == [True, True, True, True, True, False, False]
+    normaliser = Normaliser(tokenizer.knows)
+    assert normaliser.normalise("ﬁ\u00ad ａ m² a‑b").text == "ﬁ ａ m² a‑b"
 
 
 PIECES = ("<pad>", "<unk>", "<s>", "</s>", "▁dog", ">>fra<<", "漢", "▁", "d", "o", "g", "▁dogs")

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mt.pipeline.driver import AttentionCall
 from mt.pipeline.results import Alternative
-from mt.pipeline.variants import SentenceContext
+from mt.pipeline.variants import SentenceContext, link_texts
 from mt.text import protect
-from mt.text.alignment import PieceAttention, Range, UnitLinks, piece_offsets
+from mt.text.alignment import Range
 from mt.text.fuzzy_match import MemoryMatch, repair
 from mt.text.terms import missing_terms
-from mt.tokenizer import SPACE_MARK
 
 
 def exact_translation(match: MemoryMatch | None, kept: Sequence[Range]) -> Alternative | None:
@@ -36,25 +34,12 @@ async def repair_match(
     The alternatives are unchanged if the repair is not possible, if it would lose a protected span or a glossary term,
     or if a text has more than `max_length` tokens.
     """
-    texts = [(match.source, match.target), (sentence, alternatives[0].text)]
-    pairs = [
-        (context.encode(source), (*context.prefix, *context.tokenizer.target.encode(target)))
-        for source, target in texts
-    ]
-    readable = all(len(source) <= max_length and len(target) < max_length for source, target in pairs)
-    if not alternatives[0].pieces or not readable:
-        return alternatives
-    links = []
-    attentions = await AttentionCall(pairs)
-    for (source, target), (source_ids, target_ids), attention in zip(texts, pairs, attentions, strict=True):
-        tag, prefix = len(context.tag), len(context.prefix)
-        offsets = (
-            piece_offsets(context.tokenizer.pieces(source_ids)[tag:-1], SPACE_MARK),
-            piece_offsets(context.tokenizer.target.pieces(target_ids[prefix:]), SPACE_MARK),
-        )
-        links.append(UnitLinks(source, target, PieceAttention(*offsets, attention.alignment(tag, prefix))))
-    text = repair(*links)
     plain = alternatives[0].text
+    source = context.normaliser.normalise(match.source).text
+    if not alternatives[0].pieces:
+        return alternatives
+    links = await link_texts([(source, match.target), (sentence, plain)], context, max_length)
+    text = repair(*links) if links else None
     if text is None or any(span.text in plain and span.text not in text for span in protect.find_spans(sentence, kept)):
         return alternatives
     if missing_terms(context.terms.find(sentence, context.source, kept), text, context.target):

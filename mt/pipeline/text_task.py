@@ -17,14 +17,17 @@ from mt.pipeline.formality import translate_with_formality
 from mt.pipeline.memory import exact_translation, repair_match
 from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTranslation, Translation
 from mt.pipeline.sentence import is_untranslatable, split_ranges, translate_raw, translate_sentence
+from mt.pipeline.typography import restore_typography
 from mt.pipeline.variants import SentenceContext, join_alternatives
 from mt.scoring.attention import CrossAttention
 from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, segment
-from mt.text.alignment import Range
+from mt.text.alignment import Link, Range
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
+from mt.text.normalise import NormalisedText, remove_invisible
 from mt.text.segment import TextPart
+from mt.text.typography import has_no_break_spaces
 
 AnyRoutine = Routine[tuple[Alternative, ...]] | Routine[list[Explanation]]
 
@@ -76,7 +79,8 @@ class TextTask:
         self.parts.append(part)
         if not part.kept:
             matched = self.matches.get(part.text)
-            self._sentences.append(Routine(self.planner.translate(part.text, part.kept_ranges, matched)))
+            translate = self.planner.translate(part.text, part.kept_ranges, matched, self._has_no_break_spaces)
+            self._sentences.append(Routine(translate))
             self._unfinished += 1
             self._track(self._sentences[-1])
 
@@ -152,7 +156,7 @@ class TextTask:
                     confidence=expectation.quality,
                     links=tuple(
                         (_move(left, source_range[0]), _move(right, begin))
-                        for left, right in explanations[number].links
+                        for left, right in self._original_links(number, explanations[number].links)
                     ),
                     attention=explanations[number].attention,
                     untranslated=not best.pieces,
@@ -171,7 +175,10 @@ class TextTask:
         explainer = self.planner.explainer
         if explainer is None or self._explanations or self._unfinished or not self.planned or not self._sentences:
             return
-        pairs = [(source, alternatives[0]) for source, alternatives in self._translated()]
+        pairs = [
+            (source.text, replace(routine.value[0], text=target.text))
+            for (source, target), routine in zip(self._normalised_pairs, self._sentences, strict=True)
+        ]
         self._explanations = Routine(explainer.explain(pairs))
         self._unfinished += 1
         self._track(self._explanations)
@@ -196,6 +203,27 @@ class TextTask:
         return join_alternatives("".join([*texts, self._gaps[-1]]), chosen)
 
     @cached_property
+    def _normalised_pairs(self) -> list[tuple[NormalisedText, NormalisedText]]:
+        """(source, best translation) of each sentence, as the explainer reads them. All sentences must be finished."""
+        normalise = self.planner.context.normaliser.normalise
+        sentences = [part for part in self.parts if not part.kept]
+        return [
+            (normalise(part.text, part.kept_ranges), normalise(routine.value[0].text))
+            for part, routine in zip(sentences, self._sentences, strict=True)
+        ]
+
+    def _original_links(self, number: int, links: Sequence[Link]) -> Iterator[Link]:
+        """Yield links of sentence `number` with ranges of its original text and of its translation."""
+        if links:
+            source, target = self._normalised_pairs[number]
+            for left, right in links:
+                yield source.original_range(*left), target.original_range(*right)
+
+    @cached_property
+    def _has_no_break_spaces(self) -> bool:
+        return has_no_break_spaces(self.text)
+
+    @cached_property
     def _sources(self) -> list[str]:
         return [part.text for part in self.parts if not part.kept]
 
@@ -209,7 +237,8 @@ class TextTask:
         context, gaps = self.planner.context, [""]
         for part in segment.lay_out(self.parts, [""] * len(self._sources), context.source, context.target):
             if part.kept:
-                gaps[-1] += part.text
+                blank = not any(map(str.isalnum, part.text))
+                gaps[-1] += remove_invisible(part.text) if blank else part.text
             else:
                 gaps.append("")
         return gaps
@@ -253,15 +282,32 @@ class TextPlanner:
             return TextTask(text, self, problem=f"{type(error).__name__}: {error}")
 
     async def translate(
-        self, sentence: str, kept: Sequence[Range] = (), match: MemoryMatch | None = None
+        self,
+        sentence: str,
+        kept: Sequence[Range] = (),
+        match: MemoryMatch | None = None,
+        no_break_spaces: bool = False,
     ) -> tuple[Alternative, ...]:
         """Translate a sentence. Return its alternatives, or the translation of an exact match.
 
         If `match` is not exact, its repaired translation replaces the text of the best alternative, if possible. The
-        sentence must not be too long for the model, unless `match` is exact.
+        sentence must not be too long for the model, unless `match` is exact. If `no_break_spaces` is true, the
+        translation gets the no-break spaces that typography demands.
         """
         if exact := exact_translation(match, kept):
             return (exact,)
+        normalised = self.context.normaliser.normalise(sentence, kept)
+        kept = [normalised.normalised_range(*place) for place in kept]
+        alternatives = await self._translate_normalised(normalised.text, kept, match)
+        if normalised.text == sentence and not no_break_spaces:
+            return alternatives
+        return await restore_typography(
+            sentence, normalised, alternatives, self.context, self.max_length, no_break_spaces
+        )
+
+    async def _translate_normalised(
+        self, sentence: str, kept: Sequence[Range], match: MemoryMatch | None
+    ) -> tuple[Alternative, ...]:
         repairs = self.protect or self.context.terms or kept
         translate = partial(translate_sentence, kept=kept) if repairs else translate_raw
         alternatives = await translate_with_formality(sentence, self.context, partial(translate, sentence))
@@ -277,7 +323,7 @@ class TextPlanner:
         log_probabilities, context = alternative.piece_log_probabilities, self.context
         if self.estimator is None or not log_probabilities:
             return Expectation(None)
-        tokens = context.encode(source)[len(context.tag) : -1]
+        tokens = context.encode(context.normaliser.normalise(source).text)[len(context.tag) : -1]
         observation = Observation(log_probabilities, len(alternative.text))
         return self.estimator.expectation(context.source, tokens, observation)
 
@@ -314,14 +360,14 @@ class TextPlanner:
         if marker:
             yield TextPart(part.text[:marker], kept=True)
         protects = self.protect or bool(kept)
-        if protects and is_untranslatable(text, kept):
+        if protects and self._is_untranslatable(text, kept):
             yield TextPart(text, kept=True)
-        elif self._fits(text):
+        elif self._fits(text, kept):
             yield TextPart(text, kept=False, kept_ranges=kept)
         else:
             pieces = protect.split_at_long_spans(text, kept) if protects else [text]
             for piece, ranges in zip(pieces, split_ranges(kept, pieces), strict=True):
-                if is_untranslatable(piece, ranges):
+                if self._is_untranslatable(piece, ranges):
                     yield TextPart(piece, kept=True)
                     continue
                 short = segment.split_long_sentence(piece, self._fits)
@@ -332,8 +378,12 @@ class TextPlanner:
                 for part, kept_ranges in zip(parts, split_ranges(ranges, [part.text for part in parts]), strict=True):
                     yield replace(part, kept_ranges=kept_ranges)
 
-    def _fits(self, text: str) -> bool:
-        return len(self.context.encode(text)) <= self.max_length
+    def _fits(self, text: str, kept: Sequence[Range] = ()) -> bool:
+        return len(self.context.encode(self.context.normaliser.normalise(text, kept).text)) <= self.max_length
+
+    def _is_untranslatable(self, text: str, kept: Sequence[Range]) -> bool:
+        normalised = self.context.normaliser.normalise(text, kept)
+        return is_untranslatable(normalised.text, [normalised.normalised_range(*place) for place in kept])
 
 
 def _merge_divided(parts: Iterable[TextPart], kept: Sequence[Range]) -> Iterator[TextPart]:

@@ -26,6 +26,7 @@ from mt.pipeline.text_task import TextPlanner
 from mt.pipeline.variants import SentenceContext, WordKey
 from mt.scoring.attention import AttentionPass
 from mt.scoring.confidence import QualityEstimator
+from mt.text.normalise import Normaliser
 from mt.text.terms import Terms
 
 CHUNK_TEXTS = 2048
@@ -92,6 +93,7 @@ class Translator:
         self.dispatcher = ResultDispatcher(self.engine, self.attention)
         self._ids = count()  # ids of requests and callers
         self._compiler = ConstraintCompiler(loaded.tokenizer.target)
+        self._normaliser = Normaliser(loaded.tokenizer.knows)
         self._words_alone: dict[WordKey, str] = {}
 
     @classmethod
@@ -338,6 +340,7 @@ class Translator:
         options = options or self.options
         context = SentenceContext(
             tokenizer=self.tokenizer,
+            normaliser=self._normaliser,
             compiler=self._compiler,
             words_alone=self._words_alone,
             request_ids=self._ids,
@@ -366,7 +369,7 @@ class Translator:
             RequestError: The sentence is too long for the model.
         """
         context = self.planner(source=source, target=target, options=options).context
-        sentence = sentence.strip()
+        sentence = self._normaliser.normalise(sentence.strip()).text
         length = len(context.encode(sentence))
         if length > self._max_length:
             raise RequestError(

@@ -13,11 +13,13 @@ from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.driver import ATTENTION_TOKENS, AttentionCall, DecodeCall
 from mt.pipeline.results import Alternative
 from mt.text import protect
-from mt.text.alignment import PieceAttention, Range, piece_offsets
+from mt.text.alignment import PieceAttention, Range, UnitLinks, piece_offsets
 from mt.text.formality import Formality
+from mt.text.normalise import Normaliser, plain_spaces
 from mt.text.protect import ProtectedSpan, SpanKind, StrippedText
 from mt.text.restoration import restore_spans
 from mt.text.terms import Terms
+from mt.text.typography import join_numbers
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
 WordKey = tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[str, ...], int, str, str]
@@ -29,6 +31,7 @@ class SentenceContext:
     """Tokenizer, search options and terms for translating sentences of one direction."""
 
     tokenizer: Tokenizer
+    normaliser: Normaliser
     compiler: ConstraintCompiler
     request_ids: Iterator[int]  # ids that are unique in the engine
     caller: int
@@ -44,7 +47,7 @@ class SentenceContext:
     """Cache of the words that the model writes for terms without context. All sentences of a translator share it."""
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """Return the ids of a source text: the tag, the ids of the text, and EOS."""
+        """Return the ids of a normalised source text: the tag, the ids of the text, and EOS."""
         return self._encode(text)
 
     def request(self, text: str, options: SearchOptions) -> Request:
@@ -81,7 +84,7 @@ class SentenceContext:
         )
         known = self.tokenizer.characters
         removed |= {SpanKind.EMOJI}
-        copies = [span.kind not in removed and known.issuperset(span.text) for span in spans]
+        copies = [span.kind not in removed and known.issuperset(plain_spaces(span.text)) for span in spans]
         copied, others = (
             tuple(s for s, copy in zip(spans, copies, strict=True) if copy is side) for side in (True, False)
         )
@@ -91,7 +94,7 @@ class SentenceContext:
     @cached_property
     def _encode(self) -> Callable[[str], tuple[int, ...]]:
         """Function that encodes a text. It caches the last result, because planner and request encode the same text."""
-        return lru_cache(maxsize=1)(lambda text: (*self.tag, *self.tokenizer.encode(text), EOS))
+        return lru_cache(maxsize=1)(lambda text: (*self.tag, *self.tokenizer.encode(plain_spaces(text)), EOS))
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,8 @@ class DecodedVariant:
 
     @classmethod
     def of(cls, variant: SourceVariant, request: Request, result: Result, context: SentenceContext) -> "DecodedVariant":
-        alternatives = tuple(map(context.alternative, result.hypotheses))
+        written = map(context.alternative, result.hypotheses)
+        alternatives = tuple(replace(one, text=join_numbers(one.text, variant.spans)) for one in written)
         return cls(variant, request, alternatives, tuple(hypothesis.tokens for hypothesis in result.hypotheses))
 
     @property
@@ -186,6 +190,27 @@ async def piece_attention(
                 attention.alignment(tag_length, len(context.prefix)),
             )
     return [known[rank] for rank in ranks]
+
+
+async def link_texts(
+    texts: Sequence[tuple[str, str]], context: SentenceContext, max_length: int
+) -> list[UnitLinks] | None:
+    """Return the links between a normalised source and a target, for each pair of `texts`.
+
+    Return None if a text has more than `max_length` tokens.
+    """
+    tag, prefix, target_tokenizer = len(context.tag), len(context.prefix), context.tokenizer.target
+    pairs = [(context.encode(source), (*context.prefix, *target_tokenizer.encode(target))) for source, target in texts]
+    if any(len(source) > max_length or len(target) >= max_length for source, target in pairs):
+        return None
+    links = []
+    for (source, target), ids, attention in zip(texts, pairs, await AttentionCall(pairs), strict=True):
+        offsets = (
+            piece_offsets(context.tokenizer.pieces(ids[0])[tag:-1], SPACE_MARK),
+            piece_offsets(target_tokenizer.pieces(ids[1][prefix:]), SPACE_MARK),
+        )
+        links.append(UnitLinks(source, target, PieceAttention(*offsets, attention.alignment(tag, prefix))))
+    return links
 
 
 def join_alternatives(text: str, alternatives: Sequence[Alternative]) -> Alternative:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +17,7 @@ from mt.engine.devices import select_device
 from mt.errors import RequestError, problems
 from mt.languages import Direction, DirectionSet
 from mt.model.transformer import Transformer
+from mt.text.normalise import Normaliser, plain_spaces
 from mt.tokenizer import EOS
 
 PASS_TOKENS = 4096  # maximum number of source tokens, and of target tokens, in a pass, with padding
@@ -87,6 +89,10 @@ class PairScorer:
     def directions(self) -> DirectionSet:
         return self.loaded.description.directions
 
+    @cached_property
+    def _normaliser(self) -> Normaliser:
+        return Normaliser(self.loaded.tokenizer.knows)
+
     def target_length(self, text: str) -> int:
         """Return the number of target tokens of a text, without EOS."""
         return len(self.loaded.tokenizer.target.encode(text.strip()))
@@ -121,7 +127,8 @@ class PairScorer:
         tokenizer = self.loaded.tokenizer
         tag = tokenizer.source_prefix(direction.source, direction.target, self.directions)
         prefix = tokenizer.target_prefix(direction.target)
-        return (*tag, *tokenizer.encode(source.strip()), EOS), (*prefix, *tokenizer.target.encode(target.strip()))
+        source, target = (plain_spaces(self._normaliser.normalise(text.strip()).text) for text in (source, target))
+        return (*tag, *tokenizer.encode(source), EOS), (*prefix, *tokenizer.target.encode(target))
 
     def _excess(self, pair: EncodedPair) -> list[str]:
         """Return a message for each side of a pair that is too long for the model."""

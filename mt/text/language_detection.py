@@ -17,6 +17,7 @@ from py3langid.langid import MODEL_FILE, RAW_FLOOR, LanguageIdentifier
 from pydantic import BaseModel, ConfigDict
 
 from mt.languages import likely_script, primary_language
+from mt.text.normalise import normalise_text
 from mt.text.protect import find_spans
 
 MOST_CHARACTERS = 4000  # only the first 4000 characters of a text are read
@@ -196,12 +197,12 @@ def _script_of(letter: str) -> str:
 
 
 def _read(text: str) -> TextFeatures:
-    text = text[:MOST_CHARACTERS]
+    text = normalise_text(text[:MOST_CHARACTERS]).text
     parts, end = [], 0
     for span in find_spans(text):
         parts.append(text[end : span.begin])
         end = span.end
-    plain = unicodedata.normalize("NFC", " ".join(" ".join([*parts, text[end:]]).split()))
+    plain = " ".join(" ".join([*parts, text[end:]]).split())
     words = tuple(_WORD.findall(plain.lower().replace("’", "'")))[:MOST_WORDS]
     counts = Counter(letter for word in words for letter in word)
     scripts = Counter[str]()

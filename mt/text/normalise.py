@@ -1,7 +1,7 @@
 """Normalisation of a text before a model reads it, with a map to the offsets of the original text.
 
 - Canonical composition (NFC).
-- Unicode spaces and line breaks, with the spaces beside them, become one space. A no-break or thin space that groups
+- Each run of Unicode spaces and line breaks becomes one space. A no-break or thin space that groups
   the digits of a number, as in `1 000`, stays: it belongs to the number (`mt.text.protect`). `plain_spaces` replaces it
   when the text is encoded.
 - Soft hyphens, zero-width and bidirectional format characters, byte order marks and control characters are removed.
@@ -26,14 +26,21 @@ _LINE_BREAKS = "\t\n\x0b\x0c\r\x1c-\x1f\x85\u2028\u2029"
 SPACES = f"{_LINE_BREAKS}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 """All spaces and line breaks except U+0020, for use between the brackets of a regular expression."""
 
-_GROUP_SPACES = "\u00a0\u2007\u2009\u202f"  # spaces that group the digits of a number
-_SPACE_RUN = re.compile(rf"(?<=\d)[{_GROUP_SPACES}](?=\d{{3}}(?!\d))|(?P<run> *[{SPACES}][ {SPACES}]*)")
-_TO_PLAIN_SPACES = str.maketrans(dict.fromkeys(_GROUP_SPACES, " "))
+GROUP_SPACES = "\u00a0\u2007\u2009\u202f"  # spaces that group the digits of a number
+_SPACE_RUN = re.compile(rf"(?<=\d)[{GROUP_SPACES}](?=\d{{3}}(?!\d))|(?P<run>[ {SPACES}]+)")
+_TO_PLAIN_SPACES = str.maketrans(dict.fromkeys(GROUP_SPACES, " "))
 
 _FORMATS = (
     "\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u17b4\u17b5\u180e\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb"
 )
+MARGIN = "".join(
+    chr(code)
+    for first, last in re.findall("(.)(?:-(.))?", f" {SPACES}{_FORMATS}\u200b", re.DOTALL)
+    for code in range(ord(first), ord(last or first) + 1)
+)
+"""Spaces and invisible characters that can surround a sentence."""
+
 _REMOVED_BASIC = f"{_FORMATS}\u200b-\u200d\ufe00-\ufe0f"
 # Arabic, Syriac, Thaana, N'Ko, Mandaic, the Indic scripts, Tibetan, Myanmar, Khmer, Mongolian and their supplements
 _WITH_JOINERS = (
@@ -69,6 +76,7 @@ _LETTER_FORMS = (  # blocks with letters and digits in compatibility forms
 _LETTER_TAGS = frozenset({"<font>", "<wide>", "<narrow>", "<compat>", "<isolated>", "<initial>", "<medial>", "<final>"})
 """Tags of the decompositions that `_plain_letters` applies. <super>, <sub>, <circle> and <fraction> carry meaning."""
 
+_LONG_DASHES = "—―⸺"
 _CLOSEST = {
     "’": "'",
     "‘": "’'",
@@ -82,7 +90,7 @@ _CLOSEST = {
     **dict.fromkeys("″‶ʺ", '"”'),
     **dict.fromkeys("‐‑–⁃−﹣˗", "-"),
     **dict.fromkeys("‒—", "–-"),
-    **dict.fromkeys("―⸺", "—–-"),
+    **dict.fromkeys(_LONG_DASHES[1:], "—–-"),
     **dict(zip("⁄∕∶∗µμ￠￡￥", "//:*μµ¢£¥", strict=True)),
     "〜": "～~",
     **{chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum()},  # full width
@@ -141,9 +149,9 @@ class Normaliser:
 
     def normalise(self, text: str, kept: Sequence[Range] = ()) -> NormalisedText:
         """Return the normalised text. Characters in the ranges `kept` stay as they are."""
-        if text.isascii() and text.isprintable():
+        if text.isascii() and text.isprintable() and "  " not in text:
             return NormalisedText(text)
-        if self._doubtful.search(text) is None and unicodedata.is_normalized("NFC", text):
+        if self._doubtful.search(text) is None and "  " not in text and unicodedata.is_normalized("NFC", text):
             return NormalisedText(text)
         whole = _Draft.of(text)
         if not kept:
@@ -161,18 +169,29 @@ class Normaliser:
         draft = _compose(draft.replace(_REMOVED, lambda match: ""))
         draft = draft.replace(_SPACE_RUN, lambda match: " " if match["run"] else match[0])
         if self._replaced:
-            draft = draft.replace(self._replaced, lambda match: self._replacements[match[0]])
+            draft = draft.replace(self._replaced, self._replacement)
         return _compose(draft)
+
+    def _replacement(self, match: re.Match[str]) -> str:
+        """Return the replacement of a character. A dash between words gets spaces, as other dashes have."""
+        new = self._replacements[match[0]]
+        around = match.string[match.start() - 1 : match.start()] + match.string[match.end() : match.end() + 1]
+        return f" {new} " if match[0] in _LONG_DASHES and len(around) == 2 and around.isalpha() else new
 
 
 @cache
-def _training_normaliser() -> Normaliser:
+def _general_normaliser() -> Normaliser:
     return Normaliser()
 
 
+def normalise_text(text: str) -> NormalisedText:
+    """Return a text normalised for an unknown tokenizer: punctuation stays as it is."""
+    return _general_normaliser().normalise(text)
+
+
 def normalise_training_text(text: str) -> str:
-    """Return a text of a corpus as a model should read it in training: normalised for an unknown tokenizer."""
-    return plain_spaces(_training_normaliser().normalise(text).text)
+    """Return a text of a corpus as a model should read it in training: normalised, with ordinary spaces in numbers."""
+    return plain_spaces(normalise_text(text).text)
 
 
 def remove_invisible(text: str) -> str:

@@ -28,10 +28,10 @@ from mt.languages import primary_language
 from mt.text.alignment import CLOSING, Range, is_wide
 from mt.text.span_patterns import CODE, EXACT, HINT, NUMBERS, PROSE, SPAN, UNIT, VERSION
 
-_SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d)")
+_SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u2007\u2009\u202f](?=\d)")
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _LIST_MARKER = re.compile(
-    r"(?:(?:[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.))[ \t\u00a0]+){1,4}"
+    r"(?:(?:[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.))\s+){1,4}"
 )
 _ORDINAL_DOT = frozenset(  # languages that write ordinal numbers with a dot, such as "3. Mai"
     [

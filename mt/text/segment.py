@@ -9,12 +9,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 
 import sentencex
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
+from mt.text.normalise import MARGIN, normalise_text, plain_spaces
 
 LONGEST_SENTENCE = 4000
 """Maximum number of characters of a sentence; longer ones, which exceed the maximum length of any model, are cut."""
@@ -65,8 +66,12 @@ def cut_text(text: str) -> Iterator[TextPart]:
 
 
 def split_margins(text: str) -> list[TextPart]:
-    """Split a text into leading white space, a sentence, and trailing white space. White space is kept."""
+    """Split a text into leading white space, a sentence, and trailing white space. White space is kept.
+
+    Invisible characters such as byte order marks count as white space.
+    """
     sentence = text.strip()
+    sentence = sentence if sentence.isascii() else sentence.strip(MARGIN)
     begin = text.index(sentence)
     end = begin + len(sentence)
     kept = not any(map(str.isalnum, sentence))
@@ -163,13 +168,13 @@ def _split_in_blocks(paragraph: str, language: str) -> Iterator[str]:
 
 
 def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
-    """Return the sentences that sentencex finds. Some characters are replaced, but the lengths are unchanged.
+    """Return the sentences that sentencex finds in the normalised paragraph, as they are in the paragraph.
 
-    Spaces replace other white space, because sentencex 1.0.32 panics on an initial after a no-break space. Question
-    marks replace lone surrogates. If sentencex panics anyway, the paragraph is one sentence. A Rust panic is a
-    BaseException and must not end the service.
+    sentencex 1.0.32 panics on an initial after a no-break space. Question marks replace lone surrogates. If sentencex
+    panics anyway, the paragraph is one sentence. A Rust panic is a BaseException and must not end the service.
     """
-    plain = _SPACE.sub(lambda match: " " * len(match[0]), paragraph)
+    normalised = normalise_text(paragraph)
+    plain = plain_spaces(normalised.text)
     plain = plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
     try:
         sentences: list[str] = sentencex.segment(primary_language(language), plain)
@@ -177,7 +182,9 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
         if type(error).__name__ != "PanicException":
             raise
         return [paragraph]
-    return sentences
+    ends = list(accumulate(map(len, sentences)))[:-1]
+    places = [0, *(normalised.original_range(0, end)[1] if end else 0 for end in ends), len(paragraph)]
+    return [paragraph[begin:end] for begin, end in pairwise(places)]
 
 
 def _halves(sentence: str, fits: Callable[[str], bool]) -> Iterator[TextPart]:

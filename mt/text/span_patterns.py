@@ -13,6 +13,7 @@ _ISO_4217 = "(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|
 _EMOJI_CHARACTER = (
     "\u203c\u2049\u2122\u2139\u2190-\u21ff\u2200-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u303d\u3297\u3299"
     "\U0001f000-\U0001faff\u00a9\u00ae"
+    "\ue000-\uf8ff\ufffc\ufffd\U000f0000-\U0010ffff"  # private use and replacement characters: models know none
 )
 _EMOJI_ONE = rf"[{_EMOJI_CHARACTER}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]{{0,10}}"
 _EMOJI = (
@@ -37,7 +38,7 @@ _PHONE = (
 # Letters of a unit of measurement, as in 10km and 4k. Not those of an ordinal number, a plural or a time: 2nd, 80er,
 # 1990s, 5pm.
 _UNIT_LETTERS = r"(?!(?:st|nd|rd|th|a|o|e[rn]?|re|d[ae]|te[nrs]?|mal|s|h|[ap]m)(?!\w))[a-z]{1,3}(?![A-Za-z])"
-_SEPARATOR = r"[.,:/’'\u00a0\u202f×-]"
+_SEPARATOR = r"[.,:/’'\u00a0\u2007\u2009\u202f×-]"
 _NUMBER = (
     rf"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212±≤≥~≈](?=[\d{_MONEY}]))?"
     rf"(?:(?:[A-Z]{{0,2}}[{_MONEY}§]|(?<!\w){_ISO_4217})[ \u00a0]?(?=\d))?"

@@ -9,9 +9,12 @@ from enum import Enum
 from itertools import pairwise
 
 from mt.text.alignment import WIDE, is_wide
+from mt.text.normalise import normalise_text
 
 TOKEN = re.compile(rf"[{WIDE}]|[^\W_{WIDE}]+|[^\w\s]|_")
 SEPARATOR = "\0"  # a character that no term contains
+EQUAL_MARKS = dict(zip("’‘ʼ′‐‑“”„″", "''''--\"\"\"\"", strict=True))
+"""Punctuation marks that are equal to another in the search for terms."""
 
 
 class LetterCase(Enum):
@@ -85,7 +88,8 @@ def token_keys(tokens: Sequence[re.Match[str]], case: LetterCase) -> list[str]:
     A key is the text of the token with a prefix: a space if white space precedes the token, otherwise SEPARATOR. White
     space before a character of a script without spaces is ignored.
     """
-    texts = [token[0].casefold() if case is LetterCase.IGNORED else token[0] for token in tokens]
+    texts = [EQUAL_MARKS.get(token[0], token[0]) for token in tokens]
+    texts = [text.casefold() for text in texts] if case is LetterCase.IGNORED else texts
     spaced = [before.end() < token.start() and not is_wide(token[0]) for before, token in pairwise(tokens)]
     return [(" " if space else SEPARATOR) + text for space, text in zip([False, *spaced], texts, strict=bool(tokens))]
 
@@ -111,6 +115,7 @@ class IndexPreparation:
             if self._added == len(self._entries):
                 raise StopIteration
             text, translation = self._entries[self._added]
+            text = normalise_text(text).text
             tokens = list(TOKEN.finditer(text))
             term = IndexedTerm(len(text), self._added, tokens[0][0], tokens[-1][0], translation)
             keys = token_keys(tokens, LetterCase.EXACT)

@@ -13,6 +13,7 @@ from mt.errors import RequestError, problems
 from mt.languages import primary_language
 from mt.text.alignment import WIDE, Range, is_wide
 from mt.text.inflection import forms_compounds, has_endings, inflected_forms, possible_stems
+from mt.text.normalise import normalise_text
 from mt.text.term_index import (
     SEPARATOR,
     TOKEN,
@@ -85,7 +86,7 @@ class Terms:
     def find(
         self, sentence: str, language: str, taken: Sequence[Range] = (), any_case: bool = False
     ) -> tuple[TermMatch, ...]:
-        """Return the disjoint matches in a sentence, in order. No match overlaps a range of `taken`.
+        """Return the disjoint matches in a normalised sentence, in order. No match overlaps a range of `taken`.
 
         If `any_case` is true, letter case is ignored, for a sentence in ALL CAPS or Title Case.
         """
@@ -125,7 +126,7 @@ class Terms:
             where = (
                 f"term {number}" if number <= len(self.glossary) else f"untranslated word {number - len(self.glossary)}"
             )
-            if not text or not TOKEN.search(text):
+            if not TOKEN.search(normalise_text(text).text):
                 yield f"{where} is {text!r}; accepted: text with a word"
             elif translation is not None and not translation.strip():
                 yield f"{where}, {text[:40]!r}, has the translation {translation!r}; accepted: text"
@@ -225,7 +226,7 @@ class _Search:
         if not entries or _joined(self.sentence, self.tokens[end - 1].end(), self.language):
             return None
         folded = case is LetterCase.IGNORED
-        exact = entries.get(separator + (last.casefold() if folded else last))
+        exact = entries.get(separator + self.keys[case][end - 1][1:])
         terms = [] if exact is None else [exact.exact]
         if last not in self.stems:
             self.stems[last] = {stem.casefold() if folded else stem for stem in possible_stems(last, self.language)}

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from mt.languages import Direction
 from mt.text.fuzzy_match import MAX_FUZZY_SCORE, MemoryMatch, similarity, words
+from mt.text.normalise import normalise_text
 from service.access.control import KEY_PREFIX, is_anonymous
 from service.access.database import Database
 from service.access.eviction import ANONYMOUS, check_space
@@ -295,7 +296,7 @@ def find_matches(
 ) -> Iterator[MemoryMatch]:
     """Yield, for each sentence, the best match in the memory `number` if the match's score is at least `score`."""
     for sentence in sentences:
-        text = clean_text(sentence)
+        text = clean_source(sentence)
         query = "SELECT source, target FROM memory_units WHERE memory = ? AND digest = ?"
         row = connection.execute(query, (number, _digest(text))).fetchone()
         if row and row[0] == text:
@@ -305,7 +306,7 @@ def find_matches(
 
 
 def _fuzzy_match(connection: sqlite3.Connection, number: int, sentence: str, score: float) -> MemoryMatch | None:
-    wanted = words(clean_text(sentence))
+    wanted = words(clean_source(sentence))
     candidates = similar_units(connection, number, wanted, score)
     marks = ",".join("?" * len(candidates))
     query = f"SELECT number, source, target FROM memory_units WHERE memory = ? AND number IN ({marks})"
@@ -327,13 +328,18 @@ def clean_text(text: str) -> str:
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
+def clean_source(text: str) -> str:
+    """Return a source text in the form in which memories compare it: normalised, and on one line."""
+    return clean_text(normalise_text(text).text)
+
+
 def clean_unit(unit: tuple[str, str]) -> MemoryUnit:
-    return MemoryUnit(*map(clean_text, unit))
+    return MemoryUnit(clean_source(unit[0]), clean_text(unit[1]))
 
 
 def storable(unit: tuple[str, str]) -> bool:
     """Return whether both texts of a unit have at most MAX_TEXT_LENGTH characters and are not blank."""
-    return all(0 < len(text) <= MAX_TEXT_LENGTH and clean_text(text) for text in unit)
+    return all(0 < len(text) <= MAX_TEXT_LENGTH and clean_source(text) for text in unit)
 
 
 def _check_limits(connection: sqlite3.Connection, memory: Memory, limits: MemoryLimits) -> None:

@@ -16,12 +16,14 @@ from mt.engine.requests import Request, Result
 from mt.errors import RequestError
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.driver import DecodeCall
-from mt.pipeline.results import SentenceReport
+from mt.pipeline.explain import Explainer
+from mt.pipeline.results import ExplainOptions, SentenceReport
 from mt.pipeline.sentence import NO_REPEAT_NGRAM, split_ranges
 from mt.pipeline.text_task import AnyRoutine, TextPlanner, TextTask, _merge_divided
 from mt.pipeline.variants import SentenceContext
-from mt.scoring.attention import CrossAttention, Pair
+from mt.scoring.attention import AttentionPass, CrossAttention, Pair
 from mt.text.alignment import Range
+from mt.text.normalise import Normaliser
 from mt.text.segment import TextPart
 from mt.text.terms import Terms
 from mt.tokenizer import SPACE_MARK, Tokenizer
@@ -64,7 +66,16 @@ class Table:
     def planner(self, options: SearchOptions | None = None, longest: int = 100, protect: bool = True) -> TextPlanner:
         tokenizer = cast(Tokenizer, self.words)
         context = SentenceContext(
-            tokenizer, ConstraintCompiler(tokenizer), count(), 0, "en", "de", (), options or SearchOptions(), Terms()
+            tokenizer,
+            Normaliser(self.words.characters.__contains__),
+            ConstraintCompiler(tokenizer),
+            count(),
+            0,
+            "en",
+            "de",
+            (),
+            options or SearchOptions(),
+            Terms(),
         )
         return TextPlanner(context, longest, sentences=True, protect=protect)
 
@@ -196,6 +207,82 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         "wenn die Sonne tief steht, gehen alle zum Fluss",
     ),
 }
+
+
+DIRTY: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
+    # name: table, text, what the model is asked, the translation
+    "no-break spaces": ({"a man": ["ein Mann"]}, "a\u00a0man", ["a man"], "ein Mann"),
+    "a no-break space before a unit": (
+        {"see 12 men, 12 dogs": ["sieh 12 Mann, 12 Hunde"]},
+        "see 12\u00a0men, 12\u00a0dogs",
+        ["see 12 men, 12 dogs"],
+        "sieh 12\u00a0Mann, 12\u00a0Hunde",
+    ),
+    "a number with a narrow no-break space": (
+        {"see 1 000 men": ["sieh 1 000 Mann"]},
+        "see 1\u202f000 men",
+        ["see 1 000 men"],
+        "sieh 1\u202f000 Mann",
+    ),
+    "a number written with other separators": (
+        {"see 1,000 men": ["sieh 1 000 Mann"]},
+        "see 1,000 men",
+        ["see 1,000 men"],
+        "sieh 1\u00a0000 Mann",
+    ),
+    "invisible characters": ({"a man": ["ein Mann"]}, "\ufeffa\u200b m\u00adan\u200f", ["a man"], "ein Mann"),
+    "line breaks inside the sentence": (
+        {"a man sees": ["ein Mann sieht"]},
+        "a man\n sees",
+        ["a man sees"],
+        "ein Mann\n sieht",
+    ),
+    "line breaks at the ends of sentences": (
+        {"a man. He sees. So": ["Mann. Er ist da, sieht. So"]},
+        "a man.\nHe sees.\r\n\r\nSo",
+        ["a man. He sees. So"],
+        "Mann.\nEr ist da, sieht.\r\n\r\nSo",
+    ),
+    "a protected span with a line break": ({"a man": ["ein Mann"]}, "a 😀\nman", ["a man"], "ein 😀\nMann"),
+    "an untranslatable sentence": ({}, "мир\u00a0и мир", [], "мир\u00a0и мир"),
+    "letters that the tokenizer does not know": ({"a man": ["ein Mann"]}, "a ｍａｎ", ["a man"], "ein Mann"),
+    "a run of spaces": ({"a man sees": ["ein Mann sieht"]}, "a   man  sees", ["a man sees"], "ein   Mann sieht"),
+    "a private-use character": ({"a man": ["ein Mann"]}, "a \ue000 man", ["a man"], "ein \ue000 Mann"),
+}
+
+
+@pytest.mark.parametrize("name", DIRTY)
+def test_the_model_is_asked_for_normalised_text(name: str) -> None:
+    answers, text, asked, expected = DIRTY[name]
+    table = Table(answers)
+    assert translated(table, text) == expected
+    assert table.asked == asked
+
+
+def test_ranges_and_links_refer_to_the_original_text() -> None:
+    table = Table({"a man sees it": ["ein Mann sieht es"]})
+    explainer = Explainer(
+        cast(Tokenizer, table.words), AttentionPass(lambda pairs: [], 1), (), (), "en", 100, ExplainOptions(True)
+    )
+    text = "\ufeff\u00a0a\u00a0m\u00adan sees\n it\u200b"
+    found = table.run(replace(table.planner(), explainer=explainer).task(text)).translation()
+    (sentence,) = found.sentences
+    assert sentence.source == text[slice(*sentence.source_range)] == "a\u00a0m\u00adan sees\n it"
+    assert found.text == "\u00a0ein Mann sieht\n es"
+    assert [(text[slice(*left)], found.text[slice(*right)]) for left, right in sentence.links] == [
+        ("a", "ein"),
+        ("m\u00adan", "Mann"),
+        ("sees", "sieht"),
+        ("it", "es"),
+    ]
+
+
+def test_kept_ranges_of_a_text_with_invisible_characters_stay() -> None:
+    table = Table({"a man": ["ein Mann"]})
+    text = "a\u00ad\u00a0b\u00adc\u00a0d man"
+    begin, end = text.index("b"), text.index(" man")
+    found = table.run(table.planner().task(text, [(begin, end)])).translation()
+    assert found.text == "ein b\u00adc\u00a0d Mann"
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -17,7 +17,7 @@ SCOTLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e00
 CHANGED = {
     "no-break space": ("the\u00a0dog", "the dog"),
     "spaces": ("a\u2009b\u202fc\u3000d\u2003e\u205ff", "a b c d e f"),
-    "a run of spaces": ("a \u00a0 b", "a b"),
+    "runs of spaces": ("a \u00a0 b  c", "a b c"),
     "line breaks": ("a\nb\r\nc\u2028d\u2029e\x85f\x0bg\x0ch", "a b c d e f g h"),
     "tab": ("a\t\tb", "a b"),
     "number and unit": ("10\u00a0km", "10 km"),
@@ -40,7 +40,7 @@ CHANGED = {
     "tag characters without a flag": ("a\U000e0067b", "ab"),
 }
 UNCHANGED = {
-    "ASCII": "The dog (a Labrador) isn't here:  2 * 3 = 6!",
+    "ASCII": "The dog (a Labrador) isn't here: 2 * 3 = 6!",
     "superscript": "m² x₂ 1ª Nº",
     "fractions and circled digits": "½ ① ™ © ㊗",
     "typography": "„Ja“ – ‘so’ “or” « so »… ‹x› — 5′ ‑ −3",
@@ -61,6 +61,7 @@ CLOSEST = {
     "double quotes": ("”a“ «b» ‟c„", "“a“ “b“ “c„"),
     "hyphens": ("e\u2011mail a\u2010b 3\u22122", "e-mail a-b 3-2"),
     "dashes": ("a — b ‒ c ― d – e", "a – b – c – d – e"),
+    "dashes between words": ("so—or 3—4", "so – or 3–4"),
     "primes": ("5′ 6″ 7‴", "5' 6\" 7'''"),
     "ellipsis": ("so…", "so..."),
     "full-width punctuation": ("Ｗｈｙ？（ｓｏ）", "Why?(so)"),

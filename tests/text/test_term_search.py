@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from mt.text.alignment import Range, is_wide
 from mt.text.inflection import possible_stems
-from mt.text.term_index import TOKEN, case_variants
+from mt.text.normalise import normalise_text
+from mt.text.term_index import EQUAL_MARKS, TOKEN, case_variants
 from mt.text.terms import _QUIET, TermMatch, Terms, _joined
 
 Match = re.Match[str]
-WORDS = ["a", "A", "b", "car", "Car", "cars", "CAR", "boxes", "box", "žena", "ženy", "Auto", "Autos", "语", "术", "ｓ"]
-MARKS = [" ", " ", " ", "  ", "-", "'", "'s", ".", "_", "“", ","]
+WORDS = ["a", "A", "b", "car", "Car", "cars", "CAR", "boxes", "box", "žena", "ženy", "Auto", "Autos", "语", "术", "ツ"]
+MARKS = [" ", " ", " ", "  ", "-", "'", "'s", ".", "_", "“", ",", "’s", "‑"]
 TEXTS = st.lists(st.sampled_from(WORDS + MARKS), max_size=14).map("".join)
 TERMS = TEXTS.map(str.strip).filter(lambda text: TOKEN.search(text) is not None)
 
@@ -46,6 +47,7 @@ def compare_all(
 ) -> Iterator[TermMatch]:
     entries = []
     for number, (text, translation) in enumerate(terms._entries()):
+        text = normalise_text(text).text
         tokens = list(TOKEN.finditer(text))
         entries.append((-len(tokens), -len(text), number, tokens, translation))
     tokens = list(TOKEN.finditer(sentence))
@@ -88,6 +90,7 @@ def fits(
 
 
 def equal(word: str, other: str, first: bool, any_case: bool) -> bool:
+    word, other = EQUAL_MARKS.get(word, word), EQUAL_MARKS.get(other, other)
     if any_case:
         return word.casefold() == other.casefold()
     return other in case_variants(word) if first else word == other

@@ -70,6 +70,16 @@ def test_an_equal_sentence_is_found_and_a_similar_one_with_its_score(store: Memo
     asyncio.run(use())
 
 
+def test_a_sentence_is_found_in_other_characters(store: MemoryStore) -> None:
+    async def use() -> None:
+        memory = await store.put(KEY, "dogs", EN_DE, [MemoryUnit("Ma\u0308dchen\u00a0go\u00ading", "a\u00a0b")])
+        for asked in ("Mädchen going", "Mädchen\u202fgoing\u200b", "\ufeffMädchen ｇｏｉｎｇ"):
+            (match,) = await store.matches(KEY, memory.id, EN_DE, [asked], 0.7)
+            assert (match.sentence, match.score) == (asked, 1.0)
+
+    asyncio.run(use())
+
+
 def test_units_with_the_same_source_are_replaced(store: MemoryStore) -> None:
     async def use() -> None:
         first = await store.put(KEY, "animals", EN_DE, ANIMALS)

@@ -1,0 +1,92 @@
+"""No-break spaces and line breaks in translations. Models read and write ordinary spaces in their place."""
+
+import re
+from collections.abc import Sequence
+
+from mt.languages import primary_language
+from mt.text.normalise import GROUP_SPACES
+from mt.text.protect import ProtectedSpan, SpanKind
+
+NO_BREAK_SPACE, NARROW_NO_BREAK_SPACE = "\u00a0", "\u202f"
+BREAKS = re.compile(r"\s*[\t\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]\s*| {3,}")
+"""Line breaks, tabs, and the runs of spaces between columns."""
+
+_NO_BREAK = re.compile("[\u00a0\u2007\u202f]")
+_NUMBER = rf"\d+(?:[.,’'{GROUP_SPACES}]\d+)*+"
+_AFTER_NUMBER = re.compile(rf"({_NUMBER})([{GROUP_SPACES}])(?=[^\s\d])")
+_BEFORE_NUMBER = re.compile(rf"(?<=\S)([{GROUP_SPACES}])({_NUMBER})")
+_SPACE_AFTER_NUMBER = re.compile(rf"({_NUMBER}) (?=[^\W\d]|[°%‰\u20a0-\u20cf$£¥])")
+_SPACE_BEFORE_NUMBER = re.compile(rf"(?<=\S) ({_NUMBER})")
+_SPACE_OF_FRENCH_MARK = re.compile(r" (?=[:;!?]+(?:[\s»”\"]|$)|[!?]+\))")
+_SPACE_INSIDE_GUILLEMETS = re.compile(r"(?<=«) | (?=»)")
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)")
+_NOT_DIGIT = re.compile(r"\D+")
+_SENTENCE_END = re.compile(r"[.!?…:]+[\"'”’“»)\]]*(?=\s)|[。！？：]+[”」』）]*")
+
+
+def has_no_break_spaces(text: str) -> bool:
+    return not text.isascii() and _NO_BREAK.search(text) is not None
+
+
+def join_numbers(translation: str, spans: Sequence[ProtectedSpan]) -> str:
+    """Replace ordinary spaces in the numbers of a translation by no-break spaces, as in `1 000`.
+
+    `spans` are the protected spans of the source. Numbers of the source that have separators are replaced, with the
+    spaces of the source if it has any. The length of the translation does not change.
+    """
+    grouped = [span.text for span in spans if span.kind is SpanKind.NUMBER and re.search(r"\d\D\d{3}", span.text)]
+    if not grouped:
+        return translation
+
+    def joined(match: re.Match[str]) -> str:
+        digits = match[0].replace(" ", "")
+        number = next((number for number in grouped if _NOT_DIGIT.sub("", number).startswith(digits)), None)
+        if number is None:
+            return match[0]
+        space = re.search(f"[{GROUP_SPACES}]", number)
+        return match[0].replace(" ", space[0] if space else NO_BREAK_SPACE)
+
+    return _GROUPED.sub(joined, translation)
+
+
+def restore_no_break_spaces(source: str, translation: str, language: str) -> str:
+    """Replace spaces of a translation into `language` by the no-break spaces that typography demands.
+
+    The spaces beside a number are those beside the same number of the source. In French, the spaces of the marks
+    `: ; ! ?` and of guillemets become no-break spaces. The length of the translation does not change.
+    """
+    after = {_NOT_DIGIT.sub("", number): space for number, space in _AFTER_NUMBER.findall(source)}
+    before = {_NOT_DIGIT.sub("", number): space for space, number in _BEFORE_NUMBER.findall(source)}
+    if after:
+        translation = _SPACE_AFTER_NUMBER.sub(
+            lambda match: match[1] + after.get(_NOT_DIGIT.sub("", match[1]), " "), translation
+        )
+    if before:
+        translation = _SPACE_BEFORE_NUMBER.sub(
+            lambda match: before.get(_NOT_DIGIT.sub("", match[1]), " ") + match[1], translation
+        )
+    if primary_language(language) == "fr":
+        translation = _SPACE_OF_FRENCH_MARK.sub(NARROW_NO_BREAK_SPACE, translation)
+        translation = _SPACE_INSIDE_GUILLEMETS.sub(NO_BREAK_SPACE, translation)
+    return translation
+
+
+def places_of_sentence_ends(source: str, translation: str, places: Sequence[int]) -> list[int] | None:
+    """Return the place in the translation of each of `places`, if all are ends of sentences of the source.
+
+    Return None if other places are among them, or if the translation has another number of sentence ends.
+    """
+    ends, targets = ([match.end() for match in _SENTENCE_END.finditer(text)] for text in (source, translation))
+    if len(ends) != len(targets) or not set(places) <= set(ends):
+        return None
+    return [targets[ends.index(place)] for place in places]
+
+
+def insert_breaks(translation: str, breaks: Sequence[tuple[int, str]]) -> str:
+    """Insert line breaks (place, text) in a translation. They replace the white space at their places."""
+    parts: list[str] = []
+    end = 0
+    for place, text in sorted(breaks, key=lambda item: item[0]):
+        parts += [translation[end:place].rstrip(" "), text]
+        end = place + len(translation[place:]) - len(translation[place:].lstrip(" "))
+    return "".join([*parts, translation[end:]])

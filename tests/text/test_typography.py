@@ -1,0 +1,62 @@
+"""Tests of mt.text.typography."""
+
+import pytest
+
+from mt.text.protect import find_spans
+from mt.text.typography import (
+    has_no_break_spaces,
+    insert_breaks,
+    join_numbers,
+    places_of_sentence_ends,
+    restore_no_break_spaces,
+)
+
+NUMBERS = {
+    "of the source": ("1\u202f000 dogs", "1 000 Hunde", "1\u202f000 Hunde"),
+    "other separators": ("1,234,567.50 dogs", "1 234 567,50 chiens", "1\u00a0234\u00a0567,50 chiens"),
+    "two numbers": ("in 2020 300 dogs, 1,000 cats", "en 2020 300 chiens, 1 000", "en 2020 300 chiens, 1\u00a0000"),
+    "another number": ("1,500 dogs", "1 000 chiens", "1 000 chiens"),
+    "no number": ("dogs", "1 000 chiens", "1 000 chiens"),
+}
+SPACES = {
+    "unit": ("10\u00a0km, 5 m", "10 km, 5 m", "de", "10\u00a0km, 5 m"),
+    "narrow": ("10\u202fkm", "10 km", "de", "10\u202fkm"),
+    "decimals": ("1.5\u00a0km", "1,5 km", "de", "1,5\u00a0km"),
+    "percent and currency": ("5\u00a0% 3\u00a0€", "5 % 3 €", "de", "5\u00a0% 3\u00a0€"),
+    "other number": ("10\u00a0km", "12 km", "de", "12 km"),
+    "before a number": ("page\u00a05", "Seite 5", "de", "Seite\u00a05"),
+    "French marks": ("No\u00a01: why?", "No 1 : pourquoi ? Oui !", "fr", "No\u00a01\u202f: pourquoi\u202f? Oui\u202f!"),
+    "guillemets": ("\u00a0", "« oui »", "fr-CA", "«\u00a0oui\u00a0»"),
+    "smiley": ("\u00a0", "oui :) ?x", "fr", "oui :) ?x"),
+    "German marks": ("\u00a0", "ja ?", "de", "ja ?"),
+}
+
+
+@pytest.mark.parametrize(("source", "translation", "expected"), NUMBERS.values(), ids=NUMBERS)
+def test_spaces_in_numbers_do_not_break(source: str, translation: str, expected: str) -> None:
+    assert join_numbers(translation, find_spans(source)) == expected
+
+
+@pytest.mark.parametrize(("source", "translation", "language", "expected"), SPACES.values(), ids=SPACES)
+def test_no_break_spaces_are_restored(source: str, translation: str, language: str, expected: str) -> None:
+    assert restore_no_break_spaces(source, translation, language) == expected
+
+
+def test_texts_with_no_break_spaces_are_recognised() -> None:
+    assert [has_no_break_spaces(text) for text in ("a b", "ä\u2009b", "a\u00a0b", "a\u202fb")] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
+def test_ends_of_sentences_correspond() -> None:
+    assert places_of_sentence_ends("Go on. See it! Now", "Weiter. Sieh! Jetzt", [6, 14]) == [7, 13]
+    assert places_of_sentence_ends("Go on. See it! Now", "Weiter. Sieh, jetzt", [6, 14]) is None
+    assert places_of_sentence_ends("Go on. See it! Now", "Weiter. Sieh! Jetzt", [2]) is None
+
+
+def test_breaks_replace_the_spaces_at_their_places() -> None:
+    assert insert_breaks("a b c", [(1, "\n"), (3, "\n\n")]) == "a\nb\n\nc"
+    assert insert_breaks("abc", [(0, "\t"), (3, "\n")]) == "\tabc\n"

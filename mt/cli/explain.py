@@ -1,4 +1,4 @@
-"""Show how a model translates a sentence: write pictures and an HTML page, or print a worked example.
+"""Show how a model translates a sentence: write an HTML page or a picture, or print a worked example.
 
     mt-service explain runs/phrasebook-en-de/model "Where is the train station?"
     mt-service explain MODEL "A dog runs." --output dog --query cross.2.1.3
@@ -7,7 +7,7 @@
 
 DIR/index.html is one file that needs no network: tokens, embeddings and positions, masks, the attention of every
 layer and head, one query step by step, sizes of the states, logits and probabilities, the beam search as a tree,
-and word alignment. DIR/light and DIR/dark have each picture as SVG and, with the extra `training`, as PNG.
+and word alignment. Its colours follow the reader's theme, light or dark. --only writes one picture as SVG.
 
 The sentence is translated by one beam search in float32 on the CPU. The repairs of `mt-service translate` (numbers,
 capitals, repetition) are not applied.
@@ -25,10 +25,9 @@ from rich.console import Console
 from mt.checkpoint import LoadedModel, load_model
 from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.errors import RequestError
-from mt.insight.drawing import THEMES, Drawing
 from mt.insight.example import describe_example
-from mt.insight.page import draw, html_page
-from mt.insight.png import MISSING_PACKAGE, write_png
+from mt.insight.page import html_page
+from mt.insight.pictures import draw, svg
 from mt.insight.translation_record import Query, explain
 from mt.pipeline.translator import Translator
 
@@ -73,7 +72,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def write_explanation(options: argparse.Namespace, console: Console) -> None:
-    """Write the HTML page and all pictures. Raises: MTError if the model or the sentence cannot be used."""
+    """Write the HTML page or one picture. Raises: MTError if the model or the sentence cannot be used."""
     query = Query.parse(options.query)
     loaded = load_model(options.model)
     search = Translator(loaded).options
@@ -87,36 +86,17 @@ def write_explanation(options: argparse.Namespace, console: Console) -> None:
         query=query,
         options=search,
     )
-    drawings = draw(explanation)
-    if options.only is not None and options.only not in drawings:
-        raise RequestError(f"--only is {options.only!r}; accepted: {', '.join(drawings)}")
+    pictures = draw(explanation)
+    if options.only is not None and options.only not in pictures:
+        raise RequestError(f"--only is {options.only!r}; accepted: {', '.join(pictures)}")
     options.output.mkdir(parents=True, exist_ok=True)
     if options.only is not None:
-        picture = options.output / f"{options.only}.svg"
-        picture.write_text(drawings[options.only].adaptive_svg(), encoding="utf-8")
-        tell(console, f"{picture}: written")
-        return
-    with console.status("writing pictures"):
-        write_pictures(drawings, options.output)
-    page = options.output / "index.html"
-    page.write_text(html_page(explanation, drawings), encoding="utf-8")
-    for line in (
-        f"{explanation.sentence} -> {explanation.translation}",
-        f"no PNG pictures: {MISSING_PACKAGE} is missing; install mt-service[training]" if MISSING_PACKAGE else "",
-        f"{page}: written, with {len(drawings)} pictures",
-    ):
-        if line:
-            tell(console, line)
-
-
-def write_pictures(drawings: dict[str, Drawing], folder: Path) -> None:
-    """Write each picture for the light and the dark theme, as SVG and, if matplotlib is installed, as PNG."""
-    for theme, colors in THEMES.items():
-        (folder / theme).mkdir(exist_ok=True)
-        for name, drawing in drawings.items():
-            (folder / theme / f"{name}.svg").write_text(drawing.svg(colors), encoding="utf-8")
-            if not MISSING_PACKAGE:
-                write_png(drawing, colors, folder / theme / f"{name}.png")
+        path, content = options.output / f"{options.only}.svg", svg(pictures[options.only])
+    else:
+        path, content = options.output / "index.html", html_page(explanation, pictures)
+    path.write_text(content, encoding="utf-8")
+    tell(console, f"{explanation.sentence} -> {explanation.translation}")
+    tell(console, f"{path}: written")
 
 
 def first_sentence(loaded: LoadedModel, source: str | None, target: str | None) -> str:

@@ -1,115 +1,83 @@
-"""The HTML page of an explanation, in one file: CSS, script and pictures are inside of it.
-
-The Content-Security-Policy of the page allows only this CSS and this script, by their hashes, and no connection.
-"""
+"""The HTML page of an explanation, in one file: its style and pictures are inside of it, and it has no script."""
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Iterable, Mapping
 from html import escape
-from pathlib import Path
 
-from mt.insight.drawing import DARK, LIGHT, Drawing, css
-from mt.insight.pictures import (
-    arranged,
-    attention_layer,
-    distance_curve,
-    heat_map,
-    magnitude_bars,
-    probability_rows,
-    query_steps,
-    token_boxes,
-    word_links,
-)
-from mt.insight.record import BLOCKS, EmbeddingRecord
+from matplotlib.figure import Figure
+
+from mt.insight.pictures import DARK, LIGHT, svg
+from mt.insight.record import BLOCKS
 from mt.insight.search_record import ALIVE
 from mt.insight.translation_record import TranslationRecord
-from mt.insight.tree_picture import beam_tree
 
-FOLDER = Path(__file__).resolve().parent
 COMPONENTS = 8  # number of components of a vector that tables show
 
-
-def draw(explanation: TranslationRecord) -> dict[str, Drawing]:
-    record = explanation.record
-    drawings = {
-        "tokens-source": token_boxes("Source tokens", explanation.source, record.source),
-        "tokens-target": token_boxes("Target tokens", explanation.target, record.target),
-    }
-    labels = {"source": explanation.source, "target": explanation.target}
-    for (side, rows), embedding in zip(labels.items(), record.embeddings, strict=True):
-        last = "sum after LayerNorm" if explanation.config.embedding_norm else "sum"
-        drawings[f"embedding-{side}"] = _embedding(f"{side.capitalize()} embeddings", embedding, rows, last)
-    positions, width = explanation.positions, explanation.positions.shape[1]
-    drawings["positions"] = heat_map(
-        "Position encoding: a row for each position, a column for each dimension",
-        positions.tolist(),
-        [str(number) for number in range(len(positions))],
-        [str(number) for number in range(width)],
-        (_dimension_width(width), 6),
-    )
-    products = positions @ positions.T
-    by_distance = [float(products.diagonal(distance).mean()) for distance in range(len(positions))]
-    drawings["positions-by-distance"] = distance_curve(by_distance, "Dot product of two positions by their distance")
-    drawings["masks"] = _masks(explanation)
-    for attention in record.attentions:
-        name = f"attention-{attention.block}-{attention.layer}"
-        drawings[name] = attention_layer(attention, *explanation.labels(attention))
-    query, attention = explanation.query, explanation.attention
-    drawings["query"] = query_steps(attention, query.head - 1, query.position - 1, explanation.labels(attention)[1])
-    drawings["magnitudes"] = magnitude_bars(record.norms)
-    steps = [(step.chosen, [(piece, share) for piece, _, share in step.candidates]) for step in explanation.steps]
-    drawings["probabilities"] = probability_rows(steps)
-    drawings["beam"] = beam_tree(explanation.tree, explanation.vocabulary)
-    drawings["alignment"] = word_links(explanation.sentence, explanation.translation, explanation.links)
-    return drawings
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
+<title>{title}</title><style>{style}</style></head><body><h1>How the model translates a sentence</h1>
+<p>{sentence}<br><b>{translation}</b></p><p>{architecture}</p><nav>{links}</nav>{sections}</body></html>
+"""
+STYLE = f"""
+body {{margin: 0 auto; max-width: 72rem; padding: 0 1rem 4rem; font: 1rem/1.5 system-ui, sans-serif;
+  background: {LIGHT["paper"]}; color: {LIGHT["ink"]}}}
+@media (prefers-color-scheme: dark) {{body {{background: {DARK["paper"]}; color: {DARK["ink"]}}}}}
+nav {{display: flex; flex-wrap: wrap; gap: 0.25rem 1rem}}
+a {{color: #3d7edb}}
+p {{max-width: 48rem}}
+figure, .wide {{margin: 1rem 0; overflow-x: auto}}
+table {{border-collapse: collapse; font-size: 0.85rem}}
+th, td {{padding: 0.2rem 0.9rem 0.2rem 0; border-bottom: 1px solid #7d8798; text-align: left; white-space: nowrap;
+  font-variant-numeric: tabular-nums}}
+"""
 
 
-def html_page(explanation: TranslationRecord, drawings: Mapping[str, Drawing]) -> str:
-    """Return the HTML page of an explanation. `drawings` is the result of `draw`."""
-    style, script = _style(), (FOLDER / "page.js").read_text(encoding="utf-8")
-    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'"
-    sections = _sections(explanation, drawings)
-    links = "".join(f'<a href="#{name}">{escape(heading)}</a>' for name, heading, _ in sections)
-    bodies = "".join(
-        f'<section id="{name}"><h2>{escape(heading)}</h2>{body}</section>' for name, heading, body in sections
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(explanation.model)}: {escape(explanation.sentence)}</title><style>{style}</style></head><body>"
-        '<header><h1>How the model translates a sentence</h1><button id="theme" type="button">Light or dark</button>'
-        f"<p>{escape(explanation.sentence)}<br><b>{escape(explanation.translation)}</b></p>"
-        f"<p>{escape(_architecture(explanation))}</p></header><nav>{links}</nav><main>{bodies}</main>"
-        f'<div id="tip" role="status" hidden></div><script>{script}</script></body></html>\n'
+def html_page(explanation: TranslationRecord, pictures: Mapping[str, Figure]) -> str:
+    """Return the HTML page of an explanation. `pictures` is the result of `draw`."""
+    sections = _sections(explanation, pictures)
+    return PAGE.format(
+        title=escape(f"{explanation.model}: {explanation.sentence}"),
+        style=STYLE,
+        sentence=escape(explanation.sentence),
+        translation=escape(explanation.translation),
+        architecture=escape(_architecture(explanation)),
+        links="".join(f'<a href="#{name}">{escape(heading)}</a>' for name, heading, _ in sections),
+        sections="".join(
+            f'<section id="{name}"><h2>{escape(heading)}</h2>{body}</section>' for name, heading, body in sections
+        ),
     )
 
 
-def _sections(explanation: TranslationRecord, drawings: Mapping[str, Drawing]) -> list[tuple[str, str, str]]:
+def _figure(name: str, picture: Figure) -> str:
+    data = base64.b64encode(svg(picture).encode()).decode()
+    return f'<figure><img id="picture-{name}" alt="{name}" src="data:image/svg+xml;base64,{data}"></figure>'
+
+
+def _sections(explanation: TranslationRecord, pictures: Mapping[str, Figure]) -> list[tuple[str, str, str]]:
     """Return (id, heading, HTML) of each section of the page."""
 
-    def pictures(*names: str) -> str:
-        return "".join(f'<figure id="picture-{name}">{drawings[name].svg()}</figure>' for name in names)
+    def figures(*names: str) -> str:
+        return "".join(_figure(name, pictures[name]) for name in names)
 
-    layers = {block: [name for name in drawings if name.startswith(f"attention-{block}")] for block in BLOCKS}
-    blocks = [(block, name, _text(_BLOCK_TEXTS[block]) + pictures(*layers[block])) for block, name in BLOCKS.items()]
+    layers = {block: [name for name in pictures if name.startswith(f"attention-{block}")] for block in BLOCKS}
+    blocks = [(block, name, _text(_BLOCK_TEXTS[block]) + figures(*layers[block])) for block, name in BLOCKS.items()]
     return [
-        ("tokens", "Tokens", _text(_TOKENS) + pictures("tokens-source", "tokens-target")),
-        ("embeddings", "Embeddings", _text(_EMBEDDINGS) + pictures("embedding-source", "embedding-target")),
+        ("tokens", "Tokens", _text(_TOKENS) + figures("tokens-source", "tokens-target")),
+        ("embeddings", "Embeddings", _text(_EMBEDDINGS) + figures("embedding-source", "embedding-target")),
         (
             "positions",
             "Positions",
-            _text(_POSITIONS[explanation.config.positions]) + pictures("positions", "positions-by-distance"),
+            _text(_POSITIONS[explanation.config.positions]) + figures("positions", "positions-by-distance"),
         ),
-        ("masks", "Masks", _text(_MASKS) + pictures("masks")),
-        ("query", "One query, step by step", _query_table(explanation) + pictures("query")),
+        ("masks", "Masks", _text(_MASKS) + figures("masks")),
+        ("query", "One query, step by step", _query_table(explanation) + figures("query")),
         *blocks,
         ("heads", "Heads", _text(_HEADS) + _head_table(explanation)),
-        ("magnitudes", "Residual and normalised states", _text(_MAGNITUDES) + pictures("magnitudes")),
-        ("probabilities", "Logits and probabilities", _steps(explanation) + pictures("probabilities")),
-        ("beam", "Beam search", _search(explanation, pictures("beam"))),
-        ("alignment", "Word alignment", _text(_ALIGNMENT) + pictures("alignment")),
+        ("magnitudes", "Residual and normalised states", _text(_MAGNITUDES) + figures("magnitudes")),
+        ("probabilities", "Logits and probabilities", _steps(explanation) + figures("probabilities")),
+        ("beam", "Beam search", _search(explanation, figures("beam"))),
+        ("alignment", "Word alignment", _text(_ALIGNMENT) + figures("alignment")),
     ]
 
 
@@ -163,35 +131,6 @@ _BLOCK_TEXTS = {
         "token after the row's token."
     ),
 }
-
-
-def _embedding(title: str, embedding: EmbeddingRecord, rows: Sequence[str], last: str) -> Drawing:
-    width = embedding.output.shape[1]
-    parts = (
-        ("tokens, scaled", embedding.tokens),
-        ("positions", embedding.positions),
-        (last, embedding.output),
-    )
-    dimensions = [str(number) for number in range(width)]
-    cell = (_dimension_width(width), 14)
-    maps = [
-        heat_map(f"{title}: {name}", part.tolist(), rows, dimensions, cell, float(part.abs().max()) or 1.0)
-        for name, part in parts
-    ]
-    return arranged(title, maps)
-
-
-def _dimension_width(dimensions: int) -> float:
-    return max(2.0, min(8.0, 900 / dimensions))
-
-
-def _masks(explanation: TranslationRecord) -> Drawing:
-    maps = []
-    for block, name in BLOCKS.items():
-        attention = explanation.record.of(block)[0]
-        queries, keys = explanation.labels(attention)
-        maps.append(heat_map(name, attention.mask.float().tolist(), queries, keys))
-    return arranged("Masks", maps)
 
 
 def _query_table(explanation: TranslationRecord) -> str:
@@ -269,8 +208,8 @@ def _search(explanation: TranslationRecord, picture: str) -> str:
     text = (
         "Each step ranks all continuations of the live hypotheses by their log-probability, and keeps the best "
         f"{tree.beam_size}. A hypothesis that ends is ranked by its score: the log-probability divided by the length "
-        f"penalty. The picture shows the best {tree.beam_size} pruned continuations of each step; point at a square "
-        f"for the reason. The search ended at step {tree.nodes[-1].step}: {tree.stop}."
+        f"penalty. The picture shows the best {tree.beam_size} pruned continuations of each step; the table has the "
+        f"reasons. The search ended at step {tree.nodes[-1].step}: {tree.stop}."
     )
     rows = [
         (
@@ -312,16 +251,3 @@ def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def _vector(values: Iterable[float]) -> str:
     numbers = [f"{float(value):.3f}" for value in values]
     return f"[{', '.join(numbers[:COMPONENTS])}{', …' if len(numbers) > COMPONENTS else ''}]"
-
-
-def _style() -> str:
-    """Return the CSS: colours of both themes, then the rules of page.css and of the drawings."""
-    light, dark = (":root{" + "".join(f"--{n}:{c};" for n, c in theme.items()) + "}" for theme in (LIGHT, DARK))
-    chosen = dark.replace(":root", ':root[data-theme="dark"]')
-    system = "@media (prefers-color-scheme: dark){" + dark.replace(":root", ':root:not([data-theme="light"])') + "}"
-    rules = css({name: f"var(--{name})" for name in LIGHT})
-    return light + system + chosen + rules + (FOLDER / "page.css").read_text(encoding="utf-8")
-
-
-def _hash(content: str) -> str:
-    return f"'sha256-{base64.b64encode(sha256(content.encode()).digest()).decode()}'"

@@ -1,221 +1,338 @@
-"""Pictures of the records of a forward pass and of a translation."""
+"""Pictures of the records of a translation, drawn by matplotlib. Sizes are inches, and 100 pixels are an inch."""
 
+import io
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from itertools import pairwise
 
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from mt.insight.drawing import Box, Cells, Drawing, GraphicElement, Line, Text, shortened, text_width
-from mt.insight.record import BLOCKS, AttentionRecord, NormRecord
+from mt.insight.record import BLOCKS, AttentionRecord, EmbeddingRecord, NormRecord
+from mt.insight.search_record import ALIVE, FINISHED, Node, SearchTree
+from mt.insight.translation_record import TranslationRecord
 from mt.text.alignment import Link
 
-MARGIN = 14
-GAP = 28  # between two pictures of a drawing
-PAGE_WIDTH = 1080  # a drawing begins a new line of heat maps at this width
-LABELLED = 64  # maximum number of keys with a label each; with more, the cells of attention are too small
-TICKS = 8  # rows or columns that are too small for labels have a label only at every TICKS-th one
+LIGHT, DARK = {"paper": "#ffffff", "ink": "#1b2230"}, {"paper": "#12161d", "ink": "#e7ebf2"}
+HIGH, LOW, ACCENT, SOFT = "#3d7edb", "#d9662b", "#1f9d73", "#7d8798"  # legible on both papers
+INK, PAPER = "#010203", "#040506"  # stand for the colours of the reader's theme
+COLORS = LinearSegmentedColormap.from_list("weights", [(0, LOW), (0.5, (LOW, 0.0)), (0.5, (HIGH, 0.0)), (1, HIGH)])
+"""Colours of values from -1 to 1. A value of 0 is transparent."""
+
+STYLE = matplotlib.rc_context(
+    {
+        "svg.fonttype": "none",  # the reader's fonts have more characters than matplotlib's
+        "svg.hashsalt": "mt",  # equal pictures are equal files
+        "font.sans-serif": ["DejaVu Sans"],  # of which matplotlib knows the widths
+        "font.size": 8,
+        "axes.titlesize": 9,
+        "axes.edgecolor": SOFT,
+        "axes.facecolor": "none",
+        "text.parse_math": False,
+        "axes.titleweight": "bold",
+        **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+    }
+)
+NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+WIDTH = 10.0
+SIDE = 0.16  # of a cell that has a label
+CHARACTER = 0.075  # mean width of a character
+LABELLED = 64  # maximum number of rows or columns with a label each
 
 
-def token_boxes(title: str, pieces: Sequence[str], ids: Sequence[int]) -> Drawing:
-    drawing = Drawing(title, MARGIN + text_width(title, 12) + MARGIN, 0)
-    drawing.shapes.append(Text(MARGIN, 18, title, size=12, bold=True))
-    x, y = float(MARGIN), 28.0
-    for piece, id in zip(pieces, ids, strict=True):
-        width = max(text_width(piece, 13), text_width(str(id), 10)) + 12
-        if x + width > PAGE_WIDTH - MARGIN:
-            x, y = MARGIN, y + 52
-        drawing.shapes += [
-            Box(x, y, width, 26, "high", 0.16),
-            Text(x + width / 2, y + 18, piece, anchor="middle", size=13),
-            Text(x + width / 2, y + 40, str(id), "soft", "middle", 10),
-        ]
-        x += width + 6
-        drawing.width = max(drawing.width, x + MARGIN - 6)
-    drawing.height = y + 52
-    return drawing
+@dataclass(frozen=True)
+class HeatMap:
+    """Values [rows, columns] from -scale to scale, with a label for each row and column. Columns may have numbers."""
+
+    title: str
+    values: Tensor
+    rows: Sequence[str]
+    columns: Sequence[str] = ()
+    scale: float = 1.0
+
+    @classmethod
+    def scaled(cls, title: str, values: Tensor, rows: Sequence[str], columns: Sequence[str] = ()) -> "HeatMap":
+        """Return a matrix whose largest absolute value has the strongest colour."""
+        return cls(title, values, rows, columns, float(values.abs().max()) or 1.0)
 
 
-def heat_map(
-    title: str,
-    values: Sequence[Sequence[float]],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    cell: tuple[float, float] = (16, 16),
-    scale: float = 1,
-) -> Drawing:
-    """Draw a matrix with labels for its rows and columns.
-
-    If the cells are small, or if the labels of the columns are numbers, only some rows or columns have a label.
-    """
-    names = [shortened(name) for name in columns]
-    wide = cell[0] >= 9 and not all(name.isdecimal() for name in names)
-    left = MARGIN + max((text_width(shortened(row)) for row in rows), default=0) + 6
-    top = 34 + (max((text_width(name) for name in names), default=0) if wide else 12)
-    cells = Cells(left, top, cell, values, rows, columns, scale)
-    drawing = Drawing(title, max(left + cells.width, MARGIN + text_width(title, 12)) + MARGIN, top + cells.height + 8)
-    drawing.shapes += [Text(MARGIN, 18, title, size=12, bold=True), cells]
-    for number, row in enumerate(rows):
-        if cell[1] >= 9 or number % TICKS == 0:
-            drawing.shapes.append(Text(left - 6, top + (number + 0.5) * cell[1] + 4, shortened(row), "soft", "end"))
-    for number, name in enumerate(names):
-        middle = left + (number + 0.5) * cell[0]
-        if wide:
-            drawing.shapes.append(Text(middle + 4, top - 5, name, "soft", vertical=True))
-        elif number % (TICKS if cell[0] >= 4 else 4 * TICKS) == 0:
-            drawing.shapes.append(Text(middle, top - 5, name, "soft", "middle", 10))
-    return drawing
+@STYLE
+def svg(figure: Figure) -> str:
+    """Return the SVG of a figure. Its text and background have the colours of the reader's theme, light or dark."""
+    file = io.StringIO()
+    figure.set_facecolor(PAPER)
+    figure.savefig(file, format="svg", bbox_inches="tight", pad_inches=0.1, metadata=NO_METADATA)
+    text = file.getvalue()
+    head, _, body = text[text.index("<svg") :].partition(">")
+    rules = [f"svg{{color:{theme['ink']};fill:{theme['paper']}}}" for theme in (LIGHT, DARK)]
+    style = f"{rules[0]}image{{image-rendering:pixelated}}@media(prefers-color-scheme:dark){{{rules[1]}}}"
+    body = body.replace(f"fill: {PAPER}", "").replace(INK, "currentColor")
+    return f"{head}><style>{style}</style>{body}"
 
 
-def arranged(title: str, drawings: Sequence[Drawing]) -> Drawing:
-    """Arrange drawings below a title, in lines from left to right."""
-    whole = Drawing(
-        title, MARGIN + text_width(title, 14) + MARGIN, shapes=[Text(MARGIN, 20, title, size=14, bold=True)]
-    )
-    x, y, line = 0.0, 30.0, 0.0
-    for drawing in drawings:
-        if x and x + drawing.width > PAGE_WIDTH:
-            x, y, line = 0, y + line + GAP, 0
-        whole.shapes += [_moved(shape, x, y) for shape in drawing.shapes]
-        x, line = x + drawing.width, max(line, drawing.height)
-        whole.width, whole.height = max(whole.width, x), y + line
-    whole.height += MARGIN
-    return whole
+@STYLE
+def draw(explanation: TranslationRecord) -> dict[str, Figure]:
+    """Return the pictures of an explanation by name."""
+    record, positions = explanation.record, explanation.positions
+    pictures = {
+        "tokens-source": token_boxes("Source tokens", explanation.source, record.source),
+        "tokens-target": token_boxes("Target tokens", explanation.target, record.target),
+    }
+    last = "sum after LayerNorm" if explanation.config.embedding_norm else "sum"
+    labels = {"source": explanation.source, "target": explanation.target}
+    for (side, rows), embedding in zip(labels.items(), record.embeddings, strict=True):
+        pictures[f"embedding-{side}"] = embeddings(f"{side.capitalize()} embeddings", embedding, rows, last)
+    pictures["positions"] = position_matrix(positions)
+    pictures["positions-by-distance"] = distance_curve(positions @ positions.T)
+    pictures["masks"] = masks(explanation)
+    for attention in record.attentions:
+        name = f"attention-{attention.block}-{attention.layer}"
+        pictures[name] = attention_layer(attention, *explanation.labels(attention))
+    query, attention = explanation.query, explanation.attention
+    pictures["query"] = query_steps(attention, query.head - 1, query.position - 1, explanation.labels(attention)[1])
+    pictures["magnitudes"] = magnitude_bars(record.norms)
+    steps = [(step.chosen, [(piece, share) for piece, _, share in step.candidates]) for step in explanation.steps]
+    pictures["probabilities"] = probability_rows(steps)
+    pictures["beam"] = beam_tree(explanation.tree, explanation.vocabulary)
+    pictures["alignment"] = word_links(explanation.sentence, explanation.translation, explanation.links)
+    return pictures
 
 
-def attention_layer(record: AttentionRecord, queries: Sequence[str], keys: Sequence[str]) -> Drawing:
+def canvas(title: str, width: float, height: float) -> tuple[Figure, Axes]:
+    """Return a figure and its only axes, without ticks and frame, in inches from the upper left corner."""
+    figure = Figure((width, height))
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+    axes.axis("off")
+    add_title(figure, title)
+    return figure, axes
+
+
+def add_title(figure: Figure, title: str) -> None:
+    """Write a title above a figure. `svg` extends the picture to contain it."""
+    figure.text(0, 1, f"{title}\n", weight="bold", size=10, va="bottom")
+
+
+def show(axes: Axes, matrix: HeatMap, square: bool = False) -> None:
+    """Draw a matrix as a heat map. Columns have their labels above, or numbers below if they have none."""
+    values = (matrix.values / matrix.scale).tolist()
+    axes.imshow(values, COLORS, aspect="equal" if square else "auto", vmin=-1, vmax=1, interpolation="none")
+    axes.set_title(matrix.title, loc="left")
+    axes.tick_params(length=0)
+    axes.set_yticks(*_ticks(matrix.rows))
+    if matrix.columns:
+        axes.set_xticks(*_ticks(matrix.columns), rotation=90)
+        axes.tick_params(top=True, bottom=False, labeltop=True, labelbottom=False)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+
+
+def _ticks(labels: Sequence[str]) -> tuple[list[int], list[str]]:
+    """Return places and texts of labels: of all, or of every eighth if there are many."""
+    places = list(range(0, len(labels), 1 if len(labels) <= LABELLED else 8))
+    return places, [shortened(labels[place]) for place in places]
+
+
+def shortened(text: str, length: int = 14) -> str:
+    """Return `text`. If it has more than `length` characters, it is cut and ends with an ellipsis."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def text_width(text: str) -> float:
+    """Return the approximate width of a text. Chinese, Japanese and Korean characters are wide."""
+    return sum(CHARACTER * (1.6 if "\u2e80" <= character <= "\uffef" else 1) for character in text)
+
+
+def token_boxes(title: str, pieces: Sequence[str], ids: Sequence[int]) -> Figure:
+    places: list[tuple[float, int]] = []
+    x, line = 0.0, 0
+    widths = [max(text_width(piece), text_width(str(id))) + 0.2 for piece, id in zip(pieces, ids, strict=True)]
+    for width in widths:
+        if x + width > WIDTH:
+            x, line = 0, line + 1
+        places.append((x + width / 2, line))
+        x += width + 0.06
+    figure, axes = canvas(title, WIDTH, 0.6 * (line + 1))
+    for (x, line), width, piece, id in zip(places, widths, pieces, ids, strict=True):
+        y = 0.25 + 0.6 * line
+        axes.barh(y, width, 0.28, left=x - width / 2, color=HIGH, alpha=0.2)
+        axes.text(x, y, piece, ha="center", va="center", size=9)
+        axes.text(x, y + 0.25, str(id), ha="center", va="center", size=7)
+    return figure
+
+
+def heat_maps(title: str, matrices: Sequence[HeatMap], columns: int, cell: tuple[float, float], square: bool) -> Figure:
+    """Draw matrices of similar sizes in a grid with `columns` columns. `cell` is the size of a cell."""
+    lines = -(-len(matrices) // columns)
+    label = max(min(text_width(row), 1.0) for matrix in matrices for row in matrix.rows)
+    above = max((min(text_width(column), 1.0) for matrix in matrices for column in matrix.columns), default=0.2)
+    height, width = (max(matrix.values.shape[side] for matrix in matrices) for side in (0, 1))
+    size = columns * max(label + width * cell[0] + 0.2, 1.8), lines * (above + height * cell[1] + 0.4)
+    figure = Figure(size, layout="constrained")
+    add_title(figure, title)
+    for number, matrix in enumerate(matrices, start=1):
+        show(figure.add_subplot(lines, columns, number), matrix, square)
+    return figure
+
+
+def embeddings(title: str, embedding: EmbeddingRecord, rows: Sequence[str], last: str) -> Figure:
+    parts = (("tokens, scaled", embedding.tokens), ("positions", embedding.positions), (last, embedding.output))
+    matrices = [HeatMap.scaled(name, part, rows) for name, part in parts]
+    return heat_maps(title, matrices, 1, (9 / embedding.output.shape[1], SIDE), square=False)
+
+
+def position_matrix(positions: Tensor) -> Figure:
+    title = "Position encoding: a row for each position, a column for each dimension"
+    rows = [str(number) for number in range(len(positions))]
+    return heat_maps(title, [HeatMap("", positions, rows)], 1, (9 / positions.shape[1], 0.13), square=False)
+
+
+def masks(explanation: TranslationRecord) -> Figure:
+    matrices = []
+    for block, name in BLOCKS.items():
+        attention = explanation.record.of(block)[0]
+        matrices.append(HeatMap(name, attention.mask.float(), *explanation.labels(attention)))
+    return _attention_maps("Masks", matrices)
+
+
+def attention_layer(record: AttentionRecord, queries: Sequence[str], keys: Sequence[str]) -> Figure:
     """Draw the attention weights of each head of a layer, and the mean over the heads.
 
     The last row of each picture is the mean over the queries.
     """
-    side = max(13.0, min(16.0, 260 / len(keys))) if len(keys) <= LABELLED else 6.0
-    mean = record.weights.mean(0, keepdim=True)
     titles = [f"head {head}: {bits:.2f} bits" for head, bits in enumerate(record.entropy.tolist(), start=1)]
-    maps = []
-    for name, weights in zip([*titles, "mean of the heads"], [*record.weights, *mean], strict=True):
-        values = [*weights.tolist(), weights.mean(0).tolist()]
-        maps.append(heat_map(name, values, [*queries, "mean"], keys, (side, side)))
-    return arranged(f"{BLOCKS[record.block]}, layer {record.layer}", maps)
+    weights = [*record.weights, record.weights.mean(0)]
+    matrices = [
+        HeatMap(name, values.new_tensor([*values.tolist(), values.mean(0).tolist()]), [*queries, "mean"], keys)
+        for name, values in zip([*titles, "mean of the heads"], weights, strict=True)
+    ]
+    return _attention_maps(f"{BLOCKS[record.block]}, layer {record.layer}", matrices)
 
 
-def query_steps(record: AttentionRecord, head: int, query: int, keys: Sequence[str]) -> Drawing:
+def _attention_maps(title: str, matrices: Sequence[HeatMap]) -> Figure:
+    keys = max(len(matrix.columns) for matrix in matrices)
+    side = SIDE if keys <= LABELLED else 0.06
+    columns = max(1, min(len(matrices), int(WIDTH / (keys * side + 0.8))))
+    return heat_maps(title, matrices, columns, (side, side), square=True)
+
+
+def query_steps(record: AttentionRecord, head: int, query: int, keys: Sequence[str]) -> Figure:
     """Draw the attention of one query: q, k, weights, v and the weighted sum of v. `head` and `query` count from 0."""
     q, k, v = record.q[head, query], record.k[head], record.v[head]
     weights = record.weights[head, query]
     scores = record.scores[head, query].masked_fill(~record.mask[query], 0)
-    d_k = len(q)
-    side = max(4.0, min(12.0, 300 / d_k))
-    dimensions = [str(number) for number in range(d_k)]
-
-    def matrix(title: str, values: Tensor, rows: Sequence[str]) -> Drawing:
-        size = float(values.abs().max()) or 1.0
-        return heat_map(title, values.tolist(), rows, dimensions, (side, 14), size)
-
-    largest = float(scores.abs().max()) or 1.0
-    scored = heat_map("scores q k / sqrt(d_k)", scores[:, None].tolist(), keys, [""], (48, 14), largest)
-    softmax = heat_map("softmax", weights[:, None].tolist(), keys, [""], (48, 14))
-    parts = [
-        matrix("q of the query", q[None], ["q"]),
-        matrix("k of every key", k, keys),
-        scored,
-        softmax,
-        matrix("v of every key", v, keys),
-        matrix("result: sum of softmax times v", (weights @ v)[None], ["z"]),
-    ]
-    return arranged("One query, step by step", parts)
+    matrices = {
+        "q": HeatMap.scaled("q of the query", q[None], ["q"]),
+        "k": HeatMap.scaled("k of every key", k, keys),
+        "s": HeatMap.scaled("q k / sqrt(d_k)", scores[:, None], keys),
+        "w": HeatMap("softmax", weights[:, None], keys),
+        "v": HeatMap.scaled("v of every key", v, keys),
+        "z": HeatMap.scaled("result: sum of softmax times v", (weights @ v)[None], ["z"]),
+    }
+    rows = (1, len(keys), len(keys), 1)
+    figure = Figure((WIDTH, sum(rows) * SIDE + 2), layout="constrained")
+    add_title(figure, "One query, step by step")
+    grid = figure.subplot_mosaic("q..\nksw\nv..\nz..", height_ratios=rows, width_ratios=(8, 1, 1))
+    for name, matrix in matrices.items():
+        show(grid[name], matrix)
+        grid[name].tick_params(labelbottom=name not in "sw")
+    return figure
 
 
-def distance_curve(products: Sequence[float], title: str) -> Drawing:
-    """Draw the dot product of two positions against their distance. `products[d]` is the product at distance d."""
-    width, height, left, top = 620.0, 220.0, 64.0, 40.0
-    low, high = min(0.0, *products), max(products)
-    span = (high - low) or 1.0
-
-    def point(distance: float, product: float) -> tuple[float, float]:
-        return left + distance * width / max(len(products) - 1, 1), top + (high - product) * height / span
-
-    drawing = Drawing(title, left + width + MARGIN + 10, top + height + 46)
-    drawing.shapes.append(Text(MARGIN, 18, title, size=12, bold=True))
-    for share in (0, 0.25, 0.5, 0.75, 1):
-        value = low + share * span
-        _, y = point(0, value)
-        drawing.shapes += [Line(left, y, left + width, y), Text(left - 6, y + 4, f"{value:.1f}", "soft", "end")]
-    for distance in range(0, len(products), TICKS):
-        drawing.shapes.append(Text(point(distance, low)[0], top + height + 18, str(distance), "soft", "middle"))
-    drawing.shapes.append(Text(left + width / 2, top + height + 38, "distance in tokens", "soft", "middle"))
-    for (before, first), (after, second) in pairwise(enumerate(products)):
-        drawing.shapes.append(Line(*point(before, first), *point(after, second), "high", 2))
-    return drawing
+def distance_curve(products: Tensor) -> Figure:
+    """Draw the mean dot product of two positions by their distance. `products` has the dot product of each pair."""
+    means = [float(products.diagonal(distance).mean()) for distance in range(len(products))]
+    figure = Figure((6.5, 2.8), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(means, color=HIGH)
+    axes.set(title="Dot product of two positions by their distance", xlabel="distance in tokens", xlim=(0, None))
+    axes.grid(axis="y", color=SOFT, alpha=0.4)
+    return figure
 
 
-def magnitude_bars(norms: Sequence[NormRecord]) -> Drawing:
-    title = "Root mean square of the states before and after each LayerNorm"
-    left, width = 210.0, 520.0
-    largest = max((max(norm.residual, norm.normalised) for norm in norms), default=1.0) or 1.0
-    drawing = Drawing(title, left + width + 70, 48 + 34 * len(norms) + MARGIN)
-    drawing.shapes.append(Text(MARGIN, 18, title, size=12, bold=True))
-    legend = (("before: residual", "high", left), ("after: normalised", "accent", left + 150))
-    for name, color, x in legend:
-        drawing.shapes += [Box(x, 28, 10, 10, color), Text(x + 15, 37, name, "soft")]
-    for number, norm in enumerate(norms):
-        y = 48.0 + 34 * number
-        drawing.shapes.append(Text(left - 8, y + 16, norm.name, "ink", "end"))
-        for value, color, offset in ((norm.residual, "high", 0), (norm.normalised, "accent", 13)):
-            length = value / largest * width
-            drawing.shapes += [
-                Box(left, y + offset, length, 11, color),
-                Text(left + length + 5, y + offset + 10, f"{value:.3g}", "soft", size=10),
-            ]
-    return drawing
+def magnitude_bars(norms: Sequence[NormRecord]) -> Figure:
+    figure = Figure((7.5, 0.8 + 0.34 * len(norms)), layout="constrained")
+    axes = figure.subplots()
+    axes.set_title("Root mean square of the states before and after each LayerNorm")
+    before, after = ([getattr(norm, name) for norm in norms] for name in ("residual", "normalised"))
+    series = (("before: residual", before, HIGH, -0.2), ("after: normalised", after, ACCENT, 0.2))
+    for name, values, color, offset in series:
+        bars = axes.barh([number + offset for number in range(len(norms))], values, 0.36, color=color, label=name)
+        axes.bar_label(bars, fmt="%.3g", padding=3, size=7)
+    axes.set_yticks(range(len(norms)), [norm.name for norm in norms])
+    axes.invert_yaxis()
+    axes.legend(framealpha=0)
+    return figure
 
 
-def probability_rows(steps: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> Drawing:
+def probability_rows(steps: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> Figure:
     """Draw the most probable tokens of each decoding step, with their probabilities.
 
     A step is a pair: the chosen token, and pairs (token, probability).
     """
-    title = "Probabilities of the next token, by decoding step"
-    most = max((len(candidates) for _, candidates in steps), default=0)
-    drawing = Drawing(title, 170 + 178 * most, 34 + 26 * len(steps) + MARGIN)
-    drawing.shapes.append(Text(MARGIN, 18, title, size=12, bold=True))
+    figure, axes = canvas("Probabilities of the next token, by decoding step", WIDTH, 0.15 + 0.26 * len(steps))
     for number, (chosen, candidates) in enumerate(steps):
-        y = 34.0 + 26 * number
-        drawing.shapes.append(Text(MARGIN, y + 14, f"{number + 1}. {shortened(chosen)}", "ink"))
+        y = 0.25 + 0.26 * number
+        axes.text(0, y, f"{number + 1}. {shortened(chosen)}", va="center")
         for place, (piece, probability) in enumerate(candidates):
-            x = 160.0 + 178 * place
-            is_chosen = piece == chosen
-            drawing.shapes += [
-                Box(x, y, 168, 20, "line", 0.25),
-                Box(x, y, 168 * probability, 20, "accent" if is_chosen else "high", 0.45),
-                Text(x + 5, y + 14, shortened(piece), "ink", bold=is_chosen),
-                Text(x + 163, y + 14, f"{probability:.4f}", "ink", "end", 10),
-            ]
-    return drawing
+            x, color = 1.5 + 1.7 * place, ACCENT if piece == chosen else HIGH
+            axes.barh(y, 1.6, 0.2, left=x, color=SOFT, alpha=0.2)
+            axes.barh(y, 1.6 * probability, 0.2, left=x, color=color, alpha=0.5)
+            axes.text(x + 0.05, y, shortened(piece), va="center", weight="bold" if piece == chosen else "normal")
+            axes.text(x + 1.55, y, f"{probability:.4f}", va="center", ha="right", size=7)
+    return figure
 
 
-def word_links(source: str, target: str, links: Sequence[Link]) -> Drawing:
+def beam_tree(tree: SearchTree, pieces: Sequence[str]) -> Figure:
+    """Draw the tree of a beam search: a column for each step. The path of the best hypothesis is in bold."""
+    columns = ordered(tree.nodes)
+    places = {id(node): (step, row) for step, column in enumerate(columns) for row, node in enumerate(column)}
+    title = f"Beam search with {tree.beam_size} beams. Blue: kept; green: finished; grey: pruned"
+    figure, axes = canvas(title, 1.4 * len(columns), 0.2 + 0.2 * max(map(len, columns)))
+    colors = {ALIVE: HIGH, FINISHED: ACCENT}
+    for node in tree.nodes:
+        x, y = (1.4 * places[id(node)][0] + 0.1, 0.2 * places[id(node)][1] + 0.2)
+        color, weight = colors.get(node.fate, SOFT), "bold" if node.is_best else "normal"
+        name = shortened(pieces[node.token], 9) if node.step else "<s>"
+        value = f"score {node.score:.3f}" if node.score is not None else f"{node.total:.2f}" if node.step else ""
+        axes.text(x + 0.1, y, f"{name} {value}", va="center", size=7, weight=weight, alpha=0.7 if color is SOFT else 1)
+        axes.plot(x, y, "s", color=color, markersize=4)
+        if node.step:
+            parent, row = places[id(tree.nodes[node.parent])]
+            ends = (1.4 * parent + 1.15, x - 0.05), (0.2 * row + 0.2, y)
+            axes.plot(*ends, color=ACCENT if node.is_best else color, linewidth=2 if node.is_best else 0.7)
+    return figure
+
+
+def ordered(nodes: Sequence[Node]) -> list[list[Node]]:
+    """Return the nodes of each step, ordered by parent and then by log-probability, so that no edges cross."""
+    columns: list[list[Node]] = [[] for _ in range(nodes[-1].step + 1)]
+    for node in nodes:
+        columns[node.step].append(node)
+    for before, column in pairwise(columns):
+        place = {id(node): row for row, node in enumerate(before)}
+        column.sort(key=lambda node: (place[id(nodes[node.parent])], -node.total))
+    return columns
+
+
+def word_links(source: str, target: str, links: Sequence[Link]) -> Figure:
     """Draw the words of a sentence above the words of its translation, and a line for each link."""
-    drawing = Drawing("Word alignment", 0, 150)
+    figure, axes = canvas("Word alignment", 1.3 * text_width(max(source, target, key=len)) + 2, 1.4)
     middles: list[dict[int, float]] = []
-    for side, (text, y) in enumerate(((source, 30.0), (target, 130.0))):
-        x, place, centers = float(MARGIN), 0, {}
+    for side, (text, y) in enumerate(((source, 0.25), (target, 1.2))):
+        x, place, centers = 0.0, 0, {}
         for begin, end in sorted({link[side] for link in links}):
-            for part, color in ((text[place:begin], "soft"), (text[begin:end], "ink")):
-                width = text_width(part.strip(), 15)
-                drawing.shapes.append(Text(x + width / 2, y, part.strip(), color, "middle", 15))
-                if color == "ink":
-                    centers[begin] = x + width / 2
-                x += width + 14 if part.strip() else 0
+            for part, alpha in ((text[place:begin].strip(), 0.6), (text[begin:end], 1.0)):
+                width = 1.3 * text_width(part)
+                axes.text(x + width / 2, y, part, ha="center", va="center", size=10, alpha=alpha)
+                centers[begin] = x + width / 2
+                x += width + 0.12 if part else 0
             place = end
-        drawing.shapes.append(Text(x, y, text[place:].strip(), "soft", size=15))
-        drawing.width = max(drawing.width, x + text_width(text[place:], 15) + MARGIN)
+        axes.text(x, y, text[place:].strip(), va="center", size=10, alpha=0.6)
         middles.append(centers)
     for (source_begin, _), (target_begin, _) in links:
-        drawing.shapes.append(Line(middles[0][source_begin], 38, middles[1][target_begin], 112, "high", 2))
-    return drawing
-
-
-def _moved(shape: GraphicElement, x: float, y: float) -> GraphicElement:
-    if isinstance(shape, Line):
-        return replace(shape, x1=shape.x1 + x, y1=shape.y1 + y, x2=shape.x2 + x, y2=shape.y2 + y)
-    return replace(shape, x=shape.x + x, y=shape.y + y)
+        axes.plot((middles[0][source_begin], middles[1][target_begin]), (0.38, 1.07), color=HIGH)
+    return figure

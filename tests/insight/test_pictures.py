@@ -1,13 +1,65 @@
-"""Positions of what the pictures show."""
+"""What the pictures show."""
 
-from mt.insight.drawing import Line, Text
-from mt.insight.pictures import distance_curve
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+
+from mt.checkpoint import load_model
+from mt.insight.pictures import DARK, INK, LIGHT, PAPER, HeatMap, draw, heat_maps, ordered, svg
+from mt.insight.translation_record import TranslationRecord, explain
+
+FROZEN = Path(__file__).resolve().parent.parent / "frozen" / "model"
 
 
-def test_the_labels_of_an_axis_are_beside_their_lines() -> None:
-    drawing = distance_curve([2.0, 1.0, -2.0], "products")
-    lines = [shape.y1 for shape in drawing.shapes if isinstance(shape, Line) and shape.y1 == shape.y2]
-    labels = [(shape.content, shape.y) for shape in drawing.shapes if isinstance(shape, Text) and shape.anchor == "end"]
-    assert [content for content, _ in labels] == ["-2.0", "-1.0", "0.0", "1.0", "2.0"]
-    assert [y - line for (_, y), line in zip(labels, lines, strict=True)] == [4.0] * 5  # baselines
-    assert lines == sorted(lines, reverse=True)
+@pytest.fixture(scope="module")
+def explanation() -> TranslationRecord:
+    return explain(load_model(FROZEN), "My husband is very fast.")
+
+
+@pytest.fixture(scope="module")
+def pictures(explanation: TranslationRecord) -> dict[str, Figure]:
+    return draw(explanation)
+
+
+def test_a_heat_map_has_the_weights_and_their_labels(
+    explanation: TranslationRecord, pictures: dict[str, Figure]
+) -> None:
+    weights = explanation.record.of("cross")[1].weights
+    maps = pictures["attention-cross-2"].axes
+    assert len(maps) == len(weights) + 1
+    for axes, head in zip(maps, [*weights, weights.mean(0)], strict=True):
+        values = torch.tensor(axes.images[0].get_array())
+        torch.testing.assert_close(values[:-1].float(), head)
+        torch.testing.assert_close(values[-1].float(), head.mean(0))
+        assert [label.get_text() for label in axes.get_yticklabels()] == [*explanation.target, "mean"]
+        assert [label.get_text() for label in axes.get_xticklabels()] == [*explanation.source, "<pad>", "<pad>"]
+
+
+def test_signs_have_two_colours_and_0_has_none() -> None:
+    figure = heat_maps("t", [HeatMap.scaled("m", torch.tensor([[-4.0, 0.0, 4.0, 2.0]]), ["r"])], 1, (1, 1), square=True)
+    [image] = figure.axes[0].images
+    low, zero, high, half = np.asarray(image.to_rgba(np.asarray(image.get_array())))[0].tolist()
+    assert low[3] == high[3] == 1 and low[0] > low[2] and high[0] < high[2]
+    assert zero[3] < 0.01 and half[3] == pytest.approx(0.5, abs=0.01) and half[:3] == pytest.approx(high[:3])
+
+
+def test_a_file_has_the_colours_of_both_themes_and_text_as_text(pictures: dict[str, Figure]) -> None:
+    file = svg(pictures["tokens-source"])
+    assert file == svg(pictures["tokens-source"]), "equal pictures are equal files"
+    assert all(color in file for color in (*LIGHT.values(), *DARK.values()))
+    assert INK not in file and PAPER not in file
+    assert "&lt;/s&gt;" in re.findall(r"<text[^>]*>([^<]*)</text>", file)
+
+
+def test_edges_of_the_tree_do_not_cross(explanation: TranslationRecord) -> None:
+    columns = ordered(explanation.tree.nodes)
+    assert sum(map(len, columns)) == len(explanation.tree.nodes)
+    for before, column in pairwise(columns):
+        parents = [explanation.tree.nodes[node.parent] for node in column]
+        places = [next(row for row, node in enumerate(before) if node is parent) for parent in parents]
+        assert places == sorted(places)

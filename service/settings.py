@@ -137,10 +137,6 @@ class Settings(BaseSettings):
     threads: int | None = Field(
         None, ge=1, description="CPU cores that translate; if left out, all cores, or 2 for each GPU."
     )
-    shortlist: bool = Field(
-        True,
-        description="Whether the output vocabulary of a sentence is limited to the model's shortlist, if it has one.",
-    )
     max_body_bytes: int = Field(
         1_000_000, ge=1, description="Size of a request body; a larger one is refused with 413."
     )

@@ -22,9 +22,7 @@ def simulate() -> None:
     setattr(cuda, "load_backend", partial(_load_backend, simulated))  # noqa: B010
 
 
-def _load_backend(
-    simulated: SimulatedDevice, models: Sequence[LoadedModel], device: str, dtype: Dtype, shortlist: bool
-) -> Backend:
+def _load_backend(simulated: SimulatedDevice, models: Sequence[LoadedModel], device: str, dtype: Dtype) -> Backend:
     limits, decoding = GraphLimits(rows=32), models[0].description.decoding
     decoder = GraphDecoder(models[0].model, SpecialIds(), simulated.device, SimulatedGraphs(simulated), limits)
     decoder.prepare(SearchOptions(beam_size=decoding.beam_size, no_repeat_ngram=decoding.no_repeat_ngram))

@@ -105,12 +105,6 @@ class CommandParser(argparse.ArgumentParser):
         self.more.add_argument(
             "--backend", default="auto", metavar="NAME", help="auto, cpu, cuda or torch (default: %(default)s)"
         )
-        self.more.add_argument(
-            "--no-shortlist",
-            dest="shortlist",
-            action="store_false",
-            help="do not limit the target tokens to the model's shortlist",
-        )
 
     def add_ensemble(self) -> None:
         self.more.add_argument(

@@ -151,9 +151,7 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 def load(model: Path, options: argparse.Namespace, others: Sequence[Path] = ()) -> Translator:
     """Load `model`, together with the models `others` of an ensemble. Raises: ModelError if this fails."""
-    return Translator.load(
-        model, options.device, options.dtype, shortlist=options.shortlist, others=others, backend=options.backend
-    )
+    return Translator.load(model, options.device, options.dtype, others=others, backend=options.backend)
 
 
 def find_direction(options: argparse.Namespace, translator: Translator | None) -> Direction:

@@ -4,7 +4,6 @@ mt-service import opus-mt-en-de                                  # a name that `
 mt-service import Helsinki-NLP/opus-mt-en-de@main models/en-de   # any model of the Hugging Face hub
 mt-service import nllb-200-distilled-600M --direction en-de --direction de-en
 mt-service import path/to/marian models/en-de --direction en-de
-mt-service import opus-mt-en-de --corpus news.tsv en,de          # with a vocabulary shortlist
 
 Without OUT, a model of the hub becomes OWNER--MODEL in the folder of installed models, from which
 `mt-service serve --model hub:MODEL` takes it. The folder is MT_MODELS, or else ~/.local/share/mt-service/models.
@@ -15,7 +14,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from mt.checkpoint import load_model
 from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.engine.backends.calibration import accepts
 from mt.errors import ModelError
@@ -23,9 +21,6 @@ from mt.interop.catalogue import hub_name, installed_folder, models_folder
 from mt.interop.importer import import_model, is_folder
 from mt.interop.int8 import round_import
 from mt.interop.origin import ImportOptions
-from mt.training.confidence import CONFIDENCE_PAIRS
-from mt.training.shortlist import OnLine, find_shortlist, store_shortlist
-from mt.training.shortlist_text import corpus_text
 
 
 @command
@@ -60,15 +55,6 @@ def main(argv: Sequence[str]) -> int:
         help="compute positions and LayerNorm exactly as Marian does (default: as transformers and CTranslate2 do, "
         "which differs slightly)",
     )
-    add(
-        "--corpus",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("FILE", "LANGUAGES"),
-        help="a tab-separated file from which a vocabulary shortlist is created, and the languages of its columns, "
-        "such as en,de; can be repeated (see mt-service shortlist)",
-    )
     options = parser.parse_args(argv)
     console = stderr_console()
 
@@ -85,21 +71,7 @@ def main(argv: Sequence[str]) -> int:
             f"int8 diverges from float32 by {check.divergence:.5f} nats per token, by {check.worst_decile:.5f} in the "
             f"worst tenth of {check.sentences} sentences: on a CPU, --dtype auto selects {selected}"
         )
-    if options.corpus:
-        add_shortlist(out, options.corpus, report)
     return 0
-
-
-def add_shortlist(model: Path, corpora: Sequence[tuple[str, str]], report: OnLine) -> None:
-    """Create the shortlist of a model directory from tab-separated files, if it shows no loss.
-
-    Raises: MTError if a file cannot be used.
-    """
-    loaded = load_model(model)
-    texts, pairs = corpus_text(loaded.tokenizer, corpora, loaded.description.directions, CONFIDENCE_PAIRS)
-    result = find_shortlist(loaded, texts, pairs, report=report)
-    store_shortlist(model, loaded.tokenizer, result)
-    report(result.summary)
 
 
 def default_folder(source: str) -> Path:

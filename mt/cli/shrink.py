@@ -14,7 +14,7 @@ from pathlib import Path
 from mt.checkpoint import LoadedModel, load_model, save_model, to_arrays
 from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.interop.output import check_output
-from mt.training.student import kept_tokens, shrink
+from mt.training.student import shrink
 
 CARD = """# A student that is not trained yet
 
@@ -42,10 +42,7 @@ def main(argv: Sequence[str]) -> int:
         pieces=len(tokenizer),
         folder=options.out,
     )
-    shortlist = teacher.shortlist and teacher.shortlist.select(kept_tokens(teacher.tokenizer, tokenizer))
-    student = LoadedModel(
-        to_arrays(weights), tokenizer, description, calibration=teacher.calibration, shortlist=shortlist
-    )
+    student = LoadedModel(to_arrays(weights), tokenizer, description, calibration=teacher.calibration)
     save_model(options.out, student, card)
     parameters = sum(tensor.numel() for tensor in weights.values())
     before = sum(parameter.numel() for parameter in teacher.model.parameters())

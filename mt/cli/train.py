@@ -28,13 +28,11 @@ from mt.config import Recipe
 from mt.data.corpus import SentencePair
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.preparation import prepared_folder, read_corpus
-from mt.description import CalibrationPair
 from mt.distributed import World, barrier, join_process_group, local_rank, spawn_ranks
 from mt.engine.backends.cpu import store_loss
 from mt.engine.devices import available_cores, select_device
 from mt.errors import DataError, TrainingError, problems
 from mt.files import atomic_file, try_lock
-from mt.kernels.shortlist import load_shortlist
 from mt.languages import Direction
 from mt.pipeline.translator import Translator
 from mt.recipe import save_recipe
@@ -43,8 +41,6 @@ from mt.training.card import Published, write_card
 from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
 from mt.training.memory import keep_freed_memory
 from mt.training.report import Reporter
-from mt.training.shortlist import ShortlistResult, card_section, find_shortlist
-from mt.training.shortlist_text import ALIGNED_IN_TOTAL, ALIGNED_PAIRS, prepared_text
 from mt.training.state import checkpoints, trained
 from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
@@ -251,12 +247,9 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
     calibration = tuple(trainer.validation.pairs(CALIBRATION_PAIRS))
     trained = LoadedModel(model, data.tokenizer, about, device, calibration, bigrams=bigrams)
     pairs = trainer.validation.pairs(CONFIDENCE_PAIRS)
-    shortlist = shortlist_of(recipe, data, trained, pairs, report)
-    trained = replace(trained, shortlist=shortlist.shortlist)
-    report.print(shortlist.summary)
     translator = Translator.from_loaded(trained)
     scores = score_tests(tests, translator)
-    card = f"{write_card(recipe, data, trainer.progress, published, scores)}\n{card_section(shortlist)}"
+    card = write_card(recipe, data, trainer.progress, published, scores)
     try:
         confidence = fit_confidence(translator, pairs)
         trained = replace(trained, confidence=confidence)
@@ -268,22 +261,6 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
         for score in scored.scores:
             report.print(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")
     report.print(f"the model is in {folder}")
-
-
-def shortlist_of(
-    recipe: Recipe, data: PreparedData, trained: LoadedModel, pairs: Sequence[CalibrationPair], report: Reporter
-) -> ShortlistResult:
-    """Return the shortlist of a trained model from its training text, if it shows no loss on `pairs`.
-
-    The text of a tuned model is small. Its shortlist therefore also allows what that of the original model allows.
-    """
-    base = load_shortlist(recipe.tuning.model, data.tokenizer) if recipe.tuning else None
-    if recipe.tuning and base is None:
-        return ShortlistResult(None, f"No shortlist: {recipe.tuning.model}, which was tuned, has none.")
-    directions = trained.description.directions
-    most = min(ALIGNED_PAIRS, ALIGNED_IN_TOTAL // len(directions))
-    texts = prepared_text(data.tokenizer, data, recipe.data.directions, directions, most)
-    return find_shortlist(trained, texts, pairs, base=base, report=report.print)
 
 
 def read_tests(recipe: Recipe, data: PreparedData) -> Tests:

@@ -49,7 +49,6 @@ class TranslationJob:
             options.device,
             options.dtype,
             options.threads,
-            shortlist=options.shortlist,
             others=options.ensemble,
             backend=backend,
         )

@@ -63,16 +63,18 @@ class FlatSequences:
 
 @dataclass(frozen=True)
 class TranslationTable:
-    """Table of E probabilities p(target token | source token), and the frequencies of target tokens.
+    """Table of E probabilities p(target token | source token), and how frequent each target and source token is.
 
     `probabilities[i]` is the probability for `keys[i]`. The keys are in ascending order. Pairs of tokens without a key
-    have probability 0. The source token `EMPTY` is the empty word. `frequencies` is indexed by target token.
+    have probability 0. The source token `EMPTY` is the empty word. `frequencies` is indexed by target token, and
+    `occurrences` by source token.
     """
 
     vocabulary_size: int
     keys: Int  # [E]
     probabilities: Float  # [E]
-    frequencies: Int  # [V]
+    frequencies: Int | Float  # [V]
+    occurrences: Int  # [V]
 
     def probability(self, source: int, target: int) -> float:
         key = source * self.vocabulary_size + target
@@ -132,7 +134,8 @@ def learn_translation_table(
             counts[places[known]] += block.expected(np.where(known, probabilities[places], 0.0))[known]
             progress(len(chosen))
         probabilities = _normalised(keys, counts, vocabulary_size)
-    return TranslationTable(vocabulary_size, keys, probabilities, frequencies)
+    occurrences = np.bincount(FlatSequences.select(source, indices).data, minlength=vocabulary_size)
+    return TranslationTable(vocabulary_size, keys, probabilities, frequencies, occurrences)
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,6 @@ class Translator:
         device: str = "auto",
         dtype: str = "auto",
         threads: int | None = None,
-        shortlist: bool = True,
         others: Sequence[str | Path] = (),
         backend: str = "auto",
     ) -> "Translator":
@@ -115,8 +114,6 @@ class Translator:
             dtype: `auto`, `float32`, `bfloat16` or `int8`.
             threads: Number of CPU cores that translate, by default all, or 2 beside a GPU. If torch decodes, this sets
                 the number of threads that torch uses in the whole process.
-            shortlist: Limit the target tokens of each sentence to the model's shortlist, if it has one. Only the
-                compiled CPU kernels use it; terms, ensembles and other devices use the whole vocabulary.
             backend: `auto` (the fastest that can decode the model), `cpu`, `cuda` or `torch`. `torch` is slow; it
                 replaces a backend that does not work on a machine.
             others: More model directories with the same vocabulary and directions. They decode together with the model
@@ -137,7 +134,7 @@ class Translator:
             raise ModelError(problems(f"{path} cannot be loaded with these options", wrong))
         device = select_device(device)
         models = load_ensemble([Path(directory) for directory in (path, *others)], device)
-        decoding = load_backend(models, device, Dtype(dtype), shortlist, backend)
+        decoding = load_backend(models, device, Dtype(dtype), backend)
         loaded = replace(models[0], confidence=None) if others else models[0]
         return cls(loaded, start_engine(decoding, threads), decoding.dtype, decoding.shortlist, decoding.attend)
 

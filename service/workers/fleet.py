@@ -79,15 +79,7 @@ def process_transports(settings: Settings) -> TransportFactory:
 
     def new_transport(model: Path, device: str) -> ProcessTransport:
         return ProcessTransport(
-            ModelSetup(
-                model,
-                device,
-                settings.dtype,
-                settings.threads,
-                settings.shortlist,
-                settings.backend,
-                settings.workers_per_gpu,
-            )
+            ModelSetup(model, device, settings.dtype, settings.threads, settings.backend, settings.workers_per_gpu)
         )
 
     return new_transport

@@ -25,7 +25,6 @@ class ModelSetup:
     device: str = "auto"
     dtype: str = "auto"
     threads: int | None = None
-    shortlist: bool = True
     backend: str = "auto"
     workers_per_gpu: int | None = None  # by default chosen by the free memory of the GPU
 

@@ -82,9 +82,7 @@ def work(setup: ModelSetup, load: Load, receive: Receive, deliver: Deliver) -> N
 
 def load(setup: ModelSetup) -> Translator:
     """Load a model directory into memory. The files are not needed afterwards. Raises: MTError if this fails."""
-    return Translator.load(
-        setup.model, setup.device, setup.dtype, setup.threads, setup.shortlist, backend=setup.backend
-    )
+    return Translator.load(setup.model, setup.device, setup.dtype, setup.threads, backend=setup.backend)
 
 
 def used_memory(device: str) -> int:

@@ -4,7 +4,6 @@ import ctypes
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,14 @@ from torch import Tensor
 from mt import Translator
 from mt.checkpoint import load_model, save_confidence
 from mt.cli.export import main
+from mt.data.shortlist import build_shortlist
 from mt.description import Confidence
 from mt.errors import ModelError
 from mt.interop.int8 import HEADING, export_int8
-from mt.kernels.shortlist import Shortlist, save_shortlist
+from mt.kernels.shortlist import save_shortlist
 from mt.pipeline.results import Translation
 from mt.training.student import shrink
 from tests.conftest import sentences
-from tests.kernels.conftest import CHECK
 from tests.kernels.conftest import library as library
 from tests.weights import load_weights, save_weights
 
@@ -89,8 +88,7 @@ def test_what_a_directory_holds_comes_along(small_model: Path, tmp_path: Path) -
     loaded = load_model(source)
     tokenizer, confidence = loaded.tokenizer, Confidence(slope=1, intercept=0, sentences=9)
     save_confidence(source, confidence)
-    shortlist = Shortlist.build(tokenizer.pieces(range(len(tokenizer))), 3, [5], [])
-    save_shortlist(source, replace(shortlist, check=CHECK), tokenizer)
+    save_shortlist(source, build_shortlist(tokenizer.pieces(range(len(tokenizer))), 3, [5], []), tokenizer)
     export_int8(source, tmp_path / "out")
     found = load_model(tmp_path / "out")
     assert found.confidence == confidence and found.shortlist is not None

@@ -12,14 +12,10 @@ from mt.config import ModelConfig
 from mt.decoding.options import SpecialIds
 from mt.engine.backends.cpu import with_positions
 from mt.kernels.library import CpuModel, load_library
-from mt.kernels.shortlist import ShortlistCheck
 from mt.model.transformer import Transformer
 
 Ids = tuple[int, ...]
 EOS = 3
-CHECK = ShortlistCheck(
-    sentences=500, bleu=30.25, shortlist_bleu=30.2, changed=0.02, excluded=0.01, tokens=77.0, conditions="int8, beam 4"
-)
 ODD: dict[str, Any] = {  # sizes that do not fill vectors
     "encoder_layers": 2,
     "decoder_layers": 2,

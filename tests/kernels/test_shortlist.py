@@ -1,28 +1,26 @@
 """What a shortlist allows, whatever the lists say: spelling, and copies of the source."""
 
 import ctypes
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mt.arrays import Array, save_arrays
-from mt.errors import ModelError
+from mt.arrays import Array
+from mt.data.shortlist import build_shortlist, is_single_character
 from mt.kernels.library import CpuShortlist
-from mt.kernels.shortlist import Shortlist, flaws, is_single_character, load_shortlist, save_shortlist
+from mt.kernels.shortlist import Shortlist, flaws
 from mt.tokenizer import EOS, Tokenizer, train_tokenizer
 from tests.conftest import sentences
-from tests.kernels.conftest import CHECK, compile_model, odd_model
+from tests.kernels.conftest import compile_model, odd_model
 
 PIECES = ["<pad>", "<unk>", "<s>", "</s>", "<0x0A>", "▁dog", "dog", "▁Hund", "▁1", "7", "▁", "ß", "??", "犬", "ab"]
 DOG, INNER_DOG, HUND, SIGNS, INU, AB = 5, 6, 7, 12, 13, 14
 
 
 def test_by_hand() -> None:
-    shortlist = Shortlist.build(PIECES, EOS, [AB], [(DOG, HUND), (DOG, INU), (INU, DOG)])
+    shortlist = build_shortlist(PIECES, EOS, [AB], [(DOG, HUND), (DOG, INU), (INU, DOG)])
     assert shortlist.always.tolist() == [EOS, 4, 8, 9, 10, 11, AB]
     assert shortlist.ids([]).tolist() == [EOS, 4, 8, 9, 10, 11, AB]
     assert shortlist.ids([SIGNS, EOS]).tolist() == [EOS, 4, 8, 9, 10, 11, SIGNS, AB]
@@ -33,47 +31,10 @@ def test_by_hand() -> None:
 
 
 def test_a_rare_token_allows_the_vocabulary() -> None:
-    shortlist = Shortlist.build(PIECES, EOS, [AB], [(DOG, HUND)], [SIGNS, INU])
+    shortlist = build_shortlist(PIECES, EOS, [AB], [(DOG, HUND)], [SIGNS, INU])
     assert shortlist.rare.tolist() == [SIGNS, INU]
     assert shortlist.ids([DOG, INU]).tolist() == list(range(len(PIECES)))
     assert len(shortlist.ids([DOG, AB])) < len(PIECES)
-
-
-def test_a_union_allows_what_either_allows() -> None:
-    one = Shortlist.build(PIECES, EOS, [AB], [(DOG, HUND)], [SIGNS, INU])
-    other = Shortlist.build(PIECES, EOS, [HUND], [(DOG, INU), (AB, DOG)], [INU, AB])
-    both = one.union(other)
-    assert flaws(both.arrays(), len(PIECES), EOS) == []
-    assert both.always.tolist() == [EOS, 4, HUND, 8, 9, 10, 11, AB]
-    assert both.rare.tolist() == [INU]
-    for source in ([DOG], [AB, EOS], [SIGNS, INNER_DOG]):
-        allowed = set(one.always.tolist()) | set(other.always.tolist())
-        for token in source:
-            for each in (one, other):
-                allowed |= set(each.allowed[each.offsets[token] : each.offsets[token + 1]].tolist())
-        assert both.ids(source).tolist() == sorted(allowed)
-
-
-def test_the_shortlist_of_a_smaller_vocabulary() -> None:
-    shortlist = Shortlist.build(PIECES, EOS, [AB], [(DOG, HUND), (DOG, INU)], [SIGNS, INU])
-    kept = [0, 1, 2, EOS, HUND, DOG, SIGNS]
-    smaller = shortlist.select(kept)
-    assert flaws(smaller.arrays(), len(kept), EOS) == []
-    assert smaller.always.tolist() == [EOS]
-    assert smaller.ids([5]).tolist() == [EOS, 4, 5]  # the dog allows itself and Hund
-    assert smaller.rare.tolist() == [6]
-
-
-def test_a_file_states_its_comparison(tmp_path: Path, tokenizer: Tokenizer, shortlist: Shortlist) -> None:
-    save_shortlist(tmp_path, replace(shortlist, check=CHECK), tokenizer)
-    loaded = load_shortlist(tmp_path, tokenizer)
-    assert loaded is not None and loaded.check == CHECK
-    save_arrays(tmp_path / "shortlist.safetensors", shortlist.arrays(), {"tokenizer": tokenizer.digest})
-    assert load_shortlist(tmp_path, tokenizer) is None  # as version 0.2 wrote it
-    wrong = {"tokenizer": tokenizer.digest, "check": "{}"}
-    save_arrays(tmp_path / "shortlist.safetensors", shortlist.arrays(), wrong)
-    with pytest.raises(ModelError, match="its comparison is damaged"):
-        load_shortlist(tmp_path, tokenizer)
 
 
 @pytest.mark.parametrize("piece", ["▁", "▁x", "x", "Ж", "▁é", "7", "▁٣", "。", "—", "€", "😀", "<0x00>", "<0xFF>"])
@@ -94,7 +55,7 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def shortlist(tokenizer: Tokenizer) -> Shortlist:
-    return Shortlist.build(tokenizer.pieces(range(len(tokenizer))), EOS, [], [])
+    return build_shortlist(tokenizer.pieces(range(len(tokenizer))), EOS, [], [])
 
 
 @settings(max_examples=200)
@@ -140,7 +101,7 @@ def test_a_word_can_be_copied_from_within_a_text_to_its_start(
     ids=lambda each: each if isinstance(each, str) else "",
 )
 def test_flaws(change: dict[str, Array], problem: str) -> None:
-    tensors = {**Shortlist.build(PIECES, EOS, [], []).arrays(), **change}
+    tensors = {**build_shortlist(PIECES, EOS, [], []).arrays(), **change}
     found = flaws(tensors, len(PIECES), EOS)
     assert len(found) == 1 and problem in found[0]
 

@@ -172,9 +172,7 @@ def test_a_model_without_a_confidence_is_written(place: Any, monkeypatch: pytest
     said = place.here(train, "training.max_updates=2", "training.warmup_updates=1", "--run", "run")
     assert "no confidence.json: the model writes no word" in said
     files = {file.name for file in (place.folder / "run" / "model").iterdir()}
-    assert "model.safetensors" in files and "confidence.json" not in files and "shortlist.safetensors" not in files
-    card = (place.folder / "run" / "model" / "README.md").read_text(encoding="utf-8")
-    assert "\n\n## Vocabulary shortlist\n\nNo shortlist: the vocabulary of " in card
+    assert "model.safetensors" in files and "confidence.json" not in files
 
 
 def test_prepare_accepts_a_recipe_of_a_build_and_train_does_not(refused: Refused, place: Any) -> None:

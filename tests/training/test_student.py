@@ -1,7 +1,5 @@
 """A student that begins with parts of its teacher: which parts, and that what is added changes nothing yet."""
 
-import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,11 +9,8 @@ from mt import Translator
 from mt.checkpoint import LoadedModel, load_model
 from mt.cli.shrink import main
 from mt.errors import ModelError
-from mt.kernels.shortlist import Shortlist, save_shortlist
-from mt.tokenizer import EOS
 from mt.training.student import evenly_spaced, shrink
 from tests.conftest import sentences, write_model
-from tests.kernels.conftest import CHECK
 
 
 @pytest.fixture(scope="module")
@@ -83,20 +78,6 @@ def test_it_has_the_layers_and_the_rows_of_its_pieces(loaded: LoadedModel) -> No
         assert torch.equal(weights["embedding.tokens.weight"][row], theirs["embedding.tokens.weight"][old])
 
 
-def test_a_student_has_the_shortlist_of_its_teacher(teacher: Path, tmp_path: Path) -> None:
-    shutil.copytree(teacher, tmp_path / "teacher")
-    tokenizer = load_model(teacher).tokenizer
-    pieces = tokenizer.pieces(range(len(tokenizer)))
-    dog, cat, later = pieces.index("▁dog"), pieces.index("▁cat"), len(pieces) - 1
-    shortlist = Shortlist.build(pieces, EOS, [], [(dog, cat), (dog, later)])
-    save_shortlist(tmp_path / "teacher", replace(shortlist, check=CHECK), tokenizer)
-    assert main([str(tmp_path / "teacher"), str(tmp_path / "student"), "--vocabulary-size", "380"]) == 0
-    student = load_model(tmp_path / "student")
-    assert student.shortlist is not None and student.shortlist.vocabulary_size == 380
-    allowed = student.tokenizer.pieces(student.shortlist.ids(student.tokenizer.encode("dog")).tolist())
-    assert {"▁dog", "▁cat", "</s>"} <= set(allowed)
-
-
 def test_all_that_cannot_be_is_told_at_once(loaded: LoadedModel) -> None:
     with pytest.raises(ModelError) as told:
         shrink(loaded, 0, 4, 9999)
@@ -112,6 +93,5 @@ def test_what_is_written_can_be_loaded_and_says_what_it_is(
     assert "not trained yet" in capsys.readouterr().err
     assert "3 encoder and 1 decoder layers, 380 pieces" in (tmp_path / "student" / "README.md").read_text()
     Translator.load(tmp_path / "student", "cpu").translate(["The dog."], target="de")
-    assert load_model(tmp_path / "student").shortlist is None
     assert main([str(tmp_path / "nothing"), str(tmp_path / "out")]) == 2
     assert "no model here" in capsys.readouterr().err

@@ -110,10 +110,10 @@ def compile_model(loaded: LoadedModel, int8: bool) -> CpuModel:
     return CpuModel(library, config, with_positions(stored, config), ids, int8)
 
 
-def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype, shortlist: bool) -> Backend:
+def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype) -> Backend:
     """Return the backend that decodes one model in the compiled kernels.
 
-    If `shortlist` is true and the model has a shortlist, translations contain only tokens of the shortlist.
+    If the model has a shortlist, translations contain only tokens of the shortlist.
 
     If the model's directory has int8 weights, `auto` uses int8. Otherwise `auto` uses int8 only if int8 was compared
     with float32 when the model was trained, calibrated or imported, and `accepts` is true for the result.
@@ -132,7 +132,7 @@ def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype, short
         raise ModelError("the compiled kernels are not available (the log says why). They need a C++ compiler (CXX)")
     (loaded,) = models
     model, dtype = _choose_weights(loaded, dtype)
-    tokens = CpuShortlist(model, loaded.shortlist) if shortlist and loaded.shortlist is not None else None
+    tokens = CpuShortlist(model, loaded.shortlist) if loaded.shortlist is not None else None
     limits = Limits.compiled(model.decoder_layers * model.d_model)
     return Backend(
         CompiledDecoder(model, tokens),

@@ -335,7 +335,7 @@ def load_engine(loaded: LoadedModel) -> Engine:
     return Engine(GraphDecoder(loaded.model, SpecialIds(), device), device_limits([loaded.model], device))
 
 
-def load_backend(models: Sequence[LoadedModel], device_name: str, dtype: Dtype, shortlist: bool) -> Backend:
+def load_backend(models: Sequence[LoadedModel], device_name: str, dtype: Dtype) -> Backend:
     """Return the CUDA backend of one model. It does not use a shortlist.
 
     Raises:

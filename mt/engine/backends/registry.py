@@ -20,13 +20,10 @@ DEVICE_ERRORS = ("AcceleratorError", "OutOfMemoryError")
 """Classes of torch, which is not imported here, for errors of a device that no backend avoids."""
 
 
-def load_backend(
-    models: Sequence[LoadedModel], device: str, dtype: Dtype, shortlist: bool = True, backend: str = "auto"
-) -> Backend:
+def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype, backend: str = "auto") -> Backend:
     """Return the fastest backend that can decode a model, or an ensemble of several models, on `device`.
 
-    If `shortlist` is true, backends that support shortlists limit target tokens to the shortlist of the model, if it
-    has one. `backend` is the name of the only backend to try, or `auto` to try all. With `auto`, a backend that fails
+    `backend` is the name of the only backend to try, or `auto` to try all. With `auto`, a backend that fails
     while it prepares, for example because the GPU cannot capture its graphs, is reported in the log, and the next one
     is tried. A device that is broken or out of memory would also fail with the next one.
 
@@ -37,7 +34,7 @@ def load_backend(
     for name in BACKENDS if backend == "auto" else [backend]:
         try:
             load = import_module(f"mt.engine.backends.{name}").load_backend
-            loaded: Backend = load(models, device, dtype, shortlist)
+            loaded: Backend = load(models, device, dtype)
         except ModelError as error:
             reasons.append(f"{name}: {error}")
         except ModuleNotFoundError as error:

@@ -85,7 +85,7 @@ class SearchDecoder(Generic[State]):
         return SearchBatch(self.scorer, search, self.scorer.start(sources, options[0].rows))
 
 
-def load_backend(models: Sequence[LoadedModel], device_name: str, dtype: Dtype, shortlist: bool) -> Backend:
+def load_backend(models: Sequence[LoadedModel], device_name: str, dtype: Dtype) -> Backend:
     """Return the reference backend of a model, or of an ensemble of several models. It does not use a shortlist.
 
     Raises:

@@ -37,11 +37,8 @@ class StudentConfig(Section):
 
 
 class BuildConfig(Section):
-    """Techniques and time budget of `mt-service build`. The other sections describe the corpora and the teachers."""
+    """Techniques of `mt-service build`. The other sections describe the corpora and the teachers."""
 
-    minutes: float | None = Field(None, gt=0)
-    """Approximate duration of the whole build in minutes. The number of updates of every model is computed from it.
-    Left out: every model is trained for `training.max_updates` updates."""
     seeds: int = Field(1, ge=1, le=20)
     """Number of teachers to train with different seeds, for each direction and round. The build publishes the teacher
     with the highest BLEU on the validation set."""
@@ -66,9 +63,6 @@ class BuildConfig(Section):
     rounds: int = Field(1, ge=1, le=10)
     """Maximum number of rounds. In each round, the current models translate text, and new teachers are trained on it.
     A further round runs only if the round before it improved BLEU on the validation set."""
-    grow: int | None = Field(None, ge=0)
-    """Number of encoder layers that each further round adds. The teachers of a further round are initialised from those
-    of the round before. Left out: they are initialised like those of the first round."""
     student: tuple[StudentConfig, ...] = ()
     """Students to train. The first is initialised from the teacher, each later student from the student before it."""
 
@@ -134,7 +128,7 @@ def _unsuitable(recipe: Recipe, build: BuildConfig) -> list[str]:
         (recipe.tokenizer.model, "tokenizer.model is set; accepted with [build]: a recipe of a new tokenizer"),
         (
             recipe.training.max_minutes,
-            "training.max_minutes is set; accepted with [build]: build.minutes or training.max_updates",
+            "training.max_minutes is set; accepted with [build]: training.max_updates",
         ),
         (
             any(c.source_tag or len(c.directions) for c in recipe.data.train),

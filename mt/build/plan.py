@@ -8,7 +8,6 @@ from mt.build.corpora import first_stages, test_sets, validation_options
 from mt.build.recipes import (
     SyntheticCorpus,
     Values,
-    initialised_from,
     pair_of,
     student_recipe,
     teacher_recipe,
@@ -22,22 +21,12 @@ from mt.build.stage import (
     Candidate,
     Gate,
     Stage,
-    Workload,
     folder_of,
 )
 from mt.config import Recipe
 from mt.languages import Direction
 
 N_BEST = 5  # translations of each training sentence; the translation with the highest sentence BLEU is used
-MEASURED_UPDATES = 100
-GAINS = {
-    "diversify": "+0.5 BLEU (experiment 085)",
-    "monolingual": "+0.9 BLEU (experiment 087)",
-    "round": "+0.3 to +0.7 BLEU (experiments 095, 096)",
-    "ensemble": "+0.7 BLEU for the students' text (experiment 086)",
-    "student": "twice as fast, -0.5 to -1.2 BLEU (experiments 090, 101, 138)",
-}
-"""Expected gain of each technique, measured on Multi30k en-de (docs/experiments)."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +41,11 @@ class ModelDirections:
 class FileToTranslate:
     """A file to translate.
 
-    `workload` is the name of the file in `Workload.texts`. `stage` is the stage that writes the file, or "" for a
-    corpus. `reference` is the path of reference translations, or "". `weight` is the weight of its translations.
+    `stage` is the stage that writes the file, or "" for a corpus. `reference` is the path of reference translations, or
+    "". `weight` is the weight of its translations.
     """
 
     path: str
-    workload: str
     stage: str = ""
     reference: str = ""
     weight: float = 1.0
@@ -75,21 +63,9 @@ class Machine:
     processes: int = 1
 
 
-def measuring_stage(recipe: Recipe, build: BuildConfig, machine: Machine) -> Stage:
-    """Return the stage that measures the speed of training. It trains a teacher for at most one minute."""
-    planner = Planner(recipe, build, machine, MEASURED_UPDATES)
-    values = teacher_recipe(recipe, build, planner.requested_models[0].directions, updates=MEASURED_UPDATES)
-    values["training"] |= {"max_minutes": 1.0, "validate_every": 10**6, "validate_sentences": 1}
-    values["decoding"] = {"beam_size": 1, "max_length_factor": 1.0}
-    return planner.train("measure", values, ())
-
-
-def make_plan(recipe: Recipe, build: BuildConfig, machine: Machine, updates: int) -> list[Stage]:
-    """Return the stages of a build in execution order.
-
-    Each model is trained for `updates` updates, except students with a `max_updates` of their own.
-    """
-    planner = Planner(recipe, build, machine, updates)
+def make_plan(recipe: Recipe, build: BuildConfig, machine: Machine) -> list[Stage]:
+    """Return the stages of a build in execution order."""
+    planner = Planner(recipe, build, machine)
     planner.plan()
     return [*first_stages(recipe, build), *planner.stages]
 
@@ -97,8 +73,8 @@ def make_plan(recipe: Recipe, build: BuildConfig, machine: Machine, updates: int
 class Planner:
     """Creates all stages after `first_stages`. The method `plan` appends them to the attribute `stages`."""
 
-    def __init__(self, recipe: Recipe, build: BuildConfig, machine: Machine, updates: int) -> None:
-        self.recipe, self.build, self.machine, self.updates = recipe, build, machine, updates
+    def __init__(self, recipe: Recipe, build: BuildConfig, machine: Machine) -> None:
+        self.recipe, self.build, self.machine = recipe, build, machine
         self.stages: list[Stage] = []
         self.directions = all_directions(recipe, build)
         self.requested_models = self._groups(tuple(recipe.data.directions))
@@ -124,8 +100,7 @@ class Planner:
             corpora = self._synthesize(number, models)
             back_translations = back_translations or [corpus for corpus in corpora if corpus.monolingual]
             groups = self.requested_models if number == rounds else self.groups
-            before = models if number > 1 and self.build.grow is not None else {}
-            models = {g.label: self._teachers(number, g, corpora, before.get(g.label, ())) for g in groups}
+            models = {group.label: self._teachers(number, group, corpora) for group in groups}
             scores.append([name for group in self.requested_models for c in models[group.label] for name in c.scores])
             for group in self.requested_models:
                 candidates[group.label] += models[group.label]
@@ -133,69 +108,39 @@ class Planner:
         for group in self.requested_models:
             self._finish(group, candidates[group.label], back_translations)
 
-    def train(self, name: str, values: Values, inputs: Sequence[str], weight: float = 1.0) -> Stage:
-        """Return the stage that trains a model with the recipe `values`, after the stages `inputs`.
-
-        `weight` is the duration of an update divided by that of an update of a teacher.
-        """
+    def _train(self, name: str, values: Values, inputs: Sequence[str]) -> Stage:
+        """Append and return the stage that trains a model with the recipe `values`, after the stages `inputs`."""
         folder = folder_of(name)
         options = ("--device", self.machine.device, "--processes", str(self.machine.processes))
-        return Stage(
-            name,
-            "train",
-            (f"{folder}/stage.toml", "--run", folder, "--resume", "--prepared", "prepared", *options),
-            f"{folder}/model",
-            inputs=(TEXT, *inputs),
-            recipe=values,
-            workload=Workload(updates=weight * values["training"]["max_updates"]),
-        )
+        argv = (f"{folder}/stage.toml", "--run", folder, "--resume", "--prepared", "prepared", *options)
+        return self._add(Stage(name, "train", argv, f"{folder}/model", inputs=(TEXT, *inputs), recipe=values))
 
-    def _add(self, stage: Stage, gain: str = "") -> Stage:
-        self.stages.append(replace(stage, gate=self._gate, gain=gain))
+    def _add(self, stage: Stage) -> Stage:
+        self.stages.append(replace(stage, gate=self._gate))
         return stage
 
     def _teachers(
-        self,
-        round_number: int,
-        group: ModelDirections,
-        corpora: Sequence[SyntheticCorpus] = (),
-        before: Sequence[Candidate] = (),
+        self, round_number: int, group: ModelDirections, corpora: Sequence[SyntheticCorpus] = ()
     ) -> list[Candidate]:
         """Append the stages that train the teachers of `group` and evaluate them on the validation set.
 
         One teacher is trained for each seed. In round 0, the teachers are trained on parallel text. In later rounds,
-        they are also trained on those of `corpora` that have the languages of the group. With teachers of the round
-        `before`, each teacher is initialised from one of them and gets more encoder layers. Return the teachers.
+        they are also trained on those of `corpora` that have the languages of the group. Return the teachers.
         """
         trained = []
-        layers = self.recipe.model.encoder_layers
-        if before and self.build.grow:
-            layers += self.build.grow * (round_number - 1)
         used = [c for c in corpora if {c.direction, c.direction.reversed} & {*group.directions}]
         for number in range(self.build.seeds):
-            values = teacher_recipe(self.recipe, self.build, group.directions, used, self.updates)
+            values = teacher_recipe(self.recipe, self.build, group.directions, used)
             values["seed"] = self.recipe.seed + number
             name = f"{f'round{round_number}' if round_number else 'base'}-{group.label}-{number + 1}"
-            inputs = [c.stage for c in used]
-            if before:
-                grown = self._shrink(f"grow-{name}", StudentConfig(encoder_layers=layers), before[number].model)
-                values = initialised_from(grown.output, values)
-                inputs.append(grown.name)
-            weight = self._weight(layers, self.recipe.model.decoder_layers)
-            model = self._add(self.train(name, values, inputs, weight), self._gain(round_number)).output
-            trained.append(self._candidate(name, model, group))
+            stage = self._train(name, values, [c.stage for c in used])
+            trained.append(self._candidate(name, stage.output, group))
         return trained
 
     def _candidate(self, stage: str, model: str, group: ModelDirections) -> Candidate:
         """Append the stages that evaluate `model` on the validation set. The model is the output of `stage`."""
         directions = [direction for direction in group.directions if direction in self.recipe.data.directions]
         return Candidate(model, tuple(self._score(stage, model, direction) for direction in directions))
-
-    def _gain(self, round_number: int) -> str:
-        if round_number != 1:
-            return GAINS["round"] if round_number else ""
-        used = ["diversify"] * self.build.diversify + ["monolingual"] * bool(self.build.monolingual)
-        return "; ".join(GAINS[name] for name in used)
 
     def _score(self, trained: str, model: str, direction: Direction) -> str:
         """Append the stage that evaluates a model on the validation set, and return the name of the stage.
@@ -210,7 +155,7 @@ class Planner:
         self, name: str, model: str, options: tuple[str, ...], inputs: tuple[str, ...], files: tuple[str, ...] = ()
     ) -> str:
         output = f"{folder_of(name)}/output.json"
-        self._add(Stage(name, "evaluate", (model, *options), output, inputs, files, workload=Workload(texts=("test",))))
+        self._add(Stage(name, "evaluate", (model, *options), output, inputs, files))
         return name
 
     @property
@@ -236,7 +181,7 @@ class Planner:
     def _monolingual(self, name: str, direction: Direction) -> list[tuple[str, FileToTranslate]]:
         """Return the monolingual text in the source language of `direction`, each with a name."""
         return [
-            (f"{name}-monolingual{index}", FileToTranslate(DATA + text.path, text.path, weight=text.weight))
+            (f"{name}-monolingual{index}", FileToTranslate(DATA + text.path, weight=text.weight))
             for index, text in enumerate(self.build.monolingual, 1)
             if text.columns[0] == direction.source
         ]
@@ -254,7 +199,7 @@ class Planner:
         corpora = []
         for number, text in enumerate(texts, 1):
             source, reference = (f"{text.path}.{language}" for language in direction.languages)
-            file = FileToTranslate(source, text.name, TEXT, reference, text.weight)
+            file = FileToTranslate(source, TEXT, reference, text.weight)
             suffix = f"-corpus{number}" if len(texts) > 1 else ""
             corpora.append(self._corpus(f"{name}{suffix}", file, direction, translators, backward))
         return corpora
@@ -281,9 +226,8 @@ class Planner:
             output = f"{folder_of(stage)}/output.jsonl"
             options = ("--sentences", "--json", "--output", output, *self._device, *(n_best if text.reference else ()))
             argv = (model.model, text.path, *languages, *options, *ensemble_option(others))
-            work = Workload(texts=(text.workload,), models=1 + len(others))
             inputs = (*before, *(stage_of(member.model) for member in (model, *others)))
-            self._add(Stage(stage, "translate", argv, output, inputs, files, workload=work))
+            self._add(Stage(stage, "translate", argv, output, inputs, files))
             outputs.append(output)
             made.append(stage)
         stage = f"corpus-{name}"
@@ -295,8 +239,7 @@ class Planner:
         if backward:
             argv += ("--backward", backward, "--drop", str(self.build.filter), *self._device)
             inputs += (stage_of(backward),)
-        work = Workload(texts=(text.workload,) * len(outputs) if backward else ())
-        self._add(Stage(stage, "distil", argv, f"{corpus}.{direction.target}", inputs, workload=work))
+        self._add(Stage(stage, "distil", argv, f"{corpus}.{direction.target}", inputs))
         return SyntheticCorpus(stage, corpus, direction, text.weight, monolingual=not text.reference)
 
     def _finish(
@@ -318,26 +261,15 @@ class Planner:
         ensemble = tuple(Candidate(stage.output) for stage in (teacher, *others))
         corpora = self._student_text(group, ensemble, back_translations)
         before = teacher.output
-        values = teacher_recipe(self.recipe, self.build, group.directions, (), self.updates)
-        layers = (self.recipe.model.encoder_layers, self.recipe.model.decoder_layers)
+        values = teacher_recipe(self.recipe, self.build, group.directions)
         for number, student in enumerate(self.build.student, 1):
-            layers = (student.encoder_layers or layers[0], student.decoder_layers or layers[1])
             name = f"student{number}-{group.label}"
             shrunk = self._shrink(f"shrink-{name}", student, before)
             recipe = student_recipe(values, student, shrunk.output, corpora, bool(self.build.translated_pairs))
-            stage = self.train(name, recipe, (shrunk.name, *(c.stage for c in corpora)), self._weight(*layers))
-            self._add(stage, "; ".join([GAINS["student"], *([GAINS["ensemble"]] if others else [])]))
+            stage = self._train(name, recipe, (shrunk.name, *(c.stage for c in corpora)))
             published = self._publish(f"{group.label}-student{number}", [Candidate(stage.output)], (name,))
             self._finish_model(group, published)
             before = stage.output
-
-    def _weight(self, encoder_layers: int, decoder_layers: int) -> float:
-        """Return the duration of an update of a student divided by that of an update of a teacher.
-
-        A decoder layer takes 1.5 times as long as an encoder layer.
-        """
-        teacher = self.recipe.model
-        return (1 + encoder_layers + 1.5 * decoder_layers) / (1 + teacher.encoder_layers + 1.5 * teacher.decoder_layers)
 
     def _shrink(self, name: str, student: StudentConfig, model: str) -> Stage:
         sizes = ("encoder_layers", "decoder_layers", "vocabulary_size")
@@ -360,9 +292,8 @@ class Planner:
                 corpora.append(self._corpus(name, text, direction, [teacher]))
             reversed_corpora = [corpus for corpus in back_translations if corpus.direction == direction.reversed]
             for index, corpus in enumerate(reversed_corpora, 1):
-                original = [text.path for text in self.build.monolingual if text.columns[0] == direction.target]
                 path = f"{corpus.path}.{direction.source}"
-                source = FileToTranslate(path, original[index - 1], corpus.stage, weight=corpus.weight)
+                source = FileToTranslate(path, corpus.stage, weight=corpus.weight)
                 corpora.append(self._corpus(f"student-{direction}-back{index}", source, direction, [teacher]))
         return corpora
 

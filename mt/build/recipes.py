@@ -82,7 +82,6 @@ def teacher_recipe(
     build: BuildConfig,
     directions: Sequence[Direction],
     corpora: Sequence[SyntheticCorpus] = (),
-    updates: int = 1,
 ) -> Values:
     """Return the recipe that trains a model of `directions` on the parallel text and the synthetic `corpora`."""
     values = _values(recipe)
@@ -117,7 +116,6 @@ def teacher_recipe(
         values["tuning"] = {**values["tuning"], "model": ORIGINAL_MODEL}
     else:
         values["tokenizer"]["model"] = TEXT_FOLDER
-    values["training"]["max_updates"] = updates
     return values
 
 
@@ -143,7 +141,9 @@ def student_recipe(
     """
     parallel = teacher["data"]["train"] if with_parallel_text else []
     return {
-        **initialised_from(model, teacher),
+        **teacher,
+        "tokenizer": {"dropout": teacher["tokenizer"]["dropout"]},
+        "tuning": {"model": model},
         "data": {
             **teacher["data"],
             "train": parallel
@@ -155,16 +155,6 @@ def student_recipe(
         "model": {"dropout": student.dropout},
         "decoding": {**teacher["decoding"], "beam_size": student.beam_size or teacher["decoding"]["beam_size"]},
         "training": {**teacher["training"], **student.training},
-    }
-
-
-def initialised_from(model: str, values: Mapping[str, Any]) -> Values:
-    """Return the recipe `values` with a trained `model` instead of random weights. The dropout rates stay."""
-    return {
-        **values,
-        "tokenizer": {"dropout": values["tokenizer"]["dropout"]},
-        "model": {"dropout": values["model"]["dropout"]},
-        "tuning": {"model": model},
     }
 
 

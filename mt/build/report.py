@@ -1,18 +1,13 @@
-"""Report of a build, in Markdown and HTML: quality, speed and size of each model, and duration of each stage."""
+"""Report of a build, in Markdown: quality, speed and size of each model, and duration of each stage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 from mt.build.runner import Record, Runner, score
 from mt.build.stage import Stage
 from mt.checkpoint import read_description
 from mt.files import atomic_file
-
-STYLE = """body { font: 15px/1.5 system-ui, sans-serif; max-width: 75em; margin: 2em auto; padding: 0 1em }
-table { border-collapse: collapse; margin: 1em 0 } th, td { padding: .3em .8em; border-bottom: 1px solid #ccc }
-th { text-align: left } td.number { text-align: right; font-variant-numeric: tabular-nums }"""
 
 
 @dataclass(frozen=True)
@@ -25,24 +20,16 @@ class ReportTable:
     notes: Sequence[str] = ()
 
 
-def write_report(name: str, stages: Sequence[Stage], seconds: Mapping[str, float], runner: Runner) -> Path:
-    """Write `report.md` and `report.html`, and return the path of `report.md`.
-
-    Args:
-        name: Title of the report.
-        stages: All stages of the build.
-        seconds: Estimated seconds of each stage.
-        runner: The runner that ran the stages.
-    """
+def write_report(name: str, stages: Sequence[Stage], runner: Runner) -> Path:
+    """Write the report `report.md` of the build `name`, whose `stages` the runner ran, and return its path."""
     records = {stage.name: record for stage in stages if (record := runner.record(stage.name))}
     tables = [
         models_table(stages, records, runner.work),
         teachers_table(stages, records, runner),
-        stages_table(stages, records, seconds),
+        stages_table(stages, records),
     ]
-    for suffix, text in (("md", markdown(name, tables)), ("html", html(name, tables))):
-        with atomic_file(runner.work / f"report.{suffix}") as file:
-            file.write_text(text, encoding="utf-8")
+    with atomic_file(runner.work / "report.md") as file:
+        file.write_text(markdown(name, tables), encoding="utf-8")
     return runner.work / "report.md"
 
 
@@ -110,28 +97,16 @@ def teachers_table(stages: Sequence[Stage], records: Mapping[str, Record], runne
     return ReportTable("Teachers", ("model", "BLEU on the validation set", "published as"), rows, [note])
 
 
-def stages_table(stages: Sequence[Stage], records: Mapping[str, Record], seconds: Mapping[str, float]) -> ReportTable:
-    """Return a table of all stages with estimated and actual minutes.
-
-    `records` are the records of the stages, and `seconds` the estimated seconds, by the name of the stage.
-    """
+def stages_table(stages: Sequence[Stage], records: Mapping[str, Record]) -> ReportTable:
+    """Return a table of all stages with their minutes. `records` are the records of the stages by name."""
     rows = [
-        (
-            stage.name,
-            stage.kind,
-            f"{seconds.get(stage.name, 0) / 60:.1f}",
-            f"{records[stage.name].seconds / 60:.1f}" if stage.name in records else "",
-            records[stage.name].state if stage.name in records else "not run",
-            stage.gain,
-        )
+        (stage.name, stage.kind, f"{record.seconds / 60:.1f}", record.state)
+        if (record := records.get(stage.name))
+        else (stage.name, stage.kind, "", "not run")
         for stage in stages
     ]
-    estimated = sum(seconds.get(stage.name, 0) for stage in stages) / 60
-    actual = sum(record.seconds for record in records.values()) / 60
-    note = f"Sum of all stages: {estimated:.1f} minutes estimated, {actual:.1f} minutes actual."
-    return ReportTable(
-        "Stages", ("stage", "verb", "estimated minutes", "minutes", "state", "expected gain"), rows, [note]
-    )
+    note = f"Sum of all stages: {sum(record.seconds for record in records.values()) / 60:.1f} minutes."
+    return ReportTable("Stages", ("stage", "verb", "minutes", "state"), rows, [note])
 
 
 def markdown(name: str, tables: Sequence[ReportTable]) -> str:
@@ -140,20 +115,3 @@ def markdown(name: str, tables: Sequence[ReportTable]) -> str:
         lines = [f"| {' | '.join(cells)} |" for cells in (table.header, ["---"] * len(table.header), *table.rows)]
         parts += [f"## {table.title}", "\n".join(lines), "\n".join(f"- {note}" for note in table.notes)]
     return "\n\n".join(parts) + "\n"
-
-
-def html(name: str, tables: Sequence[ReportTable]) -> str:
-    """Return the tables as one HTML page without external resources."""
-    parts = [f"<h1>Build {escape(name)}</h1>"]
-    for table in tables:
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in table.header)
-        rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in table.rows)
-        notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
-        parts.append(f"<h2>{escape(table.title)}</h2><table><tr>{head}</tr>\n{rows}</table><ul>{notes}</ul>")
-    head = f"<meta charset='utf-8'><title>Build {escape(name)}</title><style>{STYLE}</style>"
-    return f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(parts)}</body></html>\n"
-
-
-def _cell(text: str) -> str:
-    number = text.replace(",", "").replace(".", "", 1).isdigit()
-    return f"<td class='number'>{escape(text)}</td>" if number else f"<td>{escape(text)}</td>"

@@ -73,8 +73,8 @@ class RunningStage:
         return training_state(self.stage, self.work)
 
 
-OnProgress = Callable[[Sequence[RunningStage], Sequence[Stage]], None]
-"""Callback for progress: called with the running stages and the stages that have not started."""
+OnProgress = Callable[[Sequence[RunningStage]], None]
+"""Callback for progress: called with the running stages."""
 
 
 class Runner:
@@ -120,7 +120,7 @@ class Runner:
     def run(
         self,
         stages: Sequence[Stage],
-        progress: OnProgress = lambda running, waiting: None,
+        progress: OnProgress = lambda running: None,
         executor: StageExecutor | None = None,
     ) -> list[str]:
         """Run all stages that have not finished, and return their names without the skipped ones.
@@ -145,7 +145,7 @@ class Runner:
                     running += [started] if started else []
                     continue
                 if running:
-                    progress(running, waiting)
+                    progress(running)
                 for entry in list(running):
                     if (status := entry.execution.wait(POLL_SECONDS / len(running))) is not None:
                         running.remove(entry)

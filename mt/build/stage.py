@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,21 +48,6 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Workload:
-    """Amount of work of a stage, for estimates of time.
-
-    `updates` is the duration of all updates of the stage, in units of one update of a teacher. `texts` names the texts
-    that the stage translates or scores: "test" is a test set, a name such as "train1.en-de" is the text of a training
-    corpus, and any other name is the path of a monolingual corpus. `models` is the number of models that translate
-    together.
-    """
-
-    updates: float = 0.0
-    texts: tuple[str, ...] = ()
-    models: int = 1
-
-
-@dataclass(frozen=True)
 class Stage:
     """A stage of a build. Paths are relative to the folder of the build, or begin with `{data}/`.
 
@@ -82,9 +67,6 @@ class Stage:
     gate: Gate | None = None
     candidates: tuple[Candidate, ...] = ()
     rank: int = 1
-    workload: Workload = field(default_factory=Workload)
-    gain: str = ""
-    """Text for the report: expected gain in quality or speed, and the experiment that measured it."""
 
     @property
     def folder(self) -> str:

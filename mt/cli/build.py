@@ -2,50 +2,38 @@
 
     mt-service build scripts/recipes/build-phrasebook.toml --plan
     mt-service build scripts/recipes/build-phrasebook.toml
-    mt-service build my.toml build.minutes=60 build.seeds=2 --run runs/hour
+    mt-service build my.toml training.max_updates=5000 build.seeds=2 --run runs/two-seeds
 
 The section [build] of the recipe selects the techniques: synthetic text from models of both directions, monolingual
-text, several seeds and rounds, students. --plan prints the stages with estimated minutes. For the
-estimates, a model is first trained for at most one minute.
+text, several seeds and rounds, students. Every model is trained for `training.max_updates` updates. --plan prints the
+stages.
 
-The folder of the build holds `plan.json`, a folder for each stage, the final models in `models/`, and the report as
-`report.md` and `report.html`. The same command resumes a build that was interrupted or killed, and runs only the
-stages whose inputs have changed. A budget in minutes is converted to a number of updates only once, at the beginning.
-On a CPU, the weights of a resumed build therefore equal those of an uninterrupted build.
+The folder of the build holds a folder for each stage, the final models in `models/`, and the report `report.md`. The
+same command resumes a build that was interrupted or killed, and runs only the stages whose inputs have changed. On a
+CPU, the weights of a resumed build equal those of an uninterrupted build; for this, `machine.json` keeps the device and
+the number of processes.
 
 Stages that do not depend on each other run at the same time: one for each GPU, or --jobs stages on a CPU.
 """
 
 import argparse
+import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import repeat
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
-from rich.table import Column, Table
+from rich.table import Table
 
 from mt.build.config import BuildConfig, read_build_recipe
-from mt.build.corpora import first_stages
-from mt.build.estimate import (
-    Measurement,
-    estimate,
-    measured_rate,
-    read_measurement,
-    settings_digest,
-    short_training_warning,
-    text_sizes,
-    total,
-    updates_in,
-)
 from mt.build.execution import StageExecutor
-from mt.build.plan import Machine, make_plan, measuring_stage
+from mt.build.plan import Machine, make_plan
 from mt.build.report import write_report
 from mt.build.runner import OnProgress, Runner, RunningStage, TrainingState
-from mt.build.stage import TEXT, Stage
+from mt.build.stage import Stage
 from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.cli.prepare import RUNS, recipe_path
 from mt.cli.train import MAX_PROCESSES
@@ -56,10 +44,6 @@ from mt.files import atomic_file, try_lock
 
 BARS = "▁▂▃▄▅▆▇█"  # of the curve of BLEU
 MAX_BARS = 20
-ESTIMATING = (
-    "two stages run first, on which the estimates depend: text prepares the corpora for all stages, and measure trains "
-    "a model for at most one minute, besides loading and validation; other programs slow them and raise the estimates"
-)
 LINE_SECONDS = 60  # interval of progress lines if the output is not a terminal
 
 
@@ -84,14 +68,10 @@ def main(argv: Sequence[str]) -> int:
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("build", __doc__)
     parser.add_argument("recipe", type=recipe_path, help="recipe with a section [build]")
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as build.minutes=60")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as build.seeds=2")
     add = parser.common.add_argument
     add("--run", type=Path, metavar="DIR", help=f"folder of the build (default: {RUNS}/NAME, the name in the recipe)")
-    add(
-        "--plan",
-        action="store_true",
-        help="only prepare the text, measure the speed, and print the stages with estimated minutes",
-    )
+    add("--plan", action="store_true", help="only print the stages")
     parser.add_device()
     parser.more.add_argument(
         "--processes",
@@ -174,20 +154,21 @@ def run(
 
     Raises: MTError if the build is not possible or a stage fails.
     """
-    measured = measure(recipe, build, runner, available, console)
-    stages = make_plan(recipe, build, Machine(measured.device, measured.processes), measured.updates)
-    seconds = {stage.name: estimate(stage, measured, recipe.training.update_tokens) for stage in stages}
+    path = runner.work / "machine.json"
+    machine = Machine(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else available.machine
+    stages = make_plan(recipe, build, machine)
     pending = runner.pending(stages)
     if options.plan:
-        console.print(plan_table(stages, seconds, {stage.name for stage in pending}, measured))
+        console.print(plan_table(stages, {stage.name for stage in pending}))
         return
+    with atomic_file(path) as file:
+        file.write_text(json.dumps(asdict(machine)), encoding="utf-8")
     console.print(f"{len(stages) - len(pending)} of {len(stages)} stages are done", highlight=False)
-    slots = available.executor.slots
-    with progress_display(stages, seconds, slots, console) as observer:
+    with progress_display(stages, console) as observer:
         runner.run(stages, observer, available.executor)
     for line in chosen_models(stages, runner):
         console.print(line, highlight=False, soft_wrap=True)
-    report = write_report(recipe.name, stages, seconds, runner)
+    report = write_report(recipe.name, stages, runner)
     tell(console, f"the models are in {runner.work / 'models'}, the report is {report}")
 
 
@@ -204,96 +185,31 @@ def chosen_models(stages: Sequence[Stage], runner: Runner) -> Iterator[str]:
             yield f"{stage.output}: the model of the stage {chosen} (BLEU on the validation set: {scores})"
 
 
-def measure(recipe: Recipe, build: BuildConfig, runner: Runner, available: Resources, console: Console) -> Measurement:
-    """Return the measurement in `plan.json`. If it is missing or of other settings, measure and write it first."""
-    path, settings = runner.work / "plan.json", settings_digest(recipe, build)
-    if measured := read_measurement(path, settings):
-        return measured
-    machine = available.machine
-    first = [*first_stages(recipe, build), measuring_stage(recipe, build, machine)]
-    console.print(ESTIMATING, highlight=False, soft_wrap=True)
-    with progress_display(first, {}, 1, console) as observer:
-        runner.run(first, observer, available.executor)
-    console.print("counting the lines of the corpora")
-    text, record = (runner.record(name) for name in (TEXT, first[-1].name))
-    assert text is not None and record is not None
-    rate, seconds = measured_rate(runner.work / first[-1].folder, recipe.training.update_tokens)
-    result = Measurement(
-        settings=settings,
-        device=machine.device,
-        processes=machine.processes,
-        updates=recipe.training.max_updates,
-        tokens_per_second=rate,
-        preparation_seconds=text.seconds,
-        training_seconds=max(0.0, record.seconds - seconds),
-        tokens=text_sizes(runner.work, recipe, build),
-    )
-    if build.minutes is not None:
-
-        def seconds_of(updates: int) -> float:
-            return total(make_plan(recipe, build, machine, updates), result, recipe.training.update_tokens)
-
-        result = result.model_copy(update={"updates": updates_in(build.minutes, seconds_of)})
-        if warning := short_training_warning(result, recipe.training.update_tokens, seconds_of):
-            console.print(f"warning: {warning}", style="yellow", highlight=False, soft_wrap=True)
-    with atomic_file(path) as file:
-        file.write_text(result.model_dump_json(indent=2), encoding="utf-8")
-    return result
-
-
-def plan_table(
-    stages: Sequence[Stage], seconds: Mapping[str, float], pending: set[str], measured: Measurement
-) -> Table:
-    """Return a table of all stages with estimated minutes and expected gains.
-
-    `seconds` has the estimated seconds of each stage, and `pending` the names of the stages that have not finished.
-    """
-    minutes = sum(seconds.values()) / 60
-    table = Table(
-        "stage",
-        "verb",
-        Column("minutes", justify="right"),
-        "state",
-        "expected gain",
-        title=f"{len(stages)} stages, about {minutes:,.0f} minutes; {measured.updates:,} updates of each model on "
-        f"{measured.device}, {measured.processes} processes, {measured.tokens_per_second:,.0f} target tokens/s",
-        title_justify="left",
-    )
+def plan_table(stages: Sequence[Stage], pending: set[str]) -> Table:
+    """Return a table of all stages. `pending` has the names of the stages that have not finished."""
+    table = Table("stage", "verb", "state", title=f"{len(stages)} stages", title_justify="left")
     for stage in stages:
-        state = "pending" if stage.name in pending else "done"
-        table.add_row(stage.name, stage.kind, f"{seconds[stage.name] / 60:.1f}", state, stage.gain)
+        table.add_row(stage.name, stage.kind, "pending" if stage.name in pending else "done")
     return table
 
 
 @contextmanager
-def progress_display(
-    stages: Sequence[Stage], seconds: Mapping[str, float], slots: int, console: Console
-) -> Iterator[OnProgress]:
-    """Show the progress of the running stages and the time left for all `stages`. Yield the callback for the runner.
-
-    `seconds` has the estimated seconds of each stage, and `slots` is the number of stages that run at the same time.
-    If stages take longer than estimated, the estimates of the waiting stages are increased in the same ratio.
-    """
+def progress_display(stages: Sequence[Stage], console: Console) -> Iterator[OnProgress]:
+    """Show the progress of the running stages of all `stages`. Yield the callback for the runner."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"))
     numbers = {stage.name: number for number, stage in enumerate(stages, 1)}
     shown, last_line = "", time.monotonic()
-    durations: dict[str, float] = {}
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=1.0, status="")
 
-        def observe(running: Sequence[RunningStage], waiting: Sequence[Stage]) -> None:
+        def observe(running: Sequence[RunningStage]) -> None:
             nonlocal shown, last_line
             trainings = [entry.training for entry in running]
-            now = list(map(remaining, running, trainings, repeat(seconds)))
-            durations.update({entry.stage.name: entry.seconds + left for entry, left in zip(running, now, strict=True)})
-            pace = max(1.0, sum(durations.values()) / max(1.0, sum(seconds.get(name, 0.0) for name in durations)))
-            left = max(now) + pace * sum(seconds.get(stage.name, 0.0) for stage in waiting) / slots
             title = "; ".join(
                 f"stage {numbers[entry.stage.name]} of {len(stages)}: {entry.stage.name}" for entry in running
             )
             share = sum(training.fraction for training in trainings) / len(trainings)
             status = f"{share:.0%}, " * bool(share) + f"{running[0].seconds / 60:.1f} min"
-            status += f", {left / 60:.1f} min left" if seconds else ""
             status += "".join(map(describe, trainings))
             bar.update(task, description=title, completed=share, status=status)
             if not console.is_terminal and (title != shown or time.monotonic() - last_line > LINE_SECONDS):
@@ -302,13 +218,6 @@ def progress_display(
             shown = title
 
         yield observe
-
-
-def remaining(entry: RunningStage, training: TrainingState, seconds: Mapping[str, float]) -> float:
-    """Return the expected seconds until a running stage ends. `seconds` has the estimated seconds of each stage."""
-    if training.fraction:
-        return entry.seconds / training.fraction - entry.seconds
-    return max(0.0, seconds.get(entry.stage.name, 0.0) - entry.seconds)
 
 
 def describe(training: TrainingState) -> str:

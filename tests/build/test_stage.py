@@ -35,7 +35,6 @@ def root(tmp_path: Path) -> Path:
         (edited(0, lambda stage: replace(stage, recipe={"seed": 2})), ["text", "model", "best"]),
         (edited(1, lambda stage: replace(stage, argv=("x",))), ["model", "best"]),
         (edited(1, lambda stage: replace(stage, inputs=())), ["model", "best"]),
-        (edited(1, lambda stage: replace(stage, gain="more")), []),
         (edited(2, lambda stage: replace(stage, kind="translate")), ["other"]),
         (edited(2, lambda stage: replace(stage, gate=Gate(("text",), ("model",)))), ["other"]),
         (edited(3, lambda stage: replace(stage, candidates=(Candidate("other"),))), ["best"]),

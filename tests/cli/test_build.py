@@ -4,17 +4,17 @@ import io
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from mt.build.config import read_build_recipe
+from mt.build.execution import Executor
 from mt.build.plan import Machine
-from mt.build.runner import TrainingState
+from mt.build.runner import Runner, TrainingState
 from mt.build.stage import Stage
-from mt.cli.build import describe, gpu_slots, measure, progress_display, remaining, resources
+from mt.cli.build import Resources, describe, gpu_slots, progress_display, resources, run
 from mt.errors import RequestError
 
 
@@ -73,30 +73,16 @@ class OneMinute:
         self.seconds, self.training = 60.0, training
 
 
-def test_time_left_of_stages_that_run_at_the_same_time() -> None:
-    half, unknown = TrainingState(0.5, 4900.4, (0.0, 21.8, 31.2)), TrainingState()
-    running: Any = [OneMinute("a", half), OneMinute("b", unknown)]
-    seconds = {"a": 999.0, "b": 180.0, "c": 240.0}
-    assert [remaining(entry, entry.training, seconds) for entry in running] == [60, 120]
+def test_progress_of_stages_that_run_at_the_same_time() -> None:
+    running: Any = [OneMinute("a", TrainingState(0.5, 4900.4, (0.0, 21.8, 31.2))), OneMinute("b", TrainingState())]
     output = io.StringIO()
     stages = [Stage(name, "train", (), "") for name in "abc"]
-    with progress_display(stages, seconds, 2, Console(file=output, width=200)) as observe:
-        observe(running, stages[2:])
-        observe(running, stages[2:])  # the same stages, and less than a minute later: no second line
+    with progress_display(stages, Console(file=output, width=200)) as observe:
+        observe(running)
+        observe(running)  # the same stages, and less than a minute later: no second line
     assert (
-        output.getvalue()
-        == "stage 1 of 3: a; stage 2 of 3: b | 25%, 1.0 min, 4.0 min left, 4,900 target tokens/s, BLEU ▁▆█ 31.2\n"
+        output.getvalue() == "stage 1 of 3: a; stage 2 of 3: b | 25%, 1.0 min, 4,900 target tokens/s, BLEU ▁▆█ 31.2\n"
     )
-
-
-def test_time_left_grows_if_stages_take_longer_than_estimated() -> None:
-    """Stage a needs 120 instead of 30 seconds, so 960 instead of 240 are expected for stage c."""
-    running: Any = [OneMinute("a", TrainingState(0.5))]
-    output = io.StringIO()
-    stages = [Stage(name, "train", (), "") for name in "ac"]
-    with progress_display(stages, {"a": 30.0, "c": 240.0}, 1, Console(file=output, width=200)) as observe:
-        observe(running, stages[1:])
-    assert output.getvalue() == "stage 1 of 2: a | 50%, 1.0 min, 17.0 min left\n"
 
 
 @pytest.mark.parametrize(
@@ -111,15 +97,28 @@ def test_description_of_a_training(training: TrainingState, words: str) -> None:
     assert describe(training) == words
 
 
-def test_stages_that_run_for_the_estimates_are_announced(tmp_path: Path) -> None:
-    def stop(stages: Sequence[Stage], *_: object) -> None:
-        raise KeyboardInterrupt(*(stage.name for stage in stages))
-
+def test_a_plan_runs_nothing_and_a_build_keeps_its_machine(tmp_path: Path) -> None:
     recipe, build = read_build_recipe(Path("scripts/recipes/build-phrasebook.toml"), [])
-    runner: Any = SimpleNamespace(work=tmp_path, run=stop)
-    available: Any = SimpleNamespace(machine=Machine("cpu", 2), executor=None)
-    output = io.StringIO()
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        measure(recipe, build, runner, available, Console(file=output))
-    assert stopped.value.args == ("text", "measure")
-    assert output.getvalue().startswith("two stages run first, on which the estimates depend: text prepares")
+    planned: list[int | None] = []
+
+    def run_with(processes: int, **options: bool) -> None:
+        class Interrupted(Runner):
+            def pending(self, stages: Sequence[Stage]) -> list[Stage]:
+                training = next(stage.argv for stage in stages if stage.kind == "train")
+                planned.append(int(training[training.index("--processes") + 1]))
+                return list(stages)
+
+            def run(self, *_: object) -> list[str]:
+                raise KeyboardInterrupt
+
+        available = Resources(Machine("cpu", processes), Executor())
+        run(
+            recipe, build, Interrupted(tmp_path, tmp_path), available, Namespace(**options), Console(file=io.StringIO())
+        )
+
+    run_with(3, plan=True)
+    assert list(tmp_path.iterdir()) == []
+    for processes in (2, 4):
+        with pytest.raises(KeyboardInterrupt):
+            run_with(processes, plan=False)
+    assert planned == [3, 2, 2]

@@ -10,6 +10,7 @@ from mt.pipeline.variants import SentenceContext
 from mt.scoring.attention import MAX_PAIRS, AttentionPass, CrossAttention, Pair
 from mt.text import casing, protect
 from mt.text.alignment import Link, PieceAttention, Range, link_words, piece_offsets
+from mt.text.normalise import plain_spaces
 from mt.text.protect import SpanKind
 from mt.tokenizer import EOS, SPACE_MARK
 
@@ -105,7 +106,8 @@ class Explainer:
         source_text, target_text = (
             ReducedText.of(text, [link[side] for link in removed]) for side, text in enumerate(texts)
         )
-        ids = (context.encode(source_text.text), (*context.prefix, *target_tokenizer.encode(target_text.text)))
+        target_ids = target_tokenizer.encode(plain_spaces(target_text.text))
+        ids = (context.encode(source_text.text), (*context.prefix, *target_ids))
         links = tuple(link for _, link in copies)
         return ReducedPair(source, alternative.text, links, (source_text, target_text), ids)
 

@@ -200,7 +200,10 @@ async def link_texts(
     Return None if a text has more than `max_length` tokens.
     """
     tag, prefix, target_tokenizer = len(context.tag), len(context.prefix), context.tokenizer.target
-    pairs = [(context.encode(source), (*context.prefix, *target_tokenizer.encode(target))) for source, target in texts]
+    pairs = [
+        (context.encode(source), (*context.prefix, *target_tokenizer.encode(plain_spaces(target))))
+        for source, target in texts
+    ]
     if any(len(source) > max_length or len(target) >= max_length for source, target in pairs):
         return None
     links = []

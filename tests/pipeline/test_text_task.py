@@ -261,11 +261,10 @@ def test_the_model_is_asked_for_normalised_text(name: str) -> None:
 
 def test_ranges_and_links_refer_to_the_original_text() -> None:
     table = Table({"a man sees it": ["ein Mann sieht es"]})
-    explainer = Explainer(
-        cast(Tokenizer, table.words), AttentionPass(lambda pairs: [], 1), (), (), "en", 100, ExplainOptions(True)
-    )
+    planner = table.planner()
+    explainer = Explainer(planner.context, AttentionPass(lambda pairs: [], 1), 100, ExplainOptions(True))
     text = "\ufeff\u00a0a\u00a0m\u00adan sees\n it\u200b"
-    found = table.run(replace(table.planner(), explainer=explainer).task(text)).translation()
+    found = table.run(replace(planner, explainer=explainer).task(text)).translation()
     (sentence,) = found.sentences
     assert sentence.source == text[slice(*sentence.source_range)] == "a\u00a0m\u00adan sees\n it"
     assert found.text == "\u00a0ein Mann sieht\n es"

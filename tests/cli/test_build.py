@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from mt.build.config import read_build_recipe
-from mt.build.execution import Executor
+from mt.build.execution import StageExecutor
 from mt.build.plan import Machine
 from mt.build.runner import Runner, TrainingState
 from mt.build.stage import Stage
@@ -111,7 +111,7 @@ def test_a_plan_runs_nothing_and_a_build_keeps_its_machine(tmp_path: Path) -> No
             def run(self, *_: object) -> list[str]:
                 raise KeyboardInterrupt
 
-        available = Resources(Machine("cpu", processes), Executor())
+        available = Resources(Machine("cpu", processes), StageExecutor())
         run(
             recipe, build, Interrupted(tmp_path, tmp_path), available, Namespace(**options), Console(file=io.StringIO())
         )

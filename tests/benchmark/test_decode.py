@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from rich.console import Console
+from rich.table import Table
 
 from mt.bundled import STARTER_MODEL
 from mt.tokenizer import load_tokenizer
@@ -252,7 +253,7 @@ def test_latencies_are_medians_over_rounds_of_each_rounds_percentiles() -> None:
 
 
 def test_files_of_the_results(tmp_path: Path) -> None:
-    parts = [table("title", ["a", "b"], [["[x]", "1"], ["y"]]), "warning: [loud]"]
+    parts: list[Table | str] = [table("title", ["a", "b"], [["[x]", "1"], ["y"]]), "warning: [loud]"]
     write_results(tmp_path, parts, {"ä": [1.5, None], "path": tmp_path})
     assert json.loads((tmp_path / "results.json").read_text()) == {"ä": [1.5, None], "path": str(tmp_path)}
     text = (tmp_path / "table.txt").read_text()

@@ -130,7 +130,7 @@ def test_a_gpu_without_bfloat16_decodes_in_float32(
     gpu = torch.device("cuda")
     assert has_bfloat16(gpu) == able and not has_bfloat16(torch.device("cpu"))
     for load in (cuda.load_backend, reference.load_backend):
-        backend = load([loaded], "cuda", Dtype.AUTO, False)
+        backend = load([loaded], "cuda", Dtype.AUTO)
         assert backend.dtype == dtype
         assert {parameter.dtype for parameter in loaded.model.parameters()} == {getattr(torch, dtype)}
         assert backend.threads == 2 and backend.limits.cells is not None

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -70,6 +71,38 @@ MAX_FILE_LINES = 450
 MAX_FUNCTION_LINES = 60
 MAX_TRAINING_LOOP_LINES = 90
 MAX_PARAMETERS = 7
+
+CEILINGS = {
+    "mt.build": 1_350,
+    "mt.cli": 3_250,
+    "mt.data": 2_300,
+    "mt.decoding": 1_550,
+    "mt.engine": 2_800,
+    "mt.insight": 1_250,
+    "mt.interop": 2_750,
+    "mt.kernels": 1_800,
+    "mt.language_model": 350,
+    "mt.model": 950,
+    "mt.pipeline": 2_900,
+    "mt.scoring": 400,
+    "mt.text": 8_200,
+    "mt.training": 1_850,
+    "mt": 2_900,
+    "service.access": 850,
+    "service.glossaries": 400,
+    "service.http": 1_300,
+    "service.memories": 600,
+    "service.parsers": 650,
+    "service.routes": 2_300,
+    "service.translation": 2_100,
+    "service.verbs": 400,
+    "service.workers": 2_600,
+    "service": 2_500,
+}
+"""Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.
+
+What does not win leaves. A change that raises a ceiling says why in its commit.
+"""
 
 KEYWORDS_OF_USERS = ("mt.pipeline.translator.translate", "mt.pipeline.translator.stream")
 """Functions with more parameters: a user of Python types their keywords, and would have to import a dataclass."""
@@ -204,6 +237,20 @@ def length(function: Function) -> int:
     docstring = ast.get_docstring(function, clean=False)
     documentation = 0 if docstring is None else docstring.count("\n") + 1
     return function.end_lineno - function.lineno + 1 - documentation
+
+
+def rooms_above_their_ceilings(sources: Sources, ceilings: Mapping[str, int]) -> list[str]:
+    """Folders with more lines than their ceiling, and folders without a ceiling."""
+    lines: Counter[str] = Counter()
+    for module, source in sources.items():
+        path = module.split(".")
+        folder = path[0] if len(path) == 1 or f"{path[0]}.{path[1]}" not in ceilings else f"{path[0]}.{path[1]}"
+        lines[folder] += len(source.splitlines())
+    return [
+        f"{name}: {count} lines, at most {ceilings.get(name, 0)}"
+        for name, count in lines.items()
+        if count > ceilings.get(name, 0)
+    ]
 
 
 def long_functions(sources: Sources) -> list[str]:
@@ -384,6 +431,13 @@ def test_each_rule_can_be_broken(rule: Callable[[Sources], list[str]], bad: Sour
 )
 def test_no_rule_forbids_what_is_allowed(rule: Callable[[Sources], list[str]], good: Sources) -> None:
     assert rule(good) == []
+
+
+def test_rooms_stay_below_their_ceilings() -> None:
+    assert rooms_above_their_ceilings(read_sources("mt", "service"), CEILINGS) == []
+    sources = {"mt.a.b": "x\ny", "mt.a.c": "x", "mt.d": "x", "other": "x"}
+    assert rooms_above_their_ceilings(sources, {"mt.a": 3, "mt": 1}) == ["other: 1 lines, at most 0"]
+    assert rooms_above_their_ceilings(sources, {"mt.a": 2, "mt": 1, "other": 1}) == ["mt.a: 3 lines, at most 2"]
 
 
 def test_every_test_asserts_something() -> None:

@@ -97,7 +97,7 @@ class FileJob {
   done({ translatedFileUrl: url, tmxUrl, withoutMemory }, target) {
     this.state.textContent = withoutMemory ? "Translated without the translation memory" : "Translated";
     this.bar.remove();
-    const stem = `${this.file.name.slice(0, this.file.name.lastIndexOf("."))}.${target}`;
+    const stem = `${this.file.name.slice(0, this.file.name.lastIndexOf("."))}_${target}`; // the name that the service gives
     const name = stem + url.slice(url.lastIndexOf(".")); // a PDF file becomes a Word document
     const file = element("a", { class: "button", href: url, download: name }, "Download", hidden(` ${name}`));
     const tmx = element("a", { class: "button subtle", href: tmxUrl, download: `${stem}.tmx` }, "TMX", hidden(` of ${name}`));

@@ -583,7 +583,7 @@ def test_a_memory_that_is_gone_is_reported_and_left_out(visit: Callable[..., Vis
     open_memory(seen)
     seen.expect_translation("Der Hund schlummert.")
     seen.page.set_input_files("#file-input", {"name": "b.txt", **send})
-    assert downloaded(seen, "b.de.txt") == "Der Hund schlummert."
+    assert downloaded(seen, "b_de.txt") == "Der Hund schlummert."
 
 
 def test_a_memory_that_cannot_be_stored_is_refused_in_the_panel(visit: Callable[..., Visit], double: Double) -> None:
@@ -613,8 +613,8 @@ def test_files_by_drop_and_by_button(visit: Callable[..., Visit]) -> None:
     seen.expect_ready()
     seen.page.evaluate(DROP, ["note.txt", "The dog sleeps."])
     expect(seen.page.locator("#jobs li")).to_contain_text("Translated")
-    assert downloaded(seen, "note.de.txt") == "der Hund schläft."
-    assert downloaded(seen, "note.de.tmx") == "<tmx/>"
+    assert downloaded(seen, "note_de.txt") == "der Hund schläft."
+    assert downloaded(seen, "note_de.tmx") == "<tmx/>"
     seen.page.set_input_files("#file-input", {"name": "a.exe", "mimeType": "text/plain", "buffer": b"x"})
     expect(seen.page.locator("#jobs li").first).to_contain_text("Accepted: .txt, .html, .docx")
     seen.page.click("#jobs button")
@@ -877,8 +877,8 @@ class TestWithTheRealService:
         seen.page.set_input_files(
             "#file-input", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"The dog sees the cat."}
         )
-        assert downloaded(seen, "a.de.txt").strip()
-        assert "<seg>The dog sees the cat.</seg>" in downloaded(seen, "a.de.tmx")
+        assert downloaded(seen, "a_de.txt").strip()
+        assert "<seg>The dog sees the cat.</seg>" in downloaded(seen, "a_de.tmx")
 
     def test_a_memory_is_used_until_it_is_gone(self, visit: Callable[..., Visit], url: str) -> None:
         seen = visit("#en/de")

@@ -12,7 +12,8 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Sized
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ SHOWN = 5  # maximum number of problems of a vocabulary that an error lists
 _TAG, _MARK = "<2", "<from:"  # how language tags and source tags begin
 _CONTROL = re.compile(r"<[^<>]+>")  # matches special pieces, tags and bytes such as <0x20>
 _PRIVATE_USE = range(0xE000, 0xF8FF)
+_CACHED_WORDS = 1 << 15  # number of words whose ids are cached, in about 10 MB
+_LONGEST_CACHED = 40  # maximum number of characters of such a word
 _BY_TEXT = -1  # marks a piece without an id, which must be looked up by its text
 
 
@@ -147,12 +150,43 @@ class Tokenizer:
         """Piece of each id, cached because one lookup in SentencePiece takes longer than decoding a sentence."""
         return [str(self._processor.id_to_piece(id)) for id in range(len(self))]
 
+    @cached_property
+    def _is_by_word(self) -> bool:
+        """Whether the ids of a text are those of its words, each with the space before it, one word after the other.
+
+        This is true for BPE without normalisation if a space occurs only as the first character of a piece.
+        """
+        proto = sentencepiece_model_pb2.ModelProto.FromString(self.serialised)
+        normaliser, trainer = proto.normalizer_spec, proto.trainer_spec
+        return (
+            trainer.model_type == trainer.BPE
+            and not normaliser.precompiled_charsmap
+            and normaliser.add_dummy_prefix
+            and not normaliser.remove_extra_whitespaces
+            and not trainer.treat_whitespace_as_suffix
+            and SPACE_MARK in self._pieces
+            and not any(SPACE_MARK in piece[1:] or " " in piece for piece in self._pieces)
+        )
+
+    @cached_property
+    def _cached_ids(self) -> Callable[[str], tuple[int, ...]]:
+        """Function with a cache that returns the ids of a space and the word after it, which may be empty."""
+        space = (int(self._processor.piece_to_id(SPACE_MARK)),)
+        return lru_cache(_CACHED_WORDS)(lambda word: tuple(self._processor.encode(word)) if word else space)
+
     def __len__(self) -> int:
         return int(self._processor.vocab_size())
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text. A lone surrogate becomes a question mark."""
-        return self._encode(_as_utf8(text), self._processor.encode)
+        text = _as_utf8(text)
+        if not text or SPACE_MARK in text or not self._is_by_word:
+            return self._encode(text, self._processor.encode)
+        words = text.split(" ")
+        cached, encode = self._cached_ids, self._processor.encode
+        return list(
+            chain.from_iterable(cached(word) if len(word) <= _LONGEST_CACHED else encode(word) for word in words)
+        )
 
     def encode_many(self, texts: Sequence[str], threads: int = 1, dropout: float = 0.0) -> list[list[int]]:
         """Return the ids of each text, computed by `threads` threads. With `dropout`, they differ in each call."""
@@ -385,6 +419,10 @@ class VocabularyTokenizer(Tokenizer):
 
     def target_prefix(self, target: str) -> list[int]:
         return [self.target.tag_id(target)] if self.tags_each_side else []
+
+    @property
+    def _is_by_word(self) -> bool:
+        return False  # the vocabulary, not SentencePiece, defines the ids
 
     def _special_ids(self) -> tuple[int, ...]:
         return tuple(self._id_of.get(piece, -1) for piece in SPECIAL_PIECES)

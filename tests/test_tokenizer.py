@@ -75,6 +75,13 @@ def test_any_text_survives_dropout(tokenizer: Tokenizer, texts: list[str], seed:
     assert [tokenizer.decode(ids) for ids in tokenizer.encode_with_dropout(texts, 0.5, seed)] == texts
 
 
+@settings(max_examples=400)
+@given(text=text)
+def test_words_one_by_one_as_a_whole_text(tokenizer: Tokenizer, text: str) -> None:
+    """`encode` looks words up in its cache; `encode_many` gives SentencePiece the whole text."""
+    assert tokenizer.encode(text) == tokenizer.encode_many([text])[0]
+
+
 @pytest.mark.parametrize("text", AWKWARD)
 def test_awkward_text_survives_and_is_never_a_special_id(tokenizer: Tokenizer, text: str) -> None:
     [dropped] = tokenizer.encode_with_dropout([text], 0.3, 1)

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from typing import Any, Self
 
 import langcodes
@@ -220,21 +220,23 @@ class DirectionSet(Collection[Direction]):
             return f"from {', '.join(self.sources)} into {', '.join(self.targets)}"
         return ", ".join(map(str, self))
 
-    def choose(self, text: str | None) -> Direction:
-        """Return the direction `text`, the value of the option `--direction`.
-
-        If `text` is None, return the only direction.
+    def choose(self, source: str | None = None, target: str | None = None) -> Direction:
+        """Return the only direction from `source` into `target`. A language that is None may be any.
 
         Raises:
-            LanguageError: The set does not contain the direction, or `text` is None and the set has several directions.
+            LanguageError: No direction fits, or several fit.
         """
-        if text is None and len(self) == 1:
-            return next(iter(self))
-        if text is None:
-            raise LanguageError(f"--direction is missing; accepted: {self}")
-        if (direction := Direction.parse(text)) not in self:
-            raise LanguageError(f"--direction is {text!r}; accepted: {self}")
-        return direction
+        sources = [source] if source else self.sources_of(target) if target else self.sources
+        pairs = (Direction(one, other) for one in sources for other in ([target] if target else self.targets_of(one)))
+        match list(islice((pair for pair in pairs if pair in self), 2)):
+            case [direction]:
+                return direction
+            case []:
+                wanted = " ".join(f"{word} {tag}" for word, tag in (("from", source), ("to", target)) if tag)
+                raise LanguageError(f"this model has no direction {wanted}; accepted: {self}")
+        missing = " and ".join(name for name, tag in (("source", source), ("target", target)) if tag is None)
+        options = missing.replace("source", "--source").replace("target", "--target")
+        raise LanguageError(f"give {missing} (options {options}); accepted: {self}")
 
     def targets_of(self, source: str) -> tuple[str, ...]:
         if self.pairs is not None:

@@ -158,7 +158,7 @@ run_service() {
     part 400 service env MT_DEVICE="$device" "$python" -m pytest -q -p no:cacheprovider tests/service/test_contract.py
 }
 run_text() {
-    local translate=("$python" -m mt translate mt/bundled/starter "$output/lines.en" --source en --target de)
+    local translate=("$python" -m mt translate --model mt/bundled/starter "$output/lines.en" --source en --target de)
     cut -f 1 tests/frozen/lines.tsv > "$output/lines.en"
     printf 'woman\tDame\n' > "$output/glossary.tsv"
     part 120 translate-graphs "${translate[@]}" --device "$device" --backend auto
@@ -191,7 +191,7 @@ run_big() { measure 400 big big training decoding; }
 run_peers() {
     phrasebook
     cut -f 1 "$output/data/phrasebook/test.tsv" > "$output/sentences.en"
-    part 500 peers "$python" -m scripts.benchmark.decode --random base --source "$output/sentences.en" --device "$device" \
+    part 500 peers "$python" -m scripts.benchmark.decode --random base --source-file "$output/sentences.en" --device "$device" \
         --beam-size 4 --output "$output/peers"
 }
 run_starter() { # continues after a call that was cut off

@@ -28,6 +28,7 @@ from typing import Any, Literal, get_args, get_origin
 import structlog
 import uvicorn
 
+from mt.arguments import ArgumentParser
 from mt.errors import MTError
 from mt.languages import language_name
 from service.access.database import Database
@@ -90,7 +91,7 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
 
 def parser(program: str = "python -m service") -> argparse.ArgumentParser:
     """Return a parser with an option for each setting. The environment provides the options that are not given."""
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog=program,
         usage="%(prog)s [--model MODEL | --models DIR] [options]",
         description=__doc__,

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS = (
     ("mt.errors", "mt.processes"),
-    ("mt.languages", "mt.section"),
+    ("mt.languages", "mt.section", "mt.arguments"),
     ("mt.data_config",),
     ("mt.config", "mt.files", "mt.bundled", "mt.arrays"),
     ("mt.recipe", "mt.distributed"),

@@ -92,7 +92,7 @@ bash scripts/demo.sh          # a comment
 $ python scripts/train.py R.toml \\
       --resume
 cd elsewhere && ls
-echo "a | b" | python scripts/translate.py M - --json > out
+echo "a | b" | python scripts/translate.py --model M --json > out
 curl localhost:8000/translate -d '{
   "q": "a"}' | python -m json.tool
 ```
@@ -103,11 +103,11 @@ python scripts/no.py
     assert commands(markdown) == [
         "bash scripts/demo.sh",
         "python scripts/train.py R.toml --resume",
-        "python scripts/translate.py M - --json",
+        "python scripts/translate.py --model M --json",
         'curl localhost:8000/translate -d \'{\n  "q": "a"}\'',
     ]
     assert verb("torchrun --nproc-per-node 2 scripts/import_model.py R.toml") == "import-model"
-    assert verb("mt-service translate M -") == "translate"
+    assert verb("mt-service translate --model M") == "translate"
     assert verb("python -m service --model M") == "serve"
     assert verb("bash scripts/demo.sh") is None
     assert options("x --beam-size=5 --json -n 3 'a --b'") == {"--beam-size", "--json"}

@@ -142,15 +142,17 @@ def test_the_verbs_run_without_the_checkout(python: Path, folder: Path) -> None:
     pairs = [line.split("\t") for line in (FROZEN / "lines.tsv").read_text(encoding="utf-8").splitlines()]
     for place, name in enumerate(("lines.en", "lines.de")):
         (folder / name).write_text("".join(f"{pair[place]}\n" for pair in pairs), encoding="utf-8")
-    translated = run([mt_service, "translate", FROZEN / "model", "lines.en", "--device", "cpu"], folder)
+    translated = run([mt_service, "translate", "--model", FROZEN / "model", "lines.en", "--device", "cpu"], folder)
     assert translated == (folder / "lines.de").read_text(encoding="utf-8")
-    files = ["--source", "lines.en", "--reference", "lines.de", "--device", "cpu"]
+    files = ["--source-file", "lines.en", "--reference-file", "lines.de", "--device", "cpu"]
     assert json.loads(run([mt_service, "evaluate", FROZEN / "model", *files], folder))["exact_match"]["percent"] == 100
     assert "OWNER/MODEL" in run([mt_service, "import", "--help"], folder)
     run([mt_service, "fetch", "phrasebook", "--out", "data/phrasebook"], folder)
     short = ["training.max_updates=4", "training.validate_every=4", "training.save_every=4", "data.root='data'"]
     run([mt_service, "train", "phrasebook.toml", *short, "--processes", "1", "--device", "cpu"], folder)
-    assert run([mt_service, "translate", "runs/phrasebook-en-de/model", "lines.en"], folder).count("\n") == len(pairs)
+    assert run([mt_service, "translate", "--model", "runs/phrasebook-en-de/model", "lines.en"], folder).count(
+        "\n"
+    ) == len(pairs)
 
 
 def test_the_page_is_served_whole(client: httpx.Client) -> None:

@@ -62,7 +62,7 @@ def test_sets(recipe: Recipe, direction: Direction, pair: Direction) -> list[Eva
             continue
         source, *target = paths = corpus_paths(corpus, languages)
         if target:
-            options = ["--source", DATA + source, "--reference", DATA + target[0]]
+            options = ["--source-file", DATA + source, "--reference-file", DATA + target[0]]
         else:
             options = ["--tsv", DATA + source, "--columns", ",".join(corpus.columns)]
         tests.append(EvaluationText(str(number), tuple(options), tuple(paths)))

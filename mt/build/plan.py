@@ -148,7 +148,7 @@ class Planner:
         `trained` is the stage that trained the model, and `model` is the path of the model.
         """
         options = validation_options(pair_of(direction, self.directions))
-        argv = (*options, "--direction", str(direction), *self._device)
+        argv = (*options, *language_options(direction), *self._device)
         return self._evaluate(f"score-{trained}-{direction}", model, argv, (TEXT, trained))
 
     def _evaluate(
@@ -219,23 +219,23 @@ class Planner:
         files = (text.path.removeprefix(DATA),) if text.path.startswith(DATA) else ()
         before = (text.stage,) if text.stage else ()
         n_best = ("--n-best", str(N_BEST), "--beam-size", str(max(N_BEST, self.recipe.decoding.beam_size)))
-        languages = ("--source", direction.source, "--target", direction.target)
+        languages = language_options(direction)
         outputs, made = [], []
         for index, (model, *others) in enumerate(translators, 1):
             stage = f"translate-{name}" + (f"-{index}" if len(translators) > 1 else "")
             output = f"{folder_of(stage)}/output.jsonl"
             options = ("--sentences", "--json", "--output", output, *self._device, *(n_best if text.reference else ()))
-            argv = (model.model, text.path, *languages, *options, *ensemble_option(others))
+            argv = ("--model", model.model, text.path, *languages, *options, *ensemble_option(others))
             inputs = (*before, *(stage_of(member.model) for member in (model, *others)))
             self._add(Stage(stage, "translate", argv, output, inputs, files))
             outputs.append(output)
             made.append(stage)
         stage = f"corpus-{name}"
         corpus = f"{folder_of(stage)}/corpus"
-        argv = (*outputs, "--direction", str(direction), "--out", corpus)
+        argv = (*outputs, *languages, "--out", corpus)
         inputs = (*before, *made)
         if text.reference:
-            argv += ("--reference", text.reference)
+            argv += ("--reference-file", text.reference)
         if backward:
             argv += ("--backward", backward, "--drop", str(self.build.filter), *self._device)
             inputs += (stage_of(backward),)
@@ -332,8 +332,12 @@ class Planner:
                 for test in test_sets(self.recipe, direction, pair_of(direction, self.directions)):
                     for variant, precision in variants.items():
                         name = f"test{test.number}-{label}-{direction}{variant}"
-                        argv = (*test.options, "--direction", str(direction), *self._device, *precision, *ensemble)
+                        argv = (*test.options, *language_options(direction), *self._device, *precision, *ensemble)
                         self._evaluate(name, model.output, argv, inputs, test.files)
+
+
+def language_options(direction: Direction) -> tuple[str, ...]:
+    return "--source", direction.source, "--target", direction.target
 
 
 def ensemble_option(others: Sequence[Candidate]) -> tuple[str, ...]:

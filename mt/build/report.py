@@ -49,7 +49,7 @@ def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: P
         description = read_description(model)
         shape = f"{description.model.encoder_layers}+{description.model.decoder_layers}"
         test = next(
-            value for flag, value in zip(stage.argv, stage.argv[1:], strict=False) if flag in ("--tsv", "--source")
+            value for flag, value in zip(stage.argv, stage.argv[1:], strict=False) if flag in ("--tsv", "--source-file")
         )
         megabytes = (model / "model.safetensors").stat().st_size / 1e6
         rows.append(

@@ -1,8 +1,8 @@
 """Fit the confidence of a model on parallel text, and store text for comparing its int8 weights with float32.
 
-    mt-service calibrate runs/multi30k-en-de/model --source val.en --reference val.de
+    mt-service calibrate runs/multi30k-en-de/model --source-file val.en --reference-file val.de
     mt-service calibrate runs/mine/model --tsv dev.tsv en,de --other-tsv news.tsv en,de
-    mt-service evaluate runs/multi30k-en-de/model --source test.en --reference test.de --reliability plot.png
+    mt-service evaluate runs/multi30k-en-de/model --source-file test.en --reference-file test.de --reliability plot.png
 
 `mt-service train` calibrates a model on its validation set. Use this command for imported models, and for models that
 translate text of another kind than their training text. Give about a thousand sentence pairs that are not training
@@ -39,25 +39,24 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("calibrate", __doc__)
     parser.add_argument("model", type=Path, help="model directory; gets confidence.json, calibration.json, int8.json")
     add = parser.common.add_argument
-    add("--source", type=Path, metavar="FILE", help="one sentence a line; plain, .gz or .xz")
-    add("--reference", type=Path, metavar="FILE", help="translations of --source, line by line")
+    parser.add_test_files("parallel text")
     tsv: dict[str, Any] = {"nargs": 2, "action": "append", "default": [], "metavar": ("FILE", "LANGUAGES")}
     add(
         "--tsv",
         **tsv,
-        help="a tab-separated file instead of --source and --reference, and the languages of its columns, such as "
+        help="a tab-separated file instead of these two files, and the languages of its columns, such as "
         "en,de; used in all directions of the model; can be repeated",
     )
     add("--other-tsv", **tsv, help="the same, with text of another kind than the training text; can be repeated")
-    parser.common.add_argument(
-        "--direction", metavar="L-L", help="such as en-de; required if the model has several directions"
-    )
+    parser.add_languages()
     parser.add_device()
     options = parser.parse_args(argv)
-    if (options.source is None) != (options.reference is None) or (options.source is None) != bool(options.tsv):
-        parser.error("give --source FILE and --reference FILE, or --tsv FILE LANGUAGES")
-    if options.direction is not None and options.tsv:
-        parser.error("--direction requires --source; --tsv uses all directions of the model")
+    if (options.source_file is None) != (options.reference_file is None) or bool(options.source_file) == bool(
+        options.tsv
+    ):
+        parser.error("give --source-file FILE and --reference-file FILE, or --tsv FILE LANGUAGES")
+    if (options.source or options.target) and options.tsv:
+        parser.error("--source and --target require --source-file; --tsv uses all directions of the model")
     return options
 
 
@@ -67,11 +66,11 @@ def calibrate(options: argparse.Namespace, console: Console) -> None:
     Raises: MTError if the model or the text cannot be used.
     """
     translator = Translator.load(options.model, options.device)
-    if options.source is None:
+    if options.source_file is None:
         pairs = _read_tsvs(options.tsv, translator.directions)
     else:
-        direction = translator.directions.choose(options.direction)
-        pairs = _pairs(direction, read_parallel(options.source, options.reference))
+        direction = translator.directions.choose(options.source, options.target)
+        pairs = _pairs(direction, read_parallel(options.source_file, options.reference_file))
     others = _read_tsvs(options.other_tsv, translator.directions)
     texts = [pair for pair in pairs if pair.source.strip()]
     save_calibration(options.model, texts[:: max(1, -(-len(texts) // CALIBRATION_PAIRS))])

@@ -11,6 +11,8 @@ from typing import Protocol
 
 from rich.console import Console
 
+from mt.arguments import ArgumentParser
+from mt.bundled import STARTER_MODEL
 from mt.errors import MTError
 
 OPTIONAL = dict.fromkeys(("matplotlib", "tensorboard", "torch"), "'mt-service[training]'")
@@ -72,7 +74,7 @@ def program_name(verb: str) -> str:
     return f"mt-service {verb}"
 
 
-class CommandParser(argparse.ArgumentParser):
+class CommandParser(ArgumentParser):
     """Argument parser of a verb. The help lists the options in the group `common` before those in the group `more`."""
 
     def __init__(self, verb: str, description: str | None) -> None:
@@ -87,10 +89,33 @@ class CommandParser(argparse.ArgumentParser):
         self.more = self.add_argument_group("more options")
         self.more.add_argument("-h", "--help", action="help", help="show this help")
 
-    def add_actions(self) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
+    def add_actions(self) -> "argparse._SubParsersAction[ArgumentParser]":
         """Add the required argument ACTION. Return an object whose method `add_parser` defines an action."""
         return self.add_subparsers(
-            dest="action", required=True, title="actions", metavar="ACTION", parser_class=argparse.ArgumentParser
+            dest="action", required=True, title="actions", metavar="ACTION", parser_class=ArgumentParser
+        )
+
+    def add_model(self) -> None:
+        """Add `--model`, by default MT_MODEL in the environment or else the starter model."""
+        self.common.add_argument(
+            "--model",
+            type=Path,
+            default=Path(os.environ.get("MT_MODEL") or STARTER_MODEL),
+            metavar="MODEL",
+            help="model directory (default: MT_MODEL in the environment, or the starter model)",
+        )
+
+    def add_languages(self) -> None:
+        self.common.add_argument("--source", metavar="L", help="source language, if the model has several")
+        self.common.add_argument("--target", metavar="L", help="target language, if the model has several")
+
+    def add_test_files(self, what: str) -> None:
+        """Add `--source-file` and `--reference-file`, the two sides of `what`, such as "test set"."""
+        self.common.add_argument(
+            "--source-file", type=Path, metavar="FILE", help=f"{what}: one sentence a line; plain, .gz or .xz"
+        )
+        self.common.add_argument(
+            "--reference-file", type=Path, metavar="FILE", help=f"{what}: reference translations, line by line"
         )
 
     def add_device(self) -> None:

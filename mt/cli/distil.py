@@ -1,11 +1,11 @@
 """Build a training corpus for a small model from translations by large models (sequence-level distillation).
 
-    mt-service translate TEACHER train.en.gz --sentences --n-best 5 --json --output teacher.jsonl
-    mt-service distil teacher.jsonl --reference train.de.gz --direction en-de --out data/ours/distilled
+    mt-service translate --model TEACHER train.en.gz --sentences --n-best 5 --json --output teacher.jsonl
+    mt-service distil teacher.jsonl --reference-file train.de.gz --source en --target de --out data/ours/distilled
 
-One translation of each n-best list is used: with --reference the translation with the highest sentence BLEU (Kim and
-Rush 2016, section 3.3), otherwise the first translation (section 3.2). With the files of several teachers, a source is
-paired with each distinct translation (Nguyen et al. 2020). In the example, the corpus is written to
+One translation of each n-best list is used: with --reference-file the translation with the highest sentence BLEU (Kim
+and Rush 2016, section 3.3), otherwise the first translation (section 3.2). With the files of several teachers, a source
+is paired with each distinct translation (Nguyen et al. 2020). In the example, the corpus is written to
 data/ours/distilled.en and data/ours/distilled.de; a recipe with data.root = "data" uses the path
 "ours/distilled.{language}".
 
@@ -33,10 +33,10 @@ from mt.scoring.pairs import PairScorer
 def main(argv: Sequence[str]) -> int:
     options = parse(argv)
     console = stderr_console()
-    direction = Direction.parse(options.direction)
+    direction = Direction.parse(f"{options.source}-{options.target}")
     with console.status("reading"):
         teachers = [read_n_best(file) for file in options.nbest]
-        references = None if options.reference is None else list(read_lines(options.reference))
+        references = None if options.reference_file is None else list(read_lines(options.reference_file))
     outputs = [Path(f"{options.out}.{language}") for language in (direction.source, direction.target)]
     check_files(options, teachers, references, outputs)
     with console.status("selecting translations"):
@@ -66,7 +66,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         "nbest", type=Path, nargs="+", metavar="NBEST.jsonl", help="output of `mt-service translate --n-best K --json`"
     )
     add = parser.common.add_argument
-    add("--direction", metavar="L-L", required=True, help="such as en-de")
+    add("--source", metavar="L", required=True, help="source language")
+    add("--target", metavar="L", required=True, help="target language")
     add(
         "--out",
         type=Path,
@@ -74,7 +75,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         required=True,
         help="path of the corpus; its files are PATH.LANGUAGE, such as PATH.en",
     )
-    add("--reference", type=Path, metavar="FILE", help="reference translations of the sources, line by line")
+    add("--reference-file", type=Path, metavar="FILE", help="reference translations of the sources, line by line")
     more = parser.more.add_argument
     more("--drop", type=float, default=0.0, metavar="X", help="share of the pairs to drop (default: %(default)s)")
     more("--backward", type=Path, metavar="MODEL", help="model of the reverse direction, for --drop")
@@ -112,10 +113,10 @@ def check_files(
         if [n_best.source for n_best in lists] != sources
     ]
     if references is not None and len(references) != len(sources):
-        mismatches.append(f"{files[0]} has {len(sources):,} lines, {options.reference} has {len(references):,}")
+        mismatches.append(f"{files[0]} has {len(sources):,} lines, {options.reference_file} has {len(references):,}")
     if mismatches:
         raise DataError(problems("the files do not match; accepted: files for the same source text", mismatches))
-    inputs = {file.resolve() for file in (*files, options.reference) if file is not None}
+    inputs = {file.resolve() for file in (*files, options.reference_file) if file is not None}
     if overwritten := [str(output) for output in outputs if output.resolve() in inputs]:
         raise DataError(f"--out would overwrite the input {', '.join(overwritten)}; accepted: another path")
 

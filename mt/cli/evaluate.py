@@ -1,9 +1,9 @@
 """Score a model, or existing translations, by BLEU, chrF2 and TER, and print the signature of each score.
 
-    mt-service evaluate runs/multi30k-en-de/model --source test.en --reference test.de
+    mt-service evaluate runs/multi30k-en-de/model --source-file test.en --reference-file test.de
     mt-service evaluate runs/phrasebook-en-de/model --tsv test.tsv --columns en,de,construction --by construction
-    mt-service evaluate NEW --baseline OLD --source test.en --reference test.de --worst 10
-    mt-service evaluate --hypothesis out.de --source test.en --reference test.de --direction en-de
+    mt-service evaluate NEW --baseline OLD --source-file test.en --reference-file test.de --worst 10
+    mt-service evaluate --hypothesis-file out.de --tsv test.tsv --columns en,de
 
 Tables are printed on stderr and one JSON object on stdout. BLEU-lc-moses is the score that papers report on Multi30k:
 lower-cased and tokenised by Moses.
@@ -57,17 +57,16 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("evaluate", __doc__)
     parser.add_argument("model", nargs="?", type=Path, help="model directory")
     add = parser.common.add_argument
-    add("--source", type=Path, metavar="FILE", help="test set: one sentence a line; plain, .gz or .xz")
-    add("--reference", type=Path, metavar="FILE", help="test set: reference translations, line by line")
-    add("--tsv", type=Path, metavar="FILE", help="test set: a tab-separated file instead of --source and --reference")
+    parser.add_test_files("test set")
+    add("--tsv", type=Path, metavar="FILE", help="test set: a tab-separated file instead of these two files")
     add("--columns", default="en,de", metavar="NAMES", help="columns of --tsv in order (default: %(default)s)")
-    add("--direction", metavar="L-L", help="such as en-de; required if the model has several directions")
+    parser.add_languages()
     add("--baseline", type=Path, metavar="MODEL", help="compare with another model by paired bootstrap")
     add("--worst", type=int, default=0, metavar="N", help="list the N translations with the lowest scores")
     parser.add_device()
     add = parser.more.add_argument
     add(
-        "--hypothesis",
+        "--hypothesis-file",
         type=Path,
         metavar="FILE",
         help="score the translations in FILE, one per line, instead of a model",
@@ -81,13 +80,13 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_precision()
     parser.add_ensemble()
     options = parser.parse_args(argv)
-    if (options.model is None) == (options.hypothesis is None):
-        parser.error("give either a MODEL or --hypothesis FILE, not both")
-    if (options.tsv is None) == (options.source is None or options.reference is None):
-        parser.error("give --source FILE and --reference FILE, or --tsv FILE")
+    if (options.model is None) == (options.hypothesis_file is None):
+        parser.error("give either a MODEL or --hypothesis-file FILE, not both")
+    if (options.tsv is None) == (options.source_file is None or options.reference_file is None):
+        parser.error("give --source-file FILE and --reference-file FILE, or --tsv FILE")
     for name in ("baseline", "ensemble", "reliability"):
-        if options.hypothesis is not None and getattr(options, name):
-            parser.error(f"--{name} requires a MODEL; --hypothesis cannot be combined with it")
+        if options.hypothesis_file is not None and getattr(options, name):
+            parser.error(f"--{name} requires a MODEL; --hypothesis-file cannot be combined with it")
     if options.by is not None and options.tsv is None:
         parser.error("--by requires --tsv")
     if min(options.worst, options.show) < 0:
@@ -102,8 +101,8 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     tokenize = evaluation.resolve_tokenizer(options.tokenize, direction.target)
     test = read_test_set(options, direction)
     if translator is None:
-        scores: dict[str, Any] = {"hypothesis": str(options.hypothesis), "direction": str(direction)}
-        hypotheses = list(read_lines(options.hypothesis))
+        scores: dict[str, Any] = {"hypothesis": str(options.hypothesis_file), "direction": str(direction)}
+        hypotheses = list(read_lines(options.hypothesis_file))
     else:
         search = search_options(translator, options)
         scores = conditions(options.model, translator, direction, search)
@@ -116,7 +115,7 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
 
     report = evaluation.evaluate(hypotheses, test.references, target_language=direction.target, tokenize=tokenize)
     scores |= report.to_json()
-    console.print(score_table(report, str(options.model or options.hypothesis)))
+    console.print(score_table(report, str(options.model or options.hypothesis_file)))
     if test.groups:
         groups = evaluation.exact_match_by_group(hypotheses, test.references, test.groups)
         scores["by"] = {options.by: {group: match.to_json() for group, match in groups.items()}}
@@ -155,20 +154,20 @@ def load(model: Path, options: argparse.Namespace, others: Sequence[Path] = ()) 
 
 
 def find_direction(options: argparse.Namespace, translator: Translator | None) -> Direction:
-    """Return the direction to evaluate: --direction or, if it is not given, the only direction of the model.
-
-    If there is no model, or it has several directions, return the direction of the first two columns of --tsv.
+    """Return the direction to evaluate: that of --source and --target or, without a model, of the columns of --tsv.
 
     Raises:
         DataError, LanguageError: if the direction remains unknown or is not valid.
     """
-    if options.direction is not None:
-        return Direction.parse(options.direction)
-    if translator is not None and (len(translator.directions) == 1 or options.tsv is None):
-        return translator.directions.choose(None)
-    if options.tsv is None:
-        raise DataError("the direction is unknown. Give one with --direction, such as --direction en-de")
-    return Direction.parse("-".join(options.columns.split(",")[:2]))
+    source, target = options.source, options.target
+    if options.tsv is not None and (translator is None or len(translator.directions) > 1):
+        columns = options.columns.split(",")
+        source, target = source or columns[0], target or columns[1]
+    if translator is not None:
+        return translator.directions.choose(source, target)
+    if source is None or target is None:
+        raise DataError("the direction is unknown. Give the languages, such as --source en --target de")
+    return Direction.parse(f"{source}-{target}")
 
 
 def read_test_set(options: argparse.Namespace, direction: Direction) -> EvaluationSet:
@@ -177,7 +176,7 @@ def read_test_set(options: argparse.Namespace, direction: Direction) -> Evaluati
     Raises: DataError if a file cannot be read, or --columns lacks a language of `direction` or the column of --by.
     """
     if options.tsv is None:
-        pairs = list(read_parallel(options.source, options.reference))
+        pairs = list(read_parallel(options.source_file, options.reference_file))
         return EvaluationSet([pair.source for pair in pairs], [pair.target for pair in pairs])
     names = options.columns.split(",")
     required = [direction.source, direction.target, *([] if options.by is None else [options.by])]

@@ -48,8 +48,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("sentence", nargs="?", help="default: the first sentence of the model's calibration")
     add = parser.common.add_argument
     add("--output", type=Path, default=Path("explanation"), metavar="DIR", help="folder to write (%(default)s)")
-    add("--source-language", metavar="L", help="source language, if the model has several")
-    add("--target-language", metavar="L", help="target language, if the model has several")
+    parser.add_languages()
     add("--example", action="store_true", help="print the worked example; no model is needed")
     add = parser.more.add_argument
     add("--beam-size", type=count, metavar="N", help="hypotheses of beam search; 1 is greedy (default: the model's)")
@@ -80,9 +79,9 @@ def write_explanation(options: argparse.Namespace, console: Console) -> None:
         search = replace(search, beam_size=options.beam_size)
     explanation = explain(
         loaded,
-        options.sentence or first_sentence(loaded, options.source_language, options.target_language),
-        source=options.source_language,
-        target=options.target_language,
+        options.sentence or first_sentence(loaded, options.source, options.target),
+        source=options.source,
+        target=options.target,
         query=query,
         options=search,
     )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from mt.cli.command import report_missing
+from mt.errors import did_you_mean
 
 VERBS = {
     "fetch": ("fetch", "download a public corpus"),
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     verb, *rest = arguments
     verbs = all_verbs()
     if verb not in verbs:
-        print(f"error: unknown verb {verb!r}\n\n{overview()}", file=sys.stderr)
+        print(f"error: unknown verb {verb!r}{did_you_mean(verb, verbs)}\n\n{overview()}", file=sys.stderr)
         return 2
     try:
         module = import_module(verbs[verb][0])

@@ -1,12 +1,10 @@
 """Translate text, documents and folders.
 
-    mt-service translate runs/phrasebook-en-de/model hello.en > hello.de
-    echo "Where is the train station?" | mt-service translate runs/phrasebook-en-de/model
-    mt-service translate MODEL news.en.gz --beam-size 8 --n-best 3 --json --output news.jsonl.gz
+    echo "Where is the train station?" | mt-service translate --source en --target de
+    mt-service translate --model runs/phrasebook-en-de/model hello.en > hello.de
+    mt-service translate --model MODEL news.en.gz --beam-size 8 --n-best 3 --json --output news.jsonl.gz
     mt-service translate report.docx bericht.docx --source en --target de
-    mt-service translate MODEL manual/ handbuch/
-
-MODEL is a model directory (default: MT_MODEL in the environment; for documents, also the starter model).
+    mt-service translate --model MODEL manual/ handbuch/
 
 With OUT, FILE is a document or a folder. OUT gets the structure of the document (docs/glossaries-and-documents.md lists
 the formats) or the folder tree. Files of unknown formats are listed and skipped. If a file cannot be translated, this
@@ -31,11 +29,10 @@ files. If a process dies, its lines are translated again.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import IO, Any, Protocol, Self
 
 from rich.console import Console
@@ -50,7 +47,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from mt.bundled import STARTER_MODEL
 from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.cli.translate_files import translate_files
 from mt.cli.translate_on_ray import RayCluster
@@ -78,19 +74,20 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments. The result has the fields `model`, `file` and `out` in place of `inputs`.
-
-    Raises: RequestError if no model is named, or if a document has no OUT.
-    """
+    """Parse the arguments. Raises: RequestError if FILE is a model, or a document without OUT."""
     parser = CommandParser("translate", __doc__)
     parser.add_argument(
-        "inputs", nargs="*", metavar="[MODEL] [FILE|-] [OUT]", help="text, .gz or .xz; - is stdin; or a document"
+        "file",
+        nargs="?",
+        default="-",
+        metavar="FILE",
+        help="text, .gz or .xz, or a document or folder (default: stdin)",
     )
-    parser.usage = "%(prog)s [MODEL] [FILE|-] [options]\n       %(prog)s [MODEL] FILE OUT [options]"
+    parser.add_argument("out", nargs="?", type=Path, metavar="OUT", help="translation of the document or folder")
     add = parser.common.add_argument
+    parser.add_model()
     add("--output", type=Path, metavar="FILE", help="write here instead of stdout; .gz and .xz are compressed")
-    add("--source", metavar="L", help="source language, if the model has several")
-    add("--target", metavar="L", help="target language, if the model has several")
+    parser.add_languages()
     add("--glossary", type=Path, metavar="FILE", help="glossary; each line holds a term, a tab and its translation")
     add("--json", action="store_true", help="write one JSON object per line")
     parser.add_device()
@@ -108,55 +105,27 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add("--temperature", type=float, metavar="X", help="below 1, probable tokens are drawn more often (default: 1)")
     add("--seed", type=int, metavar="N", help="seed of the samples (default: 0)")
     options = parser.parse_intermixed_args(argv)
-    if len(options.inputs) > 3:
-        parser.error(f"unexpected argument {options.inputs[3]!r}; accepted: [MODEL] [FILE|-] [OUT]")
     if options.n_best is not None and not options.json:
         parser.error("--n-best requires --json")
-    options.model, options.file, options.out = resolve_inputs(options.inputs)
+    check_file(options.file, options.out)
     if options.ray is not None and options.file == "-":
-        parser.error("--ray translates a file, not stdin; accepted: MODEL FILE")
+        parser.error("--ray translates a file, not stdin; accepted: FILE")
     named = {f"--{name.replace('_', '-')}": getattr(options, name) for name in LINE_OPTIONS}
     if options.out is not None and (wrong := [name for name, value in named.items() if value]):
         parser.error(f"{wrong[0]} applies to lines of text; it cannot be combined with OUT")
     return options
 
 
-def resolve_inputs(arguments: Sequence[str]) -> tuple[Path, str, Path | None]:
-    """Return (MODEL, FILE, OUT or None) for the arguments `[MODEL] [FILE|-] [OUT]`, with defaults for missing ones.
-
-    A single argument is MODEL if it is a directory. Two arguments are FILE and OUT if `is_document` returns True,
-    otherwise MODEL and FILE.
-
-    Raises:
-        RequestError: if no model is named, or if a document does not exist or has no OUT.
-    """
-    if len(arguments) == 3:
-        return Path(arguments[0]), arguments[1], Path(arguments[2])
-    if len(arguments) == 2 and is_document(Path(arguments[0]), arguments[1]):
-        return Path(os.environ.get("MT_MODEL", STARTER_MODEL)), arguments[0], Path(arguments[1])
-    packed = [PurePath(argument).suffix.lower() in PACKED_SUFFIXES for argument in arguments]
-    if packed == [True, True]:
-        raise RequestError(f"{arguments[0]} does not exist; accepted: a document or a folder")
-    if packed and packed[-1]:
-        raise RequestError(f"{arguments[-1]} is a document; name its translation, too: [MODEL] FILE OUT")
-    if len(arguments) == 2:
-        return Path(arguments[0]), arguments[1], None
-    default = os.environ.get("MT_MODEL", "")
-    if arguments and (Path(arguments[0]).is_dir() or not default):
-        return Path(arguments[0]), "-", None
-    if not default:
-        raise RequestError("no model is named. Give MODEL, or set MT_MODEL in the environment")
-    return Path(default), arguments[0] if arguments else "-", None
-
-
-def is_document(first: Path, second: str) -> bool:
-    """Return whether the first of two arguments is a document or folder to translate, instead of a model directory.
-
-    Return True for a file. Return True for a folder if it contains no model, and `second` is neither a file nor "-".
-    """
-    if first.is_dir():
-        return not (first / "config.json").exists() and second != "-" and not Path(second).is_file()
-    return first.is_file()
+def check_file(file: str, out: Path | None) -> None:
+    """Check FILE and OUT. Raises: RequestError if FILE is missing or a model, or if OUT is missing for it."""
+    path = Path(file)
+    if (path / "config.json").exists():
+        raise RequestError(f"{file} is a model; accepted: --model {file}, and FILE or standard input")
+    if out is not None and not path.exists():
+        raise RequestError(f"{file} does not exist; accepted: a document or a folder")
+    if out is None and (path.is_dir() or path.suffix.lower() in PACKED_SUFFIXES):
+        kind = "folder" if path.is_dir() else "document"
+        raise RequestError(f"{file} is a {kind}; name its translation, too: FILE OUT")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

@@ -33,7 +33,7 @@ def translate_files(job: TranslationJob, out: Path, console: Console) -> bool:
     """Translate the document or folder `job.options.file`, and write `out`. Return whether all texts were translated.
 
     Raises:
-        DataError: if the document or folder does not exist or has an unknown format, or `out` cannot be used.
+        DataError: if the document has an unknown format, or `out` cannot be used.
         LanguageError, RequestError: if the model does not support the direction or the options.
     """
     options, path = job.options, Path(job.options.file)
@@ -73,7 +73,7 @@ def _files(path: Path, out: Path) -> Iterator[tuple[Path, Path | None]]:
     """Yield (file, path of the translation) for the document `path`, or for each file in the folder `path`.
 
     In a folder, the path of the translation is None if the format of the file is unknown. Raises: DataError if `path`
-    does not exist or has an unknown format, or if `out` cannot be used.
+    has an unknown format, or if `out` cannot be used.
     """
     if path.is_dir():
         if out.exists() and not out.is_dir():
@@ -81,8 +81,6 @@ def _files(path: Path, out: Path) -> Iterator[tuple[Path, Path | None]]:
         if out.resolve().is_relative_to(path.resolve()):
             raise DataError(f"{out} lies in {path}; accepted: a folder outside of it")
         yield from _folder(path, out)
-    elif not path.is_file():
-        raise DataError(f"{path} does not exist; accepted: a document or a folder")
     else:
         if path.suffix.lower() not in SUFFIXES:
             raise DataError(f"{path} has an unknown format; accepted: {', '.join(SUFFIXES)}")

@@ -17,7 +17,7 @@ from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.threads import AnyEngine, ThreadedEngine
 from mt.errors import LanguageError, ModelError, RequestError, problems
-from mt.languages import Direction, DirectionSet
+from mt.languages import DirectionSet
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.dispatcher import ResultDispatcher
 from mt.pipeline.explain import Explainer
@@ -383,16 +383,11 @@ class Translator:
         Raises:
             LanguageError: The model does not translate the direction, or several target languages are possible.
         """
-        directions = self.directions
-        targets = [target] if target is not None else directions.targets_of(source) if source else directions.targets
-        sources = [source] if source is not None else directions.sources_of(targets[0]) if len(targets) == 1 else []
-        if len(targets) != 1 or not any(Direction(source, targets[0]) in directions for source in sources):
-            if len(targets) > 1:
-                missing = "target language" if source else "source and target languages"
-                raise LanguageError(f"name the {missing}; accepted: {self.directions}")
-            wanted = " ".join(f"{word} {tag}" for word, tag in (("from", source), ("to", target)) if tag)
-            raise LanguageError(f"this model has no direction {wanted}; accepted: {self.directions}")
-        return sources[0] if len(sources) == 1 else "", targets[0]
+        targets = [target] if target else self.directions.targets
+        if source is None and len(targets) == 1 and len(self.directions.sources_of(targets[0])) > 1:
+            return "", targets[0]
+        direction = self.directions.choose(source, target)
+        return direction.source, direction.target
 
 
 def _terms(glossary: Mapping[str, str] | None, do_not_translate: Iterable[str]) -> Terms:

@@ -1,7 +1,7 @@
 """Benchmarks of a checkout. They are not part of the installed package.
 
-    python -m scripts.benchmark.decode MODEL --source test.en --reference test.de --output benchmarks/decode
-    python -m scripts.benchmark.decode MODEL --source test.en --against ../earlier --output benchmarks/decode
+    python -m scripts.benchmark.decode MODEL --source-file test.en --reference-file test.de --output benchmarks/decode
+    python -m scripts.benchmark.decode MODEL --source-file test.en --against ../earlier --output benchmarks/decode
     python -m scripts.benchmark.train RECIPE --output benchmarks/train
     python -m scripts.benchmark.layers --output benchmarks/layers
     python -m scripts.benchmark.gpu --part decoding --output benchmarks/gpu

@@ -1,8 +1,8 @@
 """Translation speed compared with CTranslate2, transformers and another checkout of ours.
 
-    python -m scripts.benchmark.decode MODEL --source test.en --reference test.de --transformers MARIAN_DIR --output DIR
-    python -m scripts.benchmark.decode --random base --source test.en --beam-size 4 --sentences 200 --output DIR
-    python -m scripts.benchmark.decode MODEL --source test.en --against ../earlier --rounds 9 --output DIR
+    python -m scripts.benchmark.decode MODEL --source-file test.en --transformers MARIAN_DIR --output DIR
+    python -m scripts.benchmark.decode --random base --source-file test.en --beam-size 4 --sentences 200 --output DIR
+    python -m scripts.benchmark.decode MODEL --source-file test.en --against ../earlier --rounds 9 --output DIR
 
 All contenders use the same weights and the same search: equal beam size, scores divided by length, at most 2 x source +
 10 tokens. Each contender is a process that is idle while another one is measured. First, short runs find the fastest
@@ -104,10 +104,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("model", nargs="?", type=Path, help="a model directory")
     add("--random", choices=get_args(Size), help="measure an untrained model of this size")
-    add("--source", type=Path, required=True, help="file with one sentence a line; may be .gz or .xz")
-    add("--reference", type=Path, help="reference translations, for BLEU")
+    add("--source-file", type=Path, required=True, help="file with one sentence a line; may be .gz or .xz")
+    add("--reference-file", type=Path, help="reference translations, for BLEU")
     add("--output", type=Path, required=True, metavar="DIR", help="folder of the results")
-    add("--direction", metavar="L-L", help="direction, if the model has several")
+    add("--source", metavar="L", help="source language, if the model has several")
+    add("--target", metavar="L", help="target language, if the model has several")
     add("--transformers", type=Path, metavar="DIR", help="model directory of transformers with the same weights")
     add("--against", type=Path, metavar="DIR", help="another checkout of this project")
     add("--beam-size", type=count, nargs="+", default=[1, 5])
@@ -161,17 +162,19 @@ def main(argv: Sequence[str]) -> int:
 
 
 def read_texts(options: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Return (sentences, references); without --reference, `references` is empty.
+    """Return (sentences, references); without --reference-file, `references` is empty.
 
     Raises: MTError if a sentence is empty, or the numbers of sentences and references differ.
     """
-    lines = [" ".join(line.split()) for line in islice(read_lines(options.source), options.sentences)]
-    references = list(islice(read_lines(options.reference), options.sentences)) if options.reference else []
+    lines = [" ".join(line.split()) for line in islice(read_lines(options.source_file), options.sentences)]
+    references = list(islice(read_lines(options.reference_file), options.sentences)) if options.reference_file else []
     if not all(lines):
-        raise DataError(f"{options.source}: line {lines.index('') + 1} is empty; accepted: a sentence in each line")
+        raise DataError(
+            f"{options.source_file}: line {lines.index('') + 1} is empty; accepted: a sentence in each line"
+        )
     if references and len(references) != len(lines):
         raise DataError(
-            f"{options.reference}: {len(references)} lines, but {options.source} has {len(lines)}; "
+            f"{options.reference_file}: {len(references)} lines, but {options.source_file} has {len(lines)}; "
             "accepted: equal numbers of lines"
         )
     return lines, references
@@ -189,7 +192,7 @@ def prepare_models(options: argparse.Namespace, lines: Sequence[str]) -> tuple[M
         models = untrained_models(options.random, lines, source, folder, options.device)
         return replace(models, cores=options.cores, against=options.against), "de"
     directions = read_description(options.model).directions
-    direction = str(directions.choose(options.direction))
+    direction = str(directions.choose(options.source, options.target))
     models = Models(
         source,
         options.model,

@@ -263,7 +263,7 @@ def test_files_of_the_results(tmp_path: Path) -> None:
 def test_mistakes_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "a.en"
     source.write_text("A man.\n\nA dog.\n")
-    arguments = ["--source", str(source), "--output", str(tmp_path / "out")]
+    arguments = ["--source-file", str(source), "--output", str(tmp_path / "out")]
     for more, message in (
         ([], "MODEL directory or --random"),
         (["--random", "tiny"], "line 2 is empty"),

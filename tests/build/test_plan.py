@@ -112,7 +112,7 @@ def test_the_model_of_a_filter(tmp_path: Path) -> None:
     stages = {stage.name: stage for stage in plan(tmp_path, "filter = 0.1\nseeds = 2\nstudent = [{}]")}
     stage = stages["corpus-1-en-de"]
     model = "stages/base-de-en-1/model"
-    reference = stage.argv.index("--reference")
+    reference = stage.argv.index("--reference-file")
     assert stage.argv[reference + 2 :] == ("--backward", model, "--drop", "0.1", "--device", "cpu")
     assert "base-de-en-1" in stage.inputs
     assert "--drop" not in stages["corpus-student-en-de"].argv
@@ -140,7 +140,7 @@ def test_student_learns_from_everything_that_its_teacher_can_translate(tmp_path:
         ("stages/corpus-student-en-de-back1/corpus.{language}", ["en-de"], ""),
     ]
     back = next(stage for stage in stages if stage.name == "translate-student-en-de-back1")
-    assert back.argv[:2] == ("models/en-de-teacher", "stages/corpus-1-de-en-monolingual1/corpus.en")
+    assert back.argv[1:3] == ("models/en-de-teacher", "stages/corpus-1-de-en-monolingual1/corpus.en")
 
 
 def test_each_student_has_its_own_beam_size(tmp_path: Path) -> None:
@@ -187,8 +187,8 @@ def test_corpora_keep_their_weights(tmp_path: Path) -> None:
     by_name = {stage.name: stage for stage in stages}
     assert by_name["text"].argv[-2:] == ("--sample", "500")
     translation, corpus = by_name["translate-1-en-de-corpus2"], by_name["corpus-1-en-de-corpus2"]
-    assert translation.argv[1] == "stages/text/text/sample2.en-de.en"
-    assert corpus.argv[-2:] == ("--reference", "stages/text/text/sample2.en-de.de")
+    assert translation.argv[2] == "stages/text/text/sample2.en-de.en"
+    assert corpus.argv[-2:] == ("--reference-file", "stages/text/text/sample2.en-de.de")
 
 
 def test_a_build_can_begin_with_a_model(tmp_path: Path, small_model: Path) -> None:
@@ -224,7 +224,7 @@ def test_an_ensemble_translates_the_text_of_the_students(tmp_path: Path) -> None
     first, second = stages["model-en-de-teacher"], stages["model-en-de-teacher2"]
     assert (first.rank, second.rank, first.candidates == second.candidates) == (1, 2, True)
     translation = stages["translate-student-en-de"]
-    assert translation.argv[0] == "models/en-de-teacher"
+    assert translation.argv[1] == "models/en-de-teacher"
     assert translation.argv[-2:] == ("--ensemble", "models/en-de-teacher2")
     assert {"model-en-de-teacher", "model-en-de-teacher2"} <= {*translation.inputs}
     assert "test1-en-de-ensemble-en-de-float32" not in stages

@@ -32,7 +32,7 @@ def files(model: Path, tmp_path: Path) -> list[str]:
     references = ["Haus" if number % 3 == 0 else text for number, text in enumerate(found)]
     for name, lines in {"en": [*SOURCES, ""], "de": [*references, ""]}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return ["--source", str(tmp_path / "en"), "--reference", str(tmp_path / "de")]
+    return ["--source-file", str(tmp_path / "en"), "--reference-file", str(tmp_path / "de")]
 
 
 def test_a_model_is_given_its_confidence(
@@ -83,13 +83,13 @@ def test_text_of_other_kinds_is_fitted_but_stays_unfamiliar(several_directions: 
 def test_what_cannot_be_done_is_said(
     model: Path, files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(model), *files, "--direction", "de-en"]) == 2
-    assert "--direction is 'de-en'; accepted: en-de" in capsys.readouterr().err
+    assert main([str(model), *files, "--source", "de"]) == 2
+    assert "this model has no direction from de; accepted: en-de" in capsys.readouterr().err
     assert evaluate.main([str(model), *files, "--reliability", str(tmp_path / "plot.png")]) == 2
     assert "has no confidence.json" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main([str(model), "--tsv", files[1], "en,de", "--direction", "en-de"])
-    assert "--direction requires --source" in capsys.readouterr().err
+        main([str(model), "--tsv", files[1], "en,de", "--source", "en"])
+    assert "--source and --target require --source-file" in capsys.readouterr().err
     assert main([str(model), "--tsv", files[1], "en,fr"]) == 2
     assert "the languages are en,fr; accepted: the languages of one of en-de" in capsys.readouterr().err
     assert main([str(model), *files]) == 0

@@ -32,3 +32,23 @@ def test_a_missing_optional_package(capfd: pytest.CaptureFixture[str], monkeypat
     monkeypatch.setitem(sys.modules, "mt.cli.train", None)  # as if the import of the verb failed
     with pytest.raises(ModuleNotFoundError):
         main(["train"])
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["explian"], "unknown verb 'explian' (did you mean explain?)"),
+        (["translate", "--modle", "m"], "unrecognized arguments: --modle (did you mean --model?)"),
+        (["serve", "--prot=80"], "unrecognized arguments: --prot (did you mean --port?)=80"),
+        (["keys", "list", "--databse", "x"], "unrecognized arguments: --databse (did you mean --database?) x"),
+        (["train", "r.toml", "--quux"], "unrecognized arguments: --quux\n"),
+    ],
+)
+def test_the_nearest_verb_or_option_is_suggested(
+    argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = main(argv)
+    except SystemExit as ended:
+        status = int(str(ended.code))
+    assert status == 2 and message in capsys.readouterr().err

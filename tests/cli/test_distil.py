@@ -50,13 +50,13 @@ def reference(tmp_path: Path) -> Path:
 
 def distilled(folder: Path, *arguments: object) -> list[tuple[str, str]]:
     out = folder / "new" / "distilled"
-    assert main([*map(str, arguments), "--direction", "en-de", "--out", str(out)]) == 0
+    assert main([*map(str, arguments), "--source", "en", "--target", "de", "--out", str(out)]) == 0
     sides = (Path(f"{out}.{code}").read_text(encoding="utf-8").splitlines() for code in ("en", "de"))
     return list(zip(*sides, strict=True))
 
 
 def test_the_nearest_to_the_reference(tmp_path: Path, reference: Path) -> None:
-    assert distilled(tmp_path, write(tmp_path / "n.jsonl", LISTS), "--reference", reference) == [
+    assert distilled(tmp_path, write(tmp_path / "n.jsonl", LISTS), "--reference-file", reference) == [
         ("A dog runs.", "Ein Hund läuft schnell."),
         ("A cat.", "Eine Katze."),
         ("Two men eat lunch.", "Zwei Männer essen Mittag."),
@@ -83,7 +83,7 @@ def test_a_model_of_the_wrong_direction_is_refused(
 ) -> None:
     n_best, out = str(write(tmp_path / "n.jsonl", LISTS)), str(tmp_path / "out")
     model = ("--backward", str(small_model), "--drop", "0.4", "--device", "cpu")
-    assert main([n_best, "--direction", "en-de", "--out", out, *model]) == 2
+    assert main([n_best, "--source", "en", "--target", "de", "--out", out, *model]) == 2
     assert re.search(r"--backward \S+ translates en-de; accepted: a model of de-en", capsys.readouterr().err)
     assert not Path(f"{out}.de").exists()
 
@@ -93,14 +93,14 @@ def test_pairs_that_are_all_too_long_are_refused(
 ) -> None:
     n_best = str(write(tmp_path / "n.jsonl", {"A dog.": ["Hund " * 300]}))
     model = ("--backward", str(backward), "--drop", "0.1", "--device", "cpu")
-    assert main([n_best, "--direction", "en-de", "--out", str(tmp_path / "out"), *model]) == 2
+    assert main([n_best, "--source", "en", "--target", "de", "--out", str(tmp_path / "out"), *model]) == 2
     assert "all pairs are too long for --backward" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", ["--drop 0.1", "--backward m", "--backward m --drop 1"])
 def test_drop_needs_a_share_and_a_model(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["n.jsonl", "--direction", "en-de", "--out", "x", *arguments.split()])
+        main(["n.jsonl", "--source", "en", "--target", "de", "--out", "x", *arguments.split()])
     assert "accepted: above 0 and below 1, together with --backward" in capsys.readouterr().err
 
 
@@ -108,7 +108,22 @@ def test_a_reference_without_spaces_chooses_too(tmp_path: Path) -> None:
     (tmp_path / "ref.zh").write_text("我喜欢学习中文。\n", encoding="utf-8")
     file = write(tmp_path / "n.jsonl", {"I like to learn Chinese.": ["他去学校。", "我喜欢学习\n中文吗。"]})
     out = tmp_path / "out"
-    assert main([str(file), "--reference", str(tmp_path / "ref.zh"), "--direction", "en-zh", "--out", str(out)]) == 0
+    assert (
+        main(
+            [
+                str(file),
+                "--reference-file",
+                str(tmp_path / "ref.zh"),
+                "--source",
+                "en",
+                "--target",
+                "zh",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     assert Path(f"{out}.zh").read_text(encoding="utf-8") == "我喜欢学习 中文吗。\n"
 
 
@@ -126,7 +141,17 @@ def test_several_teachers_and_no_reference(tmp_path: Path) -> None:
 def test_what_translate_writes_can_be_read(small_model: Path, tmp_path: Path) -> None:
     texts, written = tmp_path / "in.en", tmp_path / "out.jsonl"
     texts.write_text("".join(f"{text}\n" for text in sentences(5)))
-    asked = [str(small_model), str(texts), "--sentences", "--n-best", "3", "--json", "--output", str(written)]
+    asked = [
+        "--model",
+        str(small_model),
+        str(texts),
+        "--sentences",
+        "--n-best",
+        "3",
+        "--json",
+        "--output",
+        str(written),
+    ]
     assert translate.main(asked) == 0
     best = [json.loads(line)["translation"].strip() for line in written.read_text(encoding="utf-8").splitlines()]
     pairs = zip(sentences(5), best, strict=True)
@@ -137,13 +162,13 @@ def test_what_translate_writes_can_be_read(small_model: Path, tmp_path: Path) ->
     ("arguments", "message"),
     [
         (["n.jsonl", "m.jsonl"], "m.jsonl differ from those in "),
-        (["n.jsonl", "--reference", "short.de"], "n.jsonl has 4 lines, short.de has 1"),
+        (["n.jsonl", "--reference-file", "short.de"], "n.jsonl has 4 lines, short.de has 1"),
         (["short.de"], "line 1: JSON: Invalid JSON"),
         (["empty.jsonl"], "no line has a translation"),
-        (["n.jsonl", "--direction", "en-en"], "'en-en' is not a direction; accepted: two languages"),
-        (["n.jsonl", "--direction", "german"], "'german' is not a direction; accepted: two languages, such as en-de"),
+        (["n.jsonl", "--source", "en", "--target", "en"], "'en-en' is not a direction; accepted: two languages"),
+        (["n.jsonl", "--target", "german"], "'en-german' is not a direction; accepted: two languages, such as en-de"),
         (["n.jsonl", "--out", "n.jsonl/x"], "n.jsonl"),
-        (["n.jsonl", "--reference", "ref.de", "--out", "ref"], "ref.de; accepted: another path"),
+        (["n.jsonl", "--reference-file", "ref.de", "--out", "ref"], "ref.de; accepted: another path"),
     ],
 )
 def test_errors(
@@ -159,7 +184,7 @@ def test_errors(
     write(tmp_path / "empty.jsonl", {"A dog.": [""]})
     (tmp_path / "short.de").write_text("Eins\n")
     (tmp_path / "ref.de").write_text("".join(f"{line}\n" for line in REFERENCES))
-    assert main(["--direction", "en-de", "--out", "new/distilled", *arguments]) == 2
+    assert main(["--source", "en", "--target", "de", "--out", "new/distilled", *arguments]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ") and message in said
     assert not (tmp_path / "new").exists() and not (tmp_path / "ref.en").exists()

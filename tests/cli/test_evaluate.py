@@ -29,7 +29,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def files(corpus: Path) -> list[str]:
-    return ["--source", str(corpus / "en"), "--reference", str(corpus / "de")]
+    return ["--source-file", str(corpus / "en"), "--reference-file", str(corpus / "de")]
 
 
 def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -39,7 +39,17 @@ def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
 
 
 def test_translations_that_are_there(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["--hypothesis", str(corpus / "out"), *files(corpus), "--direction", "en-de", "--worst", "1"]
+    asked = [
+        "--hypothesis-file",
+        str(corpus / "out"),
+        *files(corpus),
+        "--source",
+        "en",
+        "--target",
+        "de",
+        "--worst",
+        "1",
+    ]
     found = scored(capsys, *asked)
     assert found["exact_match"] == {"exact": 4, "sentences": 6, "percent": pytest.approx(100 * 4 / 6)}
     assert [score["name"] for score in found["scores"]] == ["BLEU", "chrF2", "TER", "BLEU-lc-moses"]
@@ -49,14 +59,14 @@ def test_translations_that_are_there(corpus: Path, capsys: pytest.CaptureFixture
 
 def test_groups_of_a_column(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = ["--tsv", str(corpus / "test.tsv"), "--columns", "en,de,kind", "--by", "kind"]
-    found = scored(capsys, "--hypothesis", str(corpus / "out"), "--direction", "en-de", *table)
+    found = scored(capsys, "--hypothesis-file", str(corpus / "out"), "--source", "en", "--target", "de", *table)
     assert [(name, match["exact"]) for name, match in found["by"]["kind"].items()] == [("a", 3), ("b", 1)]
 
 
 @pytest.mark.parametrize("column", ["en", "de"])
 def test_each_sentence_a_group_of_its_own(corpus: Path, column: str, capsys: pytest.CaptureFixture[str]) -> None:
     table = ["--tsv", str(corpus / "test.tsv"), "--by", column]
-    found = scored(capsys, "--hypothesis", str(corpus / "out"), *table)
+    found = scored(capsys, "--hypothesis-file", str(corpus / "out"), *table)
     assert sorted(found["by"][column]) == sorted(SOURCES if column == "en" else REFERENCES)
 
 
@@ -69,7 +79,7 @@ def test_a_model_scores_as_its_translations_do(
     translations = translator.translate(list(read_lines(corpus / "en")), options=options)
     out.write_text("".join(f"{found.text}\n" for found in translations), encoding="utf-8")
     model = scored(capsys, str(small_model), *files(corpus), "--beam-size", "2", "--device", "cpu")
-    there = scored(capsys, "--hypothesis", str(out), *files(corpus), "--direction", "en-de")
+    there = scored(capsys, "--hypothesis-file", str(out), *files(corpus), "--source", "en", "--target", "de")
     assert model["scores"] == there["scores"]
     assert (model["direction"], model["beam_size"], model["device"]) == ("en-de", 2, "cpu")
 
@@ -93,11 +103,11 @@ def test_a_model_is_no_better_than_itself(small_model: Path, corpus: Path, capsy
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "a MODEL or --hypothesis FILE"),
-        (["MODEL"], "--source FILE and --reference FILE, or --tsv FILE"),
-        (["--hypothesis", "out", "--tsv", "t", "--baseline", "MODEL"], "--baseline requires a MODEL"),
-        (["--hypothesis", "out", "--tsv", "t", "--ensemble", "MODEL"], "--ensemble requires a MODEL"),
-        (["MODEL", "--source", "a", "--reference", "b", "--by", "c"], "--by requires --tsv"),
+        ([], "a MODEL or --hypothesis-file FILE"),
+        (["MODEL"], "--source-file FILE and --reference-file FILE, or --tsv FILE"),
+        (["--hypothesis-file", "out", "--tsv", "t", "--baseline", "MODEL"], "--baseline requires a MODEL"),
+        (["--hypothesis-file", "out", "--tsv", "t", "--ensemble", "MODEL"], "--ensemble requires a MODEL"),
+        (["MODEL", "--source-file", "a", "--reference-file", "b", "--by", "c"], "--by requires --tsv"),
         (["MODEL", "--tsv", "t", "--worst", "-1"], "at least 0"),
     ],
 )
@@ -111,14 +121,17 @@ def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--columns", "en,fr", "--direction", "en-de"], "--columns en,fr lacks de"),
-        (["--direction", "en_de"], "'en_de' is not a direction"),
-        (["--direction", "en-en"], "'en-en' is not a direction; accepted: two languages"),
-        (["--direction", "en-de", "--tokenize", "14a"], "tokenize is '14a' (did you mean 13a?); accepted: 13a"),
+        (["--columns", "en,fr", "--source", "en", "--target", "de"], "--columns en,fr lacks de"),
+        (["--source", "de", "--target", "german"], "'de-german' is not a direction"),
+        (["--target", "en"], "'en-en' is not a direction; accepted: two languages"),
+        (
+            ["--source", "en", "--target", "de", "--tokenize", "14a"],
+            "tokenize is '14a' (did you mean 13a?); accepted: 13a",
+        ),
     ],
 )
 def test_errors(corpus: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    table = ["--hypothesis", str(corpus / "out"), "--tsv", str(corpus / "test.tsv")]
+    table = ["--hypothesis-file", str(corpus / "out"), "--tsv", str(corpus / "test.tsv")]
     assert main([*table, *arguments]) == 2
     found = capsys.readouterr()
     assert found.out == ""
@@ -132,5 +145,5 @@ def test_ctrl_c_is_no_traceback(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(evaluate, "run", interrupted)
-    assert main(["--hypothesis", str(corpus / "out"), *files(corpus)]) == 130
+    assert main(["--hypothesis-file", str(corpus / "out"), *files(corpus)]) == 130
     assert capsys.readouterr().err == "stopped\n"

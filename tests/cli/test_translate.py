@@ -39,7 +39,7 @@ def output(capfd: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
 
 def test_one_line_in_one_line_out(small_model: Path, lines: Path, capfd: pytest.CaptureFixture[str]) -> None:
     expected = [found.text for found in Translator.load(small_model, "cpu").translate(TEXTS)]
-    assert output(capfd, small_model, lines) == expected
+    assert output(capfd, "--model", small_model, lines) == expected
     assert expected[1] == "" and expected[2].startswith("  ")
 
 
@@ -47,7 +47,7 @@ def test_standard_input(small_model: Path) -> None:
     """The only test in a process of its own: the others call `main`."""
     text = "".join(line + "\n" for line in sentences(30))
     done = subprocess.run(
-        [sys.executable, "scripts/translate.py", str(small_model), "--threads", "1"],
+        [sys.executable, "scripts/translate.py", "--model", str(small_model), "--threads", "1"],
         cwd=ROOT,
         env=os.environ | {"LC_ALL": "C"},
         input=text.encode(),
@@ -61,16 +61,16 @@ def test_standard_input(small_model: Path) -> None:
 def test_compressed_files(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file, written = tmp_path / "in.gz", tmp_path / "out.gz"
     file.write_bytes(gzip.compress("\n".join(sentences(9)).encode()))
-    expected = output(capfd, small_model, file)
+    expected = output(capfd, "--model", small_model, file)
     assert len(expected) == 9
-    assert main([str(small_model), str(file), "--output", str(written)]) == 0
+    assert main(["--model", str(small_model), str(file), "--output", str(written)]) == 0
     assert gzip.decompress(written.read_bytes()).decode() == "".join(line + "\n" for line in expected)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["in.gz", "out.gz"]
 
 
 def test_json(small_model: Path, lines: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "out.jsonl"
-    assert main([str(small_model), str(lines), "--json", "--n-best", "4", "--output", str(file)]) == 0
+    assert main(["--model", str(small_model), str(lines), "--json", "--n-best", "4", "--output", str(file)]) == 0
     assert capfd.readouterr().out == ""
     first, empty, *_ = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert list(first) == ["source", "translation", "score", "log_probability", "alternatives"]
@@ -88,12 +88,17 @@ def test_search_options(small_model: Path, lines: Path, capfd: pytest.CaptureFix
     translator = Translator.load(small_model, "cpu")
     text = ["The dog sees the cat."]
     greedy = replace(translator.options, beam_size=1)
-    assert output(capfd, small_model, lines, "--beam-size", 1)[0] == translator.translate(text, options=greedy)[0].text
+    assert (
+        output(capfd, "--model", small_model, lines, "--beam-size", 1)[0]
+        == translator.translate(text, options=greedy)[0].text
+    )
     drawn = replace(translator.options, sample=True, temperature=0.7, seed=5)
     reference = Translator.load(small_model, "cpu", backend="torch")
     sampling = ["--sample", "--temperature", "0.7", "--seed", "5"]
-    assert output(capfd, small_model, lines, *sampling)[0] == reference.translate(text, options=drawn)[0].text
-    best = json.loads(output(capfd, small_model, lines, "--length-penalty", 0, "--json")[0])
+    assert (
+        output(capfd, "--model", small_model, lines, *sampling)[0] == reference.translate(text, options=drawn)[0].text
+    )
+    best = json.loads(output(capfd, "--model", small_model, lines, "--length-penalty", 0, "--json")[0])
     assert best["score"] == best["log_probability"]
 
 
@@ -101,7 +106,7 @@ def test_a_glossary(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixt
     texts, terms = tmp_path / "in.en", tmp_path / "terms.tsv"
     texts.write_text("The dog sees the cat.\nThe river.\n")
     terms.write_text("dog\tPudel\n\nhorse\tGaul\n")
-    first, second = output(capfd, small_model, texts, "--glossary", terms)
+    first, second = output(capfd, "--model", small_model, texts, "--glossary", terms)
     assert "Pudel" in first and second == Translator.load(small_model, "cpu").translate(["The river."])[0].text
 
 
@@ -109,7 +114,7 @@ def test_a_glossary_that_cannot_be_used(small_model: Path, tmp_path: Path, capfd
     texts, terms = tmp_path / "in.en", tmp_path / "terms.tsv"
     texts.write_text("The dog.\n")
     terms.write_text("dog\tPudel\ncat\ndog\tHund\n")
-    assert main([str(small_model), str(texts), "--glossary", str(terms)]) == 2
+    assert main(["--model", str(small_model), str(texts), "--glossary", str(terms)]) == 2
     told = capfd.readouterr().err.splitlines()
     assert told[1:] == [
         f"  - {terms}:2: 'cat'; accepted: a term, a tab and its translation",
@@ -122,12 +127,13 @@ def test_an_ensemble(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFix
     texts.write_text("The dog sees the cat.\n")
     together = Translator.load(small_model, "cpu", others=[other]).translate(["The dog sees the cat."])[0].text
     assert together != Translator.load(small_model, "cpu").translate(["The dog sees the cat."])[0].text
-    assert output(capfd, small_model, texts, "--ensemble", other) == [together]
+    assert output(capfd, "--model", small_model, texts, "--ensemble", other) == [together]
 
 
 def test_directions(several_directions: Path, lines: Path, capfd: pytest.CaptureFixture[str]) -> None:
     german, french = (
-        output(capfd, several_directions, lines, "--source", "en", "--target", target) for target in ("de", "fr")
+        output(capfd, "--model", several_directions, lines, "--source", "en", "--target", target)
+        for target in ("de", "fr")
     )
     assert german != french
 
@@ -135,14 +141,17 @@ def test_directions(several_directions: Path, lines: Path, capfd: pytest.Capture
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["MODEL", "no-such-file"], "corpus files are missing"),
-        (["FOLDER", "LINES"], "no model here"),
-        (["MODEL", "LINES", "--source", "de"], "this model has no direction from de; accepted: en-de"),
-        (["MODEL", "LINES", "--ensemble", "MODEL", "SEVERAL"], "several has another tokenizer"),
-        (["MODEL", "LINES", "--temperature", "0.5"], "temperature is 0.5 and sample is false; accepted: 1, or sample"),
-        (["MODEL", "LINES", "--beam-size", "0"], "beam_size is 0; accepted: at least 1"),
-        (["MODEL", "LINES", "--device", "toaster"], "device 'toaster' cannot be used"),
-        (["MODEL", "LINES", "--output", "/no/such/folder/out"], "/no/such/folder/out: cannot be written"),
+        ("--model MODEL no-such-file", "corpus files are missing"),
+        ("--model FOLDER LINES", "no model here"),
+        ("--model MODEL LINES --source de", "this model has no direction from de; accepted: en-de"),
+        ("--model MODEL LINES --ensemble MODEL SEVERAL", "several has another tokenizer"),
+        ("MODEL LINES", "is a model; accepted: --model "),
+        ("in.docx", "in.docx is a document; name its translation, too: FILE OUT"),
+        ("FOLDER", "is a folder; name its translation, too: FILE OUT"),
+        ("--model MODEL LINES --temperature 0.5", "temperature is 0.5 and sample is false; accepted: 1, or sample"),
+        ("--model MODEL LINES --beam-size 0", "beam_size is 0; accepted: at least 1"),
+        ("--model MODEL LINES --device toaster", "device 'toaster' cannot be used"),
+        ("--model MODEL LINES --output /no/such/folder/out", "/no/such/folder/out: cannot be written"),
     ],
 )
 def test_errors(
@@ -150,11 +159,11 @@ def test_errors(
     several_directions: Path,
     lines: Path,
     capfd: pytest.CaptureFixture[str],
-    arguments: list[str],
+    arguments: str,
     message: str,
 ) -> None:
     named = {"MODEL": small_model, "SEVERAL": several_directions, "LINES": lines, "FOLDER": lines.parent}
-    assert main([str(named.get(argument, argument)) for argument in arguments]) == 2
+    assert main([str(named.get(argument, argument)) for argument in arguments.split()]) == 2
     found = capfd.readouterr()
     assert found.out == ""
     assert found.err.startswith("error: ") and message in found.err
@@ -164,19 +173,21 @@ def test_the_run_directory_of_a_model_suggests_its_model_directory(
     small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "model").symlink_to(small_model)
-    assert main([str(tmp_path), "-"]) == 2
+    assert main(["--model", str(tmp_path)]) == 2
     assert f"did you mean {tmp_path / 'model'}?" in capfd.readouterr().err
 
 
-def test_model_and_file_may_be_left_out(
+def test_the_model_may_be_left_out(
     small_model: Path, lines: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("MT_MODEL", raising=False)
-    assert main([]) == 2
-    assert "no model is named. Give MODEL, or set MT_MODEL in the environment" in capfd.readouterr().err
-    expected = output(capfd, small_model, lines)
+    expected = output(capfd, "--model", small_model, lines)
     monkeypatch.setenv("MT_MODEL", str(small_model))
     assert output(capfd, lines) == expected
+    monkeypatch.delenv("MT_MODEL")
+    lines.write_text("The dog sees the cat.\n")
+    assert "Hund" in output(capfd, lines, "--source", "en", "--target", "de")[0]  # the starter model
+    assert main([str(lines)]) == 2
+    assert "give source and target (options --source and --target); accepted: en-de" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -185,7 +196,7 @@ def test_model_and_file_may_be_left_out(
 )
 def test_usage(small_model: Path, arguments: str, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main([str(small_model), *arguments.split()])
+        main(["--model", str(small_model), *arguments.split()])
     assert ended.value.code == 2
     assert "usage:" in capfd.readouterr().err
 
@@ -193,12 +204,12 @@ def test_usage(small_model: Path, arguments: str, capfd: pytest.CaptureFixture[s
 def test_sentences_of_a_line(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "in"
     file.write_text("The dog. The cat.\u2028The river.\n", encoding="utf-8")
-    found = json.loads(output(capfd, small_model, file, "--json")[0])
+    found = json.loads(output(capfd, "--model", small_model, file, "--json")[0])
     assert [each["source"] for each in found["sentences"]] == ["The dog.", "The cat.", "The river."]
     parts = [each["translation"] for each in found["sentences"]]
     assert found["translation"] == f"{parts[0]} {parts[1]}\u2028{parts[2]}"
-    assert output(capfd, small_model, file) == [" ".join(parts)]
-    assert "sentences" not in json.loads(output(capfd, small_model, file, "--json", "--sentences")[0])
+    assert output(capfd, "--model", small_model, file) == [" ".join(parts)]
+    assert "sentences" not in json.loads(output(capfd, "--model", small_model, file, "--json", "--sentences")[0])
 
 
 def test_bad_lines_leave_their_places_empty(
@@ -207,14 +218,14 @@ def test_bad_lines_leave_their_places_empty(
     file = tmp_path / "in"
     file.write_bytes(b"The dog.\nThe \xff cat.\npoison\nThe river.")
     good = [found.text for found in Translator.load(small_model, "cpu").translate(["The dog.", "The river."])]
-    assert main([str(small_model), str(file)]) == 3
+    assert main(["--model", str(small_model), str(file)]) == 3
     found = capfd.readouterr()
     assert found.out == f"{good[0]}\n\n\n{good[1]}\n"
     first, second, last = found.err.splitlines()
     assert first.startswith(f"{file}:2: not UTF-8 at byte 5 of the line")
     assert second.startswith(f"{file}:3: the text that begins 'poison' cannot be translated: ValueError: not this")
     assert last == "2 of 4 lines could not be translated and are empty"
-    assert main([str(small_model), str(file), "--json"]) == 3
+    assert main(["--model", str(small_model), str(file), "--json"]) == 3
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert lines[1] == {"problem": first} and lines[2] == {"source": poison, "problem": second}
     assert lines[3]["translation"] == good[1]
@@ -223,7 +234,7 @@ def test_bad_lines_leave_their_places_empty(
 def test_a_file_that_is_cut_short(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "in.gz"
     file.write_bytes(gzip.compress("\n".join(sentences(20)).encode(), mtime=0)[:-4])
-    assert main([str(small_model), str(file)]) == 2
+    assert main(["--model", str(small_model), str(file)]) == 2
     found = capfd.readouterr()
     assert found.out.count("\n") == 19  # the twentieth has no end
     assert found.err.startswith(f"error: {file}: the compressed file is cut short after line 19")
@@ -251,7 +262,7 @@ def test_after_kills_the_file_is_that_of_one_run(
     lines[250] = b"\xff"
     lines[4300] = b"The \xfe cat."
     file.write_bytes(b"\n".join(lines))
-    arguments = [str(small_model), str(file), "--beam-size", "1", "--threads", "1", "--output"]
+    arguments = ["--model", str(small_model), str(file), "--beam-size", "1", "--threads", "1", "--output"]
     assert main([*arguments, str(expected)]) == 3
     said = capfd.readouterr().err.splitlines()[-1]
     assert said == "2 of 4,500 lines could not be translated and are empty"
@@ -272,7 +283,7 @@ def test_what_another_job_began_is_left_alone(
     small_model: Path, lines: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    arguments = [str(small_model), str(lines), "--output", str(out)]
+    arguments = ["--model", str(small_model), str(lines), "--output", str(out)]
     (tmp_path / "out.part").write_text("a line\n")
     assert main(arguments) == 2
     assert "out.part: was begun by an unknown job" in capfd.readouterr().err
@@ -290,8 +301,8 @@ def test_an_error_before_the_first_line_leaves_nothing(
 ) -> None:
     file = tmp_path / "in.gz"
     file.write_bytes(b"no gzip")
-    assert main([str(small_model), str(file), "--output", str(tmp_path / "out")]) == 2
-    assert main([str(small_model), str(lines), "--source", "xx", "--output", str(tmp_path / "out")]) == 2
+    assert main(["--model", str(small_model), str(file), "--output", str(tmp_path / "out")]) == 2
+    assert main(["--model", str(small_model), str(lines), "--source", "xx", "--output", str(tmp_path / "out")]) == 2
     assert sorted(each.name for each in tmp_path.iterdir()) == ["in.en", "in.gz"]
 
 
@@ -302,5 +313,5 @@ def test_ctrl_c_is_no_traceback(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(translate, "run", interrupted)
-    assert main([str(small_model)]) == 130
+    assert main(["--model", str(small_model)]) == 130
     assert capfd.readouterr().err == "stopped\n"

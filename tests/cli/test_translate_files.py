@@ -40,7 +40,7 @@ def translate(capfd: pytest.CaptureFixture[str], status: int, *arguments: object
 def test_a_document(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     source, target = tmp_path / "a.md", tmp_path / "b.md"
     source.write_text(MARKDOWN)
-    said = translate(capfd, 0, small_model, source, target)
+    said = translate(capfd, 0, "--model", small_model, source, target)
     assert said == [f"{source} -> {target}: 2 texts", "1 files translated, 0 skipped, 0 failed"]
     title, text = target.read_text().rstrip("\n").split("\n\n")
     assert title == f"# {translation(small_model, 'The dog')}"
@@ -65,9 +65,9 @@ def test_a_pdf_file_becomes_a_word_document(
 ) -> None:
     source = tmp_path / "a.pdf"
     source.write_bytes(PDF)
-    (said,) = translate(capfd, 2, small_model, source, tmp_path / "b.pdf")
+    (said,) = translate(capfd, 2, "--model", small_model, source, tmp_path / "b.pdf")
     assert said == f"error: {tmp_path / 'b.pdf'} has another format than the translation of {source}; accepted: .docx"
-    translate(capfd, 0, small_model, source, tmp_path / "b.docx")
+    translate(capfd, 0, "--model", small_model, source, tmp_path / "b.docx")
     (paragraph,) = docx.Document(str(tmp_path / "b.docx")).paragraphs
     assert paragraph.text == translation(small_model, "The dog sees the cat.")
 
@@ -77,7 +77,7 @@ def test_a_memory_gets_the_language_of_the_model(
 ) -> None:
     source, target = tmp_path / "a.tmx", tmp_path / "b.tmx"
     source.write_text(memory('<tu><tuv xml:lang="en"><seg>The dog.</seg></tuv></tu>'))
-    translate(capfd, 0, small_model, source, target)
+    translate(capfd, 0, "--model", small_model, source, target)
     written = NOT_XML.sub("", translation(small_model, "The dog.")).replace("<", "&lt;")
     assert f'<tuv xml:lang="de"><seg>{written}</seg></tuv>' in target.read_text()
 
@@ -99,7 +99,7 @@ def folder(root: Path) -> Path:
 
 def test_a_folder_keeps_its_tree(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     source, target = folder(tmp_path / "in"), tmp_path / "out"
-    said = translate(capfd, 3, small_model, source, target)
+    said = translate(capfd, 3, "--model", small_model, source, target)
     assert said == [
         f"{source}/a.docx -> {target}/a.docx: 1 texts",
         f"{source}/a.pdf -> {target}/a.pdf.docx: 1 texts",
@@ -127,7 +127,7 @@ def test_a_parser_that_fails_does_not_stop_the_others(
         return translate_one(self, name, content)
 
     monkeypatch.setattr(FileTranslator, "translate", failing)
-    said = translate(capfd, 3, small_model, tmp_path / "in", tmp_path / "out")
+    said = translate(capfd, 3, "--model", small_model, tmp_path / "in", tmp_path / "out")
     assert said[0] == f"not translated: {tmp_path}/in/a.txt: KeyError: 'defect'"
     assert said[-1] == "1 files translated, 0 skipped, 1 failed"
 
@@ -137,7 +137,7 @@ def test_texts_that_cannot_be_translated_are_unchanged(
 ) -> None:
     source, target = tmp_path / "a.txt", tmp_path / "b.txt"
     source.write_text(f"The dog.\n{poison}\n")
-    said = translate(capfd, 3, small_model, source, target)
+    said = translate(capfd, 3, "--model", small_model, source, target)
     assert target.read_text().splitlines() == [translation(small_model, "The dog."), poison]
     assert said[0].startswith(f"{source}: the text that begins 'poison' cannot be translated")
     assert said[-1].endswith("0 failed; 1 texts could not be translated and are unchanged")
@@ -159,22 +159,21 @@ def test_the_model_may_be_left_out(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["MODEL", "no-such.docx", "out.docx"], "no-such.docx does not exist; accepted: a document or a folder"),
-        (["MODEL", "FOLDER/b/picture.png", "out.png"], "has an unknown format; accepted: .arb, .csv"),
-        (["MODEL", "FOLDER", "FOLDER/a.pdf"], "is a file, but"),
-        (["MODEL", "FOLDER", "FOLDER/out"], "accepted: a folder outside of it"),
-        (["MODEL", "FOLDER/a.docx", "FOLDER"], "is the document itself; accepted: another file"),
-        (["MODEL", "FOLDER/a.docx", "out.odt"], "accepted: .docx"),
-        (["no-such.docx", "out.docx"], "no-such.docx does not exist; accepted: a document or a folder"),
-        (["MODEL", "FOLDER/a.docx"], "is a document; name its translation, too: [MODEL] FILE OUT"),
-        (["MODEL", "FOLDER", "out", "--source", "de"], "this model has no direction from de; accepted: en-de"),
+        ("--model MODEL no-such.docx out.docx", "no-such.docx does not exist; accepted: a document or a folder"),
+        ("--model MODEL FOLDER/b/picture.png out.png", "has an unknown format; accepted: .arb, .csv"),
+        ("--model MODEL FOLDER FOLDER/a.pdf", "is a file, but"),
+        ("--model MODEL FOLDER FOLDER/out", "accepted: a folder outside of it"),
+        ("--model MODEL FOLDER/a.docx FOLDER", "is the document itself; accepted: another file"),
+        ("--model MODEL FOLDER/a.docx out.odt", "accepted: .docx"),
+        ("no-such.docx out.docx", "no-such.docx does not exist; accepted: a document or a folder"),
+        ("--model MODEL FOLDER out --source de", "this model has no direction from de; accepted: en-de"),
     ],
 )
 def test_errors(
-    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
+    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: str, message: str
 ) -> None:
     root = folder(tmp_path / "in")
-    named = [each.replace("MODEL", str(small_model)).replace("FOLDER", str(root)) for each in arguments]
+    named = [each.replace("MODEL", str(small_model)).replace("FOLDER", str(root)) for each in arguments.split()]
     said = translate(capfd, 2, *named)
     assert said[0].startswith("error: ") and message in said[0]
 
@@ -185,5 +184,5 @@ def test_options_for_lines_are_refused(
 ) -> None:
     (tmp_path / "a.txt").write_text("The dog.")
     with pytest.raises(SystemExit):
-        main([str(small_model), str(tmp_path / "a.txt"), str(tmp_path / "b.txt"), *option.split()])
+        main(["--model", str(small_model), str(tmp_path / "a.txt"), str(tmp_path / "b.txt"), *option.split()])
     assert "applies to lines of text; it cannot be combined with OUT" in capfd.readouterr().err

@@ -118,7 +118,7 @@ def test_twenty_thousand_lines_equal_those_of_one_process(
     lines[19_998] = b"The \xfe cat."
     (tmp_path / "in.gz").write_bytes(gzip.compress(b"\n".join(lines), 1))
     part, out, expected = (tmp_path / name for name in ("out.part", "out", "expected"))
-    arguments = [str(FROZEN), str(tmp_path / "in.gz"), "--beam-size", "1"]
+    arguments = ["--model", str(FROZEN), str(tmp_path / "in.gz"), "--beam-size", "1"]
 
     killed = start([*arguments, "--output", str(out), "--ray", cluster.address])
     wait(killed, lambda: written(part) >= 2_000)
@@ -145,7 +145,7 @@ def test_twenty_thousand_lines_equal_those_of_one_process(
 def test_json_and_a_glossary(cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("\n".join(sentences(50)))
     (tmp_path / "terms.tsv").write_text("dog\tPudel\n")
-    arguments = [str(FROZEN), str(tmp_path / "in"), "--json", "--n-best", "2"]
+    arguments = ["--model", str(FROZEN), str(tmp_path / "in"), "--json", "--n-best", "2"]
     arguments += ["--glossary", str(tmp_path / "terms.tsv")]
     process = start([*arguments, "--output", str(tmp_path / "spread"), "--ray", cluster.address])
     assert process.wait() == 0
@@ -160,7 +160,7 @@ def test_an_actor_that_restarts_with_another_model_is_refused(cluster: Cluster, 
     model, part = tmp_path / "model", tmp_path / "out.part"
     shutil.copytree(FROZEN, model)
     (tmp_path / "in").write_text("\n".join(sentences(LINES)))
-    arguments = [str(model), str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--beam-size", "1"]
+    arguments = ["--model", str(model), str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--beam-size", "1"]
     process = start([*arguments, "--ray", cluster.address])
     wait(process, lambda: written(part) >= 1_000)
     other_weights(model, 0.9)
@@ -183,7 +183,7 @@ def test_an_actor_that_restarts_with_another_model_is_refused(cluster: Cluster, 
 )
 def test_a_mistake_is_reported_once(cluster: Cluster, tmp_path: Path, more: list[str], message: str) -> None:
     (tmp_path / "in").write_text("The dog.\n")
-    arguments = [str(FROZEN), str(tmp_path / "in"), "--output", str(tmp_path / "out"), *more]
+    arguments = ["--model", str(FROZEN), str(tmp_path / "in"), "--output", str(tmp_path / "out"), *more]
     process = start([*arguments, "--ray", cluster.address])
     _, messages = process.communicate()
     assert process.returncode == 2

@@ -240,7 +240,7 @@ def test_complaint_17_confidence_means_something(tmp_path: Path) -> None:
     known, unknown = (pairs(tmp_path / "phrasebook" / name, 300) for name in ("train.tsv", "test.tsv"))
     for name, side in zip(("source", "reference"), zip(*known, strict=True), strict=True):
         (tmp_path / name).write_text("\n".join(side) + "\n", encoding="utf-8")
-    asked = [str(model), "--source", str(tmp_path / "source"), "--reference", str(tmp_path / "reference")]
+    asked = [str(model), "--source-file", str(tmp_path / "source"), "--reference-file", str(tmp_path / "reference")]
     assert calibrate.main([*asked, "--device", "cpu"]) == 0
     with started(model) as service:
         body = {"q": [english for english, _ in unknown], "source": "en", "target": "de", "quality": True}

@@ -22,6 +22,7 @@ from typing import Any
 
 from rich.table import Table
 
+from mt.arguments import ArgumentParser
 from mt.cli.command import CommandParser, command, stderr_console
 from service.access.api_keys import ApiKey, ApiKeyError, NewApiKey, get_key, list_keys, make_key, revoke_key
 from service.access.database import Database, DatabaseError
@@ -66,8 +67,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def database_options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(add_help=False)
+def database_options() -> ArgumentParser:
+    parser = ArgumentParser(add_help=False)
     parser.add_argument(
         "--database", type=Path, metavar="FILE", help=f"database of the service (default: {variable('database')})"
     )

@@ -151,6 +151,11 @@ class Tokenizer:
         return [str(self._processor.id_to_piece(id)) for id in range(len(self))]
 
     @cached_property
+    def _texts(self) -> list[str | None]:
+        """Text of each id; None for bytes, special ids and tags."""
+        return [None if _CONTROL.fullmatch(piece) else piece.replace(SPACE_MARK, " ") for piece in self._pieces]
+
+    @cached_property
     def _is_by_word(self) -> bool:
         """Whether the ids of a text are those of its words, each with the space before it, one word after the other.
 
@@ -215,6 +220,9 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids`. Special ids and tags have no text; invalid UTF-8 becomes U+FFFD."""
+        texts = [text for id in ids if (text := self._texts[id]) is not None] if self._is_by_word else []
+        if len(texts) == len(ids):
+            return "".join(texts).removeprefix(" ")
         return str(self._processor.decode(list(ids)))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:

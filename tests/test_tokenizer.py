@@ -66,6 +66,7 @@ def test_any_text_survives(tokenizer: Tokenizer, text: str) -> None:
 @settings(max_examples=100)
 @given(texts=st.lists(text, max_size=5))
 def test_many_at_once_as_one_by_one(tokenizer: Tokenizer, texts: list[str]) -> None:
+    """`encode` looks words up in its cache; `encode_many` gives SentencePiece the whole text."""
     assert tokenizer.encode_many(texts, threads=2) == [tokenizer.encode(text) for text in texts]
 
 
@@ -73,13 +74,6 @@ def test_many_at_once_as_one_by_one(tokenizer: Tokenizer, texts: list[str]) -> N
 @given(texts=st.lists(text, max_size=5), seed=st.integers(0, 2**32))
 def test_any_text_survives_dropout(tokenizer: Tokenizer, texts: list[str], seed: int) -> None:
     assert [tokenizer.decode(ids) for ids in tokenizer.encode_with_dropout(texts, 0.5, seed)] == texts
-
-
-@settings(max_examples=400)
-@given(text=text)
-def test_words_one_by_one_as_a_whole_text(tokenizer: Tokenizer, text: str) -> None:
-    """`encode` looks words up in its cache; `encode_many` gives SentencePiece the whole text."""
-    assert tokenizer.encode(text) == tokenizer.encode_many([text])[0]
 
 
 @pytest.mark.parametrize("text", AWKWARD)

@@ -2,7 +2,8 @@
 
 The body has the members of RFC 9457 (`type`, `title`, `status`, `detail`, `instance`), the members that clients of the
 two contracts read (`error` for LibreTranslate, `message` for DeepL), and `code` and `request_id`. Messages use
-LibreTranslate's wording if LibreTranslate has the same error.
+LibreTranslate's wording if LibreTranslate has the same error. Clients of LibreTranslate compare `error` literally, so a
+list of accepted values is only in `message` and `detail`.
 """
 
 import errno
@@ -16,14 +17,16 @@ from urllib.parse import quote
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 from starlette.types import Scope
 
 PROBLEM_JSON = "application/problem+json"
 MAX_PROBLEMS = 20  # limit for one message
 MAX_MESSAGE = 4000  # characters; the body of an error contains the message three times
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 MAX_PATH = 500  # characters of the path in an error
 _LENGTHS = {"too_short": "must have at least {min_length} item", "too_long": "must have at most {max_length} items"}
 
@@ -37,9 +40,13 @@ class ServiceError(Exception):
     default_message: ClassVar[str] = ""
     default_retry: ClassVar[int | None] = None
 
-    def __init__(self, message: str = "", retry_after: int | None = None) -> None:
-        """`retry_after` is a number of seconds."""
-        self.message = message or self.default_message
+    def __init__(self, message: str = "", retry_after: int | None = None, accepted: str = "") -> None:
+        """`retry_after` is a number of seconds.
+
+        `accepted` is appended to the message, but not in `error`, which clients of LibreTranslate compare literally.
+        """
+        self.error = message or self.default_message
+        self.message = f"{self.error}; accepted: {accepted}" if accepted else self.error
         super().__init__(self.message)
         seconds = self.default_retry if retry_after is None else retry_after
         self.headers: dict[str, str] = {} if seconds is None else {"Retry-After": str(seconds)}
@@ -294,12 +301,13 @@ def shorten(text: str) -> str:
 
 def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
     """Return the response that reports `error` to the client. `scope` is the ASGI scope of the request."""
-    return _response(scope, _status(scope, error), error.code, error.message, error.headers)
+    return _response(scope, problem_body(scope, error), error.headers)
 
 
 def problem_body(scope: Scope, error: ServiceError) -> Problem:
     """Return the body of the error response, to be sent as an event of a stream that has already begun."""
-    return _problem(scope, _status(scope, error), error.code, error.message)
+    problem = _problem(scope, _status(scope, error), error.code, error.message)
+    return problem.model_copy(update={"error": _quotable(error.error)})
 
 
 def path_of(scope: Scope) -> str:
@@ -347,11 +355,26 @@ async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     return error_response(request.scope, InvalidRequest.listing(listed))
 
 
-async def _http_exception(request: Request, error: Exception) -> JSONResponse:
-    """Answer an HTTPException, such as 404 or 405, with a `Problem`."""
+async def _http_exception(request: Request, error: Exception) -> Response:
+    """Answer an HTTPException, such as 404 or 405, with a `Problem`; answer OPTIONS with the methods of the path."""
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
-    return _response(request.scope, status, status.name.lower(), error.detail, error.headers or {})
+    headers = dict(error.headers or {})
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(allowed_methods(request))
+        if request.method == "OPTIONS":
+            return Response(status_code=HTTPStatus.NO_CONTENT, headers=headers)
+    return _response(request.scope, _problem(request.scope, status, status.name.lower(), error.detail), headers)
+
+
+def allowed_methods(request: Request) -> list[str]:
+    """Return the methods of the request's path. Each route has only one of them."""
+    methods = [
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+    ]
+    return [*methods, *(["HEAD"] if "GET" in methods else []), "OPTIONS"]
 
 
 def _explain(problem: Any) -> str:
@@ -371,20 +394,23 @@ def _explain(problem: Any) -> str:
     return f"{field} {message}"
 
 
-def _response(scope: Scope, status: int, code: str, message: str, headers: Mapping[str, str]) -> JSONResponse:
-    body = _problem(scope, status, code, message)
+def _response(scope: Scope, body: Problem, headers: Mapping[str, str]) -> JSONResponse:
     accepted = b",".join(value for name, value in scope["headers"] if name == b"accept")
     # Clients that ask for JSON test for this type; they do not know application/problem+json.
     media_type = "application/json" if b"application/json" in accepted else PROBLEM_JSON
-    return JSONResponse(body.model_dump(), int(status), dict(headers), media_type=media_type)
+    return JSONResponse(body.model_dump(), body.status, dict(headers), media_type=media_type)
+
+
+def _quotable(message: str) -> str:
+    return well_formed(message[:MAX_MESSAGE])
 
 
 def _problem(scope: Scope, status: int, code: str, message: str) -> Problem:
-    message = well_formed(message[:MAX_MESSAGE])
+    message = _quotable(message)
     return Problem(
         type="about:blank",
         title=responses.get(status, "Error"),  # 456 is DeepL's and has no standard title
-        status=status,
+        status=int(status),
         detail=message,
         instance=quote(scope["path"][:MAX_PATH]),
         code=code,

@@ -74,8 +74,8 @@ class TranslationRoutes:
         if pivots:
             return (Direction(source, pivots[0]), Direction(pivots[0], target))
         raise UnsupportedLanguage(
-            f"{describe(target)} is not available as a target language from {describe(source)}; "
-            f"accepted: {listing(self.targets_of(source)) or 'none'}"
+            f"{describe(target)} is not available as a target language from {describe(source)}",
+            accepted=listing(self.targets_of(source)) or "none",
         )
 
     def check_supported(self, *codes: str) -> None:
@@ -83,7 +83,7 @@ class TranslationRoutes:
         unknown = [code for code in dict.fromkeys(codes) if code not in self.languages]
         if unknown:
             problems = "; ".join(f"{shorten(code)} is not supported" for code in unknown)
-            raise UnsupportedLanguage(f"{problems}; accepted: {listing(self.languages)}")
+            raise UnsupportedLanguage(problems, accepted=listing(self.languages))
 
     def resolve(self, code: str) -> str:
         """Return the models' code of a language that a client calls `code`: `pt-BR` for `pb` or `pt_br`.

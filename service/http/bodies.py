@@ -233,5 +233,5 @@ def _json_object(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InvalidRequest.listing(["the body is not JSON in UTF-8, or is nested too deeply"]) from error
     if not isinstance(fields, dict):
-        raise InvalidRequest.listing([NOT_AN_OBJECT])
+        raise InvalidRequest("Invalid JSON format", accepted=f"a JSON object, sent with Content-Type: {JSON}")
     return fields

@@ -44,6 +44,7 @@ RESOURCES = {
     "translate_text": ("tag_handling", "glossary", "formality", "auto_detection"),
     "translate_document": ("glossary", "formality", "auto_detection"),
     "glossary": (),
+    "translation_memory": (),
 }
 """DeepL's resources that the service has, with the names of each resource's features."""
 

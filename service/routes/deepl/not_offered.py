@@ -1,25 +1,44 @@
-"""Operations of DeepL's API that the service does not offer. The answer is 404 with a message that says so."""
+"""Operations of DeepL's API that the service does not offer. The answer is 404 with the reason."""
+
+from collections.abc import Awaitable, Callable, Mapping
 
 from fastapi import APIRouter
 
-from service.errors import NotFound
+from service.errors import METHODS, NotFound
 
-router = APIRouter(include_in_schema=False)
+REASONS: Mapping[str, str] = {
+    "/v2/write": "Rephrasing and correction of texts are not offered by this service: its models only translate",
+    "/v3/style_rules": "Style rules are not offered by this service: its models take no instructions",
+    "/v1/quality-evaluation": "The evaluation of given translations is not offered by this service; POST /translate "
+    "with quality estimates the quality of its own translations, and `mt-service evaluate` scores a test set",
+    "/v2/admin": "The administration of keys and their usage is not offered over HTTP; the operator of this service "
+    "uses `mt-service keys`",
+    "/v3/voice": "Voice is not offered by this service: it translates texts and documents",
+    "/v1/voice": "Voice is not offered by this service: it translates texts and documents",
+    "/v1/jobs/voice": "Voice is not offered by this service: it translates texts and documents",
+}
+"""The reason for each path. It also holds for the paths below."""
 
-METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+def refusal(reason: str) -> Callable[[], Awaitable[None]]:
+    """Return the endpoint that answers 404 with `reason`."""
+
+    async def refuse() -> None:
+        raise NotFound(reason)
+
+    return refuse
 
 
-@router.api_route("/v2/write/{rest:path}", methods=METHODS)
-async def write() -> None:
-    """Refuse to rephrase or to correct texts."""
-    raise NotFound("Rephrasing and correction of texts are not offered by this service")
+def refusing_router() -> APIRouter:
+    """Return a router that refuses every method of every path in REASONS."""
+    router = APIRouter(include_in_schema=False)
+    for path, reason in REASONS.items():
+        for below in ("", "/{rest:path}"):
+            router.add_api_route(path + below, refusal(reason), methods=[*METHODS])
+    return router
 
 
-@router.api_route("/v3/style_rules", methods=METHODS)
-@router.api_route("/v3/style_rules/{rest:path}", methods=METHODS)
-async def style_rules() -> None:
-    """Refuse to list, create, return or change style rules."""
-    raise NotFound("Style rules are not offered by this service")
+router = refusing_router()
 
 
 @router.post("/v3/translation_memories/import")

@@ -45,8 +45,8 @@ class CommonFields(Body):
     translation_memory_threshold: Number = Field(
         70, ge=0, le=100, description="Smallest similarity of a match that is used, from 0 to 100."
     )
-    style_id: Any = Field(None, description="Refused: not supported.")
-    custom_instructions: Any = Field(None, description="Refused: not supported.")
+    style_id: Any = Field(None, description="Refused unless it is empty: the models know no style rules.")
+    custom_instructions: Any = Field(None, description="Refused unless it is empty: the models take no instructions.")
 
 
 class TranslateBody(CommonFields):
@@ -73,18 +73,24 @@ class TranslateBody(CommonFields):
         None, description="The markup of the texts; plain text if left out."
     )
     tag_handling_version: Annotated[Literal["v1", "v2"] | None, AsChoice] = Field(
-        None, description="Ignored: both versions give the same result, in which each tag stays with its words."
+        None,
+        description="Ignored, but repeated in the response: both versions give the same result, in which each tag "
+        "stays with its words.",
     )
     outline_detection: FlagField = Field(
         True,
         description="Whether the service detects which elements of XML separate texts, as paragraphs do. Without XML, "
         "it has no effect.",
     )
-    non_splitting_tags: Words = Field([], description="Elements that do not separate texts. They require tag_handling.")
-    splitting_tags: Words = Field(
-        [], description="Elements that separate texts, as paragraphs do. They require tag_handling."
+    non_splitting_tags: Words = Field(
+        [], description="Elements that do not separate texts. Without tag_handling, they have no effect."
     )
-    ignore_tags: Words = Field([], description="Elements whose text is not translated. They require tag_handling.")
+    splitting_tags: Words = Field(
+        [], description="Elements that separate texts, as paragraphs do. Without tag_handling, they have no effect."
+    )
+    ignore_tags: Words = Field(
+        [], description="Elements whose text is not translated. Without tag_handling, they have no effect."
+    )
     show_billed_characters: FlagField = Field(
         False, description="Whether the response has the number of charged characters."
     )
@@ -98,6 +104,7 @@ class TranslatedText(BaseModel):
     text: str
     billed_characters: int | None = Field(None, description="Only with show_billed_characters.")
     model_type_used: str | None = Field(None, description="Only with model_type.")
+    tag_handling_version: str | None = Field(None, description="Only with tag_handling; v2 unless the request has v1.")
     untranslated: list[str] | None = Field(None, description="Only with show_untranslated.")
     match: float | None = Field(
         None, description="Extension: similarity, from 0 to 1, to the match in the translation memory."
@@ -132,8 +139,18 @@ class ResourceBody(Body):
     """The resource, such as `translate_text`, whose languages are to be listed."""
 
     resource: Annotated[
-        Literal["translate_text", "translate_document", "glossary", "write", "voice", "style_rules"], AsChoice
+        Literal[
+            "translate_text",
+            "translate_document",
+            "glossary",
+            "translation_memory",
+            "write",
+            "voice",
+            "style_rules",
+        ],
+        AsChoice,
     ] = Field(description="The service has no languages for `write`, `voice` and `style_rules`.")
+    include: Words = Field([], description="Ignored: all languages of the service are stable.")
 
 
 class FeatureStatus(BaseModel):

@@ -13,7 +13,7 @@ from mt.text.formality import Formality, supports_formality
 from mt.text.markup import MarkupOptions, xml_problem
 from mt.text.terms import Terms
 from service.access.control import Caller
-from service.errors import MAX_PROBLEMS, BodyTooLarge, InvalidRequest
+from service.errors import MAX_PROBLEMS, BodyTooLarge, InvalidRequest, shorten
 from service.http.admission import while_connected
 from service.http.bodies import JSON, URLENCODED, BodyReader
 from service.routes.access import CallerDependency
@@ -49,7 +49,6 @@ async def translate(
         raise BodyTooLarge(f"The request has {size} characters; the limit is {settings.max_characters}")
     if len(body.text) > settings.max_texts:
         raise InvalidRequest.listing([f"there are {len(body.text)} texts; accepted: at most {settings.max_texts}"])
-    check_tags(body)
     if body.tag_handling == "xml":
         check_xml(body.text)
     job = await job_for(body, caller, services)
@@ -61,7 +60,7 @@ async def translate(
 
 def check_options(body: CommonFields) -> None:
     """Raise InvalidRequest if the service does not support an option or a combination of options."""
-    problems = [f"{name} is not supported" for name in UNSUPPORTED_FIELDS if getattr(body, name)]
+    problems = [f"{name} is not supported; leave it out" for name in UNSUPPORTED_FIELDS if getattr(body, name)]
     if (body.glossary_id or body.glossary_ids) and not body.source_lang:
         problems.append("source_lang is required for a glossary")
     if "translation_memory_threshold" in body.model_fields_set and not body.translation_memory_id:
@@ -70,13 +69,6 @@ def check_options(body: CommonFields) -> None:
         problems.append("glossary_id and glossary_ids cannot be used together")
     if problems:
         raise InvalidRequest.listing(problems)
-
-
-def check_tags(body: TranslateBody) -> None:
-    """Raise InvalidRequest if the request has options for tags, such as `ignore_tags`, but no `tag_handling`."""
-    listed = ("ignore_tags", "splitting_tags", "non_splitting_tags")
-    if not body.tag_handling and (names := [name for name in listed if getattr(body, name)]):
-        raise InvalidRequest.listing([f"{name} requires tag_handling" for name in names])
 
 
 def check_xml(texts: Sequence[str]) -> None:
@@ -128,8 +120,11 @@ def formality_of(body: CommonFields, target: str) -> Formality | None:
     if supports_formality(target):
         return Formality(wanted)
     if body.formality == wanted:
-        accepted = "default, prefer_less, prefer_more"
-        raise InvalidRequest.listing([f"'formality' is not supported for given 'target_lang'; accepted: {accepted}"])
+        raise InvalidRequest(
+            f"Target language {shorten(body.target_lang)} does not support formality: "
+            "'formality' is not supported for given 'target_lang'",
+            accepted="default, prefer_less, prefer_more",
+        )
     return None
 
 
@@ -183,6 +178,7 @@ def translated_texts(body: TranslateBody, answers: Sequence[Answer]) -> list[Tra
             text=answer.text,
             billed_characters=len(text) if body.show_billed_characters else None,
             model_type_used=model_type,
+            tag_handling_version=(body.tag_handling_version or "v2") if body.tag_handling else None,
             untranslated=list(answer.untranslated) if body.show_untranslated else None,
             match=rounded_match(answer.match),
         )

@@ -145,7 +145,7 @@ async function* connected(stream) {
 }
 
 function serviceError(body, status, retryAfter) {
-  const message = body.error ?? body.detail ?? `The service answered with status ${status}.`;
+  const message = body.detail ?? body.error ?? `The service answered with status ${status}.`;
   const seconds = Number.parseInt(retryAfter ?? "", 10);
   const again = status === 429 || status === 503 ? (Number.isNaN(seconds) ? 2 : Math.max(seconds, 1)) : null;
   return new ServiceError(String(message), status, again, String(body.code ?? ""));

@@ -95,7 +95,7 @@ const rows = [
     ['translateText', 'splittingTags', differs(SPLIT, { splittingTags: 'x' }, { tagHandling: 'xml' })],
     ['translateText', 'nonSplittingTags', differs(XML, { nonSplittingTags: ['doc', 'title', 'p'] }, { tagHandling: 'xml' })],
     ['translateText', 'ignoreTags', differs(XML, { ignoreTags: ['keep'] }, { tagHandling: 'xml' })],
-    ['translateText', 'ignoreTags without tagHandling', () => text('x', { ignoreTags: ['keep'] })],
+    ['translateText', 'ignoreTags without tagHandling', differs('x', { ignoreTags: ['keep'] })],
     ['translateText', 'customInstructions', () => text('x', { customInstructions: ['Be kind.'] })],
     ['translateText', 'extraRequestParameters', differs(KEYS, { extraRequestParameters: { formality: 'less' } })],
     ...documentRows('translateDocument', document),

@@ -184,7 +184,7 @@ TEXTS = [
     ),
     Row("translate_text", "ignore_tags", EFFECT, differs(XML, {"tag_handling": "xml"}, ignore_tags="keep")),
     *(
-        Row("translate_text", f"{name} without tag_handling", REFUSED, differs("x", None, **{name: "a"}))
+        Row("translate_text", f"{name} without tag_handling", NONE, differs("x", None, **{name: "a"}), DESCRIBED)
         for name in ("non_splitting_tags", "splitting_tags", "ignore_tags")
     ),
     Row(

@@ -52,8 +52,12 @@ def test_a_target_that_is_not_there_is_named(client: deepl.DeepLClient) -> None:
 
 def test_formality_is_refused_where_deepl_refuses_it(running: Running, client: deepl.DeepLClient) -> None:
     for formality in ("less", "more"):
-        with pytest.raises(deepl.DeepLException, match="'formality' is not supported for given 'target_lang'"):
+        with pytest.raises(deepl.DeepLException, match=r".*Target language.*formality.*") as caught:  # as in its suite
             client.translate_text("dog", target_lang="PT-PT", formality=formality)
+        assert (
+            "message: Target language PT-PT does not support formality: 'formality' is not supported for given "
+            "'target_lang'; accepted: default, prefer_less, prefer_more" in str(caught.value)
+        )
     with pytest.raises(deepl.DeepLException, match="formality must be"):
         client.translate_text("dog", target_lang="DE", formality="rude")
     running.core.jobs.clear()
@@ -112,7 +116,7 @@ def test_more_characters_than_the_limit_are_a_413(client: deepl.DeepLClient) -> 
         (b'{"text": "a", "target_lang": "DE", "glossary_id": "g"}', "source_lang is required for a glossary"),
         (b'{"text": "a", "target_lang": "DE", "ignore_tags": [1]}', "ignore_tags"),
         (b'{"text": "a", "target_lang": "DE", "outline_detection": "maybe"}', "outline_detection"),
-        (b"[]", "the body must be a JSON object"),
+        (b"[]", "Invalid JSON format; accepted: a JSON object"),
         (b"{", "not JSON"),
         (b"[" * 100_000, "not JSON"),
         (b'{"text": "\xff"}', "not JSON"),

@@ -146,6 +146,7 @@ def test_languages_of_a_resource(running: Running) -> None:
         "translate_text",
         "translate_document",
         "glossary",
+        "translation_memory",
     ]
 
 

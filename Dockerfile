@@ -78,8 +78,6 @@ RUN find / -xdev -depth \( -name pip -o -name 'pip[0-9-]*' -o -name 'setuptools*
     && mkdir /models && install --directory --owner 10001 --group 10001 --mode 700 /data
 COPY --from=environment /venv /venv
 COPY --from=build /app /app
-# Without a volume at /models, the service serves the starter model of the package.
-RUN ln -s /app/mt/bundled/starter /models/starter
 # The root file system may be read-only: everything is written to /tmp, and to /data if MT_DATABASE is in it.
 ENV PATH=/venv/bin:$PATH \
     PYTHONPATH=/app \
@@ -87,6 +85,7 @@ ENV PATH=/venv/bin:$PATH \
     HOME=/tmp \
     MT_HOST=0.0.0.0 \
     MT_MODELS=/models
+# While /models is empty, the service serves the starter model of the package.
 USER 10001:10001
 EXPOSE 8000
 # Several models on a cold disk load for minutes.
@@ -109,7 +108,9 @@ RUN python -m mt fetch phrasebook \
     && python -m mt train /app/mt/recipes/phrasebook.toml --device cpu --processes 2
 
 FROM runtime AS demo
+COPY --from=training /app/mt/bundled/starter /models/starter
 COPY --from=training /train/runs/phrasebook-en-de/model /models/phrasebook-en-de
+ENV MT_PREFERRED_MODELS=starter
 
 FROM runtime AS baked
 ARG MODELS=models

@@ -30,7 +30,7 @@ from service.logs import Phase, current_record
 from service.settings import Settings
 from service.workers.admission import Admission, RequestSize
 from service.workers.messages import ModelSetup, SourceText, TranslateOptions, WorkCounts
-from service.workers.model_files import find_models
+from service.workers.model_files import find_models, is_empty
 from service.workers.model_memory import MEGABYTE, ModelMemory
 from service.workers.pending import OnSentence, PendingRequest
 from service.workers.pool import TransportFactory, WorkerPool
@@ -73,6 +73,16 @@ class FleetConfig:
         """Return the directories of the models to serve. Raises: ModelError if `folder` contains no model."""
         return self.models if self.folder is None else find_models(self.folder)
 
+    def find_first_models(self) -> tuple[Path, ...]:
+        """Return the same when the service starts: if `folder` is empty, such as a new volume, the starter model."""
+        if self.folder is None or not is_empty(self.folder):
+            return self.find_models()
+        structlog.get_logger().warning(
+            "the folder of models is empty: the starter model is served; put models there, then reload",
+            folder=str(self.folder),
+        )
+        return (STARTER_MODEL,)
+
 
 def process_transports(settings: Settings) -> TransportFactory:
     """Return a function that creates the transport of a worker in a separate process."""
@@ -106,7 +116,7 @@ class Fleet:
 
     async def __aenter__(self) -> Self:
         """Load every model. Raises: ModelError that lists all models that cannot be loaded."""
-        self.pools = [self._new_pool(model) for model in self._config.find_models()]
+        self.pools = [self._new_pool(model) for model in self._config.find_first_models()]
         try:
             await self._open(self.pools)
             self._serve(self.pools)

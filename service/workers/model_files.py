@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,7 @@ def find_models(folder: Path) -> tuple[Path, ...]:
     if _is_model(folder):
         return (folder,)
     try:
-        models = sorted(path for path in folder.iterdir() if not path.name.startswith(".") and _is_model(path))
+        models = sorted(path for path in _visible(folder) if _is_model(path))
     except OSError as error:
         raise ModelError(f"{folder}: {error.strerror}; accepted: a folder that holds model directories") from error
     if not models:
@@ -76,6 +77,18 @@ def find_models(folder: Path) -> tuple[Path, ...]:
             "(config.json, model.safetensors, tokenizer.model), as `mt-service train` writes them"
         )
     return tuple(models)
+
+
+def is_empty(folder: Path) -> bool:
+    """Return whether a folder holds nothing, as a new volume, in which some file systems create `lost+found`."""
+    try:
+        return all(path.name == "lost+found" for path in _visible(folder))
+    except OSError:
+        return False
+
+
+def _visible(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.iterdir() if not path.name.startswith("."))
 
 
 def _is_model(path: Path) -> bool:

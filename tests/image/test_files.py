@@ -16,13 +16,14 @@ import yaml
 
 from service.metrics import FLEET_METRICS
 from service.program import SHUTDOWN_SECONDS
-from service.settings import Settings
+from service.settings import Settings, variable
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = ROOT / "Dockerfile"
 DEPLOY = ROOT / "service" / "deploy"
 BASE = DEPLOY / "kubernetes" / "base"
 CPU = DEPLOY / "kubernetes" / "cpu"
+KEYS = DEPLOY / "kubernetes" / "keys"
 DEFAULTS = Settings.model_fields
 DRAIN = DEFAULTS["grace_seconds"].default + SHUTDOWN_SECONDS
 
@@ -44,19 +45,23 @@ def pod(deployment: Any) -> Any:
     return deployment["spec"]["template"]["spec"]
 
 
-def patched(deployment: Any) -> Any:
-    """As the overlay without a GPU has it (RFC 6902, as far as it is used there)."""
+def patched(deployment: Any, overlay: Path = CPU) -> Any:
+    """As an overlay has it (RFC 6902, as far as it is used there)."""
     found = json.loads(json.dumps(deployment))
-    for step in yaml.safe_load(document(CPU / "kustomization.yaml")["patches"][0]["patch"]):
+    for step in yaml.safe_load(document(overlay / "kustomization.yaml")["patches"][0]["patch"]):
         *path, last = [part.replace("~1", "/") for part in step["path"].split("/")[1:]]
         place = found
         for part in path:
             place = place[int(part)] if isinstance(place, list) else place[part]
-        assert last in place
+        if last == "-":
+            place.append(step["value"])
+            continue
+        key = int(last) if isinstance(place, list) else last
+        assert step["op"] == "add" or place[key]
         if step["op"] == "remove":
-            del place[last]
+            del place[key]
         else:
-            place[last] = step["value"]
+            place[key] = step["value"]
     return found
 
 
@@ -188,7 +193,9 @@ def test_manifests_fit_the_schemas_of_kubernetes(version: str) -> None:
         *("PersistentVolumeClaim", "Deployment", "Service", "PodDisruptionBudget", "HorizontalPodAutoscaler"),
         "NetworkPolicy",
     }
-    for each in [*found.values(), patched(found["Deployment"])]:
+    others = [document(KEYS / "claim.yaml"), document(DEPLOY / "kubernetes" / "fill-models.yaml")]
+    deployments = [patched(found["Deployment"], overlay) for overlay in (CPU, KEYS)]
+    for each in [*found.values(), *deployments, *others]:
         validate(each, version, strict=True)
 
 
@@ -236,6 +243,19 @@ def test_one_overlay_takes_the_gpu_away() -> None:
     (container,) = pod(patched(deployment))["containers"]
     assert "nvidia.com/gpu" not in container["resources"]["limits"]
     assert {"name": "MT_DEVICE", "value": "cpu"} in container["env"]
+
+
+def test_one_overlay_keeps_the_keys_of_one_replica() -> None:
+    deployment = patched(resources()["Deployment"], KEYS)
+    (data,) = (volume for volume in pod(deployment)["volumes"] if volume["name"] == "data")
+    assert data["persistentVolumeClaim"]["claimName"] == document(KEYS / "claim.yaml")["metadata"]["name"]
+    assert {"name": "MT_REQUIRE_KEY", "value": "true"} in pod(deployment)["containers"][0]["env"]
+    assert deployment["spec"]["replicas"] == 1
+
+
+def test_compose_passes_every_setting_on() -> None:
+    (settings,) = {tuple(each["environment"]) for each in document(DEPLOY / "compose.yaml")["services"].values()}
+    assert set(settings) | {"MT_MODELS", "MT_HOST", "MT_PORT"} == {variable(name) for name in DEFAULTS}
 
 
 def test_replicas_follow_a_figure_of_ours() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mt.bundled import STARTER_MODEL
 from mt.errors import ModelError
 from mt.languages import Direction
 from service.errors import ReloadRefused
@@ -70,6 +71,21 @@ def test_no_model(tmp_path: Path, files: Sequence[str], folder: str, said: str) 
 def test_a_model_that_is_named_comes_before_the_folder(tmp_path: Path) -> None:
     plan = FleetConfig.of(Settings(model=(Path("m"),), models=tmp_path))
     assert plan.find_models() == (Path("m"),)
+
+
+@pytest.mark.parametrize(("files", "empty"), [((), True), (("lost+found/x", ".hidden/x"), True), (("a/x",), False)])
+def test_while_the_folder_is_empty_the_service_starts_with_the_starter_model(
+    tmp_path: Path, files: Sequence[str], empty: bool
+) -> None:
+    make(tmp_path, files)
+    config = FleetConfig.of(Settings(models=tmp_path))
+    if empty:
+        assert config.find_first_models() == (STARTER_MODEL,)
+    else:
+        with pytest.raises(ModelError, match="holds no model"):
+            config.find_first_models()
+    with pytest.raises(ModelError, match="holds no model"):  # at a reload, loaded models stay
+        config.find_models()
 
 
 def directions(fleet: Fleet) -> set[Direction]:

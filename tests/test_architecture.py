@@ -46,7 +46,7 @@ OWNERS = {
     "py3langid": ("mt.text.language_detection",),
     "docx": ("mt.text.documents.word", "mt.text.documents.pdf"),
     "fluent": ("mt.text.documents.fluent",),
-    "lxml": ("mt.text.documents.office", "mt.text.documents.runs"),
+    "lxml": ("mt.text.documents.office", "mt.text.documents.run_items", "mt.text.documents.runs"),
     "markdown_it": ("mt.text.documents.markdown",),
     "pypdfium2": ("mt.text.documents.pdf_lines",),
     "polib": ("mt.text.documents.gettext", "mt.data.translation_memory"),

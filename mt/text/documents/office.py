@@ -16,7 +16,8 @@ from lxml import etree
 from mt.errors import DocumentError
 from mt.text.documents.archive import DAMAGES, check_archive, rewrite_archive
 from mt.text.documents.base import DocumentOptions, SegmentList
-from mt.text.documents.runs import Element, RunParagraphs, RunSchema, parse_part
+from mt.text.documents.run_items import Element, RunSchema
+from mt.text.documents.runs import RunParagraphs, parse_part
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.inline import split_whitespace
 from mt.text.markup.parsing import NOT_XML
@@ -37,6 +38,7 @@ _SHAPE = RunSchema(
     run=f"{_DRAWING}r",
     properties=f"{_DRAWING}rPr",
     text=f"{_DRAWING}t",
+    link=f"{_DRAWING}hlinkClick",
     fields=_names(_DRAWING, "fld"),
     first=_names(_DRAWING, "pPr"),
     last=_names(_DRAWING, "endParaRPr"),

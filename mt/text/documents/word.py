@@ -11,7 +11,8 @@ from docx.oxml.ns import qn
 from mt.errors import DocumentError
 from mt.text.documents.archive import check_archive, rewrite_archive
 from mt.text.documents.base import DocumentOptions, SegmentList
-from mt.text.documents.runs import Element, RunParagraphs, RunSchema, parse_part
+from mt.text.documents.run_items import Element, RunSchema
+from mt.text.documents.runs import RunParagraphs, parse_part
 from mt.text.markup import Segment, TranslatedSegment
 
 _PARTS = ("document.main+xml", "endnotes+xml", "footer+xml", "footnotes+xml", "header+xml")
@@ -26,12 +27,17 @@ _WORD = RunSchema(
     run=qn("w:r"),
     properties=qn("w:rPr"),
     text=qn("w:t"),
-    link=qn("w:hyperlink"),
+    characters={qn("w:noBreakHyphen"): "\u2011"},
+    wrappers=_names("bdo customXml dir hyperlink ins moveTo sdt smartTag"),
+    content=qn("w:sdtContent"),
+    transparent=_names("ruby rubyBase"),
     field_mark=qn("w:fldChar"),
     field_type=qn("w:fldCharType"),
+    instruction=qn("w:instrText"),
+    instruction_attribute=qn("w:instr"),
     fields=_names("fldSimple"),
-    first=_names("pPr"),
-    dropped=_names("proofErr lastRenderedPageBreak"),
+    first=_names("customXmlPr fldData pPr sdtEndPr sdtPr smartTagPr"),
+    dropped=_names("lastRenderedPageBreak proofErr rt rubyPr softHyphen"),
     breaks=_names("tab br cr"),
     tabs=_names("tab"),
     invisible=_names("lang noProof rtl webHidden"),

@@ -103,7 +103,7 @@ def read_inline(items: Sequence[InlineItem[PartType]], decode: Decode, collapse:
     built = None
     if any(any(map(str.isalnum, meaning or "")) for text in texts for _, meaning in decode(text)):
         merged = _merge_empty_pairs(inner)
-        partner = _partners(merged)
+        partner = partners(merged)
         tags = [number for number, item in enumerate(merged) if item.kind in (InlineKind.OPEN, InlineKind.CLOSE)]
         built = _Builder[PartType](decode, collapse, any(partner[number] < 0 for number in tags)).build(merged)
     return InlineText(items[:begin], inner, items[end:], built)
@@ -129,7 +129,7 @@ def trim_items(items: Sequence[InlineItem[PartType]]) -> tuple[int, int]:
 
     Pairs of tags around all words are left out.
     """
-    partner = _partners(items)
+    partner = partners(items)
     words = [0, *accumulate(item.has_words for item in items)]
     begin, end = 0, len(items)
     before = (-1, -1)
@@ -151,7 +151,7 @@ def trim_items(items: Sequence[InlineItem[PartType]]) -> tuple[int, int]:
     return begin, end
 
 
-def _partners(items: Sequence[InlineItem[PartType]]) -> list[int]:
+def partners(items: Sequence[InlineItem[PartType]]) -> list[int]:
     """Return, for each item, the index of the other tag of its pair, or -1 if the item is not a tag of a pair."""
     partner = [-1] * len(items)
     opened: dict[int, int] = {}
@@ -176,7 +176,7 @@ def _is_loose(item: InlineItem[PartType], partner: int, begin: int, end: int) ->
 
 
 def _merge_empty_pairs(items: Sequence[InlineItem[PartType]]) -> list[InlineItem[PartType]]:
-    partner = _partners(items)
+    partner = partners(items)
     words = [0, *accumulate(item.has_words for item in items)]
     merged: list[InlineItem[PartType]] = []
     number = 0

@@ -34,12 +34,15 @@ TEMPERATURE = 0.5  # evidence is divided by TEMPERATURE * sqrt(bytes), as the n-
 RARE = 2.0  # against a language that is not in _USUAL
 NOT_REQUESTED = 4.0  # against a language that was not requested
 VARIETY = 2.0  # for a variety, per character or word that only this variety has
+FOREIGN = 0.9  # minimum probability that a text is in a language that was not requested, for reporting that language
 
 _SCRIPTS = {"Cjk": "Han", "Ideographic": "Han", "Hiragana": "Kana", "Katakana": "Kana", "Katakana-Hiragana": "Kana"}
 _ISO_SCRIPTS = {"Latn": "Latin", "Cyrl": "Cyrillic", "Arab": "Arabic"}
 _LETTER = r"(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0dff\u0e31-\u0e4e])"  # letters and combining marks
 _WORD = re.compile(rf"{_LETTER}+(?:'{_LETTER}+)*")
+_NAME = re.compile(r"(?<=\w )[^\W\d_](?<![a-z])[\w'’-]*[a-zà-ÿ][\w'’-]*")  # a capitalised word that follows a word
 _ALIASES = {"no": "nb", "iw": "he", "fil": "tl"}
+_ALIKE = ({"da", "nb", "nn"}, {"hr", "sr"}, {"id", "ms"})  # languages that short texts do not tell apart
 _LABELS = {"nb": "no"}  # labels in py3langid's model that differ from the name of a profile
 _USUAL = frozenset(
     [
@@ -70,7 +73,7 @@ class TextFeatures:
 
 
 class LanguageDetector:
-    """A detector of the language of a text, among several requested languages.
+    """A detector of the language of a text, among several requested languages and the other languages with a profile.
 
     A detector is immutable and can be shared by threads. Constructing one takes 1 to 2 seconds and 60 MB of memory.
     """
@@ -93,6 +96,8 @@ class LanguageDetector:
             name = _ALIASES.get(primary, primary)
             if name in self._letters:
                 self._tags.setdefault(name, []).append(tag)
+        alike = [group for group in _ALIKE if not group.isdisjoint(self._tags)]
+        self._foreign = frozenset(self._letters).difference(self._tags, *alike) if self._tags else frozenset()
         words = {name: frozenset(profiles.words.get(name, "").split()) for name in self._letters}
         counts = Counter(word for known in words.values() for word in known)
         self._words = {
@@ -107,21 +112,49 @@ class LanguageDetector:
     def detect(self, text: str) -> list[tuple[str, float]]:
         """Return (tag, probability that the text is in this language) for each requested tag, most probable first.
 
-        The sum of the probabilities is less than 1 if the text may be in a language that was not requested. All
-        probabilities are equal if the text has no words.
+        If the text is surely in a language that was not requested, the likeliest of these languages comes first, with
+        the sum of their probabilities. Otherwise, only the sum of all probabilities, which is less than 1, tells that
+        the text may be in another language. All probabilities are equal if the text has no words.
         """
         features = _read(text)
         if not features.words:
             return [(tag, 1 / len(self.languages)) for tag in self.languages]
+        of_name = self._probabilities(features)
+        probabilities = dict.fromkeys(self.languages, 0.0)
+        for name, tags in self._tags.items():
+            for tag, share in self._shares(name, tags, features):
+                probabilities[tag] = share * of_name[name]
+        guesses = sorted(probabilities.items(), key=lambda item: -item[1])
+        foreign = self._foreign_language(features, of_name)
+        return [(foreign, self._foreign_probability(of_name)), *guesses] if foreign else guesses
+
+    def _foreign_language(self, features: TextFeatures, probabilities: Mapping[str, float]) -> str | None:
+        """Return the likeliest language that was not requested if a text is surely in such a language, else None.
+
+        Foreign names and quotations do not make a text foreign: it must also be foreign without its capitalised words,
+        and must not have more common words of a requested language than of the likeliest language.
+        """
+        if self._foreign_probability(probabilities) < FOREIGN:
+            return None
+        foreign = max(self._foreign, key=probabilities.__getitem__)
+        counts = {name: sum(word in self._words[name] for word in features.words) for name in (foreign, *self._tags)}
+        if counts[foreign] < max(counts.values()):
+            return None
+        nameless = _read(_NAME.sub("", features.plain))
+        if nameless.words and self._foreign_probability(self._probabilities(nameless)) < FOREIGN:
+            return None
+        return foreign
+
+    def _foreign_probability(self, probabilities: Mapping[str, float]) -> float:
+        return math.fsum(probabilities[name] for name in self._foreign)
+
+    def _probabilities(self, features: TextFeatures) -> dict[str, float]:
+        """Return the probability of each language with a profile."""
         scores = self._scores(features)
         best = max(scores.values())
         weights = {name: math.exp(score - best) for name, score in scores.items()}
         total = sum(weights.values())
-        probabilities = dict.fromkeys(self.languages, 0.0)
-        for name, tags in self._tags.items():
-            for tag, share in self._shares(name, tags, features):
-                probabilities[tag] = share * weights[name] / total
-        return sorted(probabilities.items(), key=lambda item: -item[1])
+        return {name: weight / total for name, weight in weights.items()}
 
     def _scores(self, features: TextFeatures) -> dict[str, float]:
         statistics = dict(self._identifier.rank(f" {features.plain} "))

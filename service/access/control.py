@@ -55,9 +55,14 @@ class AccessPolicy:
 
 @dataclass
 class Charge:
-    """Number of charged characters that have been delivered. If the request fails, the rest is refunded."""
+    """Numbers of charged characters.
 
-    delivered: int = 0  # characters; a route that sends its answer in one piece need not update it
+    If the request fails, the characters that have not been delivered are refunded. If it succeeds, those that are free
+    are refunded.
+    """
+
+    delivered: int = 0  # a route that sends its answer in one piece need not update it
+    free: int = 0  # in texts that stay unchanged because no model translates their language
 
 
 class AccessControl:
@@ -99,9 +104,9 @@ class AccessControl:
 
     @asynccontextmanager
     async def charged(self, caller: Caller, characters: int) -> AsyncIterator[Charge]:
-        """Charge characters. If the context ends with an exception, refund the characters that were not delivered.
+        """Charge characters, and refund some of them at the end of the context (see Charge).
 
-        The code within the context updates `Charge.delivered`.
+        The code within the context updates the charge.
 
         Raises:
             QuotaExceeded: if too little of the key's quota is left. Nothing is charged in this case.
@@ -114,6 +119,8 @@ class AccessControl:
         except BaseException:
             await self.refund(caller.id, charged_at, characters - charge.delivered)
             raise
+        if charge.free:
+            await self.refund(caller.id, charged_at, charge.free)
 
     async def charge(self, caller: Caller, characters: int) -> None:
         """Add characters to this month's usage of the caller's key. Do nothing if the caller has no key.

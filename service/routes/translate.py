@@ -20,7 +20,15 @@ from service.services import Services, ServicesDependency
 from service.settings import Settings
 from service.translate_schemas import StreamedSegment, TargetResponse, TranslateRequest, TranslateResponse
 from service.translation.coroutines import gather_or_raise
-from service.translation.jobs import Answer, Format, Job, OutputOptions, StreamedSentence, StreamEnd
+from service.translation.jobs import (
+    Answer,
+    Format,
+    Job,
+    OutputOptions,
+    StreamedSentence,
+    StreamEnd,
+    free_characters,
+)
 
 MAX_WEIGHTS = 500_000  # attention weights of all texts of a request; each takes 32 bytes
 router = APIRouter(tags=["translation"])
@@ -58,9 +66,10 @@ async def translate(
         events = stream_events(body, request, services, caller, jobs[body.target])
         first = await while_connected(request, anext(events))  # an error before the first event has a status of its own
         return EventStream(first, events)
-    async with services.access.charged(caller, characters(body) * len(jobs)):
+    async with services.access.charged(caller, characters(body) * len(jobs)) as charge:
         working = gather_or_raise([translations.translate(job) for job in jobs.values()])
         answers = await while_connected(request, working)
+        charge.free = sum(map(free_characters, answers))
     return respond(body, dict(zip(jobs, answers, strict=True)))
 
 
@@ -192,6 +201,7 @@ async def stream_events(
                         charge.delivered += item.source[1] - item.source[0]
                         yield encode_event("segment", StreamedSegment.of(body, item))
                     case StreamEnd():
+                        charge.free = free_characters(item.answers)
                         yield encode_event("done", respond(body, {body.target: item.answers}))
                 begun = True
     except ServiceError as error:

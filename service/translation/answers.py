@@ -10,6 +10,7 @@ from itertools import accumulate
 
 from mt.languages import Direction
 from mt.pipeline.results import (
+    Alternative,
     SentenceReport,
     SentenceTranslation,
     Translation,
@@ -25,6 +26,16 @@ from service.translation.jobs import Answer
 def unchanged_answer(text: str, source: str, *models: str) -> Answer:
     """Return an answer whose translation is `text` itself. `source` is its language, `models` have read the text."""
     return Answer(text, source, models=models)
+
+
+def untranslated_answer(text: str, source: str) -> Answer:
+    """Return an answer whose translation is `text` itself, which is listed as untranslated."""
+    sentence = text.strip()
+    begin = text.index(sentence)
+    place = begin, begin + len(sentence)
+    alternative = Alternative(sentence, 0.0, 0.0, pieces=(), piece_log_probabilities=())
+    unchanged = SentenceTranslation(sentence, (alternative,), place, place, untranslated=True)
+    return Answer(text, source, sentences=(unchanged,) if sentence else ())
 
 
 def answer_of(translation: Translation, source: str, model: str) -> Answer:

@@ -1,5 +1,6 @@
 """Jobs and answers of the translation service, common to the LibreTranslate and DeepL routes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -60,6 +61,8 @@ class DetectedSource:
 class Answer:
     """Translation of one text, markup included. `source` is the language of the text.
 
+    If no models translate from this language to the target, `served` is False, and the text stays unchanged.
+
     The ranges in `sentences` are character offsets in the text and in its translation. If the text has markup,
     `sentences` is empty, and `segments` has the sentences.
     """
@@ -72,6 +75,7 @@ class Answer:
     alternatives: tuple[str, ...] = ()
     sentences: tuple[SentenceTranslation, ...] = ()
     segments: tuple["Answer", ...] = ()  # answers for the segments of markup
+    served: bool = True
 
     @property
     def confidence(self) -> float | None:
@@ -93,6 +97,11 @@ class Answer:
     def all_sentences(self) -> list[SentenceTranslation]:
         """The sentences of the text, or those of its segments. Their ranges count characters of their segment."""
         return [*self.sentences, *(sentence for segment in self.segments for sentence in segment.sentences)]
+
+
+def free_characters(answers: Iterable[Answer]) -> int:
+    """Return the number of characters of the texts whose language is not served. They are not charged."""
+    return sum(len(answer.text) for answer in answers if not answer.served)
 
 
 @dataclass(frozen=True)

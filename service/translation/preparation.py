@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from service.languages import TranslationRoute, TranslationRoutes, describe, pivot_order
-from service.translation.answers import unchanged_answer
+from service.languages import TranslationRoute, TranslationRoutes, pivot_order
+from service.translation.answers import unchanged_answer, untranslated_answer
 from service.translation.jobs import Answer, DetectedSource, Job
 from service.workers.messages import SourceText
 
 DETECTED_PREFIX = 4000  # language detection reads only this many characters at the beginning of a text
-SURE = 0.8  # from this confidence on, an unsupported language is an error; below it, a supported guess is used
+SURE = 0.8  # from this confidence on, a text in an unsupported language stays unchanged; below it, a guess is used
 
 
 @dataclass(frozen=True)
@@ -20,16 +20,21 @@ class PreparedText:
     text: str
     source: str
     detected: DetectedSource | None
-    route: TranslationRoute  # empty if the text is already in the target language
-    parts: tuple[SourceText, ...]  # texts to translate: the segments of markup, or the whole plain text
+    route: TranslationRoute  # empty if the text stays unchanged
+    parts: tuple[SourceText, ...]  # the segments of markup, or the whole plain text
     is_markup: bool = False
+    served: bool = True  # whether the text is in the target language or in a language that is translated into it
 
     def answer(self, answers: Sequence[Answer], written: Sequence[str] = ()) -> Answer:
         """Return the answer for this text, given the answers for its parts.
 
         If the text has markup, `written` has the marked-up translations of the whole text, the best first.
         """
-        if not self.route:
+        if not self.served:
+            parts = tuple(untranslated_answer(part.text, self.source) for part in self.parts)
+            answer = Answer(self.text, self.source, segments=parts) if self.is_markup else parts[0]
+            answer = replace(answer, served=False)
+        elif not self.route:
             answer = unchanged_answer(self.text, self.source)
         elif not self.is_markup:
             answer = answers[0]
@@ -49,7 +54,10 @@ class SupportsDetect(Protocol):
     """Interface of a language detector, such as mt.text.language_detection.LanguageDetector."""
 
     def detect(self, text: str) -> list[tuple[str, float]]:
-        """Return (language, confidence from 0 to 1) of each language, the likeliest language first."""
+        """Return (language, confidence from 0 to 1) of each language, the likeliest language first.
+
+        The first language may be one for which the detector was not created.
+        """
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,7 @@ class TextPreparer:
     def prepare(self, job: Job, segments: Sequence[Sequence[SourceText]] | None) -> list[PreparedText]:
         """Prepare all texts of a job. `segments` lists the segments of each marked-up text; None for plain texts.
 
-        Raises: UnsupportedLanguage if no models translate a text.
+        Raises: UnsupportedLanguage if no models translate from the source of the job to its target.
         """
         if segments is None:
             return [self._prepare(text, None, job) for text in job.texts]
@@ -71,7 +79,8 @@ class TextPreparer:
     def detect(self, text: str) -> list[DetectedSource]:
         """Return every language with the confidence that `text` is in it, the likeliest language first.
 
-        For a text without letters, every confidence is 0.
+        If the text is surely in a language that is not served, this language comes first. For a text without letters,
+        every confidence is 0.
         """
         assert self.detector is not None
         if not any(map(str.isalpha, text)):
@@ -82,30 +91,26 @@ class TextPreparer:
     def detect_source(self, text: str, target: str) -> DetectedSource:
         """Return the likeliest language of a text among `target` and the languages that can be translated into it.
 
-        Raises: UnsupportedLanguage if the detector knows none of these languages, or if the likeliest of all languages
-            is not one of them and has a confidence of SURE or more.
+        If the text is surely in none of them, return the likeliest of all languages.
         """
         guesses = self.detect(text)
         supported = {target, *self.routes.sources_of(target)}
-        chosen = next((guess for guess in guesses if guess.language in supported), None)
-        if chosen is None or (chosen is not guesses[0] and guesses[0].confidence >= SURE):
-            self.routes.find(guesses[0].language, target)
-            raise AssertionError(f"{describe(target)} has no sources")
-        return chosen
+        likeliest = guesses[0]
+        if likeliest.confidence >= SURE:
+            return likeliest
+        return next((guess for guess in guesses if guess.language in supported), likeliest)
 
     def _prepare(self, text: str, segments: Sequence[SourceText] | None, job: Job) -> PreparedText:
         detected = None
+        served = True
         if job.source is None:
             beginning = text if segments is None else beginning_of(segment.text for segment in segments)
             detected = self.detect_source(beginning, job.target)
+            served = detected.language in {job.target, *self.routes.sources_of(job.target)}
         source = job.source or (detected.language if detected else "")
-        route = self.routes.find(source, job.target)
-        parts: tuple[SourceText, ...] = ()
-        if route and segments is None:
-            parts = (SourceText(text, aligned=job.output.alignment),)
-        elif route and segments is not None:
-            parts = tuple(segments)
-        return PreparedText(text, source, detected, route, parts, segments is not None)
+        route = self.routes.find(source, job.target) if served else ()
+        parts = (SourceText(text, aligned=job.output.alignment),) if segments is None else tuple(segments)
+        return PreparedText(text, source, detected, route, parts, segments is not None, served)
 
 
 def beginning_of(texts: Iterable[str]) -> str:

@@ -128,9 +128,11 @@ class TranslationService:
         async with deadline_at(job.deadline):
             prepared = await self.prepare(job)
             answers = iter(
-                await self.translate_parts([(part, text.route) for text in prepared for part in text.parts], job)
+                await self.translate_parts(
+                    [(part, text.route) for text in prepared if text.route for part in text.parts], job
+                )
             )
-            groups = [list(islice(answers, len(text.parts))) for text in prepared]
+            groups = [list(islice(answers, len(text.parts) if text.route else 0)) for text in prepared]
             if job.format is Format.TEXT:
                 return [text.answer(group) for text, group in zip(prepared, groups, strict=True)]
             marked = [(text.text, group) for text, group in zip(prepared, groups, strict=True) if text.route]
@@ -154,8 +156,11 @@ class TranslationService:
         for number, text in enumerate(prepared):
             raise_overloaded = number == 0
             if text.is_markup or not text.route or not job.split_sentences:
-                alone = replace(job, texts=(text.text,), source=text.source)
-                (answer,) = await when_admitted(partial(self.translate, alone), raise_overloaded)
+                if text.route:
+                    alone = replace(job, texts=(text.text,), source=text.source)
+                    (answer,) = await when_admitted(partial(self.translate, alone), raise_overloaded)
+                else:
+                    answer = text.answer(())
                 yield StreamedSentence(number, 0, (0, len(text.text)), answer.text, answer.confidence)
                 answers.append(replace(answer, detected=text.detected))
             else:
@@ -193,9 +198,13 @@ class TranslationService:
 
         If the file is in the target language, its text stays unchanged. If `allow_equal_languages` is False,
         InvalidDocument is raised instead.
+
+        Raises: UnsupportedLanguage if no models translate from the language of the file; the errors of `translate`.
         """
         async with deadline_at(job.deadline):
             (whole,) = await self.prepare(replace(job, texts=(opened.beginning(),), format=Format.TEXT))
+            if not whole.served:
+                self.routes_of(job.model).find(whole.source, job.target)
             if not whole.route:
                 if not allow_equal_languages:
                     raise InvalidDocument(f"Source and target language are equal: {describe(whole.source)}")
@@ -209,7 +218,7 @@ class TranslationService:
     async def prepare(self, job: Job) -> list[PreparedText]:
         """Detect the languages and parse the markup of all texts of a job.
 
-        Raises: UnsupportedLanguage if no models translate from the language of a text to the target; Overloaded if the
+        Raises: UnsupportedLanguage if no models translate from the source of the job to its target; Overloaded if the
             queue is too full for the texts.
         """
         routes = self.routes_of(job.model)

@@ -180,7 +180,7 @@ def sentence(text: str, kept: Sequence[Range], options: TranslateOptions, order:
 
 
 class Guesses:
-    """Tells English from German and French by a word of each."""
+    """Tells English from German and French by a word of each. A text with "il" is in Italian, served or not."""
 
     def __init__(self, languages: Sequence[str]) -> None:
         self.languages = tuple(languages)
@@ -189,4 +189,5 @@ class Guesses:
         words = {"en": "the", "de": "der", "fr": "le"}
         lowered = text.lower().split()
         found = {code: 0.9 if words.get(code) in lowered else 0.05 for code in self.languages}
-        return sorted(found.items(), key=lambda item: -item[1])
+        foreign = [("it", 0.95)] if "il" in lowered else []
+        return foreign + sorted(found.items(), key=lambda item: -item[1])

@@ -28,7 +28,7 @@ from service.routes.deepl.schemas import (
 )
 from service.services import Services, ServicesDependency
 from service.translation.answers import rounded_match
-from service.translation.jobs import Answer, Format, Job
+from service.translation.jobs import Answer, Format, Job, free_characters
 
 router = APIRouter()
 
@@ -52,9 +52,10 @@ async def translate(
     if body.tag_handling == "xml":
         check_xml(body.text)
     job = await job_for(body, caller, services)
-    async with services.access.charged(caller, size):
+    async with services.access.charged(caller, size) as charge:
         with services.detached_work.working(services.translations.translate(job)) as working:
             answers = await while_connected(request, working)
+        charge.free = free_characters(answers)
     return TranslateResult(translations=translated_texts(body, answers))
 
 
@@ -176,7 +177,7 @@ def translated_texts(body: TranslateBody, answers: Sequence[Answer]) -> list[Tra
         TranslatedText(
             detected_source_language=source_code(answer.source),
             text=answer.text,
-            billed_characters=len(text) if body.show_billed_characters else None,
+            billed_characters=len(text) - free_characters([answer]) if body.show_billed_characters else None,
             model_type_used=model_type,
             tag_handling_version=(body.tag_handling_version or "v2") if body.tag_handling else None,
             untranslated=list(answer.untranslated) if body.show_untranslated else None,

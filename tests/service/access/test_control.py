@@ -255,6 +255,18 @@ def test_what_fails_is_given_back_to_the_month_that_it_was_charged_to() -> None:
         assert ran(access.usage(caller)).characters == 0
 
 
+def test_free_characters_are_refunded() -> None:
+    async def use(access: AccessControl, caller: Caller) -> None:
+        async with access.charged(caller, 50) as charge:
+            charge.free = 20
+
+    with Database.open(None) as store:
+        access = AccessControl(store, AccessPolicy())
+        caller = ran(access.admit(made(store, quota=100)[0], ""))
+        ran(use(access, caller))
+        assert ran(access.usage(caller)).characters == 30
+
+
 def test_those_without_a_key_are_not_counted() -> None:
     with Database.open(None) as store:
         access = AccessControl(store, AccessPolicy())

@@ -124,9 +124,26 @@ def test_a_text_without_letters_is_in_any_language() -> None:
     assert answer.text == "12 !" and answer.detected and answer.detected.confidence == 0
 
 
-def test_a_language_that_nothing_leads_from_is_said() -> None:
-    with pytest.raises(UnsupportedLanguage, match=r"English \(en\) is not available .* from German \(de\)"):
-        translated(WordModels({"en-de": upper, "fr-en": upper}), job("da ist der Hund", source=None, target="en"))
+@pytest.mark.parametrize(
+    ("text", "language", "format", "untranslated"),
+    [
+        (" ecco il cane\n", "it", Format.TEXT, ("ecco il cane",)),  # no model has this language
+        ("da ist der Hund", "de", Format.TEXT, ("da ist der Hund",)),  # no model translates it into English
+        ("<p>ecco <b>il</b> cane</p><p>dorme</p>", "it", Format.HTML, ("ecco il cane", "dorme")),
+    ],
+)
+def test_detected_language_that_is_not_served(text: str, language: str, format: Format, untranslated: object) -> None:
+    models = WordModels({"en-de": upper, "fr-en": upper})
+    asked = job("voici le chien", text, source=None, target="en", format=format)
+    served, other = translated(models, asked)
+    assert (served.text, served.served) == ("VOICI LE CHIEN", True)
+    assert (other.text, other.source, other.served, other.confidence) == (text, language, False, None)
+    assert other.detected and other.detected.language == language and other.untranslated == untranslated
+    segments, answers = run(streamed(over(models), asked))
+    assert [segment.translation for segment in segments] == ["VOICI LE CHIEN", text]
+    assert answers[1].untranslated == untranslated
+    with pytest.raises(UnsupportedLanguage, match=rf"\({language}\)|{language} is not supported"):
+        run(over(models).translate_document("a.txt", b"ecco il cane" if language == "it" else b"der Hund", asked))
 
 
 def test_in_doubt_a_language_that_can_be_translated_is_taken() -> None:

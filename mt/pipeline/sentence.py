@@ -1,7 +1,7 @@
 """Translation of one sentence by a coroutine that awaits searches and repairs their results."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -162,12 +162,14 @@ def is_untranslatable(sentence: str, kept: Sequence[Range] = ()) -> bool:
     return bool(spans) and not _has_text(protect.remove_spans(sentence, spans).text)
 
 
-def split_ranges(ranges: Iterable[Range], parts: Sequence[str]) -> list[tuple[Range, ...]]:
+def split_ranges(ranges: Sequence[Range], parts: Sequence[str]) -> list[tuple[Range, ...]]:
     """Divide ranges of a text among the consecutive parts of the text.
 
     Return, for each part, the ranges in the part, as offsets from the beginning of the part. A range that extends over
     several parts is divided.
     """
+    if not ranges:
+        return [()] * len(parts)
     ranges_of: list[list[Range]] = [[] for _ in parts]
     ends = list(accumulate(map(len, parts)))
     for begin, end in ranges:

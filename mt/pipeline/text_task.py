@@ -388,6 +388,9 @@ class TextPlanner:
 
 def _merge_divided(parts: Iterable[TextPart], kept: Sequence[Range]) -> Iterator[TextPart]:
     """Yield the parts of a text, and merge those that overlap the same range of `kept`. `kept` must be sorted."""
+    if not kept:
+        yield from parts
+        return
     begins = [begin for begin, _ in kept]
     last_ends = [0, *accumulate((end for _, end in kept), max)]  # last_ends[n] is the maximum end of the first n ranges
     group: list[TextPart] = []

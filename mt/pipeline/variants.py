@@ -55,12 +55,15 @@ class SentenceContext:
         constraints = self.compiler.compile([], self.banned, self.target, UNLIMITED) if self.banned else None
         return Request(next(self.request_ids), source, options.of(source), self.prefix, self.caller, constraints)
 
-    def alternative(self, hypothesis: Hypothesis) -> Alternative:
-        """Convert a hypothesis to an alternative, without the prefix, and with its text on one line."""
+    def alternative(self, hypothesis: Hypothesis, spans: Sequence[ProtectedSpan] = ()) -> Alternative:
+        """Convert a hypothesis to an alternative, without the prefix, and with its text on one line.
+
+        The numbers in `spans`, the protected spans of the source, keep their no-break spaces.
+        """
         target, begin = self.tokenizer.target, len(self.prefix)
         tokens = hypothesis.tokens[begin:]
         return Alternative(
-            text=" ".join(target.decode(tokens).splitlines()),
+            text=join_numbers(" ".join(target.decode(tokens).splitlines()), spans),
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
             pieces=tuple(target.pieces(tokens)),
@@ -121,8 +124,7 @@ class DecodedVariant:
 
     @classmethod
     def of(cls, variant: SourceVariant, request: Request, result: Result, context: SentenceContext) -> "DecodedVariant":
-        written = map(context.alternative, result.hypotheses)
-        alternatives = tuple(replace(one, text=join_numbers(one.text, variant.spans)) for one in written)
+        alternatives = tuple(context.alternative(hypothesis, variant.spans) for hypothesis in result.hypotheses)
         return cls(variant, request, alternatives, tuple(hypothesis.tokens for hypothesis in result.hypotheses))
 
     @property
@@ -218,6 +220,8 @@ async def link_texts(
 
 def join_alternatives(text: str, alternatives: Sequence[Alternative]) -> Alternative:
     """Join one alternative of each sentence into an alternative of the text. `text` is the joined text."""
+    if len(alternatives) == 1 and alternatives[0].text == text and alternatives[0].match is None:
+        return alternatives[0]
     tokens = [len(alternative.piece_log_probabilities) for alternative in alternatives]
     weighted = sum(alternative.score * count for alternative, count in zip(alternatives, tokens, strict=True))
     return Alternative(

@@ -14,6 +14,7 @@ from mt.text.alignment import Range
 from mt.text.protect import ProtectedSpan, find_spans, find_translated_spans
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most sentences with a long word in lower case
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
 _LATIN = re.compile(r"[A-ZÀ-ÖØ-Þ]+")
 _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")
@@ -78,7 +79,9 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
 
 def _has_lower_word(sentence: str) -> bool:
     """Return whether a sentence has a long word in lower case, and so is neither in ALL CAPS nor in Title Case."""
-    return any(len(word) > _LEAST_LONG and word.isalpha() and word.islower() for word in sentence.split())
+    return _LOWER_WORD.search(sentence) is not None or any(
+        len(word) > _LEAST_LONG and word.isalpha() and word.islower() for word in sentence.split()
+    )
 
 
 def _free_words(sentence: str, kept: Sequence[Range]) -> list[re.Match[str]]:

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from itertools import pairwise
 from unicodedata import normalize
 
@@ -42,6 +43,7 @@ _ORDINAL_DOT = frozenset(  # languages that write ordinal numbers with a dot, su
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _AROUND = _BRACKETS | {'"': '"', "'": "'", "„": "“", "“": "”", "«": "»", "‹": "›", "‘": "’"}
 _ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
+_LONGEST_CACHED = 1000  # maximum number of characters of a sentence whose spans are cached
 _LONG = 64  # maximum number of characters of a span that may be cut when a long sentence is split
 _TRAILING = ".,;:!?'\"…*_~”’»"
 _SENTENCE_END, _WORD_END = ".!?", ".:;!?'’~"
@@ -97,9 +99,9 @@ def find_spans(sentence: str, kept: Sequence[Range] = ()) -> tuple[ProtectedSpan
 
     Each range of `kept` is extended to whole words and also becomes a span.
     """
-    spans = list(_search(sentence)) if HINT.search(sentence) else []
+    spans = _cached_spans(sentence) if len(sentence) <= _LONGEST_CACHED else _spans(sentence)
     if not kept:
-        return tuple(spans)
+        return spans
     merged: list[Range] = []
     words = set(_extend_to_words(sentence, kept))
     for begin, end in sorted([*words, *((span.begin, span.end) for span in spans)]):
@@ -179,6 +181,8 @@ def are_in_order(spans: Sequence[ProtectedSpan], translation: str) -> bool:
 
 def remove_spans(sentence: str, spans: Sequence[ProtectedSpan]) -> StrippedText:
     """Remove spans from a sentence, together with the brackets around them and the words that contain them."""
+    if not spans:
+        return StrippedText(sentence.rstrip())
     text: list[str] = []  # characters
     end = 0
     removed: list[RemovedSpan] = []
@@ -218,6 +222,13 @@ def _find_kept(translation: str, spans: Sequence[ProtectedSpan]) -> Iterator[Ran
                 lengths -= Counter([length])
                 break
         place += 1
+
+
+def _spans(sentence: str) -> tuple[ProtectedSpan, ...]:
+    return tuple(_search(sentence)) if HINT.search(sentence) else ()
+
+
+_cached_spans = lru_cache(maxsize=16)(_spans)  # each step from a text to a request asks for the spans of the sentence
 
 
 def _search(sentence: str) -> Iterator[ProtectedSpan]:

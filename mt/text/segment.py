@@ -75,6 +75,8 @@ def split_margins(text: str) -> list[TextPart]:
     begin = text.index(sentence)
     end = begin + len(sentence)
     kept = not any(map(str.isalnum, sentence))
+    if 0 < len(sentence) == len(text):
+        return [TextPart(text, kept)]
     return list(_merge_kept([TextPart(text[:begin], True), TextPart(sentence, kept), TextPart(text[end:], True)]))
 
 
@@ -148,7 +150,8 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
         if any(map(str.isalpha, sentence)) or not any(map(str.isdigit, sentence)) or end - begin > LONGEST_SENTENCE:
             yield paragraph[begin:end]
             begin = end
-    yield paragraph[begin:]
+    if begin < end:
+        yield paragraph[begin:]
 
 
 def _split_in_blocks(paragraph: str, language: str) -> Iterator[str]:
@@ -181,6 +184,8 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
+        return [paragraph]
+    if len(sentences) == 1:
         return [paragraph]
     ends = list(accumulate(map(len, sentences)))[:-1]
     places = [0, *(normalised.original_range(0, end)[1] if end else 0 for end in ends), len(paragraph)]

@@ -107,6 +107,7 @@ def create_app(settings: Settings, fleet: Fleet, database: Database) -> FastAPI:
         openapi_url=None,  # FastAPI encodes the document for each request; routes/docs.py encodes it once
         docs_url=None,  # FastAPI's page loads scripts from another host; the page of routes/docs.py has no scripts
         redoc_url=None,
+        redirect_slashes=False,  # the middleware merges slashes
     )
     for router in ROUTERS:
         app.include_router(router, tags=["DeepL"] if router in deepl.ROUTERS else None)

@@ -115,6 +115,19 @@ class BodyTooLarge(ServiceError):
     code = "body_too_large"
 
 
+class UnsupportedEncoding(ServiceError):
+    """The body of the request is compressed."""
+
+    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+    code = "unsupported_encoding"
+
+    def __init__(self, coding: str) -> None:
+        super().__init__(
+            f"Invalid request: the Content-Encoding {shorten(coding)} is not supported", accepted="a body as it is"
+        )
+        self.headers["Accept-Encoding"] = "identity"  # RFC 9110, 15.5.16
+
+
 class ParsingLimitExceeded(ServiceError):
     """The file or the markup is too large, or parsing it takes too much time or memory."""
 

@@ -1,10 +1,19 @@
 """Languages that the models translate, directly or through a pivot language, and the spellings of their codes."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from mt.errors import LanguageError
-from mt.languages import Direction, DirectionSet, language_name, likely_script, parse_tag, primary_language
+from mt.languages import (
+    Direction,
+    DirectionSet,
+    language_name,
+    likely_script,
+    parse_tag,
+    primary_language,
+    standard_tag,
+)
 from service.errors import UnsupportedLanguage, shorten
 
 PIVOT = "en"  # preferred over other pivot languages
@@ -86,11 +95,11 @@ class TranslationRoutes:
             raise UnsupportedLanguage(problems, accepted=listing(self.languages))
 
     def resolve(self, code: str) -> str:
-        """Return the models' code of a language that a client calls `code`: `pt-BR` for `pb` or `pt_br`.
+        """Return the models' code of a language that a client calls `code`: `pt-BR` for `pb`, `en` for `en_US`.
 
         An unknown code is returned unchanged.
         """
-        return next((tag for tag in spellings(code) if tag in self.languages), code)
+        return closest_language(code, self.languages) or code
 
 
 def closest_language(code: str, languages: Sequence[str]) -> str | None:
@@ -99,16 +108,16 @@ def closest_language(code: str, languages: Sequence[str]) -> str | None:
     The closest tag is `code` itself or another spelling of it (see `spellings`). Any other tag must have the primary
     language of `code`. If `code` also names a script or a region, such a tag must have the same script and no region.
     Examples: `PT-BR` matches `pt-BR`, `pb` and `pt`, in this order. `EN-GB` matches `en`. `ZH` matches `zh-Hant` if
-    `languages` has no other Chinese.
+    `languages` has no other Chinese. `deu-AT` matches `de`.
     """
     for tag in spellings(code):
         if tag in languages:
             return tag
     try:
-        wanted = parse_tag(code)
+        wanted = standard_tag(code)
     except LanguageError:
         return None
-    is_bare = "-" not in wanted
+    is_bare = re.search("[-_]", code) is None
     primary = _merge_norwegian(wanted)
     related = [
         tag
@@ -136,7 +145,7 @@ def spellings(code: str) -> list[str]:
         tag = parse_tag(code.strip())
     except LanguageError:
         return [code]
-    return [code, tag, *sorted(alias for group in _ALIASES if tag in group for alias in group)]
+    return [code, tag, standard_tag(tag), *sorted(alias for group in _ALIASES if tag in group for alias in group)]
 
 
 def _has_region(tag: str) -> bool:

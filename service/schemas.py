@@ -5,7 +5,7 @@ Unknown fields of a body are ignored.
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from starlette.datastructures import UploadFile
 
 from service.http.fields import FlagField, TextField, TextOrTexts
@@ -17,6 +17,9 @@ TextRange = tuple[int, int]
 AUTO = "auto"  # source language that stands for the detected one
 MODEL = "Name of a model of GET /models; `default` selects the default model of each direction."
 DEFAULT_MODEL = "default"
+
+SourceField = Annotated[TextField, AfterValidator(lambda code: AUTO if code.lower() == AUTO else code)]
+"""A source language, or AUTO in any letter case."""
 
 
 class RequestFields(BaseModel):
@@ -55,7 +58,7 @@ class FileRequest(RequestFields):
     file: Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})] = Field(
         description="File in a format that GET /frontend/settings lists."
     )
-    source: TextField = Field(description="Code of GET /languages, or auto.")
+    source: SourceField = Field(description="Code of GET /languages, or auto.")
     target: TextField = Field(description="Code of GET /languages.")
     memory: TextField = Field("", description="Id of a translation memory (PUT /memories).")
     columns: TextField = Field(

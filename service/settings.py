@@ -238,7 +238,9 @@ class Settings(BaseSettings):
         "prefix from requests.",
     )
     trusted_proxies: Networks = Field(
-        (), description="Addresses or networks of proxies whose X-Forwarded-For is trusted, separated by commas."
+        (),
+        description="Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted, "
+        "separated by commas.",
     )
     allowed_hosts: HostNames = Field(
         (),

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from mt.pipeline.results import SentenceTranslation
 from service.errors import shorten
 from service.http.fields import Count, FlagField, JsonPairs, JsonTexts, Number, TextField, TextOrTexts
-from service.schemas import AUTO, MODEL, DetectedLanguage, RequestFields, TextRange, percent
+from service.schemas import AUTO, MODEL, DetectedLanguage, RequestFields, SourceField, TextRange, percent
 from service.translation.answers import other_texts, rounded_match
 from service.translation.jobs import Answer, StreamedSentence
 
@@ -32,7 +32,10 @@ class TranslateRequest(RequestFields):
     )
 
     q: TextOrTexts = Field(description="Text, or list of texts.")
-    source: TextField = Field(description="Code of GET /languages; or auto, which detects the language of each text.")
+    source: SourceField = Field(
+        description="Code of GET /languages; or auto, which detects the language of each text. A code may have a "
+        "region: `en_US` and `eng` name `en`."
+    )
     target: TextField = Field(
         description="Code of GET /languages. Required without `targets`; with `targets`, the default is the first of "
         "them."

@@ -20,6 +20,11 @@ DatabaseWork = Callable[[sqlite3.Connection], T]
 
 OPEN_SECONDS = 5.0  # longest wait for the lock of another process, when the database is opened
 BUSY_MILLISECONDS = 250  # longest wait for this lock in a transaction of a request
+NO_FOLDER = (
+    "The service has no writable temporary folder for what it stores; its operator sets TMPDIR or the option --database"
+)
+"""Message for a temporary database that outgrows its cache of 2 MB: only then does SQLite need the folder."""
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE keys (
@@ -160,6 +165,8 @@ class _Connection:
         except sqlite3.DatabaseError as error:
             if not _is_unusable(error):
                 raise
+            if error.sqlite_errorcode == sqlite3.SQLITE_IOERR_GETTEMPPATH:
+                raise StorageFull(NO_FOLDER) from error
             full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
             raise (StorageFull() if full else StorageUnavailable()) from error
 

@@ -194,7 +194,10 @@ def _nested(fields: Fields) -> Fields:
 
 
 class _PartParser(MultiPartParser):
-    """Form parser that refuses long headers of a form's parts, because Starlette needs 8 ms for a header of 4 KB."""
+    """Form parser that refuses what Starlette reads slowly or as Latin-1.
+
+    These are long headers of a form's parts, because a header of 4 KB takes 8 ms, and fields that are not in UTF-8.
+    """
 
     spool_max_size = 1 << 30  # files stay in memory, where the body is already
 
@@ -202,6 +205,11 @@ class _PartParser(MultiPartParser):
         if len(self._current_partial_header_value) > MAX_PART_HEAD:
             raise MultiPartException(f"a header of a part, with its file name, is longer than {MAX_PART_HEAD} bytes")
         super().on_header_end()
+
+    def on_part_end(self) -> None:
+        if self._current_part.file is None:
+            check_utf8(self._current_part.data, self._current_part.field_name)
+        super().on_part_end()
 
 
 async def _chunks(body: bytes, request: Request) -> AsyncGenerator[bytes, None]:
@@ -217,12 +225,25 @@ async def _chunks(body: bytes, request: Request) -> AsyncGenerator[bytes, None]:
 def _pairs(query: bytes) -> list[tuple[str, str]]:
     """Parse a query or a URL-encoded form, and return (name, value) of each field.
 
-    Raises: InvalidRequest if there are more than MAX_FIELDS fields.
+    Raises: InvalidRequest if there are more than MAX_FIELDS fields, or a name or a value is not in UTF-8.
     """
+    text = query.decode("utf-8", "surrogateescape")
     try:
-        return parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="surrogateescape")
     except ValueError:
         raise InvalidRequest.listing([f"there are more than {MAX_FIELDS} fields"]) from None
+    for name, value in pairs:
+        check_utf8(name.encode("utf-8", "surrogateescape"), "the name of a field")
+        check_utf8(value.encode("utf-8", "surrogateescape"), name)
+    return pairs
+
+
+def check_utf8(value: bytes | bytearray, name: str) -> None:
+    """Raise InvalidRequest if `value`, the value of the field `name`, is not text in UTF-8."""
+    try:
+        value.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest.listing([f"{shorten(name)} is not text in UTF-8 at byte {error.start}"]) from None
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
@@ -230,8 +251,11 @@ def _json_object(body: bytes) -> dict[str, Any]:
         fields = json.loads(body) if body.strip() else None
     except json.JSONDecodeError as error:
         raise InvalidRequest.listing([f"the body is not JSON: {error.msg} at character {error.pos}"]) from error
+    except UnicodeDecodeError as error:
+        raise InvalidRequest.listing([f"the body is not JSON in UTF-8 at byte {error.start}"]) from error
     except (ValueError, RecursionError) as error:
-        raise InvalidRequest.listing(["the body is not JSON in UTF-8, or is nested too deeply"]) from error
+        problem = "the body is not JSON: it is nested too deeply, or has a number with too many digits"
+        raise InvalidRequest.listing([problem]) from error
     if not isinstance(fields, dict):
         raise InvalidRequest("Invalid JSON format", accepted=f"a JSON object, sent with Content-Type: {JSON}")
     return fields

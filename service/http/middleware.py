@@ -29,6 +29,7 @@ from service.errors import (
     ServiceError,
     SlowRequest,
     Unavailable,
+    UnsupportedEncoding,
     error_location,
     error_response,
     path_of,
@@ -135,6 +136,7 @@ class RequestLogMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        merge_slashes(scope)
         client_id = Headers(scope=scope).get(REQUEST_ID, "")
         request_id = client_id if _ACCEPTED_ID.fullmatch(client_id) else uuid4().hex
         record = start_record()
@@ -267,6 +269,8 @@ class RequestLimitMiddleware:
             raise InvalidRequest.listing(
                 [f"the header Host is {shorten(host)}; accepted: an IP address, or a name in the setting allowed_hosts"]
             )
+        if (coding := headers.get("content-encoding", "identity").strip().lower()) not in ("identity", ""):
+            raise UnsupportedEncoding(coding)
         check_fields(headers.get("content-type", ""), scope["query_string"])
 
     async def _read(self, scope: Scope, receive: Receive, body: bytearray, address: str) -> None:
@@ -306,6 +310,16 @@ class RequestLimitMiddleware:
             return True
         buffered, free = self._buffered[address], self.limits.buffered_bytes - self._buffered.total() - more
         return free >= 0 and (buffered == body or buffered + more <= free)
+
+
+def merge_slashes(scope: Scope) -> None:
+    """Replace each run of slashes in the path by one, and remove the slash at its end: `//translate/` is `/translate`.
+
+    Clients join an address and a path. A redirect would lose the scheme of a proxy, and some clients do not follow it.
+    """
+    path = path_of(scope)
+    if "//" in path or (path.endswith("/") and path != "/"):
+        scope["path"] = scope.get("root_path", "") + "/" + "/".join(filter(None, path.split("/")))
 
 
 def host_name(host: str) -> str:

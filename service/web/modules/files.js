@@ -99,8 +99,8 @@ class FileJob {
     this.bar.remove();
     const stem = `${this.file.name.slice(0, this.file.name.lastIndexOf("."))}_${target}`; // the name that the service gives
     const name = stem + url.slice(url.lastIndexOf(".")); // a PDF file becomes a Word document
-    const file = element("a", { class: "button", href: url, download: name }, "Download", hidden(` ${name}`));
-    const tmx = element("a", { class: "button subtle", href: tmxUrl, download: `${stem}.tmx` }, "TMX", hidden(` of ${name}`));
+    const file = element("a", { class: "button", href: stored(url), download: name }, "Download", hidden(` ${name}`));
+    const tmx = element("a", { class: "button subtle", href: stored(tmxUrl), download: `${stem}.tmx` }, "TMX", hidden(` of ${name}`));
     this.action.replaceWith(element("span", { class: "actions" }, tmx, file));
   }
 
@@ -115,6 +115,11 @@ class FileJob {
     };
     this.action.replaceWith(retry ? button("Try again", this.file, repeat) : button("Remove", this.file, leave));
   }
+}
+
+/** The address of a stored file, relative to the page: the service may not know the scheme that its proxy offers. */
+function stored(url) {
+  return url && `download_file/${url.slice(url.lastIndexOf("/") + 1)}`;
 }
 
 function button(label, file, onclick) {

@@ -185,6 +185,18 @@ def test_a_full_disk_is_an_error_of_its_own_and_leaves_no_transaction(tmp_path: 
         asyncio.run(use(store))
 
 
+def test_a_missing_temporary_folder_is_named() -> None:
+    """SQLite asks for the folder when a temporary database outgrows its cache."""
+
+    def fail(connection: sqlite3.Connection) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_GETTEMPPATH
+        raise error
+
+    with Database.open(None) as store, pytest.raises(StorageFull, match=r"no writable temporary folder .* TMPDIR"):
+        asyncio.run(store.write(fail))
+
+
 def test_only_the_owner_can_read_the_files_of_a_database(tmp_path: Path) -> None:
     path = tmp_path / "service.db"
     path.touch(0o644)

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, product
 from typing import Any, Self
 
@@ -78,6 +79,19 @@ def likely_script(tag: str) -> str:
     """Return the ISO 15924 code of the script that a tag states or implies: `Hant` for `zh-TW`. "" means unknown."""
     language = langcodes.Language.get(full_tag(tag))
     return language.script or (language.maximize().script or "" if language.language in LIKELY_SUBTAGS else "")
+
+
+@lru_cache(maxsize=1024)
+def language_and_script(code: str) -> tuple[str, str]:
+    """Return (language, script) of a language code, to compare languages without regions: `("pt", "Latn")` for `pt-BR`.
+
+    Return (`code`, "") if the code is unknown.
+    """
+    try:
+        tag = standard_tag(code)
+    except LanguageError:
+        return code, ""
+    return primary_language(tag), likely_script(tag)
 
 
 def three_letter_code(tag: str) -> str:

@@ -66,7 +66,7 @@ missing=$("$python" - << 'END_PYTHON'
 from importlib.util import find_spec
 
 needed = "torch numpy sentencepiece safetensors pydantic pydantic_core rich langcodes language_data marisa_trie filelock"
-needed += " sacrebleu sacremoses sentencex py3langid polib lxml docx fluent.syntax markdown_it yaml tomli_w"
+needed += " sacrebleu sacremoses sentencex py3langid lxml docx fluent.syntax markdown_it yaml tomli_w"
 needed += " huggingface_hub pytest hypothesis"
 needed += " fastapi uvicorn starlette pydantic_settings prometheus_client structlog limits deprecated cachetools"  # service
 needed += " multipart pypdfium2 httpx"

@@ -49,7 +49,6 @@ OWNERS = {
     "lxml": ("mt.text.documents.office", "mt.text.documents.run_items", "mt.text.documents.runs"),
     "markdown_it": ("mt.text.documents.markdown",),
     "pypdfium2": ("mt.text.documents.pdf_lines",),
-    "polib": ("mt.text.documents.gettext", "mt.data.translation_memory"),
     "huggingface_hub": ("mt.interop",),
     "transformers": ("mt.interop", "scripts.benchmark"),
     "yaml": ("mt.interop", "mt.text.documents.yaml"),

@@ -5,18 +5,20 @@ line: inline codes, which represent formatting, are removed, and white space is 
 a translation, and units that are marked as unfinished, are skipped.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape, quoteattr
 
-import polib
-
 from mt.data.corpus import SentencePair, open_corpus
 from mt.data_config import MEMORY_FORMATS, memory_format
-from mt.errors import DataError, LanguageError
-from mt.languages import likely_script, primary_language, standard_tag
+from mt.errors import DataError, DocumentError, LanguageError
+from mt.languages import language_and_script, standard_tag
+from mt.text.encoding import decode_text
+from mt.text.po import PoError, declared_charset, read_po
+from mt.text.xliff import UNTRANSLATED
 
 Unit = Mapping[str, str]
 """The texts of a translation unit, by language code as it is written in the file."""
@@ -24,8 +26,8 @@ Unit = Mapping[str, str]
 CODES = {"bpt", "ept", "ph", "it", "sub", "ut", "x"}
 """Names of XML elements in TMX 1.4 and XLIFF 1.2 that contain markup of the original document instead of text."""
 
-UNFINISHED = {"new", "initial", "needs-translation", "needs-adaptation", "needs-l10n", "needs-review-translation"}
-"""Values of the XLIFF attribute `state` for translations that are not approved."""
+UNFINISHED = UNTRANSLATED | {"needs-review-translation"}
+"""Values of the XLIFF attribute `state` for translations that are not used as training text."""
 
 LANGUAGES = {"source-language", "target-language", "srcLang", "trgLang"}
 """XLIFF attributes that give the languages of all units in an element."""
@@ -82,8 +84,8 @@ def _text_in(language: str, unit: Unit) -> str:
     tags = {tag: text for code, text in unit.items() if (tag := _tag(code))}
     if language in tags:
         return tags[language]
-    key = (primary_language(language), likely_script(language))
-    return next((text for tag, text in tags.items() if (primary_language(tag), likely_script(tag)) == key), "")
+    key = language_and_script(language)
+    return next((text for tag, text in tags.items() if language_and_script(tag) == key), "")
 
 
 def _tag(code: str) -> str:
@@ -120,20 +122,24 @@ def _xliff_units(stream: IO[bytes], name: str) -> Iterator[Unit]:
 def _po_units(stream: IO[bytes], name: str) -> Iterator[Unit]:
     """Yield the units of a .po file. The source language is X-Source-Language of the header or, without it, English.
 
-    Raises: DataError if the header has no target language, or the file is not a .po file in UTF-8.
+    Raises: DataError if the header has no target language, or the file is not a .po file in its declared encoding.
     """
+    content = stream.read()
     try:
-        file = polib.pofile(stream.read().decode("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{name}: not a .po file in UTF-8: {error}") from None
-    target = file.metadata.get("Language")
-    if not target:
+        entries = list(read_po(decode_text(name, content, declared_charset(content))[0]))
+    except DocumentError as error:
+        raise DataError(str(error)) from None
+    except PoError as error:
+        raise DataError(f"{name}: not a .po file: {error}") from None
+    header = "\n".join(entry.translations[0] for entry in entries if entry.is_header)
+    languages = dict(re.findall(r"^(Language|X-Source-Language):[ \t]*(\S+)", header, re.MULTILINE))
+    if "Language" not in languages:
         raise DataError(f"{name}: the header lacks Language; accepted: a header with Language and a language code")
-    source = file.metadata.get("X-Source-Language", "en")
-    for entry in file:
-        text = entry.msgstr or entry.msgstr_plural.get(0, "")
-        if text and not entry.obsolete and not entry.fuzzy:
-            yield {source: " ".join(entry.msgid.split()), target: " ".join(text.split())}
+    for entry in entries:
+        text = entry.translations[0]
+        if text and not entry.is_fuzzy and not entry.is_header:
+            source = languages.get("X-Source-Language", "en")
+            yield {source: " ".join(entry.source.split()), languages["Language"]: " ".join(text.split())}
 
 
 _READERS = {".tmx": _tmx_units, ".xliff": _xliff_units, ".xlf": _xliff_units, ".po": _po_units}

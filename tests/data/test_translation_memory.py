@@ -99,7 +99,7 @@ def test_a_memory_may_be_compressed_and_in_any_encoding_of_xml(tmp_path: Path, e
         ("a.tmx", TMX.replace("UTF-8", "klingon"), "a.tmx: not well-formed XML: .*encoding"),
         ("a.tmx", "<tmx/>", "no unit has both en and cs; languages of its units: none"),
         ("a.po", PO.replace("Language", "X"), "the header lacks Language"),
-        ("a.po", PO + "nonsense\n", "not a .po file in UTF-8"),
+        ("a.po", PO + "nonsense\n", "not a .po file: line 24: 'nonsense'"),
         ("a.xlf.gz", "plain", "cannot be read: Not a gzipped file"),
         ("b.tmx", None, "b.tmx: the file does not exist"),
     ],

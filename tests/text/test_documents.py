@@ -331,7 +331,7 @@ def test_po_can_retranslate_and_flag_entries() -> None:
 
 
 def test_a_po_whose_content_is_a_path_opens_no_file() -> None:
-    with pytest.raises(DocumentError, match=r"Syntax error in po file \(line 1\)"):
+    with pytest.raises(DocumentError, match=r"line 1: .* is neither a keyword, a string nor a comment"):
         open_document("a.po", __file__.encode())
 
 
@@ -346,7 +346,7 @@ def test_xliff_1_writes_targets_only() -> None:
 
 
 def test_xliff_2_writes_targets_only() -> None:
-    assert texts("a.xliff", XLIFF_2) == ["Press  & go"]
+    assert texts("a.xliff", XLIFF_2) == ["Press & go"]
     target = '<target>PRESS <ph id="1" disp="x"/> &amp; <pc id="2">GO</pc></target>'
     result = translate("a.xliff", XLIFF_2)
     assert result == XLIFF_2.replace("</source>", "</source>" + target).replace('"initial"', '"translated"')

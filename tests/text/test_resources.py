@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions, open_document
-from mt.text.documents.messages import split_message
 from mt.text.markup import TranslatedSegment
+from mt.text.messages import split_message
 from tests.linear_time import assert_linear
 
 YAML = r"""# a comment
@@ -191,7 +191,7 @@ def test_tags_and_line_breaks_of_android() -> None:
 
 def test_branches_of_messages_in_json() -> None:
     content = '{"n": "{n, plural, one {a dog} other {# dogs}}", "m": "{n, select, x {a\\/b} other {c}}"}'
-    assert texts("a.json", content) == ["a dog", "# dogs", "{n, select, x {a/b} other {c}}"]  # the source has \\/
+    assert texts("a.json", content) == ["a dog", "# dogs", "a/b", "c"]
     assert '"{n, plural, one {A DOG} other {# DOGS}}"' in translated("a.json", content.encode(), str.upper)
     assert translated("a.json", content.encode(), str) == content
 
@@ -211,9 +211,86 @@ def test_columns_of_a_table(columns: tuple[str, ...], expected: list[str]) -> No
     assert texts("a.csv", TABLE.replace("long\ntext", "text"), DocumentOptions(columns=columns)) == expected
 
 
+MESSAGES = {
+    "a.json": '{"a": "%s"}',
+    "a.arb": '{"a": "%s"}',
+    "a.yaml": 'a: "%s"',
+    "b.yaml": "a: '%s'",
+    "a.po": 'msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "%s"\nmsgstr ""\n',
+    "a.properties": "a=%s",
+    "a.strings": '"a" = "%s";',
+    "a.resx": "<root><data name='a'><value>%s</value></data></root>",
+    "strings.xml": "<resources><string name='a'>%s</string></resources>",
+    "a.xlf": "<xliff version='1.2'><trans-unit><source>%s</source></trans-unit></xliff>",
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+@pytest.mark.parametrize(
+    ("message", "expected", "written"),
+    [
+        (
+            "{n, plural, =0 {no dogs} one {a dog} other {# dogs}}",
+            ["no dogs", "a dog", "# dogs"],
+            "{n, plural, =0 {NO DOGS} one {A DOG} other {# DOGS}}",
+        ),
+        (
+            "Hi {name}, {n, selectordinal, one {#st day} other {#th day}}!",
+            ["Hi {name},", "#st day", "#th day"],
+            "HI {NAME}, {n, selectordinal, one {#ST DAY} other {#TH DAY}}!",
+        ),
+        (
+            "{g, select, female {her {n, plural, offset:1 one {cat} other {cats}}} other {a '{' b}}",
+            ["her", "cat", "cats", "a '{' b"],
+            "{g, select, female {HER {n, plural, offset:1 one {CAT} other {CATS}}} other {A '{' B}}",
+        ),
+        (
+            "{0,choice,0#no dogs|1#one dog|1<{0} dogs}",
+            ["no dogs", "one dog", "{0} dogs"],
+            "{0,choice,0#NO DOGS|1#ONE DOG|1<{0} DOGS}",
+        ),
+    ],
+)
+def test_branches_of_messages_in_each_format(name: str, message: str, expected: list[str], written: str) -> None:
+    xml = name.endswith((".xml", ".xlf", ".resx"))
+    source, target = (text.replace("<", "&lt;") if xml else text for text in (message, written))
+    if name == "strings.xml":
+        source, target = source.replace("'", r"\'"), target.replace("'", r"\'")
+    if name == "b.yaml":
+        source, target = source.replace("'", "''"), target.replace("'", "''")
+    content = MESSAGES[name] % source
+    assert texts(name, content) == expected
+    assert target in translated(name, content.encode(), str.upper)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.strings", "a.po", "a.xlf"])
+@pytest.mark.parametrize(
+    ("source", "translation", "written"),
+    [
+        ("the {city}", "l'{city}", "l’{city}"),
+        ("It's '{x}'", "C'est '{x}'", "C'est '{x}'"),
+        ("{n, plural, other {it''s # dogs}}", "c'est l'# d'ici", "{n, plural, other {c''est l''# d''ici}}"),
+        ("{n, plural, other {# dogs}}", "d'# chiens", "{n, plural, other {d’# chiens}}"),
+    ],
+)
+def test_apostrophes_of_translations_begin_no_literal_text(
+    name: str, source: str, translation: str, written: str
+) -> None:
+    found = translated(name, (MESSAGES[name] % source).encode(), lambda text: translation)
+    assert written in found
+
+
 @pytest.mark.parametrize(
     ("message", "leaves"),
     [
+        ("{n, plural, one {it''s {x}} other {'{'no'}'}}", ["it''s {x}", "'{'no'}'"]),
+        ("'{n, plural, other {a}}'", ["'{n, plural, other {a}}'"]),
+        ("{0,choice,-1#less|0#none|1#a {x}|2≤many '|' dogs}", ["less", "none", "a {x}", "many '|' dogs"]),
+        ("{0,choice,0#{1,choice,0#a|1#b}|1#c}", ["a", "b", "c"]),
+        ("{n, plural}", ["{n, plural}"]),
+        ("{n, plural, }", ["{n, plural, }"]),
+        ("{n,number,#.##} {d, date, short}", ["{n,number,#.##} {d, date, short}"]),
+        ("{gender_1, select, мужской {он} other {они}}", ["он", "они"]),
         ("Hello {name}", ["Hello {name}"]),
         ("{n, plural, =0{none} one {a {thing}} other{# of {n}}}", ["none", "a {thing}", "# of {n}"]),
         ("You have {n, plural, offset:1 one {a file} other {files}}.", ["You have ", "a file", "files", "."]),

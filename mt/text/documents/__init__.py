@@ -7,7 +7,7 @@ from pathlib import PurePath
 from mt.errors import DocumentError, DocumentLimitExceeded, did_you_mean
 from mt.text.documents.archive import ArchiveDocument
 from mt.text.documents.base import Document, DocumentOptions
-from mt.text.documents.gettext import PoDocument
+from mt.text.documents.gettext import open_po
 from mt.text.documents.markdown import open_markdown
 from mt.text.documents.markup import open_markup
 from mt.text.documents.office import OfficeDocument
@@ -62,8 +62,8 @@ _OPENERS: dict[str, Opener] = {
     ".ods": ArchiveDocument,
     ".odt": ArchiveDocument,
     ".pdf": _at_first_use("mt.text.documents.pdf", "PdfDocument"),
-    ".po": PoDocument,
-    ".pot": PoDocument,
+    ".po": open_po,
+    ".pot": open_po,
     ".pptx": OfficeDocument,
     ".properties": open_properties,
     ".resx": open_resx,

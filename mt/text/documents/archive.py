@@ -13,8 +13,9 @@ from io import BytesIO
 from pathlib import PurePath
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
 from mt.text.documents.markup import declared_encoding
+from mt.text.encoding import decode_text
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment, parse_html
 from mt.text.markup.elements import Dialect
 from mt.text.markup.parsing import parse_dialect

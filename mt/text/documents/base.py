@@ -1,22 +1,15 @@
 """Interface and options of documents, and the class of documents that consist of text."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
-from mt.errors import DocumentError, DocumentLimitExceeded
+from mt.errors import DocumentLimitExceeded
+from mt.text.encoding import TextEncoding
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment
 from mt.text.markup.inline import Decode, InlineItem, InlineKind, read_inline, split_whitespace
-
-_ENCODING = re.compile(
-    r"utf-?8|utf-?16(?:-?[bl]e)?|(?:us-?)?ascii|latin-?1|iso-?8859-?\d{1,2}|(?:windows-?|cp)125\d|koi8-?[ru]"
-    r"|shift-?jis|euc-?(?:jp|kr|cn)|gb-?2312|gbk|gb-?18030|big5(?:-?hkscs)?",
-    re.IGNORECASE,
-)
-"""Encodings that a file may declare. Other codecs of Python may take quadratic time or accept any bytes."""
-
-_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+from mt.text.messages import double_apostrophes, safe_apostrophes, split_message
 
 
 @dataclass(frozen=True)
@@ -87,18 +80,6 @@ class Document(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class TextEncoding:
-    """The codec of a text file, and the byte order mark at the beginning of the file, if any."""
-
-    codec: str = "utf-8"
-    mark: bytes = b""
-
-    def encode(self, text: str, errors: str = "replace") -> bytes:
-        """Return the byte order mark and the encoded text. `errors` is passed on to `str.encode`."""
-        return self.mark + text.encode(self.codec, errors)
-
-
-@dataclass(frozen=True, slots=True)
 class TextSlot:
     """A text to translate. `segment_index` is the index of its segment, and `source` is its form in the file.
 
@@ -121,12 +102,28 @@ class EmbeddedMarkup:
     markup: Markup
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenString:
+    """A string of a program: its parts, its value `text`, and its form `source` in the file.
+
+    `write` returns the form of a translated value in the file.
+    """
+
+    parts: Sequence["DocumentPart"]
+    text: str
+    source: str
+    write: Callable[[str], str]
+
+
+DocumentPart = str | TextSlot | EmbeddedMarkup | WrittenString
+
+
 class TextDocument:
     """Document that is a sequence of parts: source text that is kept, and texts to translate."""
 
     def __init__(self, segments: SegmentList, encoding: TextEncoding, errors: str = "replace") -> None:
         self.segments: list[Segment] = segments
-        self.parts: list[str | TextSlot | EmbeddedMarkup] = []
+        self.parts: list[DocumentPart] = []
         self._encoding, self._errors = encoding, errors
 
     def keep(self, source: str) -> None:
@@ -148,6 +145,25 @@ class TextDocument:
             return
         before, body, after = split_whitespace(text)
         self.add(Segment(body), source, lambda _, new: write(before + new.text + after))
+
+    def add_string(self, text: str, source: str, write: Callable[[str], str], doubled: bool = False) -> None:
+        """Append a string of a program. In an ICU message, each branch is a text of its own.
+
+        `source` is the form of the string in the file, and `write` returns the form of a translated string. If
+        `doubled` is true, or if two apostrophes stand for one in a message, each apostrophe is written twice.
+        """
+        begin, pieces = len(self.parts), split_message(text)
+        doubled = doubled or (len(pieces) > 1 and "''" in text)
+        for piece, translated in pieces:
+            if not translated:
+                self.keep(piece)
+            else:
+                value, write_piece = (
+                    (piece.replace("''", "'"), double_apostrophes) if doubled else (piece, safe_apostrophes)
+                )
+                self.add_stripped(value, piece, partial(write_piece, source=piece))
+        parts = self.parts[begin:]
+        self.parts[begin:] = [WrittenString(parts, text, source, write)]
 
     def embed(self, markup: Markup) -> None:
         self.parts.append(EmbeddedMarkup(len(self.segments), markup))
@@ -178,17 +194,19 @@ class TextDocument:
 
     def text(self, translations: Sequence[TranslatedSegment]) -> str:
         assert len(translations) == len(self.segments)
-        rendered: list[str] = []
-        for part in self.parts:
-            if isinstance(part, str):
-                rendered.append(part)
-            elif isinstance(part, EmbeddedMarkup):
-                begin, end = part.segment_index, part.segment_index + len(part.markup.segments)
-                rendered.append(part.markup.render(translations[begin:end]))
-            else:
-                new, segment = translations[part.segment_index], self.segments[part.segment_index]
-                rendered.append(part.source if new.text == segment.text else part.write(segment, new))
-        return "".join(rendered)
+        return "".join(self._rendered(part, translations) for part in self.parts)
+
+    def _rendered(self, part: DocumentPart, translations: Sequence[TranslatedSegment]) -> str:
+        if isinstance(part, str):
+            return part
+        if isinstance(part, WrittenString):
+            text = "".join(self._rendered(piece, translations) for piece in part.parts)
+            return part.source if text == part.text else part.write(text)
+        if isinstance(part, EmbeddedMarkup):
+            begin, end = part.segment_index, part.segment_index + len(part.markup.segments)
+            return part.markup.render(translations[begin:end])
+        new, segment = translations[part.segment_index], self.segments[part.segment_index]
+        return part.source if new.text == segment.text else part.write(segment, new)
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         return self._encoding.encode(self.text(translations), self._errors)
@@ -202,28 +220,3 @@ def split_item(item: InlineItem[str]) -> list[InlineItem[str]]:
     if item.kind is not InlineKind.TEXT or item.parts != (item.text,):
         return [item]
     return [InlineItem(InlineKind.TEXT, (text,), text) for text in split_whitespace(item.text) if text]
-
-
-def decode_text(name: str, content: bytes, declared: str | None = None) -> tuple[str, TextEncoding]:
-    """Return the text of a file, and its encoding.
-
-    The encoding is the one of the byte order mark, else `declared`, else UTF-8. `declared` is ignored if it is not an
-    accepted encoding, or if the content cannot be decoded with it.
-
-    Raises: DocumentError, with the offset of the first invalid byte, if the content cannot be decoded.
-    """
-    declared = declared if declared and _ENCODING.fullmatch(declared.replace("_", "-")) else None
-    mark, codec = next(((mark, codec) for mark, codec in _BOMS if content.startswith(mark)), (b"", declared or "utf-8"))
-    try:
-        text = content[len(mark) :].decode(codec)
-        if text.encode(codec) != content[len(mark) :]:
-            codec = "utf-8"
-            text = content.decode(codec)
-    except (UnicodeError, LookupError) as error:
-        if declared and not mark:
-            return decode_text(name, content)
-        where = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
-        raise DocumentError(
-            f"{name} is not text in {codec.upper()}{where}; accepted: UTF-8, or UTF-16 with a byte order mark"
-        ) from error
-    return text, TextEncoding(codec, mark)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from fluent.syntax import FluentParser, ast
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text, split_item
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, split_item
+from mt.text.encoding import decode_text
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing, read_inline
 from mt.text.markup.tokens import MAX_TOKENS

@@ -1,107 +1,88 @@
-"""Gettext files (.po), read and written by polib."""
+"""Gettext files (.po). The translations are replaced in the source, so that everything else is kept."""
 
-import re
-from collections.abc import Sequence
+from functools import partial
 
-import polib
-
-from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, SegmentList, decode_text
-from mt.text.markup import Segment, TranslatedSegment
-from mt.text.markup.inline import split_whitespace
-
-_WRAP = 78  # line width of gettext's tools
-_MAX_LINES = 4000  # maximum number of lines of an entry, counting "\n" in its texts; a license has 700
-_NUMBER = re.compile(r"line (\d+)")
+from mt.errors import DocumentError
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
+from mt.text.encoding import decode_text
+from mt.text.po import PoEntry, PoError, declared_charset, quote, read_po
 
 
-class PoDocument:
-    """A .po file. Its segments are the entries that have no translation or a fuzzy one.
+def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Parse a .po file. Its segments are the entries that have no translation or a fuzzy one.
 
     With `retranslate`, all entries are segments. Obsolete entries are never translated. In an entry with plural forms,
     the translation of the singular becomes the first form, and the translation of the plural becomes all other forms.
     If the language has one form, it is the translation of the plural. New translations are flagged fuzzy only with
-    `mark_fuzzy`. Comments, references, flags, contexts and the header are kept. Lines are wrapped anew.
+    `mark_fuzzy`. Everything else is kept.
+
+    Raises: DocumentError, with the number of the line, if the content is not a .po file.
     """
+    text, encoding = decode_text(name, content, declared_charset(content))
+    document = TextDocument(SegmentList(name, options), encoding)
+    writer = _Writer(text, document, options)
+    try:
+        for entry in read_po(text):
+            writer.add(entry)
+    except PoError as error:
+        raise DocumentError(f"{name} is not a .po file: {error}") from error
+    if not writer.entries:
+        raise DocumentError(f"{name} is not a .po file: it contains no entry; accepted: at least one msgid")
+    document.keep(text[writer.done :])
+    return document
 
-    def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
-        """Parse the content.
 
-        Raises: DocumentError if the content is not a .po file or exceeds a limit. If the line of an error is known, the
-        message contains it.
-        """
-        text, self._encoding = decode_text(name, content)
-        text = text.replace("\r\n", "\n")
-        _check_entries(name, text, options)
-        try:
-            # The line break keeps polib from opening a file whose name is `text`.
-            width = max([_WRAP, *map(len, text.split("\n"))])
-            # Without an encoding, polib would search for a declared one.
-            self._file = polib.pofile("\n" + text, wrapwidth=width, encoding="utf-8")
-        except (OSError, ValueError, UnicodeError, IndexError, KeyError) as error:
-            problem = _NUMBER.sub(lambda match: f"line {int(match[1]) - 1}", str(error))
-            raise DocumentError(f"{name} is not a .po file: {problem}") from error
-        if not self._file and "msgid" not in text:
-            raise DocumentError(f"{name} is not a .po file: it contains no entry; accepted: at least one msgid")
-        self.segments: list[Segment] = SegmentList(name, options)
-        self._fuzzy = options.mark_fuzzy
-        self._slots: list[tuple[polib.POEntry, int, int]] = []  # indices of the segments of singular and plural, or -1
-        for entry in self._file:
-            if not entry.obsolete and (options.retranslate or not entry.translated()):
-                self._slots.append((entry, self._add(entry.msgid), self._add(entry.msgid_plural or "")))
+class _Writer:
+    """Writer that adds the entries of a .po file, and the text between them, to a document."""
 
-    def _add(self, text: str) -> int:
-        if not any(map(str.isalnum, text)):
-            return -1
-        self.segments.append(Segment(text.strip()))
-        return len(self.segments) - 1
+    def __init__(self, text: str, document: TextDocument, options: DocumentOptions) -> None:
+        self._text, self._document, self._options = text, document, options
+        self._newline = "\r\n" if "\r\n" in text else "\n"
+        self._forms = 2  # number of plural forms of the target language
+        self.done = self.entries = 0  # number of characters and entries that are done
 
-    def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
-        assert len(translations) == len(self.segments)
-        for entry, singular, plural in self._slots:
-            first = _translate(entry.msgid, singular, translations)
-            if entry.msgid_plural:
-                others = _translate(entry.msgid_plural, plural, translations)
-                count = max(len(entry.msgstr_plural), self._count_forms())
-                entry.msgstr_plural = {n: first if n == 0 and count > 1 else others for n in range(count)}
+    def add(self, entry: PoEntry) -> None:
+        self.entries += 1
+        if entry.is_header:
+            self._forms = _count_forms(entry.translations[0])
+        elif self._options.retranslate or not entry.is_translated:
+            self._keep_comments(entry)
+            self._add_translations(entry)
+
+    def _keep_comments(self, entry: PoEntry) -> None:
+        """Keep the text up to the translations, except previous texts, and set or remove the flag `fuzzy`."""
+        fuzzy = self._options.mark_fuzzy
+        lines = dict.fromkeys(entry.previous_lines, "")
+        if entry.is_fuzzy != fuzzy:
+            flags = [flag for flag in entry.flags if flag and flag != "fuzzy"] + ["fuzzy"] * fuzzy
+            first, *others = entry.flag_lines or [(entry.begin, entry.begin)]
+            lines[first] = f"#, {', '.join(flags)}{self._newline}" if flags else ""
+            lines |= dict.fromkeys(others, "")
+        for (begin, end), line in sorted(lines.items()):
+            self._document.keep(self._text[self.done : begin] + line)
+            self.done = end
+        self._document.keep(self._text[self.done : entry.translation_range[0]])
+        self.done = entry.translation_range[1]
+
+    def _add_translations(self, entry: PoEntry) -> None:
+        if entry.plural is None:
+            self._document.keep("msgstr ")
+            self._add_string(entry.source)
+            return
+        count = max(len(entry.translations), self._forms)
+        for form in range(count):
+            self._document.keep(f"{self._newline if form else ''}msgstr[{form}] ")
+            if form < 2:
+                begin = len(self._document.parts)
+                self._add_string(entry.source if form == 0 and count > 1 else entry.plural)
             else:
-                entry.msgstr = first
-            _flag(entry, self._fuzzy)
-        return self._encoding.encode(str(self._file).removeprefix("\n"))
+                self._document.parts.append(self._document.parts[begin])  # the same text as the form before
 
-    def _count_forms(self) -> int:
-        declared = self._file.metadata.get("Plural-Forms", "").replace(" ", "").partition("nplurals=")[2]
-        digits = declared.partition(";")[0]
-        return min(int(digits), 9) if digits.isdigit() and int(digits[:2]) else 2
+    def _add_string(self, text: str) -> None:
+        write = partial(quote, newline=self._newline)
+        self._document.add_string(text, write(text), write)
 
 
-def _check_entries(name: str, text: str, options: DocumentOptions) -> None:
-    """Check the number of entries, and the number of lines of each entry.
-
-    polib takes quadratic time in the number of lines of an entry. Raises: DocumentLimitExceeded if a number is too
-    large.
-    """
-    entries = lines = 0
-    for number, line in enumerate(text.splitlines(), 1):
-        lines += 1 + line.count("\\n")
-        if lines > _MAX_LINES:
-            raise DocumentLimitExceeded(
-                f"{name}, line {number}: the entry is too long; accepted: at most {_MAX_LINES:,} lines per entry"
-            )
-        if line.lstrip("#~ \t").startswith("msgstr"):
-            entries += 1
-            lines = 0
-        if entries > options.max_segments:
-            raise DocumentLimitExceeded(f"{name} has too many entries; accepted: at most {options.max_segments:,}")
-
-
-def _translate(source: str, number: int, translations: Sequence[TranslatedSegment]) -> str:
-    if number < 0:
-        return source
-    before, _, after = split_whitespace(source)
-    return before + translations[number].text + after
-
-
-def _flag(entry: polib.POEntry, fuzzy: bool) -> None:
-    entry.flags = [flag for flag in entry.flags if flag != "fuzzy"] + (["fuzzy"] if fuzzy else [])
-    entry.previous_msgid = entry.previous_msgid_plural = entry.previous_msgctxt = None
+def _count_forms(header: str) -> int:
+    digits = header.replace(" ", "").partition("nplurals=")[2].partition(";")[0]
+    return min(int(digits), 9) if digits.isascii() and digits.isdigit() and int(digits[:2]) else 2

@@ -14,7 +14,8 @@ from itertools import pairwise
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from mt.text.documents.base import DocumentOptions, EmbeddedMarkup, SegmentList, TextDocument, TextSlot, decode_text
+from mt.text.documents.base import DocumentOptions, DocumentPart, SegmentList, TextDocument, TextSlot
+from mt.text.encoding import decode_text
 from mt.text.markup import Segment, TranslatedSegment, parse_html
 from mt.text.markup.inline import InlineItem, InlineKind
 from mt.text.markup.tokens import TokenKind, html_tokens, references
@@ -300,7 +301,7 @@ def _add(document: TextDocument, items: Sequence[InlineItem[str]], labels: Mappi
         document.parts[first:] = [whole]
 
 
-def _write_all(parts: Sequence[str | TextSlot | EmbeddedMarkup], segment: Segment, new: TranslatedSegment) -> str:
+def _write_all(parts: Sequence[DocumentPart], segment: Segment, new: TranslatedSegment) -> str:
     return "".join(part.write(segment, new) if isinstance(part, TextSlot) else str(part) for part in parts)
 
 

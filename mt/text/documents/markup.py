@@ -2,7 +2,8 @@
 
 import re
 
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
+from mt.text.encoding import decode_text
 from mt.text.markup import parse_html, parse_xml
 
 _DECLARED = re.compile(

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
-from mt.text.documents.messages import add_message
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
+from mt.text.encoding import decode_text
 from mt.text.markup import Segment
 from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
 from mt.text.markup.tokens import MAX_TOKENS, references
@@ -101,9 +101,6 @@ def _open_json(name: str, content: bytes, options: DocumentOptions, keeps_attrib
     def write(new: str) -> str:
         return json.dumps(new, ensure_ascii=ascii_only)
 
-    def write_part(new: str) -> str:
-        return write(new)[1:-1]
-
     place = depth = 0
     kept = False  # whether the values of the current key of the outermost object are kept
     for match in _JSON_STRING.finditer(text):
@@ -118,8 +115,8 @@ def _open_json(name: str, content: bytes, options: DocumentOptions, keeps_attrib
                 kept = value.startswith("@")
         if is_key or kept:
             document.keep(match[0])
-        elif not add_message(document, value, match[0], '"', write_part):
-            document.add_stripped(value, match[0], write)
+        else:
+            document.add_string(value, match[0], write)
     document.keep(text[place:])
     return document
 

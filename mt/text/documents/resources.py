@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable
 
 from mt.errors import DocumentError
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
 from mt.text.documents.markup import declared_encoding
+from mt.text.encoding import decode_text
 from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.tokens import Token, TokenKind, xml_tokens
@@ -49,17 +50,13 @@ def open_properties(name: str, content: bytes, options: DocumentOptions) -> Text
         document.keep(text[done : match.start("value")])
         done = match.end("value")
         value = _unescape(_PROPERTY_ESCAPE, source)
-        quoted = _ARGUMENT.search(value) is not None
-        if quoted:
-            value = value.replace("''", "'")
-        document.add_stripped(value, source, _property_writer(codec, quoted))
+        document.add_string(value, source, _property_writer(codec), doubled=_ARGUMENT.search(value) is not None)
     document.keep(text[done:])
     return document
 
 
-def _property_writer(codec: str, quoted: bool) -> Callable[[str], str]:
+def _property_writer(codec: str) -> Callable[[str], str]:
     def write(text: str) -> str:
-        text = text.replace("'", "''") if quoted else text
         text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
         text = "\\" + text if text.startswith(" ") else text
         return "".join(letter if _encodable(letter, codec) else _utf16_escapes(letter) for letter in text)
@@ -104,7 +101,7 @@ def open_strings(name: str, content: bytes, options: DocumentOptions) -> TextDoc
         if match[0].startswith('"') and before == "=":
             document.keep(text[done : match.start()])
             value = _unescape(_STRINGS_ESCAPE, match[0][1:].removesuffix('"'))
-            document.add_stripped(value, match[0], _write_string)
+            document.add_string(value, match[0], _write_string)
             done = match.end()
         before = match[0]
     document.keep(text[done:])
@@ -128,7 +125,7 @@ def open_resx(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     def is_value(token: Token, parent: Token) -> bool:
         return token.name == "value"
 
-    dialect = Dialect(xml=True, splitting=frozenset(), collapse=False)
+    dialect = Dialect(xml=True, splitting=frozenset(), collapse=False, messages=True)
     return _open_elements(name, content, options, dialect, is_text, is_value)
 
 
@@ -150,7 +147,7 @@ def open_android(name: str, content: bytes, options: DocumentOptions) -> TextDoc
         named = token.name == "string" or (token.name == "item" and parent.name in ("string-array", "plurals"))
         return named and is_translatable(token)
 
-    dialect = Dialect(xml=True, splitting=frozenset(), kept=frozenset({"xliff:g"}), backslashes=True)
+    dialect = Dialect(xml=True, splitting=frozenset(), kept=frozenset({"xliff:g"}), backslashes=True, messages=True)
     return _open_elements(name, content, options, dialect, is_translatable, is_string)
 
 

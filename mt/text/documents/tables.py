@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import PurePath
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
+from mt.text.encoding import decode_text
 from mt.text.markup.tokens import MAX_TOKENS
 
 _SEPARATORS = ",;\t|"

@@ -2,10 +2,11 @@
 
 from html import escape
 
-from mt.errors import DocumentError, LanguageError
-from mt.languages import full_tag, likely_script, primary_language, standard_tag
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
+from mt.errors import DocumentError
+from mt.languages import full_tag, language_and_script
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
 from mt.text.documents.markup import declared_encoding
+from mt.text.encoding import decode_text
 from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.tokens import Token, TokenKind, xml_tokens
@@ -61,7 +62,6 @@ class _UnitReader:
         self._target, self._retranslate = full_tag(options.target_language), options.retranslate
         self._done = 0  # number of tokens that have been added
         self._read = 0  # number of tokens up to the end of the last unit; units within units are not read
-        self._keys: dict[str, tuple[str, str]] = {}
 
     def keep_until(self, end: int) -> None:
         self._document.keep("".join(token.source for token in self._tokens[self._done : end]))
@@ -106,17 +106,7 @@ class _UnitReader:
 
     def _is_in(self, variant: int, language: str) -> bool:
         """Return whether a variant is in `language`. Regions are ignored."""
-        return self._key(_code(self._tokens[variant])) == self._key(language)
-
-    def _key(self, code: str) -> tuple[str, str]:
-        """Return (language, script) of a language code, or (code, "") if the code is unknown."""
-        if code not in self._keys:
-            try:
-                tag = standard_tag(code)
-                self._keys[code] = primary_language(tag), likely_script(tag)
-            except LanguageError:
-                self._keys[code] = code, ""
-        return self._keys[code]
+        return language_and_script(_code(self._tokens[variant])) == language_and_script(language)
 
     def _space(self, number: int) -> str:
         """Return the white space before token `number`, or "" if there is none."""

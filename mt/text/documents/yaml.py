@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import yaml
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
-from mt.text.documents.messages import add_message
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
+from mt.text.encoding import decode_text
 
 _MAX_DEPTH = 100
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -77,15 +77,13 @@ def _is_string(event: yaml.ScalarEvent) -> bool:
 
 def _add_scalar(document: TextDocument, source: str, value: str, style: str | None) -> None:
     def write(text: str) -> str:
+        if _is_plain(text, style):
+            return text
         if style == "'" and "\n" not in text:
-            return text.replace("'", "''")
-        return json.dumps(text, ensure_ascii=False)[1:-1]
+            return "'" + text.replace("'", "''") + "'"
+        return json.dumps(text, ensure_ascii=False)
 
-    quote = style if style == "'" and "\n" not in value else '"'
-    if not add_message(document, value, source, quote, write):
-        document.add_stripped(
-            value, source, lambda text: text if _is_plain(text, style) else quote + write(text) + quote
-        )
+    document.add_string(value, source, write)
 
 
 def _is_plain(text: str, style: str | None) -> bool:

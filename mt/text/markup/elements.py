@@ -44,6 +44,7 @@ class Dialect:
     - The values of `attributes` are translated.
     - If `backslashes` is true, a backslash begins an escape, as in the resources of Android.
     - If `collapse` is true, a run of white space counts as one space, as in HTML.
+    - If `messages` is true, each branch of a message in ICU MessageFormat is a text of its own.
     - If `literal` is true, no character is escaped, as in a CDATA section.
     """
 
@@ -60,6 +61,7 @@ class Dialect:
     backslashes: bool = False
     attributes: frozenset[str] = frozenset()
     collapse: bool = True
+    messages: bool = False
     literal: bool = False
 
 

@@ -247,7 +247,7 @@ class _Builder(Generic[PartType]):
     def _text(self, item: InlineItem[PartType], follows_empty: bool) -> None:
         for source, meaning in self.decode(item.text):
             text = meaning or ""
-            whole = source.endswith(";") or source.startswith("\\")  # an escape without ";" could absorb letters
+            whole = source.endswith((";", "''")) or source.startswith("\\")  # "&lt" without ";" could absorb letters
             if source != text and len(text) == 1 and whole and not (text.isascii() and text.isalnum()):
                 self.forms[text] = source
             if self.collapse:

@@ -7,14 +7,24 @@ escapes are escaped.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from mt.text.markup.elements import BLOCKS, Dialect, ElementIndex
-from mt.text.markup.inline import BuiltSegment, InlineItem, InlineKind, decode_nothing, read_inline, split_whitespace
+from mt.text.markup.inline import (
+    BuiltSegment,
+    Decode,
+    InlineItem,
+    InlineKind,
+    decode_nothing,
+    read_inline,
+    split_whitespace,
+)
 from mt.text.markup.marks import Segment, TranslatedSegment
+from mt.text.markup.messages import split_items
 from mt.text.markup.tokens import Token, TokenKind, decode, html_tokens, references, xml_tokens
+from mt.text.messages import safe_apostrophes
 
 TRANSLATABLE_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})
 _CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
@@ -163,6 +173,8 @@ class Markup:
         translated = translations[slot.segment_index]
         parts = slot.source
         if translated.text != slot.built.segment.text:
+            if self._dialect.messages and slot.built.forms.get("'") != "''":
+                translated = replace(translated, text=safe_apostrophes(translated.text, slot.built.segment.text))
             forms = {
                 **(_BACKSLASH_FORMS if self._dialect.backslashes else {}),
                 **(_LITERAL_FORMS if self._dialect.literal else {}),
@@ -288,10 +300,10 @@ class _Reader:
         opening, inside, closing = section.groups()
         backslashes = self.dialect.backslashes
         if _HTML_WITHIN.search(inside):
-            inner = replace(_html_dialect(MarkupOptions()), backslashes=backslashes)
+            inner = replace(_html_dialect(MarkupOptions()), backslashes=backslashes, messages=self.dialect.messages)
             tokens = list(html_tokens(inside))
         else:
-            inner = Dialect(True, frozenset(), backslashes=backslashes, collapse=False, literal=True)
+            inner = replace(self.dialect, splitting=frozenset(), collapse=False, literal=True)
             tokens = [Token(TokenKind.TEXT, inside)]
         self.parts += [opening, _Embedded(Markup(tokens, inner, self.segments)), closing]
 
@@ -362,8 +374,18 @@ class _Reader:
         return (*parts, token.source[place:])
 
     def _flush(self) -> None:
-        inline = read_inline(self.items, self._decode, self.dialect.collapse)
-        self.items = []
+        items, self.items = self.items, []
+        if not self.dialect.messages:
+            self._add(items, self._decode)
+            return
+        for part, translated, decode_part in split_items(items, self._decode):
+            if translated:
+                self._add(part, decode_part)
+            else:
+                self.parts += [source for item in part for source in item.parts]
+
+    def _add(self, items: Sequence[InlineItem[Part]], decode_items: Decode) -> None:
+        inline = read_inline(items, decode_items, self.dialect.collapse)
         before, source, after = inline.sources()
         self.parts += before
         if inline.built is None:
@@ -374,7 +396,7 @@ class _Reader:
         self.parts += after
 
     @property
-    def _decode(self) -> Callable[[str], Iterator[tuple[str, str | None]]]:
+    def _decode(self) -> Decode:
         if self.dialect.literal and not self.dialect.backslashes:
             return decode_nothing
         return _decode_backslashes if self.dialect.backslashes else partial(references, xml=self.dialect.xml)

@@ -1,0 +1,59 @@
+"""Messages in ICU MessageFormat within markup, such as the plural forms in XLIFF, which contain inline codes."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from mt.text.markup.inline import Decode, InlineItem, InlineKind, split_whitespace
+from mt.text.messages import split_message
+
+_CODE = "\ufffc"  # stands for an item that is not text; no part of the syntax of a message
+
+
+def split_items(
+    items: Sequence[InlineItem[Any]], decode: Decode
+) -> Iterator[tuple[Sequence[InlineItem[Any]], bool, Decode]]:
+    """Split the inline items of a text at the syntax of a message.
+
+    Yield (items, whether to translate them, `decode` for these items). The source of a TEXT item must be its text.
+    """
+    pieces = [
+        (item, source, meaning or _CODE)
+        for item in items
+        for source, meaning in (decode(item.text) if item.kind is InlineKind.TEXT else [("", _CODE)])
+    ]
+    message = "".join(meaning for _, _, meaning in pieces)
+    parts = split_message(message)
+    if len(parts) == 1:
+        yield items, True, decode
+        return
+    decode = partial(_decode_pairs, decode=decode) if "''" in message else decode
+    number = begin = 0  # number of pieces that are done, and offset in the next piece
+    for text, translated in parts:
+        left, part = len(text), list[InlineItem[Any]]()
+        while left:
+            item, source, meaning = pieces[number]
+            end = min(len(meaning), begin + left)
+            left -= end - begin
+            if item.kind is InlineKind.TEXT:
+                piece = meaning[begin:end] if source == meaning else source
+                part += [InlineItem(InlineKind.TEXT, (word,), word) for word in split_whitespace(piece) if word]
+            else:
+                part.append(item)
+            number, begin = (number + 1, 0) if end == len(meaning) else (number, end)
+        yield part, translated, decode
+
+
+def _decode_pairs(text: str, decode: Decode) -> Iterator[tuple[str, str | None]]:
+    """Decode a text in which two apostrophes stand for one."""
+    for source, meaning in decode(text):
+        if source != meaning:
+            yield source, meaning
+            continue
+        before, *after = source.split("''")
+        if before:
+            yield before, before
+        for piece in after:
+            yield "''", "'"
+            if piece:
+                yield piece, piece

@@ -1,0 +1,106 @@
+"""Messages in ICU MessageFormat, such as `{count, plural, one {a file} other {# files}}`.
+
+An apostrophe before a brace, `#` or `|` begins a literal text, which ends at the next apostrophe. Two apostrophes stand
+for one. See https://unicode-org.github.io/icu/userguide/format_parse/messages/
+"""
+
+import re
+from collections.abc import Iterator
+
+_ARGUMENT = re.compile(
+    r"\s*[\w.-]+\s*,\s*(?:(?P<choice>choice)|plural|select|selectordinal)\s*,(?:\s*offset\s*:\s*\d+)?"
+)
+_BRANCH = re.compile(r"\s*(?:=\d+|[\w-]+)\s*\{")
+_LIMIT = re.compile(r"\s*(?:[-+]?\d[\d.]*(?:[eE][-+]?\d+)?|-?∞)\s*[#<≤]")  # of a branch of Java's ChoiceFormat
+_SYNTAX = re.compile(r"''|'(?=[{}#|])(?:''|[^'])*+(?:'|\Z)|[{}|]")
+_BEFORE_SYNTAX = re.compile(r"'(?=[{}#])")
+_MAX_DEPTH = 20
+
+
+def split_message(message: str) -> list[tuple[str, bool]]:
+    """Split a message into pairs (text, whether to translate it). The texts, concatenated, are the message.
+
+    Each branch of a `plural`, `select`, `selectordinal` or `choice` argument is a text. Simple arguments such as
+    `{name}` are part of a text. A message without such an argument, or with unmatched braces, is one text.
+    """
+    parts = list(_split(message, 0))
+    return parts if "".join(text for text, _ in parts) == message else [(message, True)]
+
+
+def double_apostrophes(text: str, source: str) -> str:
+    """Return the text with each apostrophe doubled, except those of the literal texts of `source`, such as `'{'`."""
+    literals = {match[0] for match in _SYNTAX.finditer(source) if match[0] != "''" and match[0].startswith("'")}
+    pattern = "|".join(map(re.escape, [*sorted(literals, key=len, reverse=True), "'"]))
+    return re.sub(pattern, lambda match: "''" if match[0] == "'" else match[0], text)
+
+
+def safe_apostrophes(text: str, source: str) -> str:
+    """Return the text with each apostrophe before `{`, `}` or `#` replaced by the typographic one.
+
+    An apostrophe that the translator puts there, as in `l'{city}`, would begin a literal text. If the source has one
+    there, return the text as it is.
+    """
+    return text if _BEFORE_SYNTAX.search(source) else _BEFORE_SYNTAX.sub("’", text)
+
+
+def _split(message: str, depth: int) -> Iterator[tuple[str, bool]]:
+    done = place = 0
+    while (brace := _next(message, place, "{}")) is not None:
+        end = _matching(message, brace.start())
+        if brace[0] == "}" or end < 0:
+            break
+        place = end
+        argument = _ARGUMENT.match(message, brace.end())
+        branches = list(_branches(message, argument, end)) if argument and depth < _MAX_DEPTH else []
+        if not branches:
+            continue
+        yield message[done : brace.start()], True
+        done = brace.start()
+        for begin, stop in branches:
+            yield message[done:begin], False
+            yield from _split(message[begin:stop], depth + 1)
+            done = stop
+        yield message[done:end], False
+        done = end
+    yield message[done:], True
+
+
+def _branches(message: str, argument: re.Match[str], end: int) -> Iterator[tuple[int, int]]:
+    """Yield the range of the text of each branch of an argument. `end` is the offset after its closing brace."""
+    place = argument.end()
+    if argument["choice"]:
+        while (limit := _LIMIT.match(message, place, end)) is not None:
+            bar = _next_bar(message, limit.end())
+            place = min(bar, end - 1)
+            yield limit.end(), place
+            place += 1
+        return
+    while (branch := _BRANCH.match(message, place, end)) is not None:
+        place = _matching(message, branch.end() - 1)
+        if not branch.end() <= place < end:
+            return
+        yield branch.end(), place - 1
+
+
+def _next(message: str, place: int, signs: str) -> re.Match[str] | None:
+    return next((match for match in _SYNTAX.finditer(message, place) if match[0] in signs), None)
+
+
+def _next_bar(message: str, begin: int) -> int:
+    """Return the offset of the first `|` outside of braces, from `begin` on, or the length of the message."""
+    depth = 0
+    for match in _SYNTAX.finditer(message, begin):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth < 0 or (depth == 0 and match[0] == "|"):
+            return match.start()
+    return len(message)
+
+
+def _matching(message: str, begin: int) -> int:
+    """Return the offset after the brace that closes the opening brace at `begin`, or -1 if no brace closes it."""
+    depth = 0
+    for match in _SYNTAX.finditer(message, begin):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0:
+            return match.end()
+    return -1

@@ -1,98 +1,210 @@
 """XLIFF 1.2 and 2. The translation of a unit is written into its <target>."""
 
-import re
+from dataclasses import dataclass
+from html import escape
 
 from mt.errors import DocumentError
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
+from mt.languages import full_tag, language_and_script
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
 from mt.text.documents.markup import declared_encoding
+from mt.text.encoding import decode_text
 from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import parse_dialect
-from mt.text.markup.tokens import Token, TokenKind, xml_tokens
+from mt.text.markup.tokens import Token, TokenKind, decode, xml_tokens
+from mt.text.xliff import is_translated
 
 _UNITS = frozenset({"trans-unit", "segment"})  # of version 1.2 and of version 2
+_SCOPES = frozenset({"xliff", "file", "body", "group", "unit"})
 _CODES = frozenset({"bpt", "bx", "cp", "ec", "ept", "ex", "it", "ph", "sc", "x"})
-_NEW_STATE = re.compile(r"""(\sstate=["'])(?:new|initial|needs-translation|needs-l10n)(?=["'])""")
+_LANGUAGES = {"file": ("source-language", "target-language"), "xliff": ("srcLang", "trgLang")}  # of versions 1.2, 2
+_LISTED = 10  # maximum number of pairs of languages in an error message
+_UNKNOWN = frozenset({"", "mul", "und"})  # language codes that name no language
 
 
 def open_xliff(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse XLIFF. Segments are the translatable units without a target; with `retranslate`, all translatable units.
+    """Parse XLIFF. Segments are the translatable units that `is_translated` does not call translated.
 
-    If a unit has a <seg-source>, each <mrk> element in it is a segment. Inline codes are placed by alignment, like
-    tags. Rendering changes only targets and their states.
+    With `retranslate`, all translatable units are segments. If a unit has a <seg-source>, each <mrk> element in it is a
+    segment. White space is that of the translation, unless `xml:space` is `preserve`. Inline codes are placed by
+    alignment, like tags. Each branch of a plural or select message is a segment. Rendering changes only targets, their
+    states, and a target language that is missing.
 
-    Raises: DocumentError if there is no unit.
+    Raises: DocumentError if there is no unit, or if the file names other languages than `options`.
     """
     text, encoding = decode_text(name, content, declared_encoding(content))
     tokens = list(xml_tokens(text))
-    elements = ElementIndex(tokens, Dialect(xml=True, splitting=frozenset()))
-    document = TextDocument(SegmentList(name, options), encoding, "xmlcharrefreplace")
-    names = {token.name for token in tokens if token.kind is TokenKind.START}
+    names = {_local(token) for token in tokens if token.kind is TokenKind.START}
     if "xliff" not in names or not names & _UNITS:
         raise DocumentError(
             f"{name} is not XLIFF 1.2 or 2: it contains no <xliff> element with a <trans-unit> or <segment>"
         )
-    off_until = done = 0
-    for number, token in enumerate(tokens):
-        if token.kind is not TokenKind.START or number < max(off_until, done):
-            continue
-        if token.attribute("translate") == "no" and token.name in ("file", "group", "unit", "trans-unit"):
-            off_until = elements.end[number]
-        elif token.name in _UNITS:
-            _keep(document, tokens[done:number])
-            done = elements.end[number]
-            _add_unit(document, tokens, elements, number, options.retranslate)
-    _keep(document, tokens[done:])
+    document = TextDocument(SegmentList(name, options), encoding, "xmlcharrefreplace")
+    reader = _Reader(tokens, document, options)
+    reader.read()
+    if reader.others and not reader.matches:
+        requested = f"{options.source_language or 'any language'} into {options.target_language or 'any language'}"
+        raise DocumentError(
+            f"{name} is for translation from {', '.join(sorted(reader.others)[:_LISTED])}, not from {requested}; "
+            "accepted: the languages that the file names"
+        )
     return document
 
 
-def _add_unit(
-    document: TextDocument, tokens: list[Token], elements: ElementIndex, unit: int, retranslate: bool
-) -> None:
-    end = elements.end[unit]
-    children = _children(tokens, elements, unit)
-    source = children.get("seg-source", children.get("source"))
-    if source is None or tokens[source].kind is not TokenKind.START:
-        _keep(document, tokens[unit:end])
-        return
-    target = children.get("target")
-    filled = target is not None and elements.inner(target).strip()
-    if filled and not retranslate:
-        _keep(document, tokens[unit:end])
-        return
-    splitting = frozenset({"mrk"} if tokens[source].name == "seg-source" else ())
-    dialect = Dialect(xml=True, splitting=splitting, textless=_CODES, collapse=False)
-    markup = parse_dialect(elements.inner(source), dialect)
-    after = elements.end[source if target is None else target]
-    document.keep(_NEW_STATE.sub(r"\1translated", tokens[unit].source))
-    if target is None:
-        _keep(document, tokens[unit + 1 : after])
-        document.keep(_indent(tokens, source) + "<target>")
-    else:
-        _keep(document, tokens[unit + 1 : target])
-        opening = _NEW_STATE.sub(r"\1translated", tokens[target].source)
-        empty = tokens[target].kind is TokenKind.EMPTY
-        document.keep(f"{opening.removesuffix('/>').rstrip()}>" if empty else opening)
-    document.embed(markup)
-    prefix = tokens[source].name.removesuffix("seg-source").removesuffix("source")
-    document.keep(f"</{prefix}target>")
-    _keep(document, tokens[after:end])
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Properties of an element that its descendants inherit. `end` is the index of the token after the element."""
+
+    end: int
+    translate: bool = True
+    preserve: bool = False  # xml:space
+    matches: bool = True  # whether the languages are those of the request
 
 
-def _children(tokens: list[Token], elements: ElementIndex, unit: int) -> dict[str, int]:
-    """Return the index of the first child of a unit for each element name.
+class _Reader:
+    """Reader that adds the units of XLIFF to a document.
 
-    Deeper elements are ignored, for example alternative targets.
+    `others` describes the languages of those parts of the file that have other languages than the request, and
+    `matches` is whether there are parts with the languages of the request.
     """
-    children: dict[str, int] = {}
-    for number in elements.children(unit):
-        children.setdefault(tokens[number].name, number)
-    return children
+
+    def __init__(self, tokens: list[Token], document: TextDocument, options: DocumentOptions) -> None:
+        self._tokens, self._document, self._options = tokens, document, options
+        self._elements = ElementIndex(tokens, Dialect(xml=True, splitting=frozenset()))
+        self._done = 0  # number of tokens that have been added
+        self._root = ""  # name of the elements that state the languages
+        self.others: set[str] = set()
+        self.matches = False
+
+    def read(self) -> None:
+        scopes = [_Scope(len(self._tokens))]
+        for number, token in enumerate(self._tokens):
+            while number >= scopes[-1].end:
+                scopes.pop()
+            local = _local(token)
+            if token.kind is not TokenKind.START or number < self._done:
+                continue
+            if local in _SCOPES:
+                scopes.append(self._scope(number, scopes[-1]))
+            elif local in _UNITS:
+                scope = self._scope(number, scopes[-1])
+                self.matches |= scope.matches
+                if scope.translate and scope.matches:
+                    self._add_unit(number, scope.preserve)
+        self._keep_until(len(self._tokens))
+
+    def _scope(self, number: int, outer: _Scope) -> _Scope:
+        token = self._tokens[number]
+        translate, space = token.attribute("translate"), token.attribute("xml:space")
+        return _Scope(
+            self._elements.end[number],
+            outer.translate if translate is None else translate != "no",
+            outer.preserve if space is None else space == "preserve",
+            outer.matches and self._has_requested_languages(number),
+        )
+
+    def _has_requested_languages(self, number: int) -> bool:
+        """Return whether an element may have the requested languages. If it lacks a target language, add it."""
+        token, options = self._tokens[number], self._options
+        if _local(token) == "xliff":
+            self._root = "xliff" if (token.attribute("version") or "").startswith("2") else "file"
+        if _local(token) != self._root:
+            return True
+        names = _LANGUAGES[self._root]
+        stated = [(token.attribute(name) or "").strip() for name in names]
+        requested = full_tag(options.source_language), full_tag(options.target_language)
+        if requested[1] and not stated[1]:
+            self._tokens[number] = _with_attribute(token, names[1], requested[1])
+        pairs = [pair for pair in zip(stated, requested, strict=True) if pair[0].lower() not in _UNKNOWN and pair[1]]
+        if all(language_and_script(code) == language_and_script(other) for code, other in pairs):
+            return True
+        self.others.add(" into ".join(code or "?" for code in stated))
+        return False
+
+    def _add_unit(self, unit: int, preserve: bool) -> None:
+        """Add a unit to the document if it has to be translated. `preserve` is whether its white space counts."""
+        tokens, elements = self._tokens, self._elements
+        children = self._children(unit)
+        source = children.get("seg-source", children.get("source"))
+        if source is None or tokens[source].kind is not TokenKind.START:
+            return
+        target = children.get("target")
+        state = tokens[unit if target is None else target].attribute("state") or tokens[unit].attribute("state")
+        texts = self._text(children.get("source", source)), "" if target is None else self._text(target)
+        if not self._options.retranslate and is_translated(*texts, state, tokens[unit].attribute("approved")):
+            return
+        space = tokens[source].attribute("xml:space")
+        splitting = frozenset({"mrk"} if _local(tokens[source]) == "seg-source" else ())
+        collapse = not preserve if space is None else space != "preserve"
+        dialect = Dialect(xml=True, splitting=splitting, textless=_CODES, collapse=collapse, messages=True)
+        tokens[unit] = _as_translated(tokens[unit])
+        if target is None:
+            self._keep_until(elements.end[source])
+            prefix = tokens[source].name.removesuffix("seg-source").removesuffix("source")
+            opening = Token(TokenKind.START, f"<{prefix}target>", f"{prefix}target")
+            self._document.keep(self._indent(source))
+        else:
+            self._keep_until(target)
+            opening = _as_translated(tokens[target])
+            self._done = elements.end[target]
+        self._document.keep(opening.source.removesuffix(">").removesuffix("/").rstrip() + ">")
+        self._document.embed(parse_dialect(elements.inner(source), dialect))
+        self._document.keep(f"</{opening.name}>")
+
+    def _children(self, unit: int) -> dict[str, int]:
+        """Return the index of the first child of a unit for each element name.
+
+        Deeper elements are ignored, for example alternative targets.
+        """
+        children: dict[str, int] = {}
+        for number in self._elements.children(unit):
+            children.setdefault(_local(self._tokens[number]), number)
+        return children
+
+    def _text(self, number: int) -> str:
+        """Return the text of an element with single spaces, or its tags if it has no text."""
+        inside = self._tokens[number + 1 : self._elements.end[number] - 1]
+        text = " ".join("".join(map(_token_text, inside)).split())
+        return text or "".join(token.source for token in inside if token.name)
+
+    def _keep_until(self, end: int) -> None:
+        self._document.keep("".join(token.source for token in self._tokens[self._done : end]))
+        self._done = end
+
+    def _indent(self, number: int) -> str:
+        before = self._tokens[number - 1]
+        return before.source if before.kind is TokenKind.TEXT and before.source.isspace() else ""
 
 
-def _indent(tokens: list[Token], number: int) -> str:
-    before = tokens[number - 1].source
-    return before if tokens[number - 1].kind is TokenKind.TEXT and before.isspace() else ""
+def _local(token: Token) -> str:
+    return token.name.rpartition(":")[2]
 
 
-def _keep(document: TextDocument, tokens: list[Token]) -> None:
-    document.keep("".join(token.source for token in tokens))
+def _token_text(token: Token) -> str:
+    if token.kind is TokenKind.TEXT:
+        return decode(token.source, xml=True)
+    return token.source[9:-3] if token.source.startswith("<![CDATA[") else ""
+
+
+def _as_translated(token: Token) -> Token:
+    """Return the start tag of a unit or target with the state `translated`, if it has a state.
+
+    The attributes that describe the previous state more exactly are removed.
+    """
+    for name in ("subState", "state-qualifier"):
+        token = _with_attribute(token, name, None)
+    return token if token.attribute("state") is None else _with_attribute(token, "state", "translated")
+
+
+def _with_attribute(token: Token, name: str, value: str | None) -> Token:
+    """Return a tag with the attribute `name` set to `value`, or without it if `value` is None."""
+    source = token.source
+    found = next((attribute for attribute in token.attributes if attribute.name == name), None)
+    if found is None and value is None:
+        return token
+    if found is None:
+        end = token.attributes[-1].end if token.attributes else len(token.name) + 1
+        begin = end
+    else:
+        begin, end = len(source[: source.rindex(name, 0, found.begin)].rstrip()), found.end
+    written = "" if value is None else f' {name}="{escape(value)}"'
+    return next(xml_tokens(source[:begin] + written + source[end:]))

@@ -1,0 +1,227 @@
+"""XLIFF: which units are translated, the languages that a file names, white space, and what is kept."""
+
+import re
+
+import pytest
+
+from mt.errors import DocumentError
+from mt.text.documents import DocumentOptions, open_document
+from mt.text.markup import TranslatedSegment
+
+EN_DE = DocumentOptions(source_language="en", target_language="de")
+
+
+def version_1(units: str, languages: str = 'source-language="en" target-language="de"') -> str:
+    body = f'<file original="a" {languages}><body>{units}</body></file>'
+    return f'<?xml version="1.0"?>\n<xliff version="1.2">{body}</xliff>'
+
+
+def version_2(units: str, languages: str = 'srcLang="en" trgLang="de"') -> str:
+    return f'<xliff version="2.1" {languages}><file id="f">{units}</file></xliff>'
+
+
+def unit(content: str, attributes: str = "") -> str:
+    return f'<trans-unit id="1"{attributes}>{content}</trans-unit>'
+
+
+def segment(content: str, attributes: str = "") -> str:
+    return f'<unit id="1"><segment{attributes}>{content}</segment></unit>'
+
+
+def group(content: str, attributes: str) -> str:
+    return f"<group {attributes}>{content}</group>"
+
+
+def texts(content: str, options: DocumentOptions = EN_DE) -> list[str]:
+    return [each.text for each in open_document("a.xlf", content.encode(), options).segments]
+
+
+def translated(content: str, options: DocumentOptions = EN_DE) -> str:
+    document = open_document("a.xlf", content.encode(), options)
+    return document.render([TranslatedSegment(each.text.upper()) for each in document.segments]).decode()
+
+
+@pytest.mark.parametrize(
+    ("content", "done"),
+    [
+        # Version 1.2: the state, then whether the target equals the source.
+        (unit("<source>A dog.</source>"), False),
+        (unit("<source>A dog.</source><target/>"), False),
+        (unit("<source>A dog.</source><target>  \n </target>"), False),
+        (unit("<source>A dog.</source><target><![CDATA[]]></target>"), False),
+        (unit("<source>A dog.</source><target><![CDATA[ ]]> <!-- none --></target>"), False),
+        (unit("<source>A dog.</source><target>Ein Hund.</target>"), True),
+        (unit("<source>A dog.</source><target>A dog.</target>"), False),
+        (unit("<source>A\n  dog.</source><target>A dog.</target>"), False),
+        (unit("<source>A dog.</source><target><![CDATA[A dog.]]></target>"), False),
+        (unit("<source>Tom &amp; I</source><target>Tom &#38; I</target>"), False),
+        (unit('<source>A <g id="1">dog</g>.</source><target>A <g id="1">dog</g>.</target>'), False),
+        (unit('<source>A dog.</source><target state="new">Ein Tier.</target>'), False),
+        (unit("<source>A dog.</source><target state='needs-translation'>Ein Tier.</target>"), False),
+        (unit('<source>A dog.</source><target state="needs-l10n">Ein Tier.</target>'), False),
+        (unit('<source>A dog.</source><target state="needs-adaptation">Ein Tier.</target>'), False),
+        (unit('<source>A dog.</source><target state="needs-review-translation">Ein Hund.</target>'), True),
+        (unit('<source>A dog.</source><target state="needs-review-l10n">A dog.</target>'), False),
+        (unit('<source>Berlin</source><target state="translated">Berlin</target>'), True),
+        (unit('<source>Berlin</source><target state="signed-off">Berlin</target>'), True),
+        (unit("<source>Berlin</source><target>Berlin</target>", ' approved="yes"'), True),
+        (unit("<source>Berlin</source><target>Berlin</target>", ' approved="no"'), False),
+        (unit("<source>A dog.</source><target>Ein Hund.</target>", ' approved="no"'), True),
+        (unit('<source>A dog.</source><target state="x-mine">A dog.</target>'), False),
+        # Version 2: `state` stands on the segment.
+        (segment("<source>A dog.</source>"), False),
+        (segment("<source>A dog.</source><target>Ein Tier.</target>", ' state="initial"'), False),
+        (segment("<source>A dog.</source><target>A dog.</target>"), False),
+        (segment("<source>A dog.</source><target>Ein Hund.</target>"), True),
+        (segment("<source>Berlin</source><target>Berlin</target>", ' state="reviewed"'), True),
+        (segment("<source>Berlin</source><target>Berlin</target>", ' state="final"'), True),
+        (segment("<source>狗。</source><target>狗。</target>", ' state="initial"'), False),
+    ],
+)
+def test_the_state_decides_whether_a_unit_is_translated(content: str, done: bool) -> None:
+    file = version_2(content) if "<segment" in content else version_1(content)
+    assert (texts(file) == []) is done
+    assert (translated(file) == file) is done
+
+
+def test_a_new_translation_has_the_state_of_one() -> None:
+    old = '<target state-qualifier="exact-match" state="needs-l10n" xml:lang="de">x</target>'
+    new = '<target state="translated" xml:lang="de">A DOG.</target>'
+    content = version_1(unit("<source>A dog.</source>" + old))
+    assert translated(content) == content.replace(old, new)
+    content = version_2(segment("<source>A dog.</source>", " state='initial' subState=\"my:draft\""))
+    assert '<segment state="translated"><source>A dog.</source><target>A DOG.</target></segment>' in translated(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "written"),
+    [
+        (
+            version_1(unit("<source>A</source>"), 'source-language="en-US"'),
+            'source-language="en-US" target-language="de"',
+        ),
+        (
+            version_1(unit("<source>A</source>"), "target-language='' source-language='en'"),
+            'target-language="de" source',
+        ),
+        (version_1(unit("<source>A</source>"), "datatype='html'"), "datatype='html' target-language=\"de\""),
+        (version_2(segment("<source>A</source>"), 'srcLang="en"'), '<xliff version="2.1" srcLang="en" trgLang="de">'),
+        (version_2(segment("<source>A</source>"), 'srcLang="en" trgLang="de-AT"'), 'trgLang="de-AT">'),
+        (version_1(unit("<source>A</source>"), 'source-language="und" target-language="DE_CH"'), '"DE_CH">'),
+    ],
+)
+def test_a_missing_target_language_is_written(content: str, written: str) -> None:
+    found = translated(content)
+    assert written in found
+    assert len(re.findall("target-language|trgLang", found)) == 1
+
+
+def test_without_a_requested_language_none_is_written() -> None:
+    content = version_1(unit("<source>A</source>"), 'source-language="en"')
+    assert "target-language" not in translated(content, DocumentOptions())
+
+
+@pytest.mark.parametrize(
+    ("version", "source", "target", "languages"),
+    [
+        (1, "en", "it", "from en into it, not from en into de"),
+        (1, "fr", "de", "from fr into de, not from en into de"),
+        (1, "fr", "", "from fr into \\?, not from en into de"),
+        (1, "German", "de", "from German into de, not from en into de"),
+        (2, "en", "pt-BR", "from en into pt-BR, not from en into de"),
+        (2, "ja", "de", "from ja into de, not from en into de"),
+    ],
+)
+def test_a_file_for_other_languages_is_refused(version: int, source: str, target: str, languages: str) -> None:
+    first = version_1(unit("<source>A</source>"), f'source-language="{source}" target-language="{target}"')
+    second = version_2(segment("<source>A</source>"), f'srcLang="{source}" trgLang="{target}"')
+    with pytest.raises(DocumentError, match=f"a.xlf is for translation {languages}"):
+        texts(first if version == 1 else second)
+
+
+def test_scripts_are_languages_of_their_own() -> None:
+    content = version_2(segment("<source>A</source>"), 'srcLang="en" trgLang="zh-TW"')
+    assert texts(content, DocumentOptions(target_language="zt")) == ["A"]
+    with pytest.raises(DocumentError, match="from en into zh-TW, not from any language into zh;"):
+        texts(content, DocumentOptions(target_language="zh"))
+
+
+def test_regions_of_languages_and_files_for_several_languages_are_accepted() -> None:
+    brazil = version_1(unit("<source>A</source>"), 'source-language="en-GB" target-language="pt-BR"')
+    assert texts(brazil, DocumentOptions(source_language="en", target_language="pt")) == ["A"]
+    content = version_1(
+        f'{unit("<source>Two</source>")}</body></file><file source-language="en" target-language="fr"><body>'
+        f"{unit('<source>Three</source>')}"
+    )
+    assert texts(content) == ["Two"]
+    assert texts(content, DocumentOptions(target_language="fr")) == ["Three"]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (version_1(unit("<source>The dog\n      sleeps\twell.</source>")), ["The dog sleeps well."]),
+        (version_1(unit("<source>\r\n  The dog\r\n  sleeps.\r\n</source>")), ["The dog sleeps."]),
+        (version_1(unit('<source>The <g id="1">big\n  dog</g>\n  sleeps.</source>')), ["The big dog sleeps."]),
+        (version_1(unit("<source>One\nTwo</source>", ' xml:space="preserve"')), ["One\nTwo"]),
+        (version_1(group(unit("<source>One\nTwo</source>"), 'xml:space="preserve"')), ["One\nTwo"]),
+        (
+            version_1(group(unit("<source>One\nTwo</source>", ' xml:space="default"'), 'xml:space="preserve"')),
+            ["One Two"],
+        ),
+        (version_1(unit('<source xml:space="preserve">One  two</source>')), ["One  two"]),
+        (version_2(segment('<source xml:space="preserve">One\ntwo</source>')), ["One\ntwo"]),
+        (version_2(segment("<source>One\ntwo</source>")), ["One two"]),
+        # translate
+        (version_1(group(unit("<source>A</source>"), 'translate="no"')), []),
+        (version_1(group(unit("<source>A</source>", ' translate="yes"'), 'translate="no"')), ["A"]),
+        (version_2(group(group(segment("<source>A</source>"), 'translate="yes"'), 'translate="no"')), ["A"]),
+        (version_2('<unit id="u" translate="no"><segment><source>A</source></segment></unit>'), []),
+        # names with a prefix
+        (
+            '<x:xliff xmlns:x="urn:oasis:names:tc:xliff:document:1.2" version="1.2"><x:file><x:body><x:trans-unit>'
+            "<x:source>A</x:source></x:trans-unit></x:body></x:file></x:xliff>",
+            ["A"],
+        ),
+    ],
+)  # fmt: skip
+def test_texts(content: str, expected: list[str]) -> None:
+    assert texts(content) == expected
+
+
+def test_white_space_around_a_wrapped_source_is_kept() -> None:
+    found = translated(version_1(unit("\n<source>\n    The dog\n    sleeps.\n  </source>\n")))
+    assert "</source>\n<target>\n    THE DOG SLEEPS.\n  </target>\n" in found
+
+
+def test_a_target_gets_the_prefix_of_its_source() -> None:
+    content = '<x:xliff version="1.2"><x:trans-unit><x:source>A b</x:source></x:trans-unit></x:xliff>'
+    assert "</x:source><x:target>A B</x:target></x:trans-unit>" in translated(content)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected", "target"),
+    [
+        ("{n, plural, one {a dog} other {# dogs}}", ["a dog", "# dogs"], "{n, plural, one {A DOG} other {# DOGS}}"),
+        (
+            '{n, plural, =0 {none} other {<x id="N"/> big <g id="1">dogs</g>}}',
+            ["none", "big dogs"],
+            '{n, plural, =0 {NONE} other {<x id="N"/> BIG <g id="1">DOGS</g>}}',
+        ),
+        (
+            "{g, select, f {her {n, plural, one {dog} other {dogs}}} other {none}}",
+            ["her", "dog", "dogs", "none"],
+            "{g, select, f {HER {n, plural, one {DOG} other {DOGS}}} other {NONE}}",
+        ),
+        (
+            "<![CDATA[{n, plural, one {a dog} other {dogs}}]]>",
+            ["a dog", "dogs"],
+            "<![CDATA[{n, plural, one {A DOG} other {DOGS}}]]>",
+        ),
+        ("Dogs: {n,number}", ["Dogs: {n,number}"], "DOGS: {N,NUMBER}"),
+    ],
+)
+def test_branches_of_messages(source: str, expected: list[str], target: str) -> None:
+    content = version_1(unit(f"<source>{source}</source>"))
+    assert texts(content) == expected
+    assert f"<target>{target}</target>" in translated(content)

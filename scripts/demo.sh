@@ -8,7 +8,7 @@ usage() {
 usage: bash scripts/demo.sh [--check]
 
 Sets up the project, trains a model on the embedded English-German corpus (about five minutes on two cores),
-evaluates it, and serves it together with the starter model until Ctrl-C.
+evaluates it, and serves the starter model and, by its name, the trained one until Ctrl-C.
 
   --check    train for half a minute only, in a separate run directory, and stop after two requests
 
@@ -37,9 +37,9 @@ fi
 recipe=scripts/recipes/phrasebook.toml
 run=runs/$name-en-de
 model=$run/model
-requests=(
-    '{"q": "Where is the train station?", "source": "en", "target": "de"}'
-    '{"q": "Where can I park the car?", "source": "en", "target": "fr", "model": "starter"}'
+requests=( # the starter model answers the first one, because it is the first of --model below
+    '{"q": "Where can I park the car?", "source": "en", "target": "fr"}'
+    '{"q": "Where is the train station?", "source": "en", "target": "de", "model": "'$name-en-de'"}'
 )
 
 say() {
@@ -103,8 +103,8 @@ say "Evaluating on combinations of words and constructions that are not in the t
 
 port=$(free_port "${MT_PORT:-8000}")
 starter=mt/bundled/starter
-say "Serving $name-en-de ($model) and the model starter ($starter) on port $port"
-"$python" -m mt serve --model "$model,$starter" --port "$port" &
+say "Serving the model starter ($starter) and, by its name, $name-en-de ($model) on port $port"
+"$python" -m mt serve --model "$starter,$model" --port "$port" &
 service=$!
 stop() {
     kill "$service" 2> /dev/null || true

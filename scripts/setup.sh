@@ -64,6 +64,9 @@ fi
 if [ "$installed" = installing ]; then
     echo "The last installation did not finish: creating .venv again."
     rm -rf .venv
+elif [ -f .venv/bin/activate ] && ! grep -qF "$PWD/.venv" .venv/bin/activate; then
+    echo "This checkout was moved: creating .venv again, because its programs name the old folder."
+    rm -rf .venv
 fi
 if ! .venv/bin/python -m pip --version > /dev/null 2>&1; then
     python=$(find_python)

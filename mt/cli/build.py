@@ -44,6 +44,7 @@ from mt.files import atomic_file, try_lock
 
 BARS = "▁▂▃▄▅▆▇█"  # of the curve of BLEU
 MAX_BARS = 20
+USEFUL_TOKENS = 5_000_000  # target tokens; a model that is trained on fewer is rarely useful
 LINE_SECONDS = 60  # interval of progress lines if the output is not a terminal
 
 
@@ -160,6 +161,9 @@ def run(
     pending = runner.pending(stages)
     if options.plan:
         console.print(plan_table(stages, {stage.name for stage in pending}))
+    if warning := short_training_warning(recipe):
+        console.print(warning, style="yellow", highlight=False, soft_wrap=True)
+    if options.plan:
         return
     with atomic_file(path) as file:
         file.write_text(json.dumps(asdict(machine)), encoding="utf-8")
@@ -183,6 +187,17 @@ def chosen_models(stages: Sequence[Stage], runner: Runner) -> Iterator[str]:
             )
             chosen = record.figures["model"].split("/")[1]
             yield f"{stage.output}: the model of the stage {chosen} (BLEU on the validation set: {scores})"
+
+
+def short_training_warning(recipe: Recipe) -> str:
+    """Return a warning if every model is trained on too few tokens to translate well, otherwise ""."""
+    tokens = recipe.training.max_updates * recipe.training.update_tokens
+    if tokens >= USEFUL_TOKENS or recipe.tuning:
+        return ""
+    return (
+        f"warning: training.max_updates x training.update_tokens are {tokens:,} target tokens; models that are trained "
+        f"on fewer than {USEFUL_TOKENS:,} are rarely useful"
+    )
 
 
 def plan_table(stages: Sequence[Stage], pending: set[str]) -> Table:

@@ -53,6 +53,7 @@ FIXED_SECTIONS = (
     "model",
     "tuning",
 )  # sections of a recipe that --resume may not change
+USEFUL_BLEU = 5  # below, a model has not learned to translate
 MAX_PROCESSES = 4  # with more processes, the part of an update that each one computes is too small
 Tests = dict[Direction, list[SentencePair]]  # test pairs by direction
 
@@ -260,7 +261,19 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
     for direction, scored in scores.items():
         for score in scored.scores:
             report.print(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")
-    report.print(f"the model is in {folder}")
+    report.print(f"the model is in {folder} and translates {recipe.directions}")
+    if warning := weak_model_warning(trainer.validation.score(figures)):
+        report.print(warning)
+
+
+def weak_model_warning(bleu: float) -> str:
+    """Return a warning for a model with this BLEU on the validation set, or "" if the model may be useful."""
+    if bleu >= USEFUL_BLEU:
+        return ""
+    return (
+        f"warning: with {bleu:.2f} BLEU on the validation set the model is not useful; a model of less than "
+        f"{USEFUL_BLEU} BLEU needs more updates, more text, or a correct alignment of the two sides (docs/train.md)"
+    )
 
 
 def read_tests(recipe: Recipe, data: PreparedData) -> Tests:

@@ -32,7 +32,7 @@ def write_card(
     lines = [
         f"# {recipe.run_name}",
         "",
-        f"Translates {recipe.data.directions}. Load it with `Translator.load`, or serve it with "
+        f"Translates {recipe.directions}. Load it with `Translator.load`, or serve it with "
         "`python -m service --model` and this directory.",
         "",
         "## Scores",

@@ -100,6 +100,7 @@ def test_description_of_a_training(training: TrainingState, words: str) -> None:
 def test_a_plan_runs_nothing_and_a_build_keeps_its_machine(tmp_path: Path) -> None:
     recipe, build = read_build_recipe(Path("scripts/recipes/build-phrasebook.toml"), [])
     planned: list[int | None] = []
+    output = io.StringIO()
 
     def run_with(processes: int, **options: bool) -> None:
         class Interrupted(Runner):
@@ -112,12 +113,11 @@ def test_a_plan_runs_nothing_and_a_build_keeps_its_machine(tmp_path: Path) -> No
                 raise KeyboardInterrupt
 
         available = Resources(Machine("cpu", processes), StageExecutor())
-        run(
-            recipe, build, Interrupted(tmp_path, tmp_path), available, Namespace(**options), Console(file=io.StringIO())
-        )
+        run(recipe, build, Interrupted(tmp_path, tmp_path), available, Namespace(**options), Console(file=output))
 
     run_with(3, plan=True)
     assert list(tmp_path.iterdir()) == []
+    assert "are 480,000 target tokens; models that are trained on fewer than 5,000,000 are" in output.getvalue()
     for processes in (2, 4):
         with pytest.raises(KeyboardInterrupt):
             run_with(processes, plan=False)

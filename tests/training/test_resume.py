@@ -102,4 +102,5 @@ def test_ctrl_c_and_a_polite_kill_lose_nothing(place: Any, number: signal.Signal
     said = place.here(train, *resumed)  # a run that is done is published again
     assert f"resumed at update {reached + 1:,}" in said
     assert newest(place.folder / "run") == reached + 1
-    assert "the model is in run/model" in said
+    assert "the model is in run/model and translates en-de\n" in said
+    assert "BLEU on the validation set the model is not useful" in said

@@ -110,7 +110,7 @@ def create_app(settings: Settings, fleet: Fleet, database: Database) -> FastAPI:
         redirect_slashes=False,  # the middleware merges slashes
     )
     for router in ROUTERS:
-        app.include_router(router, tags=["DeepL"] if router in deepl.ROUTERS else None)
+        app.router.routes.extend(router.routes)  # include_router would build each route again at the first request
     install_error_handlers(app)
     install_middleware(app, settings, metrics, fleet.gate)
     return app

@@ -7,6 +7,7 @@ list of accepted values is only in `message` and `detail`.
 """
 
 import errno
+import re
 import traceback
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
@@ -28,6 +29,7 @@ MAX_PROBLEMS = 20  # limit for one message
 MAX_MESSAGE = 4000  # characters; the body of an error contains the message three times
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 MAX_PATH = 500  # characters of the path in an error
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LENGTHS = {"too_short": "must have at least {min_length} item", "too_long": "must have at most {max_length} items"}
 
 
@@ -304,7 +306,7 @@ def error_location(error: BaseException) -> str:
 
 def well_formed(text: str) -> str:
     """Replace each lone surrogate, which JSON can encode but UTF-8 cannot, by U+FFFD."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def shorten(text: str) -> str:

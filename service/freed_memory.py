@@ -42,7 +42,8 @@ class RequestGarbage:
         self._bytes += size
         if self._bytes >= COLLECT_BYTES:
             self._bytes = 0
-            asyncio.get_running_loop().call_later(COLLECT_SECONDS, self._collect)
+            loop = asyncio.get_running_loop()
+            loop.call_later(COLLECT_SECONDS, loop.run_in_executor, None, self._collect)
 
     def _collect(self) -> None:
         gc.collect()

@@ -72,7 +72,7 @@ class TranslateRequest(RequestFields):
     )
     alignment: FlagField = Field(False, description="Whether to return `segments` with the alignment of words.")
     attention: FlagField = Field(
-        False, description="Whether to return `segments` with the model's cross-attention, of at most 500,000 weights."
+        False, description="Whether to return `segments` with the model's cross-attention, of at most 200,000 weights."
     )
     stream: FlagField = Field(False, description="Whether to answer with server-sent events, one per sentence.")
     timeout_ms: Number | None = Field(

@@ -20,6 +20,7 @@ DatabaseWork = Callable[[sqlite3.Connection], T]
 
 OPEN_SECONDS = 5.0  # longest wait for the lock of another process, when the database is opened
 BUSY_MILLISECONDS = 250  # longest wait for this lock in a transaction of a request
+WRITE_SECONDS = 10.0  # longest time of a write of a request, on a slow or busy disk
 NO_FOLDER = (
     "The service has no writable temporary folder for what it stores; its operator sets TMPDIR or the option --database"
 )
@@ -152,16 +153,19 @@ class _Connection:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by caller
         self._failed = False  # whether the last transaction failed
 
-    async def run(self, work: DatabaseWork[T], caller: str) -> T:
+    async def run(self, work: DatabaseWork[T], caller: str, seconds: float | None = None) -> T:
         """Run `work` in one transaction and return its result.
 
         The transactions of one caller run one after the other: the next one is queued when the previous one has ended.
 
-        Raises: StorageUnavailable if the database is locked or cannot be used, StorageFull if the disk is full.
+        Raises: StorageUnavailable if the database is locked or cannot be used, or if `work` has not ended after
+            `seconds`; StorageFull if the disk is full.
         """
         try:
-            async with self._turns.setdefault(caller, asyncio.Lock()):
+            async with asyncio.timeout(seconds), self._turns.setdefault(caller, asyncio.Lock()):
                 return await asyncio.wrap_future(self.submit(work))
+        except TimeoutError:  # a transaction that has not begun is cancelled, and one that has begun goes on
+            raise StorageUnavailable("The database is slow: try again in 2 s") from None
         except sqlite3.DatabaseError as error:
             if not _is_unusable(error):
                 raise
@@ -251,11 +255,13 @@ class Database:
     async def write(self, work: DatabaseWork[T], caller: str = "") -> T:
         """Run `work` in one transaction and return its result. If `work` raises, the transaction is rolled back.
 
-        Callers take turns, one transaction each.
+        Callers take turns, one transaction each. A write of a caller has WRITE_SECONDS; one of the service, without a
+        caller, has no limit.
 
-        Raises: StorageUnavailable if the database is locked or cannot be used, StorageFull if the disk is full.
+        Raises: StorageUnavailable if the database is locked, cannot be used or is too slow, StorageFull if the disk is
+            full.
         """
-        return await self._writer.run(work, caller)
+        return await self._writer.run(work, caller, WRITE_SECONDS if caller else None)
 
     async def read(self, work: DatabaseWork[T], caller: str = "") -> T:
         """Run `work`, which must only read, and return its result. Writers in any process do not delay `work`."""

@@ -5,6 +5,7 @@ can be used by everybody who knows its id. The id cannot be guessed, no list con
 expires.
 """
 
+import asyncio
 import json
 import sqlite3
 import time
@@ -153,7 +154,7 @@ class GlossaryStore:
     async def entries(self, owner: str, id: str, direction: Direction) -> tuple[GlossaryEntry, ...]:
         """Return the glossary's entries for one pair of languages. Raises: NoDictionary if there are none."""
         read = partial(_read_entries, owner=owner, id=id, direction=direction)
-        return _parse(await self._database.read(read, owner))
+        return await asyncio.to_thread(_parse, await self._database.read(read, owner))
 
     async def delete(self, owner: str, id: str) -> None:
         def write(connection: sqlite3.Connection) -> None:

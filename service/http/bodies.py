@@ -7,8 +7,8 @@ on the headers of its parts. All of these are checked before or during parsing.
 import asyncio
 import json
 import re
-import time
 from collections.abc import AsyncGenerator, Iterable
+from itertools import islice
 from pathlib import PurePath
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -33,11 +33,12 @@ MULTIPART = "multipart/form-data"
 FORMS = (URLENCODED, MULTIPART)
 CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})  # other codecs may take quadratic time
 MAX_FIELDS = 1000  # limit for a query or a form
+MAX_VALUES = 20_000  # strings, commas and brackets of JSON; the time of parsing and validation grows with their number
 MAX_FILES = 10  # files of a form
 MAX_PART_HEAD = 1000  # bytes of a Content-Type, or of a header of a part of a form
-CHUNK = 16_384  # bytes of a form that are parsed before the next look at the clock
-SLICE_SECONDS = 0.003  # time of parsing a form after which other requests have a turn
+CHUNK = 16_384  # a longer body is parsed in a thread; a multipart form is parsed in chunks of this size
 REFERENCES = "#/components/schemas/{model}"
+_VALUES = re.compile(rb'"(?:[^"\\]+|\\.)*+"?|[,\[{]', re.DOTALL)
 _INDEXED = re.compile(r"([a-z_]{1,40})\[(\d{1,3})\]\.([a-z_]{1,40})")  # how deepl-node sends lists of objects in forms
 NOT_AN_OBJECT = "the body must be a JSON object, sent with Content-Type: application/json"
 
@@ -51,7 +52,10 @@ class BodyReader:
         self._kinds = kinds or (JSON, *FORMS)
 
     async def __call__(self, request: Request) -> BaseModel:
-        return parse_body(self.model, await read_fields(request))
+        fields = await read_fields(request)
+        if len(body_of(request)) < CHUNK:
+            return parse_body(self.model, fields)
+        return await asyncio.to_thread(parse_body, self.model, fields)
 
     def document(self, operation: dict[str, Any], method: str) -> None:
         """Add the body to an operation of the OpenAPI document; for GET, add its fields as parameters."""
@@ -74,6 +78,12 @@ def body_schemas(readers: Iterable[BodyReader]) -> dict[str, Any]:
     _, schema = models_json_schema(models, ref_template=REFERENCES)  # type: ignore[arg-type]
     definitions: dict[str, Any] = schema.get("$defs", {})
     return definitions
+
+
+def body_of(request: Request) -> bytes:
+    """Return the body of a request, which service/http/middleware.py has read."""
+    body: bytes = request.state.body
+    return body
 
 
 async def read_fields(request: Request) -> Fields:
@@ -104,10 +114,10 @@ def first_text(fields: Fields, name: str) -> str:
 
 async def _parse_fields(request: Request) -> Fields:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await request.body()
-    is_empty = not body.strip()  # DeepL's SDK sends a Content-Type with an empty body
+    body = body_of(request)
+    is_empty = not body or body.isspace()  # DeepL's SDK sends a Content-Type with an empty body
     if not is_empty and (kind == JSON or kind.endswith("+json")):
-        return _json_object(body)
+        return _json_object(body) if len(body) < CHUNK else await asyncio.to_thread(_json_object, body)
     query = _joined(_pairs(request.scope["query_string"]))
     if is_empty:
         return query
@@ -115,7 +125,7 @@ async def _parse_fields(request: Request) -> Fields:
         return query | _nested(_joined(await read_form(request)))
     if kind != URLENCODED:
         raise InvalidRequest.listing([f"{NOT_AN_OBJECT}, or a form"])
-    if body.lstrip()[:1] == b"{":  # `curl -d` without a header
+    if body[:CHUNK].lstrip()[:1] == b"{":  # `curl -d` without a header
         raise InvalidRequest.listing([f"the body is JSON, but its Content-Type is {kind}; send {JSON}"])
     return query | _nested(_joined(_pairs(body) if len(body) < CHUNK else await asyncio.to_thread(_pairs, body)))
 
@@ -127,7 +137,7 @@ async def read_form(request: Request) -> FormItems:
         InvalidRequest: if the body is not a valid form, or exceeds a limit of forms.
     """
     if not hasattr(request.state, "form"):
-        chunks = _chunks(await request.body(), request)
+        chunks = _chunks(body_of(request))
         try:
             form = await _PartParser(request.headers, chunks, max_fields=MAX_FIELDS, max_files=MAX_FILES).parse()
         except (MultiPartException, ValueError) as error:
@@ -212,14 +222,11 @@ class _PartParser(MultiPartParser):
         super().on_part_end()
 
 
-async def _chunks(body: bytes, request: Request) -> AsyncGenerator[bytes, None]:
-    """Yield the body in chunks. After every SLICE_SECONDS of parsing, wait until the request gets another turn."""
-    started = time.perf_counter()
+async def _chunks(body: bytes) -> AsyncGenerator[bytes, None]:
+    """Yield the body in chunks. Other requests are served in between."""
     for begin in range(0, len(body), CHUNK):
         yield body[begin : begin + CHUNK]
-        if time.perf_counter() - started > SLICE_SECONDS:
-            await request.state.next_turn()
-            started = time.perf_counter()
+        await asyncio.sleep(0)
 
 
 def _pairs(query: bytes) -> list[tuple[str, str]]:
@@ -247,8 +254,10 @@ def check_utf8(value: bytes | bytearray, name: str) -> None:
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
+    if len(body) > MAX_VALUES and next(islice(_VALUES.finditer(body), MAX_VALUES, None), None):
+        raise InvalidRequest.listing([f"the body has more than {MAX_VALUES} strings, commas and brackets"])
     try:
-        fields = json.loads(body) if body.strip() else None
+        fields = json.loads(body)
     except json.JSONDecodeError as error:
         raise InvalidRequest.listing([f"the body is not JSON: {error.msg} at character {error.pos}"]) from error
     except UnicodeDecodeError as error:

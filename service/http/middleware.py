@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from ipaddress import ip_address
 from uuid import uuid4
 
@@ -224,15 +223,10 @@ class RequestLimitMiddleware:
             if problem:
                 await error_response(scope, problem)(scope, receive, send)
                 return
-            scope["state"]["next_turn"] = partial(turns.wait, address, large=True)  # for long work, between its parts
+            scope["state"]["body"] = bytes(body)
             size = len(body)
-            messages: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
             body.clear()
-
-            async def replay() -> Message:
-                return messages.pop() if messages else await receive()
-
-            await self.app(scope, replay, send)
+            await self.app(scope, receive, send)
         finally:
             self._garbage.add(len(body) or size)
             self._buffered[address] -= len(body) or size

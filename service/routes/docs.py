@@ -1,5 +1,6 @@
 """GET /openapi.json (LibreTranslate: /spec), and GET /docs: an HTML page, without scripts, with the same content."""
 
+import asyncio
 import json
 from functools import lru_cache
 from html import escape
@@ -19,7 +20,8 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewp
 @router.get("/spec", include_in_schema=False)
 async def openapi(request: Request) -> Response:
     """Return the OpenAPI document, which describes all operations."""
-    return Response(encoded(request.app, request.scope.get("root_path", "")), media_type="application/json")
+    content = await asyncio.to_thread(encoded, request.app, request.scope.get("root_path", ""))
+    return Response(content, media_type="application/json")
 
 
 @lru_cache(1)
@@ -32,7 +34,7 @@ def encoded(app: FastAPI, root_path: str) -> bytes:
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> Response:
     """Return the HTML page that describes all operations."""
-    return Response(page(request.app), media_type="text/html")
+    return Response(await asyncio.to_thread(page, request.app), media_type="text/html")
 
 
 @lru_cache(1)

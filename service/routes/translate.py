@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Request, Response
 
 from mt.errors import RequestError
 from mt.text.terms import Terms
@@ -19,7 +20,7 @@ from service.schemas import AUTO, DEFAULT_MODEL
 from service.services import Services, ServicesDependency
 from service.settings import Settings
 from service.translate_schemas import StreamedSegment, TargetResponse, TranslateRequest, TranslateResponse
-from service.translation.coroutines import gather_or_raise
+from service.translation.coroutines import TEXT_COST, THREAD_CHARACTERS, gather_or_raise
 from service.translation.jobs import (
     Answer,
     Format,
@@ -30,7 +31,7 @@ from service.translation.jobs import (
     free_characters,
 )
 
-MAX_WEIGHTS = 500_000  # attention weights of all texts of a request; each takes 32 bytes
+MAX_WEIGHTS = 200_000  # attention weights of all texts of a request: writing more would stop the event loop for long
 router = APIRouter(tags=["translation"])
 
 TranslateRequestBody = Annotated[TranslateRequest, Depends(BodyReader(TranslateRequest))]
@@ -44,15 +45,10 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post(
-    "/translate",
-    response_model=TranslateResponse,
-    responses=RESPONSES,
-    response_model_exclude_none=True,
-)
+@router.post("/translate", response_model=TranslateResponse, responses=RESPONSES)
 async def translate(
     caller: CallerDependency, body: TranslateRequestBody, request: Request, services: ServicesDependency
-) -> TranslateResponse | EventStream:
+) -> Response:
     """Translate a text, or a list of texts. The fields may be sent as JSON, as a form, or in the query."""
     check_limits(body, services.settings)
     translations = services.translations
@@ -70,12 +66,21 @@ async def translate(
         working = gather_or_raise([translations.translate(job) for job in jobs.values()])
         answers = await while_connected(request, working)
         charge.free = sum(map(free_characters, answers))
-    return respond(body, dict(zip(jobs, answers, strict=True)))
+    write = partial(encoded, body, dict(zip(jobs, answers, strict=True)))
+    content = await translations.threads.run(caller.id, effort(body) * len(jobs), write)
+    return Response(content, media_type="application/json")
 
 
 def characters(body: TranslateRequest) -> int:
     """Return the number of characters of all texts."""
     return sum(map(len, body.texts))
+
+
+def effort(body: TranslateRequest) -> int:
+    """Return the effort of writing the answer for one target, as the number of characters of a plain text."""
+    if body.attention:
+        return THREAD_CHARACTERS
+    return (characters(body) + TEXT_COST * len(body.texts)) * (1 + body.alternatives)
 
 
 def check_limits(body: TranslateRequest, settings: Settings) -> None:
@@ -174,6 +179,11 @@ def text_weights(body: TranslateRequest) -> int:
     return MAX_WEIGHTS // (len(body.texts) or 1) // len({body.target, *body.targets}) if body.attention else 0
 
 
+def encoded(body: TranslateRequest, answers: Mapping[str, Sequence[Answer]]) -> bytes:
+    """Return the response to a request as JSON, without fields that are None."""
+    return respond(body, answers).model_dump_json(exclude_none=True).encode()
+
+
 def respond(body: TranslateRequest, answers: Mapping[str, Sequence[Answer]]) -> TranslateResponse:
     """Return the response to a request. `answers` has the answers for each target language."""
     others = {target: TargetResponse.of(body, answers[target]) for target in dict.fromkeys(body.targets)}
@@ -202,9 +212,16 @@ async def stream_events(
                         yield encode_event("segment", StreamedSegment.of(body, item))
                     case StreamEnd():
                         charge.free = free_characters(item.answers)
-                        yield encode_event("done", respond(body, {body.target: item.answers}))
+                        yield await services.translations.threads.run(
+                            caller.id, effort(body), partial(end_event, body, item.answers)
+                        )
                 begun = True
     except ServiceError as error:
         if not begun:
             raise
         yield encode_event("error", problem_body(request.scope, error))
+
+
+def end_event(body: TranslateRequest, answers: Sequence[Answer]) -> bytes:
+    """Return the last event of a stream: the complete answer."""
+    return encode_event("done", respond(body, {body.target: answers}))

@@ -13,6 +13,7 @@ from service.fair_semaphore import FairSemaphore
 T = TypeVar("T")
 
 THREAD_CHARACTERS = 2000  # work on texts of this length or longer runs in a thread, to keep the event loop responsive
+TEXT_COST = 50  # writing the answer to a text takes as long as other work on this many characters
 THREADS = 2  # threads that work at a time; a caller has at most one of them
 QUEUE_FULL_PAUSE = 0.5  # seconds between attempts while the queue is full
 

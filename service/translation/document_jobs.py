@@ -149,7 +149,7 @@ class DocumentJobs:
             Overloaded: if the unfinished documents of all callers leave too little of `DocumentJobLimits.bytes`.
         """
         credentials = DocumentCredentials(uuid4().hex.upper(), secrets.token_hex(32).upper())
-        await self._expire()
+        await self._expire(job.caller)
         job_bytes = await asyncio.to_thread(_job_to_json, job)
 
         def write(connection: sqlite3.Connection) -> None:
@@ -262,10 +262,9 @@ class DocumentJobs:
         try:
             if task.attempts > MAX_ATTEMPTS:
                 raise CannotTranslate(f"the service ended {MAX_ATTEMPTS} times while it translated the document")
-            translate = partial(
-                self._callbacks.translate, task.name, task.content, _job_from_json(task.job, task.owner)
-            )
-            return await when_admitted(translate, raise_overloaded=False, retry_on=(Overloaded, Unavailable)), ""
+            job = await asyncio.to_thread(_job_from_json, task.job, task.owner)
+            translate = partial(self._callbacks.translate, task.name, task.content, job)
+            return await when_admitted(translate, raise_overloaded=False, retry_on=(Unavailable,)), ""
         except ServiceError as failed:
             if isinstance(failed, InternalError):
                 self._callbacks.report(failed.location)
@@ -284,8 +283,8 @@ class DocumentJobs:
                 self._callbacks.report(error_location(error))
             await asyncio.sleep(CLEANUP_SECONDS)
 
-    async def _expire(self) -> None:
-        for id, owner, created, characters, undone in await self._database.write(_delete_expired):
+    async def _expire(self, caller: str = "") -> None:
+        for id, owner, created, characters, undone in await self._database.write(_delete_expired, caller):
             self._attempted.discard(id)
             if task := self._tasks.get(id):
                 task.cancel()

@@ -13,7 +13,7 @@ from service.errors import CannotTranslate, DeadlineExceeded
 from service.parsers.operations import read_document, write_document
 from service.parsers.pool import ParserPool
 from service.translation.answers import alignment_of, unchanged_answer
-from service.translation.coroutines import when_admitted
+from service.translation.coroutines import WorkThreads, when_admitted
 from service.translation.jobs import Answer
 from service.translation.preparation import beginning_of
 from service.workers.messages import SourceText
@@ -55,9 +55,10 @@ class DocumentTranslation:
 class DocumentTranslator:
     """Opens files and translates them."""
 
-    def __init__(self, options: DocumentOptions, parsers: ParserPool) -> None:
+    def __init__(self, options: DocumentOptions, parsers: ParserPool, threads: WorkThreads) -> None:
         self._options = options
         self._parsers = parsers
+        self._threads = threads
 
     async def open(
         self,
@@ -106,12 +107,13 @@ class DocumentTranslator:
                 "segments not translated", failed=progress.failed, segments=len(opened.segments)
             )
         answers = [answer for number in sorted(progress.done) for answer in progress.done[number]]
-        segments = [TranslatedSegment(answer.text, alignment_of(answer)) for answer in answers]
-        sentences = [
-            pair
-            for segment, answer in zip(opened.segments, answers, strict=True)
-            for pair in sentence_pairs(segment.text, answer)
-        ]
+
+        def collect() -> tuple[list[TranslatedSegment], list[tuple[str, str]]]:
+            pairs = zip(opened.segments, answers, strict=True)
+            sentences = [pair for segment, answer in pairs for pair in sentence_pairs(segment.text, answer)]
+            return [TranslatedSegment(answer.text, alignment_of(answer)) for answer in answers], sentences
+
+        segments, sentences = await self._threads.run(caller, opened.characters, collect)
         return DocumentTranslation(await self._write(caller, opened, segments), source, sentences)
 
     async def _write(self, caller: str, opened: OpenedDocument, segments: list[TranslatedSegment]) -> bytes:

@@ -43,14 +43,18 @@ class MarkupTranslator:
         Raises: InvalidDocument, ParsingLimitExceeded.
         """
         counts = [1 + max((len(answer.alternatives) for answer in group), default=0) for _, group in texts]
-        translations = [
-            TranslatedSegment(answer.text, alignment_of(answer))
-            if rank == 0
-            else TranslatedSegment(text_of_rank(answer, rank))
-            for count, (_, group) in zip(counts, texts, strict=True)
-            for rank in range(count)
-            for answer in group
-        ]
+
+        def collect() -> list[TranslatedSegment]:
+            return [
+                TranslatedSegment(answer.text, alignment_of(answer))
+                if rank == 0
+                else TranslatedSegment(text_of_rank(answer, rank))
+                for count, (_, group) in zip(counts, texts, strict=True)
+                for rank in range(count)
+                for answer in group
+            ]
+
+        translations = await self._threads.run(job.caller, sum(map(len, job.texts)), collect)
         versions = tuple((text, count) for count, (text, _) in zip(counts, texts, strict=True))
         xml = job.format is Format.XML
         written = iter(await self._run(job, write_markup, versions, xml, job.markup, translations))

@@ -21,7 +21,14 @@ from service.parsers.pool import Parsers
 from service.translation.answers import BridgedText, answer_of, reports_of, unchanged_answer
 from service.translation.bridging import bridge_sentence, first_options, last_options
 from service.translation.cache import TranslationCache
-from service.translation.coroutines import WorkThreads, deadline_at, gather_or_raise, unwrap_group, when_admitted
+from service.translation.coroutines import (
+    TEXT_COST,
+    WorkThreads,
+    deadline_at,
+    gather_or_raise,
+    unwrap_group,
+    when_admitted,
+)
 from service.translation.documents import DocumentTranslation, DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence, StreamEnd
 from service.translation.markup import MarkupTranslator
@@ -31,6 +38,7 @@ from service.workers.pending import OnSentence
 from service.workers.served_models import ServedModel, unknown_model
 
 DETECTION_COST = 100  # detecting the language of a text takes as long as other work on this many characters
+KEY_COST = 20  # hashing a text takes as long as other work on this many characters
 TERM_CHARACTERS = 30  # average length of a glossary entry
 MAX_BRIDGED = 16  # maximum number of sentences of a stream that the second model has at a time
 
@@ -80,8 +88,8 @@ class TranslationService:
         self.cache: TranslationCache[bytes, Answer] = TranslationCache(cache_characters, _cache_size)
         self._models = models
         self._parsers = parsers or Parsers()
-        self.documents = DocumentTranslator(documents or DocumentOptions(), self._parsers.documents)
         self.threads = WorkThreads()
+        self.documents = DocumentTranslator(documents or DocumentOptions(), self._parsers.documents, self.threads)
         self._markup = MarkupTranslator(self._parsers.markup, self.threads)
         self._find_matches = find_matches
         self._new_detector = detector
@@ -134,7 +142,9 @@ class TranslationService:
             )
             groups = [list(islice(answers, len(text.parts) if text.route else 0)) for text in prepared]
             if job.format is Format.TEXT:
-                return [text.answer(group) for text, group in zip(prepared, groups, strict=True)]
+                pairs = zip(prepared, groups, strict=True)
+                effort = TEXT_COST * len(prepared)
+                return await self.threads.run(job.caller, effort, lambda: [text.answer(group) for text, group in pairs])
             marked = [(text.text, group) for text, group in zip(prepared, groups, strict=True) if text.route]
             written = iter(await self._markup.write(job, marked))
             return [
@@ -183,13 +193,14 @@ class TranslationService:
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         """Return the content of the translated file. Segments that cannot be translated stay unchanged.
 
-        If `job.source` is None, the language of the file is detected.
+        If `job.source` is None, the language of the file is detected. If the queue is full, wait and try again.
 
         Raises: InvalidDocument if the file is in the target language; InvalidDocument, ParsingLimitExceeded if the file
-            cannot be read or written; the errors of `translate`.
+            cannot be read or written; the errors of `translate`, except Overloaded.
         """
         opened = await self.open_document(job, name, content)
-        return (await self.translate_opened(opened, job, allow_equal_languages=False)).content
+        translate = partial(self.translate_opened, opened, job, allow_equal_languages=False)
+        return (await when_admitted(translate, raise_overloaded=False)).content
 
     async def translate_opened(
         self, opened: OpenedDocument, job: Job, allow_equal_languages: bool = True
@@ -230,7 +241,9 @@ class TranslationService:
             self._models.check_room(job.caller, job.texts)
         segments = None if job.format is Format.TEXT else await self._markup.read(job)
         preparer = replace(await self._preparer(detecting=job.source is None), routes=routes)
-        effort = sum(DETECTION_COST + len(text) for text in job.texts) if job.source is None else 0
+        effort = TEXT_COST * len(job.texts)
+        if job.source is None:
+            effort += sum(DETECTION_COST + len(text) for text in job.texts)
         return await self.threads.run(job.caller, effort, partial(preparer.prepare, job, segments))
 
     async def translate_parts(self, parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job) -> list[Answer]:
@@ -299,10 +312,9 @@ class TranslationService:
         A text without letters and digits stays unchanged.
         """
         source = options.direction.source
-        await self.threads.run(job.caller, TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
         model = self._models.model_for(options.direction, options.model)
-        context = model.version.encode() + options.digest
-        keys = [b"" if text.blank else text.key(context) for text in texts]
+        effort = TERM_CHARACTERS * len(options.terms.glossary) + sum(KEY_COST + len(text.text) for text in texts)
+        keys = await self.threads.run(job.caller, effort, partial(keys_of, texts, model.version.encode(), options))
         by_key = dict(zip(keys, texts, strict=True))
 
         async def translate_missing(keys: Sequence[bytes]) -> list[Answer]:
@@ -425,6 +437,12 @@ class TranslationService:
             if self._detector is None or self._detector[0] != routes.languages:
                 self._detector = routes.languages, await asyncio.to_thread(self._new_detector, routes.languages)
         return TextPreparer(routes, self._detector[1])
+
+
+def keys_of(texts: Sequence[SourceText], version: bytes, options: TranslateOptions) -> list[bytes]:
+    """Return the key of each text in the cache, or b"" for a text without letters and digits."""
+    context = version + options.digest
+    return [b"" if text.blank else text.key(context) for text in texts]
 
 
 def _cache_size(key: bytes, answer: Answer) -> int:

@@ -201,7 +201,7 @@ class Fleet:
         if not texts:
             return []
         pool = self._pool_for(options.direction, options.model)
-        self._memory.use(pool)
+        self._memory.use(pool, caller)
         return await self._translate(pool, texts, options, caller, deadline, on_sentence)
 
     async def translate_by_each(self, text: str, caller: str, deadline: float) -> None:
@@ -402,7 +402,7 @@ class Fleet:
 
     def _new_pool(self, model: Path) -> WorkerPool:
         config = self._config
-        on_needed = self._memory.use
+        on_needed = self._memory.need
         return WorkerPool(model, config.device, self._new_transport, config.timeouts, self.start_reload, on_needed)
 
     def _pool_for(self, direction: Direction, model: str) -> WorkerPool:

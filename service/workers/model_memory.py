@@ -3,8 +3,8 @@
 import asyncio
 import math
 import time
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import structlog
@@ -13,9 +13,10 @@ from mt.errors import ModelError
 
 MEGABYTE = 1_000_000
 BUSY_SECONDS = 10.0  # time for which a model in use stays loaded, so that loading does not take up all time
-PAUSE_SECONDS = 1.0  # time after a request for which a model counts as in use
+PAUSE_SECONDS = 1.0  # time after a request for which a model counts as in use; BUSY_SECONDS after one of another caller
 CHECK_SECONDS = 0.05  # time between two checks whether a model can be unloaded
 USE_SECONDS = 60.0  # time after which a use counts 1/e of a new one
+CALLER_USES = 5.0  # recent uses by one caller that count: a busy caller has no larger share than others
 
 
 class LoadableModel(Protocol):
@@ -37,26 +38,35 @@ class LoadableModel(Protocol):
 
 @dataclass
 class _Usage:
-    """Use of a model: the time of the last use, and the weighted number of uses at that time. Older uses count less."""
+    """Use of a model by each caller: (time of the last use, number of uses at that time). Older uses count less."""
 
-    last: float
-    uses: float = 0.0
-    loaded: float = 0.0  # time of the last load
+    loaded: float  # time of the last load
+    uses: dict[str, tuple[float, float]] = field(default_factory=dict)
 
-    def add(self) -> None:
+    def add(self, caller: str) -> None:
         now = time.monotonic()
-        self.last, self.uses = now, self.recent(now) + 1
+        self.uses = {other: use for other, use in self.uses.items() if _recent(use, now) > 0.01}
+        self.uses[caller] = now, _recent(self.uses.get(caller, (now, 0.0)), now) + 1
 
     def recent(self, now: float) -> float:
-        return self.uses * math.exp((self.last - now) / USE_SECONDS)
+        return sum(min(_recent(use, now), CALLER_USES) for use in self.uses.values())
+
+    def last(self, callers: Collection[str] = ()) -> float:
+        """Return the time of the last use by a caller that is not in `callers`; -inf if there is none."""
+        return max((time for caller, (time, _) in self.uses.items() if caller not in callers), default=-math.inf)
+
+
+def _recent(use: tuple[float, float], now: float) -> float:
+    last, uses = use
+    return uses * math.exp((last - now) / USE_SECONDS)
 
 
 class ModelMemory:
     """Loads and unloads models, one at a time, so that the loaded models fit into the budget.
 
     The model with the fewest recent uses is unloaded first. Rarely used models therefore replace one another, and not a
-    model that is used all the time. A model in use is not unloaded in its first BUSY_SECONDS. Its workers finish their
-    texts before it is unloaded.
+    model that is used all the time. A model in use is not unloaded in its first BUSY_SECONDS, so that callers of
+    different models have equal shares of the time. Its workers finish their texts before it is unloaded.
     """
 
     def __init__(self, budget: int | None, start_task: Callable[[Coroutine[Any, Any, None]], object]) -> None:
@@ -80,7 +90,7 @@ class ModelMemory:
             await self._make_room(model)
             await load()
             now = time.monotonic()
-            self._usage[model] = _Usage(last=now, loaded=now)
+            self._usage[model] = _Usage(loaded=now)
             if model.memory > self._budget:
                 raise ModelError(
                     f"{model.name} needs {model.memory // MEGABYTE} MB of memory; the setting model_memory_mb is "
@@ -88,11 +98,16 @@ class ModelMemory:
                 )
             await self._make_room(model)  # `memory` was an estimate before the model was loaded
 
-    def use(self, model: LoadableModel) -> None:
-        """Record that a request uses a model. If the model is not loaded, load it in the background."""
+    def use(self, model: LoadableModel, caller: str = "") -> None:
+        """Record that a request of a caller uses a model. If the model is not loaded, load it in the background."""
+        if self._budget is not None:
+            self._usage[model].add(caller)
+            self.need(model)
+
+    def need(self, model: LoadableModel) -> None:
+        """Load a model in the background if it is not loaded, because requests wait for it."""
         if self._budget is None:
             return
-        self._usage[model].add()
         if not model.loaded and model not in self._waiting:
             self._waiting.add(model)
             self._start_task(self._load(model))
@@ -124,7 +139,8 @@ class ModelMemory:
                 return
             least = min(others, key=self._rank)
             now, usage = time.monotonic(), self._usage[least]
-            in_use = least.busy or (usage.uses > 0 and now - usage.last < PAUSE_SECONDS)
+            waiting = self._usage[model].uses if model in self._usage else ()
+            in_use = least.busy or now - usage.last() < PAUSE_SECONDS or now - usage.last(waiting) < BUSY_SECONDS
             if in_use and now - usage.loaded < BUSY_SECONDS:
                 await asyncio.sleep(CHECK_SECONDS)
             else:
@@ -137,4 +153,4 @@ class ModelMemory:
         All requests in progress together count as one use.
         """
         usage = self._usage[model]
-        return usage.recent(time.monotonic()) + model.busy, usage.last
+        return usage.recent(time.monotonic()) + model.busy, max(usage.last(), usage.loaded)

@@ -165,8 +165,9 @@ def running(
         if descriptors is not None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
+    program = "tests.service.recorded_service" if "RECORDED_LOOP" in environment else "service"
     process = subprocess.Popen(
-        [sys.executable, "-m", "service"], cwd=source, env=environment, stderr=subprocess.PIPE, preexec_fn=limit
+        [sys.executable, "-m", program], cwd=source, env=environment, stderr=subprocess.PIPE, preexec_fn=limit
     )
     target = Target(process, 0)
     ports: queue.Queue[int] = queue.Queue()

@@ -29,6 +29,7 @@ from service.metrics import Metrics
 from service.parsers.operations import write_document
 from service.routes import deepl as dialect
 from service.settings import Settings
+from service.translation.coroutines import WorkThreads, when_admitted
 from service.translation.detached_work import DetachedWork
 from service.translation.document_jobs import DocumentCallbacks, DocumentJobLimits, DocumentJobs
 from service.translation.document_store import DocumentStore
@@ -46,6 +47,7 @@ class Capitals:
     """Writes what it is given in capitals, with a glossary's terms replaced before; English if it is not told."""
 
     routes = TranslationRoutes([DirectionSet.of(Direction(*pair) for pair in PAIRS)])
+    threads: WorkThreads = field(default_factory=WorkThreads)
     jobs: list[Job] = field(default_factory=list)
     closed: asyncio.Event | None = None  # what waits for it to be set
     failing: list[Exception] = field(default_factory=list)
@@ -66,11 +68,11 @@ class Capitals:
         return [Answer(self._whole(text, job), job.source or "en", detected) for text in job.texts]
 
     async def open_document(self, job: Job, name: str, content: bytes) -> OpenedDocument:
-        opened = DocumentTranslator(DocumentOptions(), DirectParsers())
+        opened = DocumentTranslator(DocumentOptions(), DirectParsers(), WorkThreads())
         return await opened.open(job.caller, name, content, source=job.source or "", target=job.target)
 
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
-        await self._begin(job)
+        await when_admitted(partial(self._begin, job), raise_overloaded=False)
         opened = await self.open_document(job, name, content)  # refuses an invalid file
         segments = open_document(name, content, opened.options).segments
         translations = [self._segment(segment, job) for segment in segments]

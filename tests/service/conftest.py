@@ -49,6 +49,8 @@ class Service:
 
     @classmethod
     def start(cls, model: Path, settings: dict[str, str], program: str = "service") -> "Service":
+        if program == "service" and "RECORDED_LOOP" in os.environ:
+            program = "tests.service.recorded_service"
         command = [sys.executable, "-m", program, "--model", str(model), "--port", "0", "--device", DEVICE]
         process = subprocess.Popen(
             [*command, "--threads", "1"], cwd=ROOT, env=environment(settings), stderr=subprocess.PIPE, text=True

@@ -22,7 +22,7 @@ from service.translation.document_jobs import STATUS_SECONDS, DocumentCredential
 
 MAX_NAME = 1000  # characters of the name of a file
 
-router = APIRouter(prefix="/v2/document")
+router = APIRouter(tags=["DeepL"], prefix="/v2/document")
 
 FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 

@@ -33,8 +33,8 @@ from service.routes.deepl.schemas import (
 )
 from service.services import Services, ServicesDependency
 
-bilingual = APIRouter(prefix="/v2/glossaries")
-multilingual = APIRouter(prefix="/v3/glossaries")
+bilingual = APIRouter(tags=["DeepL"], prefix="/v2/glossaries")
+multilingual = APIRouter(tags=["DeepL"], prefix="/v3/glossaries")
 
 TSV = "text/tab-separated-values"
 

@@ -32,7 +32,7 @@ from service.routes.deepl.schemas import (
 )
 from service.services import ServicesDependency
 
-router = APIRouter()
+router = APIRouter(tags=["DeepL"])
 
 FEATURES = {
     "tag_handling": ResourceFeature(name="tag_handling", needs_source_support=True, needs_target_support=True),

@@ -22,7 +22,7 @@ from service.routes.deepl.schemas import (
 )
 from service.services import ServicesDependency
 
-router = APIRouter(prefix="/v3/translation_memories")
+router = APIRouter(tags=["DeepL"], prefix="/v3/translation_memories")
 
 MemoriesFields = Annotated[MemoriesBody, Depends(BodyReader(MemoriesBody))]
 SegmentsFields = Annotated[SegmentsBody, Depends(BodyReader(SegmentsBody))]

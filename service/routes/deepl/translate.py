@@ -4,9 +4,10 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Request, Response
 
 from mt.text.alignment import is_wide
 from mt.text.formality import Formality, supports_formality
@@ -28,19 +29,20 @@ from service.routes.deepl.schemas import (
 )
 from service.services import Services, ServicesDependency
 from service.translation.answers import rounded_match
+from service.translation.coroutines import TEXT_COST
 from service.translation.jobs import Answer, Format, Job, free_characters
 
-router = APIRouter()
+router = APIRouter(tags=["DeepL"])
 
 TranslateFields = Annotated[TranslateBody, Depends(BodyReader(TranslateBody, JSON, URLENCODED))]
 
 _LINE_BREAK = re.compile(r"(?<=\S)[ \t]*(?:\r\n|\r|\n)[ \t]*(?=\S)")
 
 
-@router.post("/v2/translate", response_model_exclude_none=True)
+@router.post("/v2/translate", response_model=TranslateResult)
 async def translate(
     caller: CallerDependency, body: TranslateFields, request: Request, services: ServicesDependency
-) -> TranslateResult:
+) -> Response:
     """Translate texts."""
     check_options(body)
     settings = services.settings
@@ -49,14 +51,20 @@ async def translate(
         raise BodyTooLarge(f"The request has {size} characters; the limit is {settings.max_characters}")
     if len(body.text) > settings.max_texts:
         raise InvalidRequest.listing([f"there are {len(body.text)} texts; accepted: at most {settings.max_texts}"])
+    threads = services.translations.threads
     if body.tag_handling == "xml":
-        check_xml(body.text)
+        await threads.run(caller.id, size, partial(check_xml, body.text))
     job = await job_for(body, caller, services)
     async with services.access.charged(caller, size) as charge:
         with services.detached_work.working(services.translations.translate(job)) as working:
             answers = await while_connected(request, working)
         charge.free = free_characters(answers)
-    return TranslateResult(translations=translated_texts(body, answers))
+
+    def encoded() -> bytes:
+        return TranslateResult(translations=translated_texts(body, answers)).model_dump_json(exclude_none=True).encode()
+
+    content = await threads.run(caller.id, size + TEXT_COST * len(body.text), encoded)
+    return Response(content, media_type="application/json")
 
 
 def check_options(body: CommonFields) -> None:
@@ -139,7 +147,8 @@ async def job_for(body: TranslateBody, caller: Caller, services: Services) -> Jo
     """Return the job of a request, with its texts. Raises: the errors of `job_without_texts`."""
     texts = body.text
     if body.split_sentences == "nonewlines" and not body.tag_handling:
-        texts = [_LINE_BREAK.sub(_join_lines, text) for text in texts]
+        join = partial(map, partial(_LINE_BREAK.sub, _join_lines), texts)
+        texts = await services.translations.threads.run(caller.id, sum(map(len, texts)), lambda: list(join()))
     return replace(
         await job_without_texts(body, caller, services),
         texts=tuple(texts),

@@ -6,7 +6,7 @@ from service.routes.access import CallerDependency
 from service.routes.deepl.schemas import DeeplUsage
 from service.services import ServicesDependency
 
-router = APIRouter()
+router = APIRouter(tags=["DeepL"])
 
 NO_LIMIT = 1_000_000_000_000  # characters; DeepL's answer for an account without a limit
 

@@ -169,6 +169,24 @@ def test_reads_do_not_wait_for_the_write_lock(tmp_path: Path) -> None:
         asyncio.run(store.write(lambda connection: make_key(connection, NewApiKey("phone"))))
 
 
+def test_a_write_of_a_caller_does_not_wait_long_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.1)
+    ran: list[str] = []
+
+    async def use(store: Database) -> None:
+        slow = asyncio.create_task(store.write(lambda connection: time.sleep(0.5), "a"))
+        await asyncio.sleep(0)
+        with pytest.raises(StorageUnavailable, match="The database is slow: try again in 2 s"):
+            await store.write(lambda connection: ran.append("of a caller"), "b")
+        with pytest.raises(StorageUnavailable):
+            await slow
+        await store.write(lambda connection: ran.append("of the service"))
+
+    with Database.open(tmp_path / "service.db") as store:
+        asyncio.run(use(store))
+    assert ran == ["of the service"]
+
+
 def test_a_full_disk_is_an_error_of_its_own_and_leaves_no_transaction(tmp_path: Path) -> None:
     def fill(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA max_page_count = 1")  # as few as there are

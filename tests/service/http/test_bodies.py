@@ -1,6 +1,7 @@
 """Bounds of request bodies before and while they are parsed."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -15,24 +16,10 @@ FORM = "multipart/form-data; boundary=b"
 URLENCODED = "application/x-www-form-urlencoded"
 
 
-turns: list[int] = []  # of the requests of a test
-
-
-@pytest.fixture(autouse=True)
-def no_turns() -> None:
-    turns.clear()
-
-
 def request(content_type: str, body: bytes, query: bytes = b"") -> Request:
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def next_turn() -> None:
-        turns.append(1)
-
     headers = [(b"content-type", content_type.encode())]
     scope = {"type": "http", "method": "POST", "headers": headers, "query_string": query}
-    return Request({**scope, "state": {"next_turn": next_turn}}, receive)
+    return Request({**scope, "state": {"body": body}})
 
 
 def fields(content_type: str, body: bytes, query: bytes = b"") -> dict[str, Any]:
@@ -89,10 +76,38 @@ def test_a_list_of_wrong_values_is_one_problem(model: Any, body: dict[str, Any],
     assert message in problem["msg"]
 
 
-def test_long_parsing_of_a_form_waits_for_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_form_is_parsed_in_chunks() -> None:
     body = part("q", "a" * 10 * CHUNK) + b"--b--\r\n"
-    asyncio.run(read_form(request(FORM, body)))
-    assert len(turns) <= 2
-    monkeypatch.setattr("service.http.bodies.SLICE_SECONDS", 0.0)  # every chunk takes longer
-    asyncio.run(read_form(request(FORM, body)))
-    assert len(turns) >= 10
+
+    async def iterations() -> int:
+        count = 0
+        parsing = asyncio.create_task(read_form(request(FORM, body)))
+        while not parsing.done():
+            count += 1
+            await asyncio.sleep(0)
+        return count
+
+    assert asyncio.run(iterations()) >= 10
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"q": [' + b"1," * 450_000 + b"1]}",
+        b'{"q": [' + b'"",' * 300_000 + b'""]}',
+        b'{"q": "' + b'","' * 300_000 + b'"}',
+        b"[" * 900_000,
+        b'{"a":' * 150_000,
+        b'\\"' * 450_000,
+    ],
+)
+def test_json_of_many_values_is_refused_before_it_is_parsed(body: bytes) -> None:
+    begin = time.process_time()
+    with pytest.raises(InvalidRequest, match=r"the body has more than 20000 strings, commas and brackets|not JSON"):
+        fields("application/json", body)
+    assert time.process_time() - begin < 0.04
+
+
+def test_json_of_long_texts_is_parsed() -> None:
+    text = ',[{\\"' * 100_000
+    assert fields("application/json", b'{"q": "' + text.encode() + b'"}') == {"q": ',[{"' * 100_000}

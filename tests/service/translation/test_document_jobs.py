@@ -21,6 +21,7 @@ from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
 from service.errors import CannotTranslate, NotFound, Overloaded, TooManyRequests, Unavailable
 from service.translation import document_jobs as module
+from service.translation.coroutines import WorkThreads
 from service.translation.document_jobs import (
     MAX_ATTEMPTS,
     MAX_WORKING,
@@ -69,7 +70,9 @@ class Translator:
 
 
 async def opened(text: str = TEXT) -> OpenedDocument:
-    return await DocumentTranslator(DocumentOptions(), DirectParsers()).open("key:a", "a.txt", text.encode())
+    return await DocumentTranslator(DocumentOptions(), DirectParsers(), WorkThreads()).open(
+        "key:a", "a.txt", text.encode()
+    )
 
 
 async def content(document_jobs: DocumentJobs, id: str) -> bytes:

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Sequence
 
 from mt.text.documents import DocumentOptions
+from service.translation.coroutines import WorkThreads
 from service.translation.documents import MAX_PARTS, PART_TEXTS, DocumentTranslator
 from service.translation.jobs import Answer
 from service.workers.messages import SourceText
@@ -30,7 +31,7 @@ def test_other_requests_run_between_parts_that_are_translated_without_waiting() 
             await asyncio.sleep(0)
 
     async def test() -> bytes:
-        documents = DocumentTranslator(DocumentOptions(), DirectParsers())
+        documents = DocumentTranslator(DocumentOptions(), DirectParsers(), WorkThreads())
         opened = await documents.open("caller", "a.txt", "\n".join(lines).encode())
         task = asyncio.create_task(other())
         translated = await documents.translated("caller", opened, "en", translate)

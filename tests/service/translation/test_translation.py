@@ -596,11 +596,17 @@ def test_a_long_document_goes_in_parts_and_waits_for_its_turn() -> None:
         found = await over(models).translate_document("a.txt", content, job())
         assert found == content.upper()
         assert len(models.calls) == 3
-        models = WordModels(errors=[Overloaded(1)])
-        with pytest.raises(Overloaded):
-            await over(models).translate_document("a.txt", b"one", job())
 
     run(ask())
+
+
+def test_a_document_is_not_parsed_again_while_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.translation.coroutines.QUEUE_FULL_PAUSE", 0.0)
+    parsers = DirectParsers()
+    models = WordModels(errors=[Overloaded(1) for _ in range(3)])
+    translations = TranslationService(models, detector=Guesses, parsers=Parsers(documents=parsers))
+    assert run(translations.translate_document("a.txt", b"one", job())) == b"ONE"
+    assert parsers.names == ["read_document", "write_document"]
 
 
 def test_what_is_too_much_at_a_time_is_asked_for_in_halves() -> None:

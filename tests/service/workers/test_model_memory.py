@@ -184,6 +184,37 @@ def test_old_uses_count_less(monkeypatch: pytest.MonkeyPatch) -> None:
     run(test, 10, 5, 5, 5)
 
 
+def test_one_busy_caller_does_not_displace_several(clock: Clock) -> None:
+    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
+        a, b, c = models
+        for _ in range(30):
+            memory.use(b, "busy")
+        for caller in ("one", "two"):
+            for _ in range(3):
+                memory.use(c, caller)
+        clock.now += model_memory.BUSY_SECONDS
+        memory.use(a)
+        await settled()
+        assert events[-2:] == ["-b", "+a"]
+
+    run(test, 10, 5, 5, 5)
+
+
+def test_the_model_of_another_caller_has_an_equal_share_of_the_time(clock: Clock) -> None:
+    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
+        a, b = models
+        memory.use(b, "one")
+        memory.use(a, "busy")
+        clock.now += model_memory.BUSY_SECONDS - 1
+        await settled()
+        assert events[-1] == "+b"
+        clock.now += 1
+        await settled()
+        assert events[-2:] == ["-b", "+a"]
+
+    run(test, 5, 5, 5)
+
+
 def test_an_idle_model_makes_room_before_a_busy_one() -> None:
     async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
         a, b, c = models

@@ -44,7 +44,7 @@ OWNERS = {
     "sacremoses": ("mt.evaluation",),
     "sentencex": ("mt.text.segment",),
     "py3langid": ("mt.text.language_detection",),
-    "docx": ("mt.text.documents.word", "mt.text.documents.pdf"),
+    "docx": ("mt.text.documents.pdf",),
     "fluent": ("mt.text.documents.fluent",),
     "lxml": ("mt.text.documents.office", "mt.text.documents.run_items", "mt.text.documents.runs"),
     "markdown_it": ("mt.text.documents.markdown",),

@@ -99,6 +99,23 @@ def capitals(name: str, members: Mapping[str, str]) -> zipfile.ZipFile:
             ],
         ),
         ("a.epub", BOOK, ["The book", "One", "A big dog.", "It sleeps.", "The book", "One"]),
+        ("a.epub", {"c 1.xml": CHAPTER}, ["The book", "One", "A big dog.", "It sleeps."]),
+        (
+            "a.epub",
+            {"text/2.dat": "<!DOCTYPE HTML>\n<title>A dog</title><p>&nbsp;It ran<br>home"},
+            ["A dog", "It ran home"],
+        ),
+        ("a.epub", {"N.XML": BOOK["OEBPS/toc.ncx"]}, ["The book", "One"]),
+        (
+            "a.odt",
+            {"Content.xml": CONTENT[:800] + "</text:p></office:text></office:body></office:document-content>"},
+            ["The title", "A red house", "A note"],
+        ),
+        (
+            "a.odp",
+            {"content.xml": CONTENT[:700], "Chart A/content.xml": OPEN_DOCUMENT["Object 1/content.xml"]},
+            ["Axis", "The title", "A red", "A note"],
+        ),
     ],
 )
 def test_texts_of_an_archive(name: str, members: Mapping[str, str], texts: list[str]) -> None:

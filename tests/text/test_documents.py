@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from mt.errors import DocumentError
 from mt.text.documents import SUFFIXES, DocumentOptions, open_document
-from mt.text.documents.archive import rewrite_archive
 from mt.text.documents.markdown import _characters
+from mt.text.documents.packages import Package
 from mt.text.markup import TranslatedSegment
 
 MARKDOWN = """---
@@ -525,7 +525,9 @@ def test_unchanged_word_keeps_its_content() -> None:
 
 def test_word_copies_the_parts_that_do_not_change() -> None:
     theme = b"<?xml version='1.0'?>\n<a  b='1'/>"
-    indented = rewrite_archive("a.docx", word_file(), lambda name: theme if "theme" in name else None)
+    indented = Package("a.docx", word_file(), DocumentOptions()).rewrite(
+        lambda name: theme if "theme" in name else None
+    )
     document = open_document("a.docx", indented)
     rendered = document.render([TranslatedSegment(segment.text.upper()) for segment in document.segments])
     before, after = (zipfile.ZipFile(io.BytesIO(data)) for data in (indented, rendered))

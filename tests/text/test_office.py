@@ -1,8 +1,9 @@
 """Presentations and workbooks: the texts that are found, and what a translation changes."""
 
 import io
+import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -10,21 +11,23 @@ from mt.errors import DocumentError
 from mt.text.documents import open_document
 from mt.text.markup import TranslatedSegment
 from tests.text.test_archives import archive, capitals
+from tests.text.test_word_runs import OFFICE, WORD, field, inside, members_of, run, word_file
 
 DRAWING = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
 CHART = 'xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"'
+SHOW = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
 SHEET = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-SLIDE = f"""<?xml version="1.0"?><p:sld xmlns:p="p" xmlns:r="r" {DRAWING}><a:p><a:pPr lvl="1"/>
+SLIDE = f"""<?xml version="1.0"?><p:sld {SHOW} xmlns:r="r" {DRAWING}><a:p><a:pPr lvl="1"/>
 <a:r><a:rPr lang="en-US" dirty="0"/><a:t>A </a:t></a:r><a:r><a:rPr lang="en-US" b="1"/><a:t>red</a:t></a:r>
 <a:r><a:rPr lang="de-DE"/><a:t> house</a:t></a:r><a:endParaRPr lang="en-US"/></a:p>
 <a:tbl><a:tc><a:p><a:r><a:t>Cell one</a:t></a:r><a:br/><a:r><a:t>below</a:t></a:r></a:p></a:tc></a:tbl>
 <a:p><a:r><a:t>Page </a:t></a:r><a:fld type="slidenum"><a:t>7</a:t></a:fld></a:p></p:sld>"""
 PRESENTATION = {
-    "ppt/slides/slide10.xml": f"<p:sld xmlns:p='p' {DRAWING}><a:p><a:r><a:t>Last</a:t></a:r></a:p></p:sld>",
+    "ppt/slides/slide10.xml": f"<p:sld {SHOW} {DRAWING}><a:p><a:r><a:t>Last</a:t></a:r></a:p></p:sld>",
     "ppt/slides/slide2.xml": SLIDE,
-    "ppt/notesSlides/notesSlide1.xml": f"<n {DRAWING}><a:p><a:r><a:t>A note</a:t></a:r></a:p></n>",
-    "ppt/charts/chart1.xml": f"<c:chart {CHART} {DRAWING}><a:p><a:r><a:t>Sales</a:t></a:r></a:p><c:strCache><c:pt>"
-    "<c:v>East</c:v></c:pt></c:strCache><c:numCache><c:v>three</c:v></c:numCache></c:chart>",
+    "ppt/notesSlides/notesSlide1.xml": f"<p:notes {SHOW} {DRAWING}><a:p><a:r><a:t>A note</a:t></a:r></a:p></p:notes>",
+    "ppt/charts/chart1.xml": f"<c:chartSpace {CHART} {DRAWING}><a:p><a:r><a:t>Sales</a:t></a:r></a:p><c:strCache><c:pt>"
+    "<c:v>East</c:v></c:pt></c:strCache><c:numCache><c:v>three</c:v></c:numCache></c:chartSpace>",
     "ppt/slideMasters/slideMaster1.xml": f"<m {DRAWING}><a:p><a:r><a:t>Kept</a:t></a:r></a:p></m>",
     "ppt/media/image1.png": "\x89PNG",
 }
@@ -44,13 +47,13 @@ WORKBOOK = {
 @pytest.mark.parametrize(
     ("name", "members", "texts"),
     [
-        ("a.pptx", PRESENTATION, ["Sales", "East", "A note", "A red house", "Cell one below", "Page 7", "Last"]),
+        ("a.pptx", PRESENTATION, ["A red house", "Cell one below", "Page 7", "Last", "A note", "East", "Sales"]),
         ("a.xlsx", WORKBOOK, ["A dog", "First line", "second line", "This is very good", "Inline"]),
     ],
 )
 def test_texts(name: str, members: Mapping[str, str], texts: list[str]) -> None:
     document = open_document(name, archive(members))
-    assert sorted(segment.text for segment in document.segments) == sorted(texts)
+    assert [segment.text for segment in document.segments] == texts
 
 
 def test_a_translated_presentation() -> None:
@@ -79,6 +82,82 @@ def test_a_translated_workbook() -> None:
         assert translated.read(kept).decode() == WORKBOOK[kept]
 
 
+STRICT = re.compile(r"http://schemas\.openxmlformats\.org/(\w+)/2006/(\w+)")
+DIAGRAM = f"""<dgm:dataModel xmlns:dgm="http://schemas.openxmlformats.org/drawingml/2006/diagram" {DRAWING}>
+<dgm:t><a:p><a:r><a:t>A box</a:t></a:r></a:p></dgm:t></dgm:dataModel>"""
+FUNNEL = """<cx:chartSpace xmlns:cx="http://schemas.microsoft.com/office/drawing/2014/chartex"><cx:txData><cx:v>Steps</cx:v>
+</cx:txData><cx:strDim><cx:f>kept</cx:f><cx:lvl><cx:pt>First</cx:pt></cx:lvl></cx:strDim></cx:chartSpace>"""
+HEADER = f'<w:hdr xmlns:w="{WORD}"><w:p><w:r><w:t>The header</w:t></w:r></w:p></w:hdr>'
+ILLUSTRATED = {
+    "word/header1.xml": HEADER,
+    "word/charts/chart1.xml": PRESENTATION["ppt/charts/chart1.xml"],
+    "word/charts/chartEx1.xml": FUNNEL,
+    "word/diagrams/data1.xml": DIAGRAM,
+    "word/comments.xml": f'<w:comments xmlns:w="{WORD}"><w:p><w:r><w:t>Kept</w:t></w:r></w:p></w:comments>',
+    "word/_rels/document.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    f'<Relationship Id="rId1" Type="{OFFICE}/image" Target="NULL"/><Relationship Id="rId2" Type="{OFFICE}/footer" '
+    'Target="gone.xml"/><Relationship Id="rId3" Target="mailto:a@@b%%%" TargetMode="External"/></Relationships>',
+}
+PARAGRAPH = "<w:p>" + run("A ") + inside("ins", run("big ")) + field("PAGE", run("7")) + "</w:p>"
+FILES = {
+    "a.docx": members_of(word_file(PARAGRAPH, ILLUSTRATED)),
+    "a.pptx": PRESENTATION,
+    "a.xlsx": WORKBOOK,
+    "b.xlsx": {
+        **WORKBOOK,
+        "xl/drawings/drawing1.xml": f'<xdr:wsDr xmlns:xdr="{DRAWING[9:-6]}/spreadsheetDrawing" '
+        f"{DRAWING}><a:p><a:r><a:t>A shape</a:t></a:r></a:p></xdr:wsDr>",
+    },
+}
+OTHERS: dict[str, Callable[[dict[str, str]], dict[str, str]]] = {
+    "strict": lambda members: {name: STRICT.sub(r"http://purl.oclc.org/ooxml/\1/\2", m) for name, m in members.items()},
+    "capitals": lambda members: {name.upper(): member for name, member in members.items()},
+    "no folders": lambda members: {name.replace("/", "-"): member for name, member in members.items()},
+    "other names": lambda members: {f"part/{n}.bin": members[name] for n, name in enumerate(sorted(members))},
+    "long prologs": lambda members: {
+        name: re.sub(r"^(<\?xml[^>]*\?>)?(?=<\w)", "<!--" + "license " * 1000 + "-->", member)
+        for name, member in members.items()
+    },
+}
+
+
+@pytest.mark.parametrize("change", OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize("name", FILES)
+def test_parts_are_found_by_their_content(name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
+    expected = [segment.text for segment in open_document(name, archive(FILES[name])).segments]
+    changed = change(dict(FILES[name]))
+    assert changed != FILES[name] and len(changed) == len(FILES[name])
+    assert sorted(segment.text for segment in open_document(name, archive(changed)).segments) == sorted(expected)
+    translated = capitals(name, changed)
+    written = "".join(translated.read(member).decode() for member in translated.namelist())
+    assert [text for text in expected if not set(text.upper().split()) <= set(re.split(r"[<>\s]", written))] == []
+
+
+def test_charts_and_diagrams_of_a_word_document_are_translated() -> None:
+    document = open_document("a.docx", archive(FILES["a.docx"]))
+    texts = ["A big 7", "The header", "East", "Sales", "Steps", "First", "A box"]
+    assert [segment.text for segment in document.segments] == texts
+    translated = capitals("a.docx", FILES["a.docx"])
+    assert ">BIG</w:t></w:r></w:ins>" in translated.read("word/document.xml").decode().replace(" </w:t>", "</w:t>")
+    assert "<cx:pt>FIRST</cx:pt>" in translated.read("word/charts/chartEx1.xml").decode()
+    for kept in ("word/comments.xml", "word/_rels/document.xml.rels", "[Content_Types].xml"):
+        assert translated.read(kept).decode() == FILES["a.docx"][kept]
+
+
+def test_other_prefixes_of_namespaces() -> None:
+    members = {"a.xml": re.sub(r"\bw:|(?<=xmlns:)w\b", lambda w: w[0].replace("w", "ns0"), HEADER)}
+    members |= {"b.xml": members["a.xml"].replace(":hdr", ":document")}
+    assert members["a.xml"] == HEADER.replace("w:", "ns0:").replace("xmlns:w=", "xmlns:ns0=")
+    assert len(open_document("a.docx", archive(members)).segments) == 2
+
+
+def test_a_table_of_texts_in_utf16() -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        file.writestr("xl/SharedStrings.xml", TEXTS.replace('"1.0"', '"1.0" encoding="UTF-16"').encode("utf-16"))
+    assert len(open_document("a.xlsx", out.getvalue()).segments) == 5
+
+
 @pytest.mark.parametrize(("name", "members"), [("a.pptx", PRESENTATION), ("a.xlsx", WORKBOOK)])
 def test_a_file_without_changes_is_the_same(name: str, members: Mapping[str, str]) -> None:
     content = archive(members)
@@ -94,10 +173,10 @@ def test_a_file_without_changes_is_the_same(name: str, members: Mapping[str, str
     [
         ("a.pptx", b"PK rubbish", "a.pptx is not a .pptx file: File is not a zip file"),
         ("a.xlsx", archive(PRESENTATION), "a.xlsx is not a .xlsx file: the archive contains no file with text"),
-        ("a.xlsx", archive({"xl/sharedStrings.xml": "<sst>"}), "xl/sharedStrings.xml is not XML"),
+        ("a.xlsx", archive({"xl/sharedStrings.xml": f"<sst {SHEET}>"}), "xl/sharedStrings.xml is not XML"),
         (
             "a.pptx",
-            archive({"ppt/slides/slide1.xml": f"<a:rPr {DRAWING} b='{'1' * 10_001}'/>"}),
+            archive({"s.xml": f"<p:sld {SHOW} {DRAWING}><a:rPr b='{'1' * 10_001}'/></p:sld>"}),
             "text format that is too large",
         ),
     ],
@@ -113,6 +192,6 @@ def test_formats_with_a_relative_namespace() -> None:
         f'<a:r><a:rPr><p:x b="{b}"/></a:rPr><a:t>{text}</a:t></a:r>' for b, text in ((1, "A "), (1, "dog "), (2, "ran"))
     )
     document = open_document(
-        "a.pptx", archive({"ppt/slides/slide1.xml": f"<p:sld xmlns:p='p' {DRAWING}><a:p>{runs}</a:p></p:sld>"})
+        "a.pptx", archive({"ppt/slides/slide1.xml": f"<p:sld {SHOW} {DRAWING}><a:p>{runs}</a:p></p:sld>"})
     )
     assert [(segment.text, len(segment.marks)) for segment in document.segments] == [("A dog ran", 1)]

@@ -35,6 +35,11 @@ def word_file(body: str, parts: Mapping[str, str] | None = None) -> bytes:
     )
 
 
+def members_of(content: bytes) -> dict[str, str]:
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        return {name: file.read(name).decode() for name in file.namelist()}
+
+
 def run(text: str, form: str = "") -> str:
     return f'<w:r>{form}<w:t xml:space="preserve">{text}</w:t></w:r>'
 

@@ -21,7 +21,6 @@ from mt.text.documents.resources import (
 )
 from mt.text.documents.tables import open_table
 from mt.text.documents.tmx import open_tmx
-from mt.text.documents.word import WordDocument
 from mt.text.documents.xliff import open_xliff
 from mt.text.documents.yaml import open_yaml
 
@@ -50,7 +49,7 @@ def _at_first_use(module: str, opener: str) -> Opener:
 _OPENERS: dict[str, Opener] = {
     ".arb": open_arb,
     ".csv": open_table,
-    ".docx": WordDocument,
+    ".docx": OfficeDocument,
     ".epub": ArchiveDocument,
     ".ftl": _at_first_use("mt.text.documents.fluent", "open_fluent"),
     ".htm": open_markup,

@@ -1,20 +1,13 @@
-"""Zip archives of HTML and XML files: e-books (.epub) and OpenDocument files (.odt, .ods, .odp).
-
-A member is a file in an archive.
-"""
+"""Zip archives of HTML and XML files: e-books (.epub) and OpenDocument files (.odt, .ods, .odp)."""
 
 import re
-import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from io import BytesIO
-from pathlib import PurePath
 
-from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
 from mt.text.documents.markup import declared_encoding
+from mt.text.documents.packages import Package
 from mt.text.encoding import decode_text
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment, parse_html
 from mt.text.markup.elements import Dialect
@@ -22,10 +15,7 @@ from mt.text.markup.parsing import parse_dialect
 
 Parse = Callable[[str, list[Segment]], Markup]
 
-MAX_MEMBERS = 20_000  # maximum number of files in an archive
-_MAX_TAGS = 4_000_000  # maximum number of tags in the XML of an archive; an element takes about 200 bytes of memory
-DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
-"""Exceptions that zipfile raises for damaged, encrypted and unsupported archives."""
+_HTML_NAME = re.compile(r".*\.x?html?", re.IGNORECASE)
 
 _HIDDEN = """office:annotation office:automatic-styles office:font-face-decls office:meta office:scripts office:settings
 office:styles text:note-citation text:ruby-text text:tracked-changes"""
@@ -79,22 +69,18 @@ def _parse_xml(dialect: Dialect, text: str, segments: list[Segment]) -> Markup:
     return parse_dialect(text, dialect, segments)
 
 
-def _members(suffix: str, options: DocumentOptions) -> Sequence[tuple[re.Pattern[str], Parse]]:
-    """Return pairs (pattern, parser) for the file format `suffix`.
-
-    The parser reads the members whose names match the pattern. Members that match no pattern have no text.
-    """
-    if suffix == ".epub":
-        return (
-            (re.compile(r".*\.x?html?", re.IGNORECASE), partial(_parse_html, options.markup)),
-            (re.compile(r".*\.ncx", re.IGNORECASE), partial(_parse_xml, _TABLE_OF_CONTENTS)),
-        )
-    # Objects have folders with files of the same names.
-    return (
-        (re.compile(r"content\.xml"), partial(_parse_xml, _OPEN_DOCUMENT)),
-        (re.compile(r"styles\.xml"), partial(_parse_xml, _STYLES)),
-        (re.compile(r"Object [^/]*/(content|styles)\.xml"), partial(_parse_xml, _OBJECT)),
-    )
+def _parser(member: str, root: str, package: Package, options: MarkupOptions) -> Parse | None:
+    """Return the parser of a member with the root element `root`, or None if the member has no text."""
+    name = root.rpartition("}")[2].lower()
+    if package.suffix == ".epub":
+        if name == "ncx":
+            return partial(_parse_xml, _TABLE_OF_CONTENTS)
+        return partial(_parse_html, options) if name == "html" or _HTML_NAME.fullmatch(member) else None
+    if name not in ("document-content", "document-styles"):
+        return None
+    if "/" in member:  # an embedded object has a folder with files of the same names
+        return partial(_parse_xml, _OBJECT)
+    return partial(_parse_xml, _OPEN_DOCUMENT if name == "document-content" else _STYLES)
 
 
 class ArchiveDocument:
@@ -106,22 +92,15 @@ class ArchiveDocument:
         Raises: DocumentError if the content is not a zip archive, no file in the archive has text, or a limit is
         exceeded.
         """
-        suffix = PurePath(name).suffix.lower()
-        check_archive(name, suffix, content, options)
+        self._package = package = Package(name, content, options)
         self.segments: list[Segment] = SegmentList(name, options)
-        self._name, self._content = name, content
         self._documents: dict[str, tuple[int, TextDocument]] = {}
-        patterns = _members(suffix, options)
-        try:
-            with zipfile.ZipFile(BytesIO(content)) as archive:
-                for member in archive.namelist():
-                    parse = next((parse for pattern, parse in patterns if pattern.fullmatch(member)), None)
-                    if parse is not None and member not in self._documents:
-                        self._add(member, archive.read(member), parse, options)
-        except DAMAGES as error:
-            raise DocumentError(f"{name} is not a {suffix} file: {error}") from error
+        for member in package.members:
+            parse = _parser(member, package.roots.get(member, ""), package, options.markup)
+            if parse is not None:
+                self._add(member, package.read(member), parse, options)
         if not self._documents:
-            raise DocumentError(f"{name} is not a {suffix} file: the archive contains no file with text")
+            raise package.error("the archive contains no file with text, or the file is encrypted")
 
     def _add(self, member: str, content: bytes, parse: Parse, options: DocumentOptions) -> None:
         text, encoding = decode_text(member, content, declared_encoding(content))
@@ -144,69 +123,4 @@ class ArchiveDocument:
             begin, document = self._documents[member]
             return document.render(translations[begin : begin + len(document.segments)])
 
-        return rewrite_archive(self._name, self._content, render_member)
-
-
-def rewrite_archive(name: str, content: bytes, render_member: Callable[[str], bytes | None]) -> bytes:
-    """Return a copy of the archive `content` in which some members are replaced.
-
-    `render_member` receives the name of a member, and returns its new content, or None to copy the member. The order
-    and the compression of the members are preserved, because in some formats the first member, `mimetype`, must not be
-    compressed. `name` is the name of the archive in error messages.
-
-    Raises: DocumentError if a member cannot be read.
-    """
-    out = BytesIO()
-    with zipfile.ZipFile(BytesIO(content)) as archive, zipfile.ZipFile(out, "w") as written:
-        for info in archive.infolist():
-            try:
-                member = archive.read(info)
-            except DAMAGES as error:
-                raise DocumentError(f"{name}: {info.filename} cannot be read: {error}") from error
-            rendered = render_member(info.filename)
-            written.writestr(info, member if rendered is None else rendered)
-    return out.getvalue()
-
-
-def check_archive(name: str, suffix: str, content: bytes, options: DocumentOptions) -> None:
-    """Check the number of files, the unpacked size and the number of XML tags of a zip archive.
-
-    The archive is not unpacked to memory. The unpacked size is the sum of the sizes that the archive declares; zipfile
-    never unpacks more than the declared size of a file. `name` and `suffix` are used in error messages.
-
-    Raises: DocumentError if the content is not a zip archive, two files have the same name, or a limit is exceeded.
-    """
-    try:
-        with zipfile.ZipFile(BytesIO(content)) as archive:
-            sizes = [info.file_size for info in archive.infolist()]
-            names = {*archive.namelist()}
-    except DAMAGES as error:
-        raise DocumentError(f"{name} is not a {suffix} file: {error}") from error
-    if len(names) < len(sizes):
-        raise DocumentError(f"{name} is not a {suffix} file: two files in the archive have the same name")
-    if len(sizes) > MAX_MEMBERS:
-        raise DocumentLimitExceeded(f"{name} has {len(sizes)} files; accepted: at most {MAX_MEMBERS}")
-    if sum(sizes) > options.max_unpacked_bytes:
-        raise DocumentLimitExceeded(
-            f"{name} would unpack to {sum(sizes)} bytes; accepted: at most {options.max_unpacked_bytes}"
-        )
-    if _count_tags(content) > _MAX_TAGS:
-        raise DocumentLimitExceeded(f"{name} has too many XML tags; accepted: at most {_MAX_TAGS:,}")
-
-
-def _count_tags(content: bytes) -> int:
-    """Return the number of tags in the XML files of an archive. The files are read in blocks to save memory.
-
-    If the archive is damaged, return the number of tags before the damage.
-    """
-    count = 0
-    try:
-        with zipfile.ZipFile(BytesIO(content)) as archive:
-            for info in archive.infolist():
-                if info.filename.endswith((".xml", ".rels")):
-                    with archive.open(info) as member:
-                        while block := member.read(1 << 20):
-                            count += block.count(b"<")
-    except Exception:  # a damaged archive: the reader of the format raises an error later
-        return count
-    return count
+        return self._package.rewrite(render_member)

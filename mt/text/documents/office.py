@@ -1,110 +1,130 @@
-"""Presentations (.pptx) and workbooks (.xlsx): zip archives of XML files.
+"""Word documents (.docx), presentations (.pptx) and workbooks (.xlsx): zip archives of XML files (ISO/IEC 29500).
 
-The texts in the XML files are replaced, and everything else is copied. The libraries python-pptx and openpyxl are not
-used: openpyxl drops formats within a cell, pictures and charts, and neither library reads the labels of charts and
-diagrams.
+The texts in the XML files are replaced, and everything else is copied. The libraries python-docx, python-pptx and
+openpyxl are not used: they follow relationships, which many files lack or which lead nowhere, know one of the two sets
+of namespaces (Transitional and Strict), and do not read the labels of charts and diagrams. openpyxl drops formats
+within a cell, pictures and charts.
 """
 
 import re
-import zipfile
 from collections.abc import Iterator, Sequence
-from io import BytesIO
-from pathlib import PurePath
+from functools import lru_cache
 
 from lxml import etree
 
-from mt.errors import DocumentError
-from mt.text.documents.archive import DAMAGES, check_archive, rewrite_archive
 from mt.text.documents.base import DocumentOptions, SegmentList
+from mt.text.documents.packages import Package
 from mt.text.documents.run_items import Element, RunSchema
 from mt.text.documents.runs import RunParagraphs, parse_part
+from mt.text.documents.word import word_schema
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.inline import split_whitespace
 from mt.text.markup.parsing import NOT_XML
 
-_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
-_SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 _NUMBERS = re.compile(r"(\d+)")
-
-
-def _names(namespace: str, names: str) -> frozenset[str]:
-    return frozenset(namespace + name for name in names.split())
-
-
-_SHAPE = RunSchema(
-    paragraph=f"{_DRAWING}p",
-    run=f"{_DRAWING}r",
-    properties=f"{_DRAWING}rPr",
-    text=f"{_DRAWING}t",
-    link=f"{_DRAWING}hlinkClick",
-    fields=_names(_DRAWING, "fld"),
-    first=_names(_DRAWING, "pPr"),
-    last=_names(_DRAWING, "endParaRPr"),
-    breaks=_names(_DRAWING, "br"),
-    invisible=_names("", "altLang bmk dirty err lang noProof smtClean smtId"),
-    preserve_space=False,
+_ROOT = re.compile(
+    r"\{http://(?:schemas\.openxmlformats\.org/(\w+)/2006|(purl)\.oclc\.org/ooxml/(\w+))/(\w+)\}(\w+)"
+    r"|\{http://schemas\.microsoft\.com/office/(drawing)/20\d\d/(\w+)\}(\w+)"
 )
-"""Element names of paragraphs in slides, notes, tables, text boxes, diagrams and the titles of charts."""
+_TEXT_ROOTS = (
+    *("wordprocessingml/main/document", "wordprocessingml/main/footnotes", "wordprocessingml/main/endnotes"),
+    *("wordprocessingml/main/hdr", "wordprocessingml/main/ftr"),
+    *("presentationml/main/sld", "presentationml/main/notes"),
+    *("spreadsheetml/main/sst", "spreadsheetml/main/worksheet", "drawingml/spreadsheetDrawing/wsDr"),
+    *("drawingml/chart/chartSpace", "drawingml/chart/userShapes", "drawing/chartex/chartSpace"),
+    *("drawingml/diagram/dataModel", "drawing/diagram/drawing"),
+)
+"""Root elements of files with text, in the order of their segments: area of the namespace, its last part, and name."""
 
-_CELLS = [
-    RunSchema(
-        paragraph=f"{_SHEET}{paragraph}",
-        run=f"{_SHEET}r",
-        properties=f"{_SHEET}rPr",
-        text=f"{_SHEET}t",
-        dropped=_names(_SHEET, "rPh phoneticPr"),
-        splits_lines=True,
+_COLUMN_ROOTS = frozenset({"spreadsheetml/main/table", "spreadsheetml/main/pivotCacheDefinition"})
+_AREAS = {".docx": "wordprocessingml", ".pptx": "presentationml", ".xlsx": "spreadsheetml"}
+_CHART_EX = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
+
+
+def _kind(root: str) -> str:
+    """Return the area of the namespace of a root element, the last part of the namespace, and the name of the element.
+
+    Return "" for a namespace that is not one of Office.
+    """
+    match = _ROOT.fullmatch(root)
+    return "/".join(part for part in match.groups() if part and part != "purl") if match else ""
+
+
+def _namespace(area: str, strict: bool) -> str:
+    """Return a namespace in braces, such as that of `drawingml/main`, from the Transitional or the Strict set."""
+    if strict:
+        return f"{{http://purl.oclc.org/ooxml/{area}}}"
+    return f"{{http://schemas.openxmlformats.org/{area.replace('/', '/2006/')}}}"
+
+
+@lru_cache
+def _shape_schema(strict: bool) -> RunSchema:
+    """Return the element names of paragraphs in slides, notes, tables, text boxes, diagrams and titles of charts."""
+    drawing = _namespace("drawingml/main", strict)
+    return RunSchema(
+        paragraph=f"{drawing}p",
+        run=f"{drawing}r",
+        properties=f"{drawing}rPr",
+        text=f"{drawing}t",
+        link=f"{drawing}hlinkClick",
+        fields=frozenset({f"{drawing}fld"}),
+        first=frozenset({f"{drawing}pPr"}),
+        last=frozenset({f"{drawing}endParaRPr"}),
+        breaks=frozenset({f"{drawing}br"}),
+        invisible=frozenset({"altLang", "bmk", "dirty", "err", "lang", "noProof", "smtClean", "smtId"}),
+        preserve_space=False,
     )
-    for paragraph in ("si", "is")
-]
-"""Element names of cell texts with several formats.
 
-A workbook stores such a text in its table of all texts (element `si`), or in the cell (element `is`).
-"""
 
-_MEMBERS = {
-    ".pptx": re.compile(r"ppt/(slides/slide|notesSlides/notesSlide|diagrams/(data|drawing)|charts/chart)\d*\.xml"),
-    ".xlsx": re.compile(
-        r"xl/(sharedStrings|worksheets/sheet\d*|(drawings/drawing|charts/chart|diagrams/data)\d*)\.xml"
-    ),
-}
-_COLUMNS = re.compile(r"xl/(tables/table|pivotCache/pivotCacheDefinition)\d*\.xml")
+@lru_cache
+def _cell_schemas(strict: bool) -> tuple[RunSchema, ...]:
+    """Return the element names of texts of cells with several formats.
+
+    A workbook stores such a text in its table of all texts (element `si`), or in the cell (element `is`).
+    """
+    sheet = _namespace("spreadsheetml/main", strict)
+    return tuple(
+        RunSchema(
+            paragraph=f"{sheet}{paragraph}",
+            run=f"{sheet}r",
+            properties=f"{sheet}rPr",
+            text=f"{sheet}t",
+            dropped=frozenset({f"{sheet}rPh", f"{sheet}phoneticPr"}),
+            splits_lines=True,
+        )
+        for paragraph in ("si", "is")
+    )
 
 
 class OfficeDocument:
-    """A .pptx or .xlsx file.
+    """A .docx, .pptx or .xlsx file.
 
-    The segments of a presentation are the paragraphs of slides, notes, tables, text boxes, diagrams and charts. The
-    segments of a workbook are the lines of cells, and the texts of text boxes, diagrams and charts. Formulas, numbers,
-    names of sheets and comments are kept, and so are the column names of tables, because formulas refer to them.
+    The segments of a Word document are the paragraphs of body, tables, text boxes, notes, headers and footers, split at
+    tabs. Those of a presentation are the paragraphs of slides, notes, tables and text boxes, and those of a workbook
+    the lines of cells and text boxes. The texts of diagrams and charts follow. Formulas, numbers, names of sheets and
+    comments are kept, and so are the column names of tables, because formulas refer to them.
     """
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
-        """Parse the content. Raises: DocumentError if the content is not a .pptx or .xlsx file, or exceeds a limit."""
-        suffix = PurePath(name).suffix.lower()
-        check_archive(name, suffix, content, options)
+        """Parse the content. Raises: DocumentError if the content has another format, or exceeds a limit."""
+        self._package = package = Package(name, content, options)
         self.segments: list[Segment] = SegmentList(name, options)
-        self._name, self._content = name, content
+        kinds = {member: _kind(root) for member, root in package.roots.items()}
+        members = [member for member, kind in kinds.items() if kind in _TEXT_ROOTS]
+        if not any(kinds[member].startswith(_AREAS[package.suffix]) for member in members):
+            raise package.error("the archive contains no file with text")
+        kept = {
+            column
+            for member, kind in kinds.items()
+            if kind in _COLUMN_ROOTS
+            for column in _column_names(parse_part(name, member, package.read(member)))
+        }
+        members.sort(key=lambda member: (_TEXT_ROOTS.index(kinds[member]), _natural_order(member)))
         self._members: dict[str, _Member] = {}
-        try:
-            with zipfile.ZipFile(BytesIO(content)) as archive:
-                names = sorted(archive.namelist(), key=_natural_order)
-                kept = {
-                    column
-                    for member in names
-                    if _COLUMNS.fullmatch(member)
-                    for column in _column_names(parse_part(name, member, archive.read(member)))
-                }
-                for member in names:
-                    if _MEMBERS[suffix].fullmatch(member):
-                        root = parse_part(name, member, archive.read(member))
-                        self._members[member] = _Member(name, root, self.segments, kept)
-        except DAMAGES as error:
-            raise DocumentError(f"{name} is not a {suffix} file: {error}") from error
-        if not self._members:
-            raise DocumentError(f"{name} is not a {suffix} file: the archive contains no file with text")
+        for member in members:
+            root = parse_part(name, member, package.read(member))
+            self._members[member] = _Member(name, root, self.segments, kept)
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of the file, with each segment replaced by its translation.
@@ -120,7 +140,7 @@ class OfficeDocument:
             rendered: bytes = etree.tostring(member.root, xml_declaration=True, encoding="UTF-8", standalone=True)
             return rendered
 
-        return rewrite_archive(self._name, self._content, render_member)
+        return self._package.rewrite(render_member)
 
 
 class _Member:
@@ -128,8 +148,12 @@ class _Member:
 
     def __init__(self, name: str, root: Element, segments: list[Segment], kept: set[str]) -> None:
         self.root = root
-        self._values = [_Value(element, segments) for element in _plain_texts(root) if element.text not in kept]
-        self._paragraphs = [RunParagraphs(name, root, schema, segments, kept) for schema in (_SHAPE, *_CELLS)]
+        strict = any("purl.oclc.org" in namespace for namespace in root.nsmap.values())
+        texts = (element for element in _plain_texts(root, strict) if element.text not in kept)
+        self._values = [_Value(element, segments) for element in texts]
+        word = word_schema(_namespace("wordprocessingml/main", strict))
+        schemas = (word, _shape_schema(strict), *_cell_schemas(strict))
+        self._paragraphs = [RunParagraphs(name, root, schema, segments, kept) for schema in schemas]
 
     def write(self, translations: Sequence[TranslatedSegment]) -> bool:
         """Replace the texts in the XML tree by their translations. Return whether the tree has changed."""
@@ -159,23 +183,26 @@ class _Value:
         parts = (translations[part].text if isinstance(part, int) else part for part in self._parts)
         text = NOT_XML.sub("", "".join(parts))
         self._element.text = text
-        if text != text.strip() and self._element.tag.startswith(_SHEET):
+        if text != text.strip() and self._element.tag.endswith("}t"):
             self._element.set(_SPACE, "preserve")
         return True
 
 
-def _plain_texts(root: Element) -> Iterator[Element]:
+def _plain_texts(root: Element, strict: bool) -> Iterator[Element]:
     """Yield the elements with texts that have no formats: the texts of cells, and the labels of charts."""
-    for schema in _CELLS:
+    for schema in _cell_schemas(strict):
         for cell in root.iter(schema.paragraph):
             yield from cell.findall(schema.text)
-    for cache in root.iter(f"{_CHART}strCache"):
-        yield from cache.iter(f"{_CHART}v")
+    chart = _namespace("drawingml/chart", strict)
+    for cache in root.iter(f"{chart}strCache"):
+        yield from cache.iter(f"{chart}v")
+    for texts in root.iter(f"{_CHART_EX}strDim", f"{_CHART_EX}txData"):
+        yield from texts.iter(f"{_CHART_EX}pt", f"{_CHART_EX}v")
 
 
 def _column_names(root: Element) -> Iterator[str]:
     """Yield the names of the columns of tables and of the fields of pivot tables in an XML tree."""
-    for element in root.iter(f"{_SHEET}tableColumn", f"{_SHEET}cacheField"):
+    for element in root.iter("{*}tableColumn", "{*}cacheField"):
         if name := element.get("name"):
             yield name
 

@@ -1,0 +1,125 @@
+"""Zip archives of XML files, such as .docx, .odt and .epub. A member is a file in an archive.
+
+Which members have text follows from their root elements. The specifications name other ways: content types,
+relationships, manifests. Files of many programs contradict them, or refer to members that do not exist.
+"""
+
+import re
+import zipfile
+import zlib
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import PurePath
+from typing import IO
+from xml.parsers import expat
+
+from mt.errors import DocumentError, DocumentLimitExceeded
+from mt.text.documents.base import DocumentOptions
+
+MAX_MEMBERS = 20_000  # maximum number of files in an archive
+_MAX_TAGS = 4_000_000  # maximum number of tags in the XML of an archive; an element takes about 200 bytes of memory
+_BLOCK, _MAX_PROLOG = 4096, 1_000_000  # bytes that are read at a time, and at most, to find a root element
+_HTML = re.compile(rb"\s*(?:(?:<\?[^>]*>|<!--.*?-->)\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
+DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+"""Exceptions that zipfile raises for damaged, encrypted and unsupported archives."""
+
+
+class Package:
+    """A zip archive. `members` are the names of its files.
+
+    `roots` maps each member that is XML or HTML to the name of its root element, as `root_name` returns it. `name` is
+    the name of the file in error messages, and `suffix` the suffix of this name.
+    """
+
+    def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
+        """Check the number of files, the unpacked size and the number of XML tags of the archive.
+
+        The archive is not unpacked to memory. The unpacked size is the sum of the sizes that the archive declares;
+        zipfile never unpacks more than the declared size of a file.
+
+        Raises: DocumentError if the content is not a zip archive, two files have the same name, or a limit is exceeded.
+        """
+        self.name, self.suffix = name, PurePath(name).suffix.lower()
+        try:
+            self._archive = zipfile.ZipFile(BytesIO(content))
+            self.members = self._archive.namelist()
+            self._check(options)
+            self.roots = self._find_roots()
+        except DAMAGES as error:
+            raise self.error(str(error)) from error
+
+    def error(self, problem: str) -> DocumentError:
+        """Return the error that the file does not have the format of its suffix."""
+        return DocumentError(f"{self.name} is not a {self.suffix} file: {problem}")
+
+    def read(self, member: str) -> bytes:
+        """Return the content of a member. Raises: DocumentError if it cannot be read."""
+        try:
+            return self._archive.read(member)
+        except DAMAGES as error:
+            raise DocumentError(f"{self.name}: {member} cannot be read: {error}") from error
+
+    def rewrite(self, render_member: Callable[[str], bytes | None]) -> bytes:
+        """Return a copy of the archive in which some members are replaced.
+
+        `render_member` receives the name of a member, and returns its new content, or None to copy the member. The
+        order and the compression of the members are preserved, because in some formats the first member, `mimetype`,
+        must not be compressed.
+
+        Raises: DocumentError if a member cannot be read.
+        """
+        out = BytesIO()
+        with zipfile.ZipFile(out, "w") as written:
+            for info in self._archive.infolist():
+                content = self.read(info.filename)
+                rendered = render_member(info.filename)
+                written.writestr(info, content if rendered is None else rendered)
+        return out.getvalue()
+
+    def _check(self, options: DocumentOptions) -> None:
+        sizes = [info.file_size for info in self._archive.infolist()]
+        if len({*self.members}) < len(sizes):
+            raise self.error("two files in the archive have the same name")
+        if len(sizes) > MAX_MEMBERS:
+            raise DocumentLimitExceeded(f"{self.name} has {len(sizes)} files; accepted: at most {MAX_MEMBERS}")
+        if sum(sizes) > options.max_unpacked_bytes:
+            raise DocumentLimitExceeded(
+                f"{self.name} would unpack to {sum(sizes)} bytes; accepted: at most {options.max_unpacked_bytes}"
+            )
+
+    def _find_roots(self) -> dict[str, str]:
+        """Return the value of `roots`. Count the tags of XML in blocks, to save memory."""
+        roots: dict[str, str] = {}
+        tags = 0
+        for member in self.members:
+            with self._archive.open(member) as file:
+                if name := root_name(file):
+                    roots[member] = name
+                    file.seek(0)
+                    while tags <= _MAX_TAGS and (block := file.read(1 << 20)):
+                        tags += block.count(b"<")
+        if tags > _MAX_TAGS:
+            raise DocumentLimitExceeded(f"{self.name} has too many XML tags; accepted: at most {_MAX_TAGS:,}")
+        return roots
+
+
+def root_name(file: IO[bytes]) -> str:
+    """Return the name of the root element of a file in XML: `{namespace}name`, or `name` without a namespace.
+
+    Return "html" for HTML, and "" for another file. Only the beginning of the file is read.
+    """
+    names: list[str] = []
+    parser = expat.ParserCreate(namespace_separator="}")
+    parser.StartElementHandler = lambda name, _: names.append(name)
+    block, size = file.read(_BLOCK), 0
+    if _HTML.match(block):
+        return "html"
+    try:
+        while block and not names and size < _MAX_PROLOG:
+            parser.Parse(block)
+            size += len(block)
+            block = file.read(_BLOCK)
+    except (expat.ExpatError, LookupError, ValueError):  # the errors of unknown encodings are of other types
+        pass
+    name = names[0] if names else ""
+    return "{" + name if "}" in name else name

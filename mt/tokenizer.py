@@ -185,13 +185,10 @@ class Tokenizer:
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text. A lone surrogate becomes a question mark."""
         text = _as_utf8(text)
-        if not text or SPACE_MARK in text or not self._is_by_word:
-            return self._encode(text, self._processor.encode)
         words = text.split(" ")
-        cached, encode = self._cached_ids, self._processor.encode
-        return list(
-            chain.from_iterable(cached(word) if len(word) <= _LONGEST_CACHED else encode(word) for word in words)
-        )
+        if not text or SPACE_MARK in text or not self._is_by_word or max(map(len, words)) > _LONGEST_CACHED:
+            return self._encode(text, self._processor.encode)
+        return list(chain.from_iterable(map(self._cached_ids, words)))
 
     def encode_many(self, texts: Sequence[str], threads: int = 1, dropout: float = 0.0) -> list[list[int]]:
         """Return the ids of each text, computed by `threads` threads. With `dropout`, they differ in each call."""

@@ -29,7 +29,20 @@ from mt.text.normalise import NormalisedText, remove_invisible
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces
 
-AnyRoutine = Routine[tuple[Alternative, ...]] | Routine[list[Explanation]]
+
+@dataclass(frozen=True)
+class TranslatedSentence:
+    """The n-best list of a sentence, and the expected quality of its best alternative."""
+
+    alternatives: tuple[Alternative, ...]
+    expectation: Expectation
+
+    @property
+    def best(self) -> Alternative:
+        return self.alternatives[0]
+
+
+AnyRoutine = Routine[TranslatedSentence] | Routine[list[Explanation]]
 
 
 @dataclass(eq=False)
@@ -48,7 +61,8 @@ class TextTask:
     requests: list[Request] = field(default_factory=list)  # requests of all calls so far
     planned: bool = False  # whether the translation of all sentences has started
     steps: Iterator[TextPart | None] = field(default_factory=lambda: iter(()))  # remaining steps of planning
-    _sentences: list[Routine[tuple[Alternative, ...]]] = field(default_factory=list)
+    _sources: list[str] = field(default_factory=list)
+    _sentences: list[Routine[TranslatedSentence]] = field(default_factory=list)
     _explanations: Routine[list[Explanation]] | None = None
     _unfinished: int = 0  # number of unfinished routines
     _calling: deque[AnyRoutine] = field(default_factory=deque)
@@ -79,6 +93,7 @@ class TextTask:
         self.parts.append(part)
         if not part.kept:
             matched = self.matches.get(part.text)
+            self._sources.append(part.text)
             translate = self.planner.translate(part.text, part.kept_ranges, matched, self._has_no_break_spaces)
             self._sentences.append(Routine(translate))
             self._unfinished += 1
@@ -114,7 +129,7 @@ class TextTask:
             and self._sentences[self._reported].done
         ):
             number = self._reported
-            best = self._sentences[number].value[0]
+            best = self._sentences[number].value.best
             begin = self._reported_length + len(self._gaps[number])
             end = begin + len(best.text)
             self._reported, self._reported_length = number + 1, end
@@ -126,7 +141,7 @@ class TextTask:
                     self._gaps[number],
                     best.text,
                     after,
-                    self.planner.expectation(self._sources[number], best).quality,
+                    self._sentences[number].value.expectation.quality,
                 )
             )
         return reports
@@ -142,15 +157,15 @@ class TextTask:
             raise RequestError(self.problem)
         explanations = self._explanations.value if self._explanations else [Explanation()] * len(self._sentences)
         sentences, end = [], 0
-        for number, (source, alternatives) in enumerate(self._translated()):
-            best, source_range = alternatives[0], self._source_ranges[number]
-            expectation = self.planner.expectation(source, best)
+        for number, (source, routine) in enumerate(zip(self._sources, self._sentences, strict=True)):
+            translated, source_range = routine.value, self._source_ranges[number]
+            best, expectation = translated.best, translated.expectation
             begin = end + len(self._gaps[number])
             end = begin + len(best.text)
             sentences.append(
                 SentenceTranslation(
                     source,
-                    alternatives,
+                    translated.alternatives,
                     source_range,
                     (begin, end),
                     confidence=expectation.quality,
@@ -176,7 +191,7 @@ class TextTask:
         if explainer is None or self._explanations or self._unfinished or not self.planned or not self._sentences:
             return
         pairs = [
-            (source.text, replace(routine.value[0], text=target.text))
+            (source.text, replace(routine.value.best, text=target.text))
             for (source, target), routine in zip(self._normalised_pairs, self._sentences, strict=True)
         ]
         self._explanations = Routine(explainer.explain(pairs))
@@ -192,10 +207,6 @@ class TextTask:
         if isinstance(routine.call, DecodeCall):
             self.requests += routine.call.requests
 
-    def _translated(self) -> list[tuple[str, tuple[Alternative, ...]]]:
-        """Return (source, alternatives) of each sentence."""
-        return [(source, routine.value) for source, routine in zip(self._sources, self._sentences, strict=True)]
-
     def _join(self, sentences: Sequence[SentenceTranslation], rank: int) -> Alternative:
         """Join alternative `rank` of each sentence, or the last alternative of a sentence that has fewer."""
         chosen = [sentence.alternatives[min(rank, len(sentence.alternatives) - 1)] for sentence in sentences]
@@ -208,7 +219,7 @@ class TextTask:
         normalise = self.planner.context.normaliser.normalise
         sentences = [part for part in self.parts if not part.kept]
         return [
-            (normalise(part.text, part.kept_ranges), normalise(routine.value[0].text))
+            (normalise(part.text, part.kept_ranges), normalise(routine.value.best.text))
             for part, routine in zip(sentences, self._sentences, strict=True)
         ]
 
@@ -222,10 +233,6 @@ class TextTask:
     @cached_property
     def _has_no_break_spaces(self) -> bool:
         return has_no_break_spaces(self.text)
-
-    @cached_property
-    def _sources(self) -> list[str]:
-        return [part.text for part in self.parts if not part.kept]
 
     @cached_property
     def _source_ranges(self) -> list[Range]:
@@ -287,23 +294,24 @@ class TextPlanner:
         kept: Sequence[Range] = (),
         match: MemoryMatch | None = None,
         no_break_spaces: bool = False,
-    ) -> tuple[Alternative, ...]:
-        """Translate a sentence. Return its alternatives, or the translation of an exact match.
+    ) -> TranslatedSentence:
+        """Translate a sentence. Its only alternative is the translation of an exact match, if there is one.
 
         If `match` is not exact, its repaired translation replaces the text of the best alternative, if possible. The
         sentence must not be too long for the model, unless `match` is exact. If `no_break_spaces` is true, the
         translation gets the no-break spaces that typography demands.
         """
-        if exact := exact_translation(match, kept):
-            return (exact,)
         normalised = self.context.normaliser.normalise(sentence, kept)
+        source = self.context.encode(normalised.text)
+        if exact := exact_translation(match, kept):
+            return TranslatedSentence((exact,), self._expectation(source, exact))
         kept = [normalised.normalised_range(*place) for place in kept]
         alternatives = await self._translate_normalised(normalised.text, kept, match)
-        if normalised.text == sentence and not no_break_spaces:
-            return alternatives
-        return await restore_typography(
-            sentence, normalised, alternatives, self.context, self.max_length, no_break_spaces
-        )
+        if normalised.text != sentence or no_break_spaces:
+            alternatives = await restore_typography(
+                sentence, normalised, alternatives, self.context, self.max_length, no_break_spaces
+            )
+        return TranslatedSentence(alternatives, self._expectation(source, alternatives[0]))
 
     async def _translate_normalised(
         self, sentence: str, kept: Sequence[Range], match: MemoryMatch | None
@@ -315,17 +323,16 @@ class TextPlanner:
             return alternatives
         return await repair_match(sentence, alternatives, match, kept, self.context, self.max_length)
 
-    def expectation(self, source: str, alternative: Alternative) -> Expectation:
-        """Return the expected quality of a translation of `source`.
+    def _expectation(self, source: Sequence[int], alternative: Alternative) -> Expectation:
+        """Return the expected quality of a translation of a source of these ids, with its tag and EOS.
 
         The quality is unknown if the model has no estimator, or if the alternative has no pieces.
         """
-        log_probabilities, context = alternative.piece_log_probabilities, self.context
+        log_probabilities = alternative.piece_log_probabilities
         if self.estimator is None or not log_probabilities:
             return Expectation(None)
-        tokens = context.encode(context.normaliser.normalise(source).text)[len(context.tag) : -1]
         observation = Observation(log_probabilities, len(alternative.text))
-        return self.estimator.expectation(context.source, tokens, observation)
+        return self.estimator.expectation(self.context.source, source[len(self.context.tag) : -1], observation)
 
     def _steps(self, text: str, kept: Sequence[Range], matches: Mapping[str, MemoryMatch]) -> Iterator[TextPart | None]:
         """Prepare the glossary, and yield None after each step. Then yield the parts of the text.

@@ -302,6 +302,29 @@ def test_another_reader_finds_the_same_cues_in_srt() -> None:
     assert "<i>HELLO THERE,</i>\nMY OLD FRIEND!" in result and "- {\\an8}FINE." in result
 
 
+CUES = "1\n00:00:01,000 --> 00:00:02,000\n%s\n\n2\n00:00:03,000 --> 00:00:04,000\nLast.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.srt", CUES % "First.\n\nSecond.", ["First.", "Second.", "Last."]),
+        ("a.srt", CUES % "\nSecond.", ["Second.", "Last."]),
+        ("a.srt", CUES % "First.\n \nIn\n1999\n\n1999.", ["First.", "In 1999", "1999.", "Last."]),
+        ("a.srt", (CUES % "A.\n\n- B?\n- C.").replace("\n", "\r\n"), ["A.", "B?", "C.", "Last."]),
+        ("a.srt", CUES.replace("\n\n2", "\n2") % "First.", ["First.", "Last."]),
+        ("a.srt", CUES.replace("2\n0", "End\n0") % "First.", ["First.", "Last."]),
+        ("a.srt", CUES.replace("\n\n2\n", "\n") % "First.", ["First.", "Last."]),
+        ("a.srt", "A title\n\n" + CUES % "First.", ["First.", "Last."]),
+        ("a.vtt", "WEBVTT\n\n" + (CUES % "First.\n\nNOTE Second").replace(",", "."), ["First.", "Last."]),
+        ("a.vtt", "WEBVTT\n\nname\n" + (CUES % "First.\n\nname").replace(",", "."), ["First.", "Last."]),
+    ],
+)  # fmt: skip
+def test_text_after_an_empty_line_belongs_to_a_cue_of_srt(name: str, content: str, expected: list[str]) -> None:
+    assert texts(name, content) == expected
+    assert identity(name, content.encode()) == content.encode()
+
+
 def test_vtt_keeps_notes_styles_and_settings() -> None:
     result = translate("a.vtt", VTT, {"Tom & Jerry": "Jerry & <Tom>"})
     assert result == VTT.replace("Tom &amp; <c.loud>Jerry</c>", "<c.loud>Jerry</c> &amp; &lt;Tom>")

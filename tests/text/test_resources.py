@@ -5,6 +5,7 @@ from contextlib import suppress
 from functools import partial
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -278,6 +279,77 @@ def test_apostrophes_of_translations_begin_no_literal_text(
 ) -> None:
     found = translated(name, (MESSAGES[name] % source).encode(), lambda text: translation)
     assert written in found
+
+
+@pytest.mark.parametrize(
+    ("content", "written"),
+    [
+        ("a: &x The dog\nb: *x\n", "a: &x DER HUND\nb: *x\n"),
+        ("a: &x 'The dog'\nb: *x\n", "a: &x 'DER HUND'\nb: *x\n"),
+        ('a: &x-1_y "The dog"\n', 'a: &x-1_y "DER HUND"\n'),
+        ("a: !!str The dog\n", "a: !!str DER HUND\n"),
+        ("a: ! The dog\n", "a: ! DER HUND\n"),
+        ("a: !<tag:yaml.org,2002:str> The dog\n", "a: !<tag:yaml.org,2002:str> DER HUND\n"),
+        ("a: &x !!str The dog\n", "a: &x !!str DER HUND\n"),
+        ("a: !!str &x The dog\n", "a: !!str &x DER HUND\n"),
+        ("a: &x\n  The dog\n", "a: &x\n  DER HUND\n"),
+        ("a: &x # why\n  The dog\n", "a: &x # why\n  DER HUND\n"),
+        ("- &x The dog\n- *x\n", "- &x DER HUND\n- *x\n"),
+        ('[&x The dog, *x, &y "The dog"]\n', '[&x DER HUND, *x, &y "DER HUND"]\n'),
+        ("a: {b: &x The dog}\n", "a: {b: &x DER HUND}\n"),
+        ("a: &x |\n  The dog\n", "a: &x |\n  DER HUND\n"),
+        ("a: !!str >-\n  The\n  dog\n", "a: !!str >-\n  DER HUND\n"),
+        ("a: &x |2+\n    The dog\n\n", "a: &x |2+\n    DER HUND\n\n"),
+        ("a: &x\n  b: The dog\nc:\n  <<: *x\n", "a: &x\n  b: DER HUND\nc:\n  <<: *x\n"),
+        ("&k key: &v The dog\n*k : *v\n", "&k key: &v DER HUND\n*k : *v\n"),
+        ("--- &x The dog\n", "--- &x DER HUND\n"),
+        ("a: !ruby/sym the_dog\nb: !Ref Dog\n", "a: !ruby/sym the_dog\nb: !Ref Dog\n"),
+    ],
+)
+def test_anchors_tags_and_aliases_of_yaml_are_kept(content: str, written: str) -> None:
+    assert translated("a.yaml", content.encode(), lambda text: "DER HUND") == written
+    before, after = (list(yaml.compose_all(text)) for text in (content, written))
+    assert len(before) == len(after)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('"Hello, my friend, how are you";1\n"Red, and new";2\n', ["Hello, my friend, how are you", "Red, and new"]),
+        ("Name;Price\nDog;1,50\nCat;2,00\n", ["Name", "Price", "Dog", "Cat"]),
+        ("Dog;1,50\nCat;2,00\n", ["Dog", "Cat"]),
+        ("1,Hello; world\n", ["Hello; world"]),
+        ("Hello, world\t1\nBye, now\t2\n", ["Hello, world", "Bye, now"]),
+        ("a|b, c|d\ne, f|g|h\n", ["a", "b, c", "d", "e, f", "g", "h"]),
+        ('id,text\n1,"a;\nb;\nc;"\n2,"d;"\n', ["id", "text", "a;\nb;\nc;", "d;"]),
+        ("Stock, 2024\r\nid;name\r\n1;dog\r\n2;cat\r\n", ["Stock, 2024", "id", "name", "dog", "cat"]),
+        ("sep=;\nA, b;C, d\n", ["A, b", "C, d"]),
+        ("sep=|\nA, b|C, d\n", ["A, b", "C, d"]),
+        ("text\nA dog, a cat.\nA, b, c?\nHere.\n", ["text", "A dog, a cat.", "A, b, c?", "Here."]),
+        ("The dog.\nThe cat.\n", ["The dog.", "The cat."]),
+        ("a,b,c\nd,e\nf,g,h,i\n", ["a", "b", "c", "d", "e", "f", "g", "h", "i"]),
+        ('"a","b ""x; y"" c"\r"d","e; f"\r', ["a", 'b "x; y" c', "d", "e; f"]),
+        ("犬,猫\n鳥,魚\n", ["犬", "猫", "鳥", "魚"]),
+    ],
+)  # fmt: skip
+def test_the_separator_of_a_table(content: str, expected: list[str]) -> None:
+    assert texts("a.csv", content) == expected
+    assert translated("a.csv", content.encode(), str) == content
+
+
+@pytest.mark.parametrize(
+    ("content", "written"),
+    [
+        ("a;b\n", '"x, y; z";"x, y; z"\n'),
+        ("a, b;c\n", '"x, y; z";"x, y; z"\n'),
+        ('"a",b\n', '"x, y; z","x, y; z"\n'),
+        ("a\nb\n", '"x, y; z"\n"x, y; z"\n'),
+        ("a, b; c\nb, d; e\nNo\nc\nd\n", 'x, y; z\nx, y; z\n"x, y; z"\n"x, y; z"\n"x, y; z"\n'),
+        ("sep=\t\na\tb\n", "sep=\t\nx, y; z\tx, y; z\n"),
+    ],
+)
+def test_a_translation_makes_no_new_cell(content: str, written: str) -> None:
+    assert translated("a.csv", content.encode(), lambda text: "x, y; z") == written
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
@@ -47,9 +47,11 @@ def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocume
 def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse SubRip or WebVTT. Each cue is a segment, or several segments.
 
-    A cue is split at a line break after the end of a sentence, and before the dash of a new speaker. Other line breaks
-    are placed by alignment, like tags. The library pysubs2 is not used, because it drops notes, styles, regions and
-    settings of cues, and reformats times. Raises: DocumentError if the content has no cues.
+    In SubRip, text after an empty line belongs to the cue before it. A cue is split at a line break after the end of a
+    sentence, and before the dash of a new speaker. Other line breaks are placed by alignment, like tags. The library
+    pysubs2 is not used, because it drops notes, styles, regions and settings of cues, and reformats times.
+
+    Raises: DocumentError if the content has no cues.
     """
     text, encoding = decode_text(name, content)
     document = TextDocument(SegmentList(name, options), encoding)
@@ -60,19 +62,18 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
     timings = [bool(_TIMING.match(text, begin)) for begin, _ in lines]
     if not any(timings) and not (vtt and text.startswith("WEBVTT")):
         raise DocumentError(f"{name} has no cue; accepted: lines such as 00:00:01,000 --> 00:00:02,500 with text below")
-    number = 0
+    texts = [text[begin:end].strip() for begin, end in lines]
+    number, in_cue = 0, False
     while number < len(lines):
-        document.keep(text[slice(*lines[number])])
-        number += 1
-        if not timings[number - 1]:
-            continue
         first = number
-        while number < len(lines) and (line := text[slice(*lines[number])].strip()):
-            if timings[number] or (line.isdigit() and timings[number + 1 : number + 2] == [True]):
-                break
+        while in_cue and number < len(lines) and texts[number] and not _begins_cue(texts, timings, number):
             number += 1
         if number > first:
             _add_cue(document, text[lines[first][0] : lines[number - 1][1]], vtt)
+        else:
+            document.keep(text[slice(*lines[number])])
+            in_cue = timings[number] or (in_cue and not vtt)  # an empty line ends a cue of WebVTT
+            number += 1
     return document
 
 
@@ -136,6 +137,13 @@ def _check_json(name: str, text: str) -> None:
         raise DocumentLimitExceeded(
             f"{name} is nested too deeply; accepted: fewer nested arrays and objects"
         ) from error
+
+
+def _begins_cue(texts: Sequence[str], timings: Sequence[bool], number: int) -> bool:
+    """Return whether a line is the timing of a cue, or the number or the name above a timing."""
+    if timings[number] or timings[number + 1 : number + 2] != [True]:
+        return timings[number]
+    return texts[number].isdigit() or not texts[number - 1]
 
 
 def _add_cue(document: TextDocument, cue: str, vtt: bool) -> None:

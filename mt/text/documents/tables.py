@@ -1,6 +1,7 @@
 """Tables in text files whose cells are separated by a character (.csv, .tsv)."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import PurePath
@@ -10,30 +11,37 @@ from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
 from mt.text.encoding import decode_text
 from mt.text.markup.tokens import MAX_TOKENS
 
-_SEPARATORS = ",;\t|"
+_SEPARATORS = "\t;|,"  # where several divide the rows equally, the first of them counts: commas are in numbers, too
+_STATEMENT = re.compile(r"sep=([^\r\n\"])(?:\r\n|\r|\n)", re.IGNORECASE)  # as Excel reads
+_QUOTED = re.compile(r'(?:(?<=[\t;|,\r\n])|\A)"(?:[^"]++|"")*+(?:"|\Z)')
+_EXAMINED = 100_000  # number of characters that are searched for the separator
 
 
 def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse a .csv or .tsv file. Each cell with a letter is a segment; quotes and separators are kept.
 
     The option `columns` selects columns by their names in the first row, or by their numbers from 1. If it is used, the
-    first row is kept. The separator of .csv is that character of `,`, `;`, tab and `|` that is most frequent in the
-    first line.
+    first row is kept. The separator of .csv is the one that the first line states, as in `sep=;`, or else the one of
+    `,`, `;`, tab and `|` that divides most rows into the same number of cells. If none divides more than half of the
+    rows, each row is one cell.
 
     Raises: DocumentError if a selected column does not exist.
     """
     text, encoding = decode_text(name, content)
-    head = text.splitlines()[0] if text else ""
-    separator = "\t" if PurePath(name).suffix.lower() == ".tsv" else max(_SEPARATORS, key=head.count)
-    if sum(map(text.count, (separator, "\r", "\n"))) > MAX_TOKENS:
+    statement = _STATEMENT.match(text)
+    if PurePath(name).suffix.lower() == ".tsv":
+        separator = "\t"
+    else:
+        separator = statement[1] if statement else _find_separator(text)
+    if sum(map(text.count, (separator or "\n", "\r", "\n"))) > MAX_TOKENS:
         raise DocumentLimitExceeded(f"{name} has too many cells; accepted: at most {MAX_TOKENS:,}")
     end = re.escape(separator)
-    cells = re.compile(rf'("(?:[^"]++|"")*+(?:"|\Z)|)([^{end}\r\n]*)({end}|\r\n|\r|\n|\Z)')
+    cells = re.compile(rf'("(?:[^"]++|"")*+(?:"|\Z)|)([^{end}\r\n]*)({end or "(?!)"}|\r\n|\r|\n|\Z)')
     document = TextDocument(SegmentList(name, options), encoding)
     header: list[str] = []
     chosen: set[int] = set()
     row = column = done = 0
-    for match in cells.finditer(text):
+    for match in cells.finditer(text, statement.end() if statement else 0):
         quoted, source = bool(match[1]), match[1] + match[2]
         value = match[1][1:].removesuffix('"').replace('""', '"') + match[2] if quoted else source
         if row == 0:
@@ -41,9 +49,9 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
         translated = not options.columns or (row > 0 and column in chosen)
         if translated and any(map(str.isalpha, value)):
             document.keep(text[done : match.start()])
-            document.add_stripped(value, source, partial(_write, separator=separator, quoted=quoted))
+            document.add_stripped(value, source, partial(_write, source=source, separator=separator, quoted=quoted))
             done = match.end(2)
-        if match[3] == separator:
+        if match[3] == separator != "":
             column += 1
         else:
             if row == 0:
@@ -65,9 +73,27 @@ def _chosen(name: str, header: list[str], columns: Sequence[str]) -> set[int]:
     return {numbers[column] for column in columns}
 
 
-def _write(text: str, separator: str, quoted: bool) -> str:
+def _find_separator(text: str) -> str:
+    """Return the separator of a table, or "" if each of its rows is one cell. Quoted cells are ignored."""
+    rows = list(filter(None, re.split(r"[\r\n]+", _QUOTED.sub("", text[:_EXAMINED]))))
+
+    def agreeing(pattern: str) -> int:
+        """Return the largest number of rows with the same number of matches, without rows that have none."""
+        counts = Counter(count for row in rows if (count := len(re.findall(pattern, row))))
+        return max(counts.values(), default=0)
+
+    def score(separator: str) -> tuple[int, int]:
+        pattern = re.escape(separator)
+        return agreeing(pattern), agreeing(pattern + "(?! )")  # a space follows signs within a sentence
+
+    best = max(_SEPARATORS, key=score)
+    return best if score(best)[0] * 2 > len(rows) or all(best in row for row in rows) else ""
+
+
+def _write(text: str, source: str, separator: str, quoted: bool) -> str:
+    separators = separator or [sign for sign in _SEPARATORS if sign not in source]
     # Programs that write tabs between cells often write quotes as they are.
-    special = (separator, "\r", "\n") if separator == "\t" else (separator, "\r", "\n", '"')
+    special = (*separators, "\r", "\n") if separator == "\t" else (*separators, "\r", "\n", '"')
     if quoted or text.startswith('"') or any(sign in text for sign in special):
         return '"' + text.replace('"', '""') + '"'
     return text

@@ -15,11 +15,12 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _RESOLVER = yaml.SafeLoader("")
 _STRING = "tag:yaml.org,2002:str"
 _PLAIN = re.compile(r"[^\W\d_][^:#\n\r\t,\[\]{}\"'`|>]*(?<! )", re.UNICODE)
+_PROPERTIES = re.compile(r"(?:(?:&[^\s,\[\]{}]+|!(?:<[^>\s]*>|[^\s,\[\]{}]*))(?:\s|(?<=\s)#[^\r\n]*)*)*")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
 def open_yaml(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse YAML. Each string value is a segment; keys, numbers, dates, comments and the layout are kept.
+    """Parse YAML. Each string value is a segment, and everything else is kept.
 
     Each line of a block with `|`, each paragraph of a block with `>`, and each branch of a plural or select message is
     a segment of its own.
@@ -31,6 +32,8 @@ def open_yaml(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     done = 0
     for scalar in _values(name, text):
         begin, end = scalar.start_mark.index, scalar.end_mark.index
+        if scalar.anchor is not None or scalar.tag is not None:
+            begin = _after_properties(text, begin)
         if scalar.style in ("|", ">"):
             document.keep(text[done:begin])
             _add_block(document, text[begin:end], folded=scalar.style == ">")
@@ -67,6 +70,13 @@ def _values(name: str, text: str) -> Iterator[yaml.ScalarEvent]:
         raise DocumentError(f"{name} is not YAML: {error.problem}{place}") from error
     except yaml.YAMLError as error:
         raise DocumentError(f"{name} is not YAML: {error}") from error
+
+
+def _after_properties(text: str, begin: int) -> int:
+    """Return the offset of a scalar after its properties, the anchor and the tag, which begin at `begin`."""
+    match = _PROPERTIES.match(text, begin)
+    assert match is not None  # the pattern matches the empty string
+    return match.end()
 
 
 def _is_string(event: yaml.ScalarEvent) -> bool:

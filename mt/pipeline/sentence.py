@@ -11,6 +11,7 @@ from mt.pipeline.results import Alternative
 from mt.pipeline.terms import greedy, is_endless, translate_directly, translate_from_draft, translate_with_terms
 from mt.pipeline.variants import (
     DecodedVariant,
+    Reading,
     SentenceContext,
     SourceVariant,
     decode_variants,
@@ -25,6 +26,9 @@ from mt.text.terms import TermMatch
 
 NO_REPEAT_NGRAM = 3
 """Value of `no_repeat_ngram` in the second search, which follows a repetitive translation."""
+
+_NUMBER_HANDICAP = 0.08
+"""Difference of scores by which a sentence with a number must be better than the same sentence with a name."""
 
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
 
@@ -121,15 +125,15 @@ async def _translate_variants(
     Raises:
         RequestError: The model fails on a variant.
     """
-    candidates, problems = await decode_variants(variants, context, context.options)
+    numbers = [_read(variant, Reading.NUMBERS_IF_LIKELY, context) for variant in variants if variant.is_ambiguous]
+    candidates, problems = await decode_variants([*variants, *numbers], context, context.options)
     if problems:
         raise RequestError(problems[0])
-    decoded = max(candidates, key=lambda candidate: candidate.best.score)
-    if _loses_copies(decoded):
-        variant = decoded.variant
-        variant = context.variant(variant.text, variant.kept, variant.terms, _REMOVED_IF_LOST)
-        again, _ = await decode_variants([variant], context, context.options)
-        decoded = again[0] if again else decoded
+    decoded = max(candidates, key=_preference, default=None)
+    if decoded is None or _loses_copies(decoded):
+        decoded = await _decode_otherwise(decoded.variant if decoded else variants[0], context) or decoded
+    if decoded is None:
+        raise RequestError("the model has no translation")
     filled = await _decode_without_blanks(decoded, context)
     if filled is None:
         return None
@@ -142,6 +146,31 @@ async def _translate_variants(
     if context.terms.glossary:
         alternatives = await translate_with_terms(decoded, alternatives, any_case, context)
     return alternatives
+
+
+def _read(variant: SourceVariant, reading: Reading, context: SentenceContext) -> SourceVariant:
+    return context.variant(variant.text, variant.kept, variant.terms, reading)
+
+
+def _preference(decoded: DecodedVariant) -> float:
+    """Return the score of the best alternative, for the choice among variants. A number is used only if it is better.
+
+    A model often drops a preposition before a number that stands for a name.
+    """
+    handicap = _NUMBER_HANDICAP if decoded.variant.reading is Reading.NUMBERS_IF_LIKELY else 0.0
+    return decoded.best.score - handicap
+
+
+async def _decode_otherwise(variant: SourceVariant, context: SentenceContext) -> DecodedVariant | None:
+    """Decode a sentence whose spans the model damages: with other stand-ins for all of them, and without the spans.
+
+    Return the best result with undamaged stand-ins, or else the result without the spans.
+    """
+    others = [_read(variant, reading, context) for reading in (Reading.NAMES, Reading.NUMBERS, Reading.LETTERS)]
+    removed = _read(variant, Reading.REMOVED, context)
+    decoded, _ = await decode_variants([*(one for one in others if one.stand_ins), removed], context, context.options)
+    good = [one for one in decoded if one.variant is not removed and not _loses_copies(one)]
+    return max(good, key=_preference, default=decoded[-1] if decoded else None)
 
 
 async def translate_raw(sentence: str, context: SentenceContext) -> tuple[Alternative, ...]:
@@ -274,7 +303,7 @@ async def _translate_in_halves(
     texts = [piece.text for piece in pieces]
     kept_of, terms_of = split_ranges(variant.kept, texts), split_ranges(variant.terms, texts)
     parts = [
-        context.variant(piece.text, kept, terms, _REMOVED_IF_LOST)
+        context.variant(piece.text, kept, terms, Reading.REMOVED)
         for piece, kept, terms in zip(pieces, kept_of, terms_of, strict=True)
         if not piece.kept
     ]

@@ -120,9 +120,9 @@ async def translate_directly(
     source = context.request(text, context.options)
     request = _constrained_request(variant, len(source.source), required, displaced, context)
     (result,) = await DecodeCall([request])
-    if not result.hypotheses:
-        return None
     decoded = DecodedVariant.of(variant, source, result, context)
+    if decoded is None:
+        return None
     complete = _with_all_terms(wanted, await restore(decoded, context), context.target)
     return (decoded, complete) if complete else None
 
@@ -141,8 +141,8 @@ async def _word_alone(term: str, translation: str, context: SentenceContext) -> 
     request = context.request(variant.stripped.text, options)
     (result,) = await DecodeCall([request])
     word = ""
-    if result.hypotheses:
-        links = await _unit_links(DecodedVariant.of(variant, request, result, context), context)
+    if decoded := DecodedVariant.of(variant, request, result, context):
+        links = await _unit_links(decoded, context)
         weights, language = links.weights_from((0, len(term))), context.target
         words = [links.target[begin:end] for begin, end in links.right]
         words[:1] = [_usual_case(word, language, context) for word in words[:1]]
@@ -177,6 +177,9 @@ def _wanted_terms(variant: SourceVariant, any_case: bool, context: SentenceConte
     protected = {span.text for span in spans}
     located = protect.find_translated_spans(source, spans)
     taken = [(span.begin, span.end) for span in located if span.text in protected]
+    for stand_in in variant.stand_ins:
+        begin = source.find(stand_in.word)
+        taken.append((begin, begin + len(stand_in.word)))
     matches = context.terms.find(source, context.source, taken, any_case)
     return [match for match in matches if match.translation is not None]
 
@@ -199,9 +202,9 @@ async def _search_with_terms(
             break
         request = _constrained_request(decoded.variant, len(decoded.best.pieces), required, banned, context)
         (result,) = await DecodeCall([request])
-        if not result.hypotheses:
-            break
         again = DecodedVariant.of(decoded.variant, decoded.request, result, context)
+        if again is None:
+            break
         longer = len(again.best.text.split()) > len(decoded.best.text.split())
         duplicates = duplicate_words(missing, await _unit_links(again, context), language) if longer else {}
         complete = _with_all_terms(wanted, await restore(again, context), language)

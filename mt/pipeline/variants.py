@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from enum import Enum
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 
 from mt.decoding.hypothesis import Hypothesis
@@ -18,12 +19,28 @@ from mt.text.formality import Formality
 from mt.text.normalise import Normaliser, plain_spaces
 from mt.text.protect import ProtectedSpan, SpanKind, StrippedText
 from mt.text.restoration import restore_spans
+from mt.text.stand_ins import StandIn, StandInKind, StandInWords, is_placeholder, likely_kinds, put_back, replace_spans
 from mt.text.terms import Terms
 from mt.text.typography import join_numbers
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
 WordKey = tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[str, ...], int, str, str]
 """Key of `words_alone`: source and target language, tag, prefix, banned words, maximum length, term, translation."""
+
+
+class Reading(Enum):
+    """What a model reads in place of the protected spans of a sentence. Numbers and emoji are not concerned."""
+
+    LIKELY = "likely"  # the likely stand-in for a placeholder or unknown characters, another span itself
+    NUMBERS_IF_LIKELY = "numbers if likely"  # the same, with a number for a placeholder that may be a name or a number
+    NAMES = "names"  # other stand-ins than those of LIKELY, for all spans but tags
+    NUMBERS = "numbers"
+    LETTERS = "letters"
+    REMOVED = "removed"  # nothing
+
+
+_SKIPPED = {Reading.NAMES: 3}  # number of words that are passed over in the choice of stand-ins
+_ONLY_KIND = {Reading.NUMBERS: StandInKind.NUMBER, Reading.LETTERS: StandInKind.LETTER}
 
 
 @dataclass(frozen=True)
@@ -71,13 +88,12 @@ class SentenceContext:
         )
 
     def variant(
-        self, text: str, kept: Sequence[Range], terms: Sequence[Range], removed: frozenset[SpanKind] = frozenset()
+        self, text: str, kept: Sequence[Range], terms: Sequence[Range], reading: Reading = Reading.LIKELY
     ) -> "SourceVariant":
-        """Return the variant of a text from which some protected spans are removed.
+        """Return the variant of a text in which stand-ins replace some protected spans, and others are removed.
 
-        Spans of the kinds `removed`, emoji, and spans with characters outside the vocabulary are removed. The model
-        cannot copy emoji and such characters, and translates sentences with them badly. Spans that overlap a range in
-        `terms` are not protected, except numbers and `kept` ranges.
+        Emoji are removed, and so are spans for which there is no stand-in. Spans that overlap a range in `terms` are
+        not protected, except numbers and `kept` ranges.
         """
         spans = tuple(
             span
@@ -86,13 +102,40 @@ class SentenceContext:
             or not any(begin < span.end and end > span.begin for begin, end in terms)
         )
         known = self.tokenizer.characters
-        removed |= {SpanKind.EMOJI}
-        copies = [span.kind not in removed and known.issuperset(plain_spaces(span.text)) for span in spans]
-        copied, others = (
-            tuple(s for s, copy in zip(spans, copies, strict=True) if copy is side) for side in (True, False)
+        copied: list[ProtectedSpan] = []
+        replaced: list[ProtectedSpan] = []
+        removed: list[ProtectedSpan] = []
+        for span in spans:
+            readable = span.kind is not SpanKind.EMOJI and known.issuperset(plain_spaces(span.text))
+            first = reading in (Reading.LIKELY, Reading.NUMBERS_IF_LIKELY)
+            may_stand = span.kind in (SpanKind.OPAQUE, SpanKind.KEPT) and reading is not Reading.REMOVED
+            if readable and (span.kind is SpanKind.NUMBER or (first and not (may_stand and is_placeholder(span.text)))):
+                copied.append(span)
+            else:
+                (replaced if may_stand else removed).append(span)
+        with_words = (
+            replace_spans(text, replaced, removed, partial(self._stand_ins, text, reading)) if replaced else None
         )
-        stripped = protect.remove_spans(text, others)
-        return SourceVariant(text, tuple(kept), tuple(terms), spans, copied, stripped)
+        if with_words is None:
+            removed = sorted([*removed, *replaced], key=lambda span: span.begin)
+            stripped = protect.remove_spans(text, removed)
+        else:
+            stripped = protect.remove_spans(with_words.text, with_words.others)
+        stand_ins = with_words.stand_ins if with_words else ()
+        return SourceVariant(text, tuple(kept), tuple(terms), spans, tuple(copied), stripped, reading, stand_ins)
+
+    def _stand_ins(
+        self, sentence: str, reading: Reading, texts: Sequence[str], befores: Sequence[str]
+    ) -> list[str] | None:
+        """Return the words that stand for `texts` in a sentence. `befores` are the texts before them."""
+        rank = -1 if reading is Reading.NUMBERS_IF_LIKELY else 0
+        kinds = [_ONLY_KIND.get(reading) or likely_kinds(text)[rank] for text in texts]
+        return self._stand_in_words.choose(kinds, sentence, befores, _SKIPPED.get(reading, 0))
+
+    @cached_property
+    def _stand_in_words(self) -> StandInWords:
+        known = self.tokenizer.characters
+        return StandInWords(lambda word: len(self.tokenizer.encode(word)) if known.issuperset(word) else 0, self.target)
 
     @cached_property
     def _encode(self) -> Callable[[str], tuple[int, ...]]:
@@ -102,7 +145,10 @@ class SentenceContext:
 
 @dataclass(frozen=True)
 class SourceVariant:
-    """A source sentence, perhaps in changed letter case. `stripped` is `text` without the removed spans."""
+    """A source sentence, perhaps in changed letter case.
+
+    `stripped` is `text` without the removed spans, and with `stand_ins` in place of other spans.
+    """
 
     text: str
     kept: tuple[Range, ...]  # ranges that the translation must contain unchanged
@@ -110,6 +156,13 @@ class SourceVariant:
     spans: tuple[ProtectedSpan, ...]
     copied: tuple[ProtectedSpan, ...]  # spans that the stripped text contains
     stripped: StrippedText
+    reading: Reading = Reading.LIKELY
+    stand_ins: tuple[StandIn, ...] = ()  # words that the stripped text contains in place of spans
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether a stand-in of another kind would be about as likely."""
+        return any(len(likely_kinds(stand_in.text)) > 1 for stand_in in self.stand_ins)
 
 
 @dataclass(frozen=True)
@@ -123,9 +176,17 @@ class DecodedVariant:
     attentions: dict[int, PieceAttention] = field(default_factory=dict, init=False)  # known so far, by rank
 
     @classmethod
-    def of(cls, variant: SourceVariant, request: Request, result: Result, context: SentenceContext) -> "DecodedVariant":
-        alternatives = tuple(context.alternative(hypothesis, variant.spans) for hypothesis in result.hypotheses)
-        return cls(variant, request, alternatives, tuple(hypothesis.tokens for hypothesis in result.hypotheses))
+    def of(
+        cls, variant: SourceVariant, request: Request, result: Result, context: SentenceContext
+    ) -> "DecodedVariant | None":
+        """Return the n-best list without the alternatives that damage a stand-in, or None if no alternative is left."""
+        alternatives, tokens = [], []
+        for hypothesis in result.hypotheses:
+            written = context.alternative(hypothesis, variant.spans)
+            if put_back(written.text, variant.stripped.text, variant.stand_ins, context.target) is not None:
+                alternatives.append(written)
+                tokens.append(hypothesis.tokens)
+        return cls(variant, request, tuple(alternatives), tuple(tokens)) if alternatives else None
 
     @property
     def best(self) -> Alternative:
@@ -135,29 +196,33 @@ class DecodedVariant:
 async def decode_variants(
     variants: Sequence[SourceVariant], context: SentenceContext, options: SearchOptions
 ) -> tuple[list[DecodedVariant], list[str]]:
-    """Decode variants. Return the decoded variants, and the problem of each variant on which the model failed."""
+    """Decode variants. Return the decoded variants, and the problem of each variant on which the model failed.
+
+    A variant is left out if all its translations damage a stand-in.
+    """
     requests = [context.request(variant.stripped.text, options) for variant in variants]
     results = await DecodeCall(requests)
-    decoded = [
+    decoded = (
         DecodedVariant.of(variant, request, result, context)
         for variant, request, result in zip(variants, requests, results, strict=True)
-        if result.hypotheses
-    ]
-    return decoded, [result.problem for result in results if result.problem]
+    )
+    return [one for one in decoded if one], [result.problem for result in results if result.problem]
 
 
 async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Alternative, ...]:
     """Insert protected spans that were removed, or that the model omitted. Return all alternatives of `decoded`."""
-    stripped, spans = decoded.variant.stripped, decoded.variant.spans
-    alternatives = list(decoded.alternatives)
-    damaged = [
-        rank
-        for rank, alternative in enumerate(alternatives)
-        if spans and (stripped.removed or protect.lost_spans(spans, alternative.text))
-    ]
+    stripped, spans, stand_ins = decoded.variant.stripped, decoded.variant.spans, decoded.variant.stand_ins
+    alternatives = []
+    damaged = []
+    for rank, alternative in enumerate(decoded.alternatives):
+        text = put_back(alternative.text, stripped.text, stand_ins, context.target) if stand_ins else alternative.text
+        assert text is not None
+        alternatives.append(replace(alternative, text=text))
+        if spans and (stripped.removed or protect.lost_spans(spans, text)):
+            damaged.append(rank)
     for group in _groups(damaged, decoded):  # other texts are served between two groups
         for rank, attention in zip(group, await piece_attention(decoded, group, context), strict=True):
-            text = restore_spans(stripped, spans, alternatives[rank].text, attention)
+            text = restore_spans(stripped, spans, decoded.alternatives[rank].text, attention, stand_ins)
             alternatives[rank] = replace(alternatives[rank], text=text)
     return tuple(alternatives)
 

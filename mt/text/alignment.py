@@ -16,6 +16,11 @@ Link = tuple[Range, Range]
 WIDE = "\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
 """Characters of the scripts that have no spaces between words, as the inside of a character class of `re`."""
 
+OBJECTS = "\U000f0000-\U000f0fff"
+"""Characters that stand for the empty elements of markup that are words, as the inside of a character class of `re`."""
+
+_OBJECTS = re.compile(f" ?[{OBJECTS}]")
+
 _UNIT = re.compile(rf"[{WIDE}]|(?![{WIDE}])\w(?:[^\s{WIDE}]*(?![{WIDE}])\w)?|[^\w\s{WIDE}]+")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _IS_WIDE = re.compile(f"[{WIDE}]")
@@ -23,6 +28,11 @@ CLOSING = frozenset(".,;:!?)]}»”’…。、，；：！？）")
 """Punctuation that follows a word without a space."""
 
 _OPENING = frozenset("([{«„“‘¿¡（")
+
+
+def without_objects(text: str) -> str:
+    """Return a text without the characters of OBJECTS and the spaces before them, as a person should see it."""
+    return text if text.isascii() else _OBJECTS.sub("", text).strip()
 
 
 def is_wide(character: str) -> bool:

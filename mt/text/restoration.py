@@ -19,12 +19,17 @@ from mt.text.protect import (
     lost_spans,
     span_key,
 )
+from mt.text.stand_ins import StandIn
 
 _LEAST_WEIGHT = 0.1  # minimum link weight of a target word that a number replaces
 
 
 def restore_spans(
-    stripped: StrippedText, spans: Sequence[ProtectedSpan], translation: str, attention: PieceAttention
+    stripped: StrippedText,
+    spans: Sequence[ProtectedSpan],
+    translation: str,
+    attention: PieceAttention,
+    stand_ins: Sequence[StandIn] = (),
 ) -> str:
     """Insert the removed spans, in the order of the source, and the missing numbers into the translation.
 
@@ -35,6 +40,7 @@ def restore_spans(
         spans: all spans of the source sentence.
         translation: translation of `stripped.text`.
         attention: attention between the pieces of `stripped.text` and of the translation.
+        stand_ins: words of `stripped.text` and of the translation that stand for spans.
     """
     links = UnitLinks(stripped.text, translation, attention)
     edits = list(_number_edits(links, stripped.text))
@@ -50,7 +56,10 @@ def restore_spans(
     for (begin, end), text in sorted(edits, key=lambda edit: edit[0]):
         parts += [translation[place:begin], text]
         place = end
-    return add_missing_spans("".join([*parts, translation[place:]]), spans)
+    completed = "".join([*parts, translation[place:]])
+    for stand_in in stand_ins:
+        completed = completed.replace(stand_in.word, stand_in.text)
+    return add_missing_spans(completed, spans)
 
 
 def add_missing_spans(translation: str, spans: Sequence[ProtectedSpan]) -> str:

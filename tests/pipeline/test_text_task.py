@@ -125,12 +125,55 @@ def translated(table: Table, text: str) -> str:
 CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
     # name: table, text, what the model is asked, the translation
     "an ordinary sentence is asked for once": ({"a man": ["ein Mann"]}, "a man", ["a man"], "ein Mann"),
-    "a copied span is left to the model": ({"a {x} man": ["ein Mann {x}"]}, "a {x} man", ["a {x} man"], "ein Mann {x}"),
-    "a span that is lost is left out and put back": (
-        {"a {x} man": ["ein X"], "a man": ["ein Mann"]},
+    "a copied span is left to the model": ({"a x_y man": ["ein Mann x_y"]}, "a x_y man", ["a x_y man"], "ein Mann x_y"),
+    "a span that is lost gets stand-ins": (
+        {
+            "a x_y man": ["ein X"],
+            "a Martin man": ["1|ein Mann Martin"],
+            "a 37 man": ["2|37 Mann"],
+            "a Z man": ["3|ein"],
+        },
+        "a x_y man",
+        ["a x_y man", "a Martin man", "a 37 man", "a Z man", "a man"],
+        "x_y Mann",
+    ),
+    "a span whose stand-ins are lost too is left out and put back": (
+        {"a x_y man": ["X"], "a Martin man": ["M"], "a 37 man": ["37 37"], "a Z man": ["Ze"], "a man": ["ein Mann"]},
+        "a x_y man",
+        ["a x_y man", "a Martin man", "a 37 man", "a Z man", "a man"],
+        "ein x_y Mann",
+    ),
+    "a placeholder is a name to the model": (
+        {"a Tom man": ["ein Mann Tom"]},
         "a {x} man",
-        ["a {x} man", "a man"],
+        ["a Tom man"],
+        "ein Mann {x}",
+    ),
+    "a placeholder is a number to the model": ({"see 37 men": ["sieh 37"]}, "see %d men", ["see 37 men"], "sieh %d"),
+    "a name keeps its ending": ({"Tom's man": ["Toms Mann"]}, "{x}'s man", ["Tom's man"], "{x}s Mann"),
+    "a placeholder without a name is a name or a number, whichever does better": (
+        {"see Tom men": ["1|sieh Tom"], "see 37 men": ["2|sieh 37 Mann"]},
+        "see {0} men",
+        ["see Tom men", "see 37 men"],
+        "sieh {0} Mann",
+    ),
+    "a name that is in the sentence already stands for nothing": (
+        {"Tom and Peter": ["Tom und Peter"]},
+        "Tom and {x}",
+        ["Tom and Peter"],
+        "Tom und {x}",
+    ),
+    "a number beside a placeholder comes from the source": (
+        {"a Tom man": ["ein Tom 1 Mann"], "a Martin man": ["ein Martin Mann"]},
+        "a {x} man",
+        ["a Tom man", "a Martin man", "a 37 man", "a Y man", "a man"],
         "ein {x} Mann",
+    ),
+    "two names that change places": (
+        {"Tom sees Peter": ["Peter sieht Tom"]},
+        "{a} sees {b}",
+        ["Tom sees Peter"],
+        "{b} sieht {a}",
     ),
     "emoji are left out at once": ({"a man": ["ein Mann"]}, "a 😀 man", ["a man"], "ein 😀 Mann"),
     "a number is exchanged": ({"see 12 men": ["sieh zwölf Mann"]}, "see 12 men", ["see 12 men"], "sieh 12 Mann"),
@@ -173,10 +216,10 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         ["a man"] * 2,
         "a man",
     ),
-    "a word in an unknown script is left out at once": (
-        {"a man": ["ein Mann"]},
+    "a word in an unknown script is a name to the model": (
+        {"a Tom man": ["ein Tom Mann"]},
         "a мир man",
-        ["a man"],
+        ["a Tom man"],
         "ein мир Mann",
     ),
     "a text in an unknown script stays": ({}, "мир, мир 5!", [], "мир, мир 5!"),
@@ -186,10 +229,16 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         ["for a man"],
         "für €5 Mann",
     ),
-    "spans in another order are left out and put back": (
-        {"a %s man %d b": ["%d Mann %s b"], "a man b": ["ein Mann b"]},
+    "placeholders without names keep their order": (
+        {
+            "a Tom man 37 b": ["37 Mann Tom b"],
+            "a Martin man 64 b": ["64 Mann Martin b"],
+            "a 37 man 48 b": ["48 Mann 37 b"],
+            "a X man Y b": ["Y Mann X b"],
+            "a man b": ["ein Mann b"],
+        },
         "a %s man %d b",
-        ["a %s man %d b", "a man b"],
+        ["a Tom man 37 b", "a 37 man 48 b", "a Martin man 64 b", "a 37 man 48 b", "a X man Y b", "a man b"],
         "ein %s Mann %d b",
     ),
     "a dropped tail is found in halves": (
@@ -277,7 +326,7 @@ def test_ranges_and_links_refer_to_the_original_text() -> None:
 
 
 def test_kept_ranges_of_a_text_with_invisible_characters_stay() -> None:
-    table = Table({"a man": ["ein Mann"]})
+    table = Table({"a Martin man": ["1|ein Martin Mann"]})
     text = "a\u00ad\u00a0b\u00adc\u00a0d man"
     begin, end = text.index("b"), text.index(" man")
     found = table.run(table.planner().task(text, [(begin, end)])).translation()
@@ -336,15 +385,21 @@ def test_an_alternative_is_not_empty() -> None:
 
 
 def test_every_alternative_has_its_spans() -> None:
-    table = Table({"a {x} 12 man": ["ein {x} 12 Mann", "ein Mann {x}", "der {x} 12 {x}"]})
-    found = table.run(table.planner().task("a {x} 12 man")).translation()
-    assert [sorted(each.text.split()).count("{x}") for each in found.alternatives] == [1, 1, 1]
+    table = Table({"a x_y 12 man": ["ein x_y 12 Mann", "ein Mann x_y", "der x_y 12 x_y"]})
+    found = table.run(table.planner().task("a x_y 12 man")).translation()
+    assert [sorted(each.text.split()).count("x_y") for each in found.alternatives] == [1, 1, 1]
     assert all("12" in each.text.split() for each in found.alternatives)
 
 
+def test_an_alternative_without_a_stand_in_is_left_out() -> None:
+    table = Table({"a Tom man": ["ein Tom Mann", "ein Mann", "der Tom Tom", "Tom"]})
+    found = table.run(table.planner().task("a {x} man")).translation()
+    assert [each.text for each in found.alternatives] == ["ein {x} Mann", "{x}"]
+
+
 def test_a_second_question_that_fails_leaves_the_first_answer() -> None:
-    table = Table({"a {x} man": ["ein X"]}, problems={"a man"})
-    assert translated(table, "a {x} man").split().count("{x}") == 1
+    table = Table({"a x_y man": ["ein X"], "a Z man": ["Z Z"]}, problems={"a man", "a Martin man", "a 37 man"})
+    assert translated(table, "a x_y man").split().count("x_y") == 1
 
 
 def test_a_first_question_that_fails_fails_the_text() -> None:
@@ -369,12 +424,12 @@ def test_an_exception_in_a_sentence_is_the_problem_of_its_text(
 
 
 def test_requests_of_later_calls_are_listed_so_that_they_can_be_cancelled() -> None:
-    table = Table({"a {x} man": ["ein X"]})
+    table = Table({"a {x} man": ["ein X"], "a Tom man": ["ein"]})
     task = table.planner().task("a {x} man")
     (routine,) = task.take_calls()
     task.resume(routine, [table.answer(task.requests[0])])
     assert isinstance(routine.call, DecodeCall) and not task.done
-    assert task.requests[1:] == list(routine.call.requests) and len(task.requests) == 2
+    assert task.requests[1:] == list(routine.call.requests) and len(task.requests) == 5
 
 
 def test_finished_sentences_are_reported_in_order_and_join_to_the_translation() -> None:

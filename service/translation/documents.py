@@ -7,6 +7,7 @@ from functools import cached_property, partial
 
 import structlog
 
+from mt.text.alignment import without_objects
 from mt.text.documents import DocumentOptions, translated_name
 from mt.text.markup import TranslatedSegment
 from service.errors import CannotTranslate, DeadlineExceeded
@@ -123,9 +124,9 @@ class DocumentTranslator:
 def sentence_pairs(text: str, answer: Answer) -> list[tuple[str, str]]:
     """Return (source, translation) of the sentences of `text`. If the answer lists none, `text` is one sentence."""
     if not answer.sentences:
-        return [(text, answer.text)]
+        return [(without_objects(text), without_objects(answer.text))]
     ranges = ((sentence.source, sentence.target_range) for sentence in answer.sentences)
-    return [(source, answer.text[begin:end]) for source, (begin, end) in ranges]
+    return [(without_objects(source), without_objects(answer.text[begin:end])) for source, (begin, end) in ranges]
 
 
 class _Progress:

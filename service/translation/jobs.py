@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from mt.pipeline.results import SentenceTranslation, mean_confidence, mean_match
+from mt.text.alignment import without_objects
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MIN_SCORE
 from mt.text.markup import MarkupOptions, Range
@@ -86,7 +87,7 @@ class Answer:
     @property
     def untranslated(self) -> tuple[str, ...]:
         """Source sentences that the model left untranslated; the translation contains them unchanged."""
-        return tuple(sentence.source for sentence in self.all_sentences if sentence.untranslated)
+        return tuple(without_objects(sentence.source) for sentence in self.all_sentences if sentence.untranslated)
 
     @property
     def match(self) -> float | None:

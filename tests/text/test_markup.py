@@ -65,6 +65,7 @@ def upper(source: str) -> str:
 def plain(marked: str) -> str:
     """Return the translation of a row of the table without its tags."""
     bare = re.sub(r"<sup>\W?\d\W?</sup>", "", marked.replace("<br>", " "))
+    bare = re.sub("(?<= )<img[^>]*>(?= )", "\U000f0000", bare)
     return " ".join(html.unescape(re.sub(r"<!--.*?-->|<[^>]*>", "", bare)).split())
 
 
@@ -229,7 +230,7 @@ DOCUMENT = "<doc><t>Title</t><p>Some <e>old</e> text</p><x><e>One</e> <e>Two</e>
         (MarkupOptions(non_splitting_tags=frozenset({"e"})), ["Title", "Some old text", "One Two"]),
         (MarkupOptions(splitting_tags=frozenset({"e"})), ["Title", "Some", "old", "text", "One", "Two"]),
         (MarkupOptions(ignore_tags=frozenset({"t", "x"})), ["Some old text"]),
-        (MarkupOptions(outline_detection=False), ["TitleSome old textOne Two"]),
+        (MarkupOptions(outline_detection=False), ["Title Some old text One Two"]),
         (
             MarkupOptions(outline_detection=False, splitting_tags=frozenset({"t", "p", "x"})),
             ["Title", "Some old text", "One Two"],
@@ -284,3 +285,111 @@ def test_untranslatable_elements_without_end_tags_stay_at_the_end() -> None:
 def test_footnote_marks_without_end_tags_are_tags() -> None:
     document = parse_html("house<sup>1<p>dog</p>")
     assert [segment.text for segment in document.segments] == ["house1", "dog"]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ('The file <x id="1"></x> was not found in <x id="2"></x>.', "The file 0 was not found in 1."),
+        ('<x id="1"/> of <x id="2"/> pages', "0 of 1 pages"),
+        ('Hello, <ph id="1">%s</ph>!', "Hello, %s!"),
+        ('<x/>\'s dog sleeps. "<x/>" is new.', '0\'s dog sleeps. "1" is new.'),
+        ("Error:<x/>, welcome to <x/>", "Error:0, welcome to 1"),
+        ("<1></1> and <2/>", "<1> and <2/>"),  # names of XML do not begin with a digit
+        ('It is <sc id="3"/>very<ec startRef="3"/> big.', "It is very big."),
+        ("Press <bpt/>the key<ept/>, now<!-- c --> and <?pi?> then.", "Press the key, now and then."),
+        ("A dog.<x/> A cat<x/> and a bird.", "A dog. A cat and a bird."),
+        ("One <br/> two <index/> three", "One two three"),
+    ],
+)
+def test_an_empty_element_of_xml_stands_for_a_word(source: str, words: str) -> None:
+    (segment,) = parse_xml(source).segments
+    shown = re.sub("[\U000f0000-\U000f0fff]", lambda match: str(ord(match[0]) - 0xF0000), segment.text)
+    assert shown == words
+    assert identity(parse_xml(source)) == source
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ('Click <img src="a.png">, then wait.', "Click *, then wait."),
+        ('The house is <b class="n"></b> years old.', "The house is * years old."),
+        ('<img src="a.png"> Save the file <i class="icon"></i>', "Save the file"),
+        ("We saw it. <img> It was new.", "We saw it. It was new."),
+        ('The dog <a id="n"></a> sleeps<wbr> here.', "The dog sleeps here."),
+        ("<my-name></my-name> sleeps.", "* sleeps."),
+    ],
+)
+def test_an_empty_element_of_html_stands_for_a_word_between_words(source: str, words: str) -> None:
+    assert [re.sub("[\U000f0000-\U000f0fff]", "*", text) for text in texts(source)] == [words]
+
+
+def test_words_for_empty_elements_never_stay() -> None:
+    source = "Wait <b>for <x id='1'/></b> and <x id='2'/>."
+    document = parse_xml(source)
+    for target in ("Warte \U000f0001 und auf \U000f0000.", "Warte.", "\U000f0000\U000f0000 \U000f0001", ""):
+        result = document.render([TranslatedSegment(target)])
+        assert not re.search("[\U000f0000-\U000f0fff]", result)
+        assert result.count("<x id='1'/>") == result.count("<x id='2'/>") == 1
+    aligned = TranslatedSegment("Und \U000f0001: warte auf \U000f0000.", (((5, 8), (13, 16)),))
+    assert document.render([aligned]) == "Und <x id='2'/>: warte <b>auf <x id='1'/></b>."
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '<p>The dog<a href="#n1">1</a> sleeps.</p>',
+        '<p>The dog<a href="#n1"><sup>1</sup></a> sleeps.</p>',
+        '<p>The dog<sup><a href="#n1">12, 13</a></sup> sleeps.</p>',
+        '<p>The dog <a href="#n1">[1]</a> sleeps.</p>',
+        '<p>The dog<a epub:type="noteref" href="#n1">*</a> sleeps.</p>',
+        '<p>The dog <a role="doc-noteref" href="#n1">1</a> sleeps.</p>',
+        '<p>The dog<a class="footnote-ref" href="#n1">†</a> sleeps.</p>',
+        "<p>The dog<sup>a</sup> sleeps.</p>".replace(">a<", ">[a]<"),
+    ],
+)
+def test_footnote_marks_are_no_words(source: str) -> None:
+    assert texts(source) == ["The dog sleeps."]
+    result = upper(source)
+    assert result.startswith(("<p>THE DOG<", "<p>THE DOG <")) and result.endswith(" SLEEPS.</p>")
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ('<p>See page <a href="p5">5</a> now.</p>', "See page 5 now."),
+        ("<p>It has 20 m<sup>2</sup> now.</p>", "It has 20 m2 now."),
+        ("<p>Read the <a>news</a> now.</p>", "Read the news now."),
+        ("<p><b>Name:</b>the dog</p>", "Name: the dog"),
+        ("<p><span>Address:</span><span>garden</span></p>", "Address: garden"),
+        ("<p>Hello<b>World</b> of dogs<i>1</i></p>", "Hello World of dogs 1"),
+        (
+            "<p>H<sub>2</sub>O, Mc<b>Donald</b>, r<b>ed</b>, 12:<b>30</b>, 20<b>px</b></p>",
+            "H2O, McDonald, red, 12:30, 20px",
+        ),
+        ("<p>file.<b>txt</b> e.g.<b>a</b></p>", "file.txt e.g.a"),
+    ],
+)
+def test_words_on_both_sides_of_a_tag_are_not_joined_to_code(source: str, text: str) -> None:
+    assert texts(source) == [text]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "pairs", "wanted"),
+    [
+        ("<b>Name:</b>the dog", "Name: der Hund", "0-0 1-1 2-2", "<b>Name:</b>der Hund"),
+        ("<i>Where:</i><b>garden</b>", "Wo: Garten", "0-0 1-1", "<i>Wo:</i><b>Garten</b>"),
+        ("The dog<i>1</i> sleeps", "Es schläft der Hund 1", "0-2 1-3 2-4 3-1", "Es schläft der Hund<i>1</i>"),
+        ("The dog<i>1</i> sleeps", "1 Hund schläft", "0-1 1-1 2-0 3-2", "<i>1</i> Hund schläft"),
+        ("Hello<b>World</b>", "Welt hallo", "0-1 1-0", "<b>Welt</b> hallo"),
+    ],
+)
+def test_words_on_both_sides_of_a_tag_are_joined_again(source: str, target: str, pairs: str, wanted: str) -> None:
+    assert translated(source, target, pairs) == wanted
+
+
+def test_each_line_of_a_list_is_a_text() -> None:
+    source = "List of properties:\n* <c>Camera</c>\n * <c>Battery</c> and\nmore\n1. One\n"
+    assert texts(source, parse_xml) == ["List of properties:", "* Camera", "* Battery and more", "1. One"]
+    assert texts("<p>A list <b>of\n* dogs</b></p>") == ["A list of * dogs"]
+    assert texts("Dogs<br>* Camera<br>* Battery") == ["Dogs", "* Camera", "* Battery"]

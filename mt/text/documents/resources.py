@@ -125,7 +125,7 @@ def open_resx(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     def is_value(token: Token, parent: Token) -> bool:
         return token.name == "value"
 
-    dialect = Dialect(xml=True, splitting=frozenset(), collapse=False, messages=True)
+    dialect = Dialect(xml=True, splitting=frozenset(), collapse=False, messages=True, words=True)
     return _open_elements(name, content, options, dialect, is_text, is_value)
 
 
@@ -147,7 +147,9 @@ def open_android(name: str, content: bytes, options: DocumentOptions) -> TextDoc
         named = token.name == "string" or (token.name == "item" and parent.name in ("string-array", "plurals"))
         return named and is_translatable(token)
 
-    dialect = Dialect(xml=True, splitting=frozenset(), kept=frozenset({"xliff:g"}), backslashes=True, messages=True)
+    dialect = Dialect(
+        xml=True, splitting=frozenset(), kept=frozenset({"xliff:g"}), backslashes=True, messages=True, words=True
+    )
     return _open_elements(name, content, options, dialect, is_translatable, is_string)
 
 

@@ -12,7 +12,7 @@ from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.tokens import Token, TokenKind, xml_tokens
 
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
-_SEGMENT = Dialect(xml=True, splitting=frozenset(), textless=_CODES, collapse=False)
+_SEGMENT = Dialect(xml=True, splitting=frozenset(), textless=_CODES, collapse=False, words=True)
 _ANY_SOURCE = "*all*"  # srclang of a file without a source language: any variant may be the source
 
 

@@ -135,7 +135,7 @@ class _Reader:
         space = tokens[source].attribute("xml:space")
         splitting = frozenset({"mrk"} if _local(tokens[source]) == "seg-source" else ())
         collapse = not preserve if space is None else space != "preserve"
-        dialect = Dialect(xml=True, splitting=splitting, textless=_CODES, collapse=collapse, messages=True)
+        dialect = Dialect(xml=True, splitting=splitting, textless=_CODES, collapse=collapse, messages=True, words=True)
         tokens[unit] = _as_translated(tokens[unit])
         if target is None:
             self._keep_until(elements.end[source])

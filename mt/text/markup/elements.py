@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 
+from mt.text.markup.inline import StandsForWord
 from mt.text.markup.tokens import Token, TokenKind
 
 BLOCKS = frozenset(
@@ -24,6 +25,26 @@ _VOID = frozenset(
         "wbr",
     }
 )
+_NO_WORDS = frozenset(
+    {
+        *("a", "area", "base", "br", "col", "font", "link", "meta", "param", "rp", "rt", "rtc", "script", "source"),
+        *("style", "sub", "sup", "template", "track", "wbr", "iframe", "noembed", "noframes", "noscript"),
+        *("bpt", "bx", "cp", "ec", "ept", "ex", "it", "sc"),  # halves of pairs in XLIFF and TMX
+        *("anchor", "bookmark", "break", "cb", "index", "indexterm", "lb", "milestone", "pb", "tab"),
+    }
+)
+"""Names of the elements that never stand for a word."""
+
+_HTML_INLINE = frozenset(
+    {
+        *("abbr", "acronym", "audio", "b", "bdi", "bdo", "big", "canvas", "cite", "code", "data", "del", "dfn", "em"),
+        *("embed", "i", "img", "input", "ins", "kbd", "label", "mark", "math", "meter", "object", "output", "picture"),
+        *("progress", "q", "ruby", "s", "samp", "slot", "small", "span", "strike", "strong", "svg", "time", "tt", "u"),
+        *("var", "video"),
+    }
+)
+"""Names of the HTML elements that, without text, can be pictures or spaces beside a text."""
+
 _CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "tr"})
 
 
@@ -45,6 +66,7 @@ class Dialect:
     - If `backslashes` is true, a backslash begins an escape, as in the resources of Android.
     - If `collapse` is true, a run of white space counts as one space, as in HTML.
     - If `messages` is true, each branch of a message in ICU MessageFormat is a text of its own.
+    - If `words` is true, an empty element can stand for a word, as a placeholder does.
     - If `literal` is true, no character is escaped, as in a CDATA section.
     """
 
@@ -63,6 +85,13 @@ class Dialect:
     collapse: bool = True
     messages: bool = False
     literal: bool = False
+    words: bool = False
+
+    def stands_for_word(self, name: str) -> StandsForWord:
+        """Return where the element `name` stands for a word if it has no text."""
+        if not self.words or not name or name in _NO_WORDS or name in self.breaks | self.spaces:
+            return StandsForWord.NEVER
+        return StandsForWord.WITHIN if not self.xml and name in _HTML_INLINE else StandsForWord.ALWAYS
 
 
 class _OpenElements:

@@ -4,17 +4,24 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Generic, TypeVar
 
-from mt.text.markup.marks import Mark, Segment, TranslatedSegment
+from mt.text.alignment import OBJECTS
+from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment
 from mt.text.markup.placement import place_marks
 
 PartType = TypeVar("PartType")
 Decode = Callable[[str], Iterator[tuple[str, str | None]]]
 """Function that splits a source text into pairs (source, decoded text). An unknown escape has the decoded text None."""
 
+_OBJECT = re.compile(f"[{OBJECTS}]")
 _SPACES = re.compile(r"[ \t\n\f\r]+")
+_NO_WORD_AFTER = re.compile(r"""[.,;!?)\]}’”»…]["'”’»)\]]*$""")  # an empty element directly after it is not a word
+_SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’»)\]]*\s*$""")
+_NO_WORD_BEFORE = re.compile(
+    r"""[\w(\[{¿¡«„“‘]|"\w|'(?!s\b)\w""", re.IGNORECASE
+)  # an empty element directly before it is not a word
 
 
 class InlineKind(Enum):
@@ -27,13 +34,22 @@ class InlineKind(Enum):
     KEPT = "kept"  # text that is not translated
 
 
+class StandsForWord(Enum):
+    """Where an empty element can stand for a word."""
+
+    NEVER = "never"
+    WITHIN = "within"  # between words of a sentence, not at its beginning or end, as a picture
+    ALWAYS = "always"  # also at the beginning and at the end, as a placeholder
+
+
 @dataclass(frozen=True, slots=True)
 class InlineItem(Generic[PartType]):
     """An item within a text: a piece of text, a tag, an empty element, or an element that is not translated.
 
     `parts` are the source of the item. `text` is the source of a TEXT item, or the visible text of a KEPT item. The
     OPEN and CLOSE items of one element have the same `key`; -1 means that the element lacks a tag. An EMPTY item with
-    `breaks` separates words.
+    `breaks` separates words. An EMPTY item, or an OPEN item of an element without text, can stand for a word. An OPEN
+    or CLOSE item that `divides` separates words that look like code if they are joined, as in `<b>Name:</b>the`.
     """
 
     kind: InlineKind
@@ -41,6 +57,8 @@ class InlineItem(Generic[PartType]):
     text: str = ""
     key: int = -1
     breaks: bool = False
+    stands: StandsForWord = StandsForWord.NEVER
+    divides: bool = False
 
     @property
     def has_words(self) -> bool:
@@ -52,25 +70,46 @@ class BuiltSegment(Generic[PartType]):
     """A segment, and the source of each of its marks.
 
     `openings[i]` and `closings[i]` are the sources of the tags of mark i. An empty or kept mark has only an opening.
-    `forms` maps characters to their escaped form in the source.
+    `forms` maps characters to their escaped form in the source. The source has no space before the start tags and after
+    the end tags of the marks in `divisions`, but the segment has one.
     """
 
     segment: Segment
     openings: tuple[tuple[PartType, ...], ...]
     closings: tuple[PartType | None, ...]
     forms: dict[str, str]
+    divisions: frozenset[int] = frozenset()
+
+    @property
+    def has_objects(self) -> bool:
+        """Whether characters of OBJECTS stand for empty elements."""
+        return any(mark.kept and _OBJECT.match(self.segment.text, mark.begin) for mark in self.segment.marks)
 
     def render(self, translated: TranslatedSegment, write: Callable[[str], PartType]) -> list[PartType]:
         """Return the parts of the translation: pieces of text, converted by `write`, and the sources of the marks."""
         parts: list[PartType] = []
-        for piece in place_marks(self.segment, translated):
+        for piece in self._joined(place_marks(self.segment, translated)):
             if piece.opens >= 0:
                 parts += self.openings[piece.opens]
             elif piece.closes < 0:
-                parts.append(write(piece.text))
+                parts.append(write(_OBJECT.sub("", piece.text) if self.has_objects else piece.text))
             elif (closing := self.closings[piece.closes]) is not None:
                 parts.append(closing)
         return parts
+
+    def _joined(self, pieces: list[MarkedPiece]) -> list[MarkedPiece]:
+        """Return the pieces without the spaces at the tags of `divisions` that are not in the source."""
+        if not self.divisions:
+            return pieces
+        texts = [number for number, piece in enumerate(pieces) if piece.text.strip()]
+        for left, right in pairwise(texts):
+            between = pieces[left : right + 1]
+            divides = any(not self.divisions.isdisjoint((piece.opens, piece.closes)) for piece in between)
+            if divides and _look_like_code(pieces[left].text.rstrip(), pieces[right].text.lstrip()):
+                pieces[left] = MarkedPiece(pieces[left].text.rstrip())
+                pieces[right] = MarkedPiece(pieces[right].text.lstrip())
+                pieces[left + 1 : right] = [replace(piece, text="") for piece in pieces[left + 1 : right]]
+        return pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +135,11 @@ def read_inline(items: Sequence[InlineItem[PartType]], decode: Decode, collapse:
     The segment begins with the first word and ends with the last word. Tags around all words are not part of it. A text
     without letters and digits to translate has no segment. If a start or end tag is missing, all tags become empty
     marks whose order is preserved. If `collapse` is true, runs of white space become single spaces, as in HTML.
+
+    An empty element that stands for a word becomes a kept mark around a character of OBJECTS.
     """
+    if any(item.stands is not StandsForWord.NEVER for item in items):
+        items = _with_words(_merge_empty_pairs(items), decode)
     begin, end = trim_items(items)
     inner = items[begin:end]
     texts = (item.text for item in inner if item.kind is InlineKind.TEXT)
@@ -186,12 +229,79 @@ def _merge_empty_pairs(items: Sequence[InlineItem[PartType]]) -> list[InlineItem
             inside = items[number : other + 1]
             parts = tuple(part for item in inside for part in item.parts)
             breaks = any(item.breaks or item.kind is InlineKind.TEXT for item in inside)
-            merged.append(InlineItem(InlineKind.EMPTY, parts, breaks=breaks))
+            merged.append(InlineItem(InlineKind.EMPTY, parts, breaks=breaks, stands=items[number].stands))
             number = other + 1
         else:
             merged.append(items[number])
             number += 1
     return merged
+
+
+def _with_words(items: Sequence[InlineItem[PartType]], decode: Decode) -> list[InlineItem[PartType]]:
+    """Return the items, with a KEPT item for each empty element that stands for a word.
+
+    An empty element stands for a word if spaces, or punctuation that can be beside a word, set it off.
+    """
+    texts = [
+        "".join(meaning or source for source, meaning in decode(item.text))
+        if item.kind is InlineKind.TEXT
+        else item.text
+        for item in items
+    ]
+    texts = [" " if item.breaks else text for item, text in zip(items, texts, strict=True)]
+    befores, afters = list(accumulate(texts, _last_characters)), [""] * (len(items) + 1)
+    for number in reversed(range(len(items))):
+        afters[number] = (texts[number] + afters[number + 1])[:4]
+    objects = map(chr, range(ord(OBJECTS[0]), ord(OBJECTS[-1]) + 1))
+    marked = list(items)
+    for number, item in enumerate(items):
+        before, after = befores[number - 1] if number else "", afters[number + 1]
+        if item.kind is not InlineKind.EMPTY or item.breaks or not _can_stand(item.stands, before, after):
+            continue
+        if (word := next(objects, None)) is not None:
+            marked[number] = replace(item, kind=InlineKind.KEPT, text=word)
+    return marked
+
+
+def _last_characters(before: str, text: str) -> str:
+    return (before + text)[-4:]
+
+
+def _can_stand(stands: StandsForWord, before: str, after: str) -> bool:
+    if (
+        stands is StandsForWord.NEVER
+        or before[-1:].isalnum()
+        or _NO_WORD_AFTER.search(before)
+        or _NO_WORD_BEFORE.match(after)
+    ):
+        return False
+    return stands is StandsForWord.ALWAYS or bool(before.strip() and after.strip() and not _SENTENCE_END.search(before))
+
+
+def _divisions(items: Sequence[InlineItem[PartType]]) -> Iterator[int]:
+    """Yield the number of each item before which a space must divide two texts: behind the end tags between them."""
+    tags = (InlineKind.OPEN, InlineKind.CLOSE)
+    number = 0
+    while number < len(items):
+        begin = number
+        while number < len(items) and items[number].kind in tags and items[number].divides:
+            number += 1
+        if 0 < begin < number < len(items) and _look_like_code(items[begin - 1].text, items[number].text):
+            yield next((at for at in range(begin, number) if items[at].kind is InlineKind.OPEN), number)
+        number = max(number, begin + 1)
+
+
+def _look_like_code(before: str, after: str) -> bool:
+    """Return whether two texts would look like code if they were joined, as in `Name:the` and `dog1`."""
+    last, first = before[-1:], after[:1]
+    if not first.isalnum() or not last or (first.isdigit() and before[-2:-1].isdigit()):
+        return False
+    if last == ".":
+        return first.isupper()
+    if last in ":;!?,)":
+        return True
+    is_word = len(before) > 2 and before[-3:].isalpha() and last.islower()
+    return is_word and (first.isdigit() or (first.isupper() and after[1:3].islower() and len(after) > 2))
 
 
 class _Builder(Generic[PartType]):
@@ -206,14 +316,20 @@ class _Builder(Generic[PartType]):
         self.closings: list[PartType | None] = []
         self.forms: dict[str, str] = {}
         self.open: list[int] = []  # indices of the marks that are open
+        self.divisions: set[int] = set()
 
     def build(self, items: Sequence[InlineItem[PartType]]) -> BuiltSegment[PartType]:
+        divisions = set() if self.ordered else set(_divisions(items))
+        closed = -1
         for number, item in enumerate(items):
+            if number in divisions:
+                self._append(" ")
+                self.divisions.add(closed if items[number - 1].kind is InlineKind.CLOSE else len(self.marks))
             if item.kind is InlineKind.TEXT:
                 follows_empty = number > 0 and items[number - 1].kind is InlineKind.EMPTY
                 self._text(item, follows_empty)
             elif item.kind is InlineKind.CLOSE and not self.ordered:
-                mark = self.open.pop()
+                closed = mark = self.open.pop()
                 self.marks[mark] = replace(self.marks[mark], end=self.length)
                 self.closings[mark] = item.parts[0]
             elif item.kind is InlineKind.OPEN and not self.ordered:
@@ -226,7 +342,9 @@ class _Builder(Generic[PartType]):
                 self._empty(item)
         text = "".join(self.texts)
         marks = tuple(self._glued(mark, text) for mark in self.marks)
-        return BuiltSegment(Segment(text, marks, self.ordered), tuple(self.openings), tuple(self.closings), self.forms)
+        segment = Segment(text, marks, self.ordered)
+        tags = tuple(self.openings), tuple(self.closings)
+        return BuiltSegment(segment, *tags, self.forms, frozenset(self.divisions))
 
     def _mark(self, item: InlineItem[PartType], mark: Mark) -> None:
         self.marks.append(replace(mark, parent=self.open[-1] if self.open else -1))

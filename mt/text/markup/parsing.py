@@ -17,12 +17,14 @@ from mt.text.markup.inline import (
     Decode,
     InlineItem,
     InlineKind,
+    StandsForWord,
     decode_nothing,
     read_inline,
     split_whitespace,
 )
 from mt.text.markup.marks import Segment, TranslatedSegment
 from mt.text.markup.messages import split_items
+from mt.text.markup.notes import is_note_mark
 from mt.text.markup.tokens import Token, TokenKind, decode, html_tokens, references, xml_tokens
 from mt.text.messages import safe_apostrophes
 
@@ -36,9 +38,9 @@ _TEXTLESS = frozenset(
 )
 _HTML_SPACE = " \t\n\f\r"
 SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
-_NOTE = re.compile(r"\s*[\[(]?(?:\d{1,3}|[*†‡§]{1,3})[\])]?\s*")
 _NOTE_TOKENS = 8  # maximum number of tokens in a footnote mark
-_LONG_WORD = re.compile(r"""[^\W\d_]{3}[.,;:!?"'”’»)\]]*$""")
+_BULLET = re.compile(r"\s*(?:[-–—*•·‣▪◦●■□✓✔➢+]|\d{1,3}[.)]|[A-Za-z]\))[ \t]")
+_LINE_OF_LIST = re.compile(rf"[ \t\f\r]*\n(?={_BULLET.pattern})")
 _BACKSLASH = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _SYNTAX = re.compile(r"""(?<!\\)(\\n|")""")  # line breaks and, in the resources of Android, quotes around spaces
 _ESCAPES = {"n": "\n", "t": "\t"}
@@ -83,6 +85,7 @@ def _html_dialect(options: MarkupOptions) -> Dialect:
         textless=_TEXTLESS,
         kept=_CODE | options.ignore_tags,
         attributes=TRANSLATABLE_ATTRIBUTES,
+        words=True,
     )
 
 
@@ -101,6 +104,7 @@ def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Se
         outline=options.outline_detection,
         kept=options.ignore_tags,
         breaks=frozenset({"br"}),
+        words=True,
     )
     return parse_dialect(text, dialect, segments)
 
@@ -238,7 +242,7 @@ class _Reader:
         if not self._translating:
             self.parts.append(token.source)
         elif token.kind is TokenKind.TEXT:
-            self._text(token.source)
+            self._lines(token.source)
         elif elements.block[number]:
             self._flush()
             self.parts += self._tag(number)
@@ -268,7 +272,9 @@ class _Reader:
             text = decode("".join(part.source for part in inside if part.kind is TokenKind.TEXT), self.dialect.xml)
             text = " ".join(text.split()) if self.dialect.collapse else text
         source = "".join(part.source for part in inside)
-        self.items.append(InlineItem(InlineKind.KEPT if text.strip() else InlineKind.EMPTY, (source,), text))
+        kind = InlineKind.KEPT if text.strip() else InlineKind.EMPTY
+        stands = self.dialect.stands_for_word("sup" if self._is_note(number) else inside[0].name)
+        self.items.append(InlineItem(kind, (source,), text, stands=stands))
         return True
 
     def _is_note(self, number: int) -> bool:
@@ -276,13 +282,10 @@ class _Reader:
 
         Exponents and parts of formulas are not footnote marks.
         """
-        token = self.tokens[number]
-        if token.name != "sup" or token.kind is not TokenKind.START or self.dialect.xml or not self.items:
+        if self.tokens[number].kind is not TokenKind.START or not self.items:
             return False
         inside = self.tokens[number : min(self.elements.end[number], number + _NOTE_TOKENS)]
-        text = "".join(part.source for part in inside if part.kind is TokenKind.TEXT)
-        before = next((item.text for item in reversed(self.items) if item.kind is not InlineKind.CLOSE), "")
-        return bool(_NOTE.fullmatch(text) and _LONG_WORD.search(before))
+        return is_note_mark(inside, [item.text for item in self.items if item.kind is not InlineKind.CLOSE])
 
     def _cdata(self, number: int) -> re.Match[str] | None:
         """Return the match of a CDATA section that is translated, or None."""
@@ -306,6 +309,18 @@ class _Reader:
             inner = replace(self.dialect, splitting=frozenset(), collapse=False, literal=True)
             tokens = [Token(TokenKind.TEXT, inside)]
         self.parts += [opening, _Embedded(Markup(tokens, inner, self.segments)), closing]
+
+    def _lines(self, source: str) -> None:
+        """Append a text to the items. A line that begins with a bullet is a text of its own, unless a tag is open."""
+        place = 0
+        for line in _LINE_OF_LIST.finditer(source):
+            self._text(source[place : line.start()])
+            place = line.start()
+            if sum((item.kind is InlineKind.OPEN) - (item.kind is InlineKind.CLOSE) for item in self.items) == 0:
+                self._flush()
+                self.parts.append(line[0])
+                place = line.end()
+        self._text(source[place:])
 
     def _text(self, source: str) -> None:
         """Append a text to the items. Leading and trailing white space and unknown entities become separate items."""
@@ -337,13 +352,17 @@ class _Reader:
     def _inline(self, number: int) -> None:
         token, partner = self.tokens[number], self.elements.partner[number]
         parts = self._tag(number)
+        divides = self.dialect.words and token.name not in ("sub", "sup")
         if token.kind is TokenKind.START and partner >= 0:
-            self.items.append(InlineItem(InlineKind.OPEN, parts, key=number))
+            stands = self.dialect.stands_for_word(token.name)
+            self.items.append(InlineItem(InlineKind.OPEN, parts, key=number, stands=stands, divides=divides))
         elif token.kind is TokenKind.END:
-            self.items.append(InlineItem(InlineKind.CLOSE, parts, key=partner))
+            self.items.append(InlineItem(InlineKind.CLOSE, parts, key=partner, divides=divides))
         elif token.name == "br" and not self.dialect.xml:
             before = next((item for item in reversed(self.items) if item.text.strip() or item.breaks), None)
-            if before is None or before.breaks or SENTENCE_END.search(before.text[-20:]):
+            following = self.tokens[number + 1].source if number + 1 < len(self.tokens) else ""
+            ends = before is None or before.breaks or SENTENCE_END.search(before.text[-20:])
+            if ends or _BULLET.match(following):
                 self._flush()
                 self.parts += parts
             else:
@@ -354,7 +373,8 @@ class _Reader:
             self.items.append(InlineItem(InlineKind.EMPTY, parts, breaks=True))
         else:
             lost = token.kind is TokenKind.START and self.elements.end[number] != number + 1
-            self.items.append(InlineItem(InlineKind.OPEN if lost else InlineKind.EMPTY, parts, key=-1))
+            stands = StandsForWord.NEVER if lost else self.dialect.stands_for_word(token.name)
+            self.items.append(InlineItem(InlineKind.OPEN if lost else InlineKind.EMPTY, parts, stands=stands))
 
     def _tag(self, number: int) -> tuple[Part, ...]:
         """Return the parts of a tag: its source, with a `_Value` for each translatable attribute value.

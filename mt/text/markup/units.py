@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, product
 
-from mt.text.alignment import Link, Range
+from mt.text.alignment import OBJECTS, Link, Range
 
 _TOKEN = re.compile(r"\S+")
 _UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65]"
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65"
+    f"{OBJECTS}]"
 )
 _PUNCTUATION = frozenset(".,;:!?…'\"·¡¿、。，；：！？،؛؟।")
 _QUOTES = frozenset("\"'„“”«»‹›‚‘’「」『』")

@@ -66,9 +66,14 @@ def _accent(segment: Segment) -> TranslatedSegment:
         letter if any(begin <= place < end for begin, end in kept) else letter.translate(_LETTERS)
         for place, letter in enumerate(text)
     )
-    new = re.sub("(?<=[éöä]) (?=[a-zäéíöü])", " “l'été \"d'ici\"” & 5 ", "".join(letters), count=1)
+    changed = "".join(letters)
+    place = re.search("(?<=[éöä]) (?=[a-zäéíöü])", changed)
+    begin = place.start() if place else len(changed)
+    new = f"{changed[:begin]} “l'été \"d'ici\"” & 5{changed[begin:]}" if place else changed
     words = [match.span() for match in re.finditer(r"\S+", text)]
-    return TranslatedSegment(new, tuple((word, word) for word in words))
+    shift = len(new) - len(text)
+    moved = [(a + shift, b + shift) if a > begin else (a, b) for a, b in words]
+    return TranslatedSegment(new, tuple(zip(words, moved, strict=True)))
 
 
 def outline(kind: str, content: bytes, translated: bool) -> Outline:

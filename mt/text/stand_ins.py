@@ -10,7 +10,7 @@ word or punctuation beside a placeholder when placeholders were copied or remove
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -37,6 +37,7 @@ _NUMERIC_NAMES = frozenset(
 _PLACES = frozenset(
     {"city", "country", "location", "place", "region", "state", "stadt", "land", "ville", "pays", "town"}
 )
+_BESIDE = 30  # number of characters beside a stand-in that are examined
 _DIGITS_BESIDE = re.compile(r"(\d+)\W{0,2}$"), re.compile(r"\W{0,2}(\d+)")
 _CLITIC = frozenset({"da", "de", "lb", "nb", "nl", "nn", "no", "sv"})  # languages with genitives such as "Toms"
 _AROUND = {"(": ")", "[": "]", '"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "「": "」"}
@@ -136,7 +137,7 @@ class StandInWords:
     ) -> list[str] | None:
         """Return a word of each kind, all different and none of them in the sentence. Return None if there are too few.
 
-        `befores` are the texts before the places of the words. `skip` is the number of words of each kind that are
+        `befores` are the two characters before each word. `skip` is the number of words of each kind that are
         passed over.
         """
         lower = sentence.lower()
@@ -160,13 +161,13 @@ def replace_spans(
     others: Sequence[ProtectedSpan],
     choose: Callable[[Sequence[str], Sequence[str]], Sequence[str] | None],
 ) -> ReplacedText | None:
-    """Replace spans by the words that `choose` returns for their texts and for the texts before them.
+    """Replace spans by the words that `choose` returns for their texts and for the two characters before each.
 
     Adjacent spans, and the letters and digits that touch them, get one word. Return None if `choose` does. `others` are
     spans that stay.
     """
     ranges = _ranges(sentence, spans)
-    words = choose([sentence[b:e] for b, e in ranges], [sentence[:b] for b, _ in ranges])
+    words = choose([sentence[b:e] for b, e in ranges], [sentence[max(0, b - 2) : b] for b, _ in ranges])
     if words is None:
         return None
     text, end = "", 0
@@ -214,8 +215,9 @@ def put_back(translation: str, source: str, stand_ins: Sequence[StandIn], langua
     if sorted(number for number, _ in places) != list(range(len(stand_ins))):
         return None
     ordered = [number for number, _ in places if stand_ins[number].ordered]
+    digits = set(re.findall(r"\d+", source))
     if ordered != sorted(ordered) or not all(
-        _is_acceptable(translation, place, source, stand_ins[number]) for number, place in places
+        _is_acceptable(translation, place, digits, stand_ins[number].enclosed) for number, place in places
     ):
         return None
     text, end = "", 0
@@ -237,10 +239,10 @@ def _occurrences(translation: str, stand_ins: Sequence[StandIn], language: str) 
         yield numbers[match[1]], match.span()
 
 
-def _is_acceptable(translation: str, place: Range, source: str, stand_in: StandIn) -> bool:
-    before, after = translation[: place[0]], translation[place[1] :]
-    if stand_in.enclosed and not (before.rstrip()[-1:] in _OPENING and after.lstrip()[:1] in _CLOSING):
+def _is_acceptable(translation: str, place: Range, digits: Container[str], enclosed: bool) -> bool:
+    """Return whether the text around a stand-in is possible. `digits` are the groups of digits of the source."""
+    before, after = translation[max(0, place[0] - _BESIDE) : place[0]], translation[place[1] : place[1] + _BESIDE]
+    if enclosed and not (before.rstrip()[-1:] in _OPENING and after.lstrip()[:1] in _CLOSING):
         return False
-    digits = set(re.findall(r"\d+", source))
     beside = (_DIGITS_BESIDE[0].search(before), _DIGITS_BESIDE[1].match(after))
     return all(match is None or match[1] in digits for match in beside)

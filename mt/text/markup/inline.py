@@ -80,19 +80,15 @@ class BuiltSegment(Generic[PartType]):
     forms: dict[str, str]
     divisions: frozenset[int] = frozenset()
 
-    @property
-    def has_objects(self) -> bool:
-        """Whether characters of OBJECTS stand for empty elements."""
-        return any(mark.kept and _OBJECT.match(self.segment.text, mark.begin) for mark in self.segment.marks)
-
     def render(self, translated: TranslatedSegment, write: Callable[[str], PartType]) -> list[PartType]:
         """Return the parts of the translation: pieces of text, converted by `write`, and the sources of the marks."""
+        has_objects = any(mark.kept and _OBJECT.match(self.segment.text, mark.begin) for mark in self.segment.marks)
         parts: list[PartType] = []
         for piece in self._joined(place_marks(self.segment, translated)):
             if piece.opens >= 0:
                 parts += self.openings[piece.opens]
             elif piece.closes < 0:
-                parts.append(write(_OBJECT.sub("", piece.text) if self.has_objects else piece.text))
+                parts.append(write(_OBJECT.sub("", piece.text) if has_objects else piece.text))
             elif (closing := self.closings[piece.closes]) is not None:
                 parts.append(closing)
         return parts

@@ -1,7 +1,7 @@
 """Recognition of the marks that refer to footnotes."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mt.text.markup.tokens import Token, TokenKind
 
@@ -15,8 +15,8 @@ _TYPE_ATTRIBUTES = ("epub:type", "role", "class", "ref-type")
 _LONG_WORD = re.compile(r"""[^\W\d_]{3}[.,;:!?"'”’»)\]]*$""")
 
 
-def is_note_mark(element: Sequence[Token], before: Sequence[str]) -> bool:
-    """Return whether an element is a footnote mark. `before` are the texts of the same paragraph before it.
+def is_note_mark(element: Sequence[Token], before: Iterable[str]) -> bool:
+    """Return whether an element is a footnote mark. `before` yields the texts of its paragraph before it, backwards.
 
     A mark is attached to a word, as in `dog<sup>1</sup>`, unless it has brackets or an attribute that says what it is.
     Exponents and parts of formulas, which follow short words, are not footnote marks.
@@ -24,9 +24,9 @@ def is_note_mark(element: Sequence[Token], before: Sequence[str]) -> bool:
     if element[0].name not in _NAMES:
         return False
     mark = _MARK.fullmatch("".join(token.source for token in element if token.kind is TokenKind.TEXT))
-    if mark is None or not before:
+    if mark is None:
         return False
     types = (token.attribute(name) or "" for token in element for name in _TYPE_ATTRIBUTES)
     if mark["brackets"] or any(map(_TYPE.search, types)):
-        before = [text.rstrip() for text in before if text.strip()]
-    return bool(before) and _LONG_WORD.search(before[-1]) is not None
+        before = (text.rstrip() for text in before if text.strip())
+    return _LONG_WORD.search(next(iter(before), "")) is not None

@@ -208,6 +208,7 @@ class _Reader:
         self.tokens, self.dialect, self.segments, self.parts = tokens, dialect, segments, parts
         self.elements = ElementIndex(tokens, dialect)
         self.items: list[InlineItem[Part]] = []
+        self.depth = 0  # number of open tags in `items`
         self.states: list[tuple[int, bool]] = []  # (token after the element, whether to translate)
 
     def read(self) -> None:
@@ -285,7 +286,8 @@ class _Reader:
         if self.tokens[number].kind is not TokenKind.START or not self.items:
             return False
         inside = self.tokens[number : min(self.elements.end[number], number + _NOTE_TOKENS)]
-        return is_note_mark(inside, [item.text for item in self.items if item.kind is not InlineKind.CLOSE])
+        before = (item.text for item in reversed(self.items) if item.kind is not InlineKind.CLOSE)
+        return is_note_mark(inside, before)
 
     def _cdata(self, number: int) -> re.Match[str] | None:
         """Return the match of a CDATA section that is translated, or None."""
@@ -316,7 +318,7 @@ class _Reader:
         for line in _LINE_OF_LIST.finditer(source):
             self._text(source[place : line.start()])
             place = line.start()
-            if sum((item.kind is InlineKind.OPEN) - (item.kind is InlineKind.CLOSE) for item in self.items) == 0:
+            if self.depth == 0:
                 self._flush()
                 self.parts.append(line[0])
                 place = line.end()
@@ -354,9 +356,11 @@ class _Reader:
         parts = self._tag(number)
         divides = self.dialect.words and token.name not in ("sub", "sup")
         if token.kind is TokenKind.START and partner >= 0:
+            self.depth += 1
             stands = self.dialect.stands_for_word(token.name)
             self.items.append(InlineItem(InlineKind.OPEN, parts, key=number, stands=stands, divides=divides))
         elif token.kind is TokenKind.END:
+            self.depth -= 1
             self.items.append(InlineItem(InlineKind.CLOSE, parts, key=partner, divides=divides))
         elif token.name == "br" and not self.dialect.xml:
             before = next((item for item in reversed(self.items) if item.text.strip() or item.breaks), None)
@@ -394,7 +398,7 @@ class _Reader:
         return (*parts, token.source[place:])
 
     def _flush(self) -> None:
-        items, self.items = self.items, []
+        items, self.items, self.depth = self.items, [], 0
         if not self.dialect.messages:
             self._add(items, self._decode)
             return

@@ -7,7 +7,7 @@ usage() {
     cat << 'END'
 usage: bash scripts/demo.sh [--check]
 
-Sets up the project, trains a model on the embedded English-German corpus (about five minutes on two cores),
+Sets up the project, trains a model on the embedded English-German corpus (one to three minutes on two cores),
 evaluates it, and serves the starter model and, by its name, the trained one until Ctrl-C.
 
   --check    train for half a minute only, in a separate run directory, and stop after two requests
@@ -29,7 +29,9 @@ esac
 
 export MT_DATA=data
 python=.venv/bin/python
-name=phrasebook settings=()
+name=phrasebook # the recipe has 1,100 updates (98 BLEU); 300 give 80 BLEU in a quarter of the time
+settings=(training.{max_updates,validate_every}"=300" training.cooldown_updates=180 training.warmup_updates=60)
+settings+=(training.save_every=30)
 if [ "$mode" = --check ]; then
     name=phrasebook-check
     settings=("name=$name" training.{max_updates,validate_every}"=60" training.{warmup_updates,cooldown_updates,save_every}"=30")
@@ -91,10 +93,10 @@ say "Writing the embedded English-German phrasebook"
 if [ -f "$model/config.json" ]; then
     say "$model exists, so nothing is trained. To train again: rm -r $run"
 else
-    "$python" -m mt prepare "$recipe" "${settings[@]+"${settings[@]}"}"
-    say "Training (some minutes)"
+    "$python" -m mt prepare "$recipe" "${settings[@]}"
+    say "Training (one to three minutes)"
     # Always two processes, so that every machine trains the same model. --resume continues an interrupted demo.
-    "$python" -m mt train "$recipe" "${settings[@]+"${settings[@]}"}" --resume --device cpu --processes 2
+    "$python" -m mt train "$recipe" "${settings[@]}" --resume --device cpu --processes 2
 fi
 
 say "Evaluating on combinations of words and constructions that are not in the training text"

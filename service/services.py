@@ -13,6 +13,7 @@ from mt.text.documents import DocumentOptions
 from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
 from service.glossaries.store import GlossaryLimits, GlossaryStore
+from service.memories.jobs import MemoryJobs
 from service.memories.store import MemoryLimits, MemoryStore
 from service.metrics import CACHE_METRICS, FLEET_METRICS, PARSER_METRICS, Metrics
 from service.parsers.pool import Parsers
@@ -35,6 +36,7 @@ class Services:
     access: AccessControl
     glossaries: GlossaryStore
     memories: MemoryStore
+    memory_jobs: MemoryJobs
     parsers: Parsers
     documents: DocumentStore
     document_jobs: DocumentJobs
@@ -82,6 +84,7 @@ async def open_services(
             access=access,
             glossaries=GlossaryStore(database, GlossaryLimits(settings.max_glossaries, settings.max_glossary_entries)),
             memories=memories,
+            memory_jobs=MemoryJobs(),
             parsers=parsers,
             documents=DocumentStore(database, settings.max_stored_file_bytes, settings.file_retention_seconds),
             document_jobs=DocumentJobs(database, DocumentJobLimits(bytes=settings.max_stored_file_bytes), callbacks),

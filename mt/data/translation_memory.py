@@ -6,6 +6,7 @@ a translation, and units that are marked as unfinished, are skipped.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
@@ -76,6 +77,32 @@ def read_memory_stream(stream: IO[bytes], name: str, source: str, target: str) -
         raise DataError(f"{name}: no unit has both {source} and {target}; languages of its units: {listed}")
 
 
+def tmx_languages(stream: IO[bytes], name: str) -> tuple[str, list[str]]:
+    """Return the source language of a TMX file, and its target languages, the most frequent first.
+
+    The source language is that of the header, or else of the first text. Of tags that differ only in their region, such
+    as `de` and `de-AT`, the most frequent is listed.
+
+    Raises: DataError if the content is damaged, or has texts in fewer than two languages.
+    """
+    source, counts = "", Counter[str]()
+    try:
+        for element, _ in _elements(stream, "header", "tu"):
+            if _name(element) == "header":
+                source = _tag(element.get("srclang", ""))  # "" for `*all*`
+            counts.update(tag for variant in element.iter("tuv") if (tag := _tag(_language(variant))))
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter two for encodings
+        raise DataError(f"{name}: not well-formed XML: {error}") from None
+    source = source or next(iter(counts), "")
+    targets: dict[tuple[str, str], str] = {}
+    for tag, _ in counts.most_common():
+        if language_and_script(tag) != language_and_script(source):
+            targets.setdefault(language_and_script(tag), tag)
+    if not targets:
+        raise DataError(f"{name}: the texts are in the languages {', '.join(counts) or 'none'}; accepted: at least two")
+    return source, list(targets.values())
+
+
 def _text_in(language: str, unit: Unit) -> str:
     """Return the text of a unit in `language`, or "" if there is none.
 
@@ -99,10 +126,15 @@ def _tag(code: str) -> str:
 def _tmx_units(stream: IO[bytes], name: str) -> Iterator[Unit]:
     for element, _ in _elements(stream, "tu"):
         yield {
-            variant.get(XML_LANGUAGE) or variant.get("lang") or "": _text(segment)
+            _language(variant): _text(segment)
             for variant in element.iter("tuv")
             if (segment := variant.find("seg")) is not None
         }
+
+
+def _language(variant: ElementTree.Element) -> str:
+    """Return the language code of an element `tuv`, as it is written in the file."""
+    return variant.get(XML_LANGUAGE) or variant.get("lang") or ""
 
 
 def _xliff_units(stream: IO[bytes], name: str) -> Iterator[Unit]:

@@ -48,6 +48,7 @@ REQUEST_ID = "X-Request-ID"
 TRACE_ID = "X-Trace-ID"  # DeepL's name of the header for the request id
 FORM_BYTES = 65_536  # limit of the fields of an upload, without the file
 UPLOADS = frozenset({"/translate_file", "/v2/document", "/memories"})
+UPLOADS_OF_JOBS = "/v3/translation_memories/jobs/"
 CLIENT_DISCONNECTED = 499  # status in logs and metrics only, as nginx uses it
 HEALTH = frozenset({"/livez", "/readyz", "/health"})
 PROBES = HEALTH | {"/metrics"}
@@ -276,7 +277,9 @@ class RequestLimitMiddleware:
             Overloaded: if the other bodies in memory leave too little of `buffered_bytes`.
             ClientDisconnect: if the client disconnected.
         """
-        limit = self.limits.file_bytes if path_of(scope) in UPLOADS else self.limits.body_bytes
+        path = path_of(scope)
+        uploads = path in UPLOADS or path.startswith(UPLOADS_OF_JOBS)
+        limit = self.limits.file_bytes if uploads else self.limits.body_bytes
         size = announced_size(Headers(scope=scope))
         more = True
         while more and size <= limit:

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from mt.data.corpus import read_tsv_stream
-from mt.data.translation_memory import read_memory_stream
+from mt.data.translation_memory import read_memory_stream, tmx_languages
 from mt.data_config import MEMORY_FORMATS
 from mt.errors import DataError, DocumentError, DocumentLimitExceeded
 from mt.text.documents import DocumentOptions, open_document
@@ -86,6 +86,17 @@ def read_units(name: str, content: bytes, source: str, target: str, limit: int) 
     return units
 
 
+def read_languages(name: str, content: bytes) -> tuple[str, list[str]]:
+    """Return the source language of a TMX file, and its target languages.
+
+    Raises: DocumentError if the file cannot be read, or has texts in fewer than two languages.
+    """
+    try:
+        return tmx_languages(io.BytesIO(content), name)
+    except DataError as error:
+        raise DocumentError(str(error)) from error
+
+
 def read_units_of(name: str, content: bytes, source: str, target: str) -> Iterator[tuple[str, str]]:
     """Yield (source text, target text) of each unit in a file. Raises: DataError if the file cannot be read."""
     stream = io.BytesIO(content)
@@ -98,5 +109,5 @@ def read_units_of(name: str, content: bytes, source: str, target: str) -> Iterat
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
     operation.__name__: operation
-    for operation in (read_document, write_document, read_markup, write_markup, read_units)
+    for operation in (read_document, write_document, read_markup, write_markup, read_units, read_languages)
 }

@@ -25,7 +25,13 @@ BearerDependency = Annotated[HTTPAuthorizationCredentials | None, Security(_bear
 
 
 READS = ("/v2/document/{document_id}", "/v2/document/{document_id}/result", "/v2/languages", "/v2/usage")
-WRITES = ("/v2/glossaries", "/v3/glossaries", "/suggest")
+WRITES = (
+    "/v2/glossaries",
+    "/v3/glossaries",
+    "/v3/translation_memories/import",
+    "/v3/translation_memories/{memory_id}/export",
+    "/suggest",
+)
 """Paths of POST requests that are no translations."""
 
 

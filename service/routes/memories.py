@@ -17,11 +17,11 @@ from service.glossaries.store import glossary_direction
 from service.http.admission import while_connected
 from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_name
-from service.memories.store import Memory, MemoryUnit, storable
+from service.memories.store import Memory, MemoryStore, MemoryUnit, storable
 from service.parsers.operations import UNIT_SUFFIXES, read_units
 from service.routes.access import CallerDependency
 from service.schemas import MemoryRequest
-from service.services import ServicesDependency
+from service.services import Services, ServicesDependency
 
 TMX = "application/x-tmx+xml"
 TMX_PART = 65_536  # characters of a TMX file that are written and sent at a time
@@ -91,16 +91,27 @@ async def put(
     name = uploaded_name(body.file)
     if PurePath(name).suffix.lower() not in UNIT_SUFFIXES:
         raise InvalidRequest.listing([f"the file format is not supported; accepted: {', '.join(UNIT_SUFFIXES)}"])
-    routes, memories = services.translations.routes, services.memories
+    routes = services.translations.routes
     source, target = (routes.resolve(code) for code in (body.source, body.target))
     routes.check_supported(source, target)
     direction = glossary_direction(source, target)
-    content, limit = await body.file.read(), memories.limits.units
-    reading = services.parsers.documents.run(caller.id, read_units, name, content, *_languages(direction), limit)
+    file, wanted = (name, await body.file.read()), (body.name or PurePath(name).stem, direction)
+    memory, skipped = await store_file(services, request, caller.id, file, wanted)
+    return StoredMemory(**dict(MemoryInfo.of(memory)), skipped=skipped)
+
+
+async def store_file(
+    services: Services, request: Request, owner: str, file: tuple[str, bytes], wanted: tuple[str, Direction]
+) -> tuple[Memory, int]:
+    """Add the units of a file to a memory of `owner`. Return the memory, and the number of units that are not stored.
+
+    `file` is the name and the content of the file; `wanted` is the name and the direction of the memory.
+    """
+    memories, (name, direction) = services.memories, wanted
+    reading = services.parsers.documents.run(owner, read_units, *file, *_languages(direction), memories.limits.units)
     pairs = await while_connected(request, reading)
     units, skipped = await asyncio.to_thread(storable_units, pairs)
-    memory = await memories.put(caller.id, body.name or PurePath(name).stem, direction, units)
-    return StoredMemory(**dict(MemoryInfo.of(memory)), skipped=skipped)
+    return await memories.put(owner, name, direction, units), skipped
 
 
 @router.get("")
@@ -128,14 +139,13 @@ async def delete(id: str, caller: CallerDependency, services: ServicesDependency
 )
 async def export(id: str, caller: CallerDependency, services: ServicesDependency) -> StreamingResponse:
     """Return the units of a translation memory as TMX."""
-    memory = await services.memories.get(caller.id, id)
-    units = services.memories.units(caller.id, id)
-    return tmx_response(f"{memory.name}.tmx", units, *_languages(memory.direction))
+    return tmx_response(await services.memories.get(caller.id, id), services.memories, caller.id)
 
 
-def tmx_response(name: str, units: AsyncIterator[Sequence[MemoryUnit]], source: str, target: str) -> StreamingResponse:
-    """Return a TMX file as a download with the file name `name`. `units` yields lists of the file's units."""
-    return StreamingResponse(_tmx_parts(units, source, target), media_type=TMX, headers=attachment(name))
+def tmx_response(memory: Memory, memories: MemoryStore, owner: str) -> StreamingResponse:
+    """Return a memory of `owner` as a TMX file to download."""
+    parts = _tmx_parts(memories.units(owner, memory.id), *_languages(memory.direction))
+    return StreamingResponse(parts, media_type=TMX, headers=attachment(f"{memory.name.removesuffix('.tmx')}.tmx"))
 
 
 async def _tmx_parts(units: AsyncIterator[Sequence[MemoryUnit]], source: str, target: str) -> AsyncIterator[str]:

@@ -24,6 +24,7 @@ from service.glossaries.store import GlossaryLimits, GlossaryStore
 from service.http.admission import RequestGate
 from service.http.middleware import GateMiddleware, RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
 from service.languages import TranslationRoutes
+from service.memories.jobs import MemoryJobs
 from service.memories.store import MemoryLimits, MemoryStore
 from service.metrics import Metrics
 from service.parsers.operations import write_document
@@ -149,6 +150,8 @@ class Running(AppThread):
                     access=self._access,
                     glossaries=GlossaryStore(self.store, GlossaryLimits(glossaries=5, entries=20)),
                     memories=self.memories,
+                    memory_jobs=MemoryJobs(),
+                    parsers=SimpleNamespace(documents=DirectParsers()),
                     document_jobs=self.document_jobs,
                     documents=DocumentStore(self.store, 10**8, 3600),
                     detached_work=self.detached_work,

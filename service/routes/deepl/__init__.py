@@ -3,7 +3,16 @@
 DeepL's SDKs work with this service if their `server_url` is the address of the service.
 """
 
-from service.routes.deepl import documents, glossaries, languages, memories, not_offered, translate, usage
+from service.routes.deepl import (
+    documents,
+    glossaries,
+    languages,
+    memories,
+    memory_jobs,
+    not_offered,
+    translate,
+    usage,
+)
 
 ROUTERS = (
     translate.router,
@@ -13,5 +22,6 @@ ROUTERS = (
     glossaries.bilingual,
     glossaries.multilingual,
     memories.router,
+    memory_jobs.router,
     not_offered.router,
 )

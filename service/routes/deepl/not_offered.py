@@ -39,14 +39,3 @@ def refusing_router() -> APIRouter:
 
 
 router = refusing_router()
-
-
-@router.post("/v3/translation_memories/import")
-@router.post("/v3/translation_memories/{memory_id}/export")
-@router.get("/v3/translation_memories/jobs/{job_id}")
-async def memory_jobs() -> None:
-    """Refuse import and export jobs."""
-    raise NotFound(
-        "Import and export jobs of translation memories are not offered by this service; "
-        "use PUT /memories and GET /memories/ID/tmx"
-    )

@@ -69,6 +69,12 @@ const documentRows = (method, run) => [
 const segments = async (options) =>
     (await client.listTranslationMemorySegments(memory, options)).segments.map((one) => one.sourceText);
 
+const importJob = async (options) =>
+    client.getTranslationMemoryJob((await client.createTranslationMemoryImport('a.tmx', 3, options)).jobId);
+const TMX =
+    '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>The moon.</seg></tuv>' +
+    '<tuv xml:lang="de"><seg>Der Mond.</seg></tuv></tu></body></tmx>';
+
 const rows = [
     ['translateText', '', async () => (await text('The dog sleeps.')) === 'Der Hund schläft.'],
     ['translateText', 'sourceLang', async () => (await text('Chat', {}, 'en')) !== ''],
@@ -169,14 +175,26 @@ const rows = [
     ['listTranslationMemorySegments', 'filterCaseSensitive', async () =>
         (await segments({ filterText: 'hund', filterCaseSensitive: true })).length === 0],
     ['deleteTranslationMemory', 'unknown', () => client.deleteTranslationMemory('unknown')],
-    ['createTranslationMemoryImport', '', () => client.createTranslationMemoryImport('a.tmx', 3)],
-    ['createTranslationMemoryImport', 'contentType', () => client.createTranslationMemoryImport('a.tmx', 3, { contentType: 'text/xml' })],
-    ['createTranslationMemoryImport', 'displayName', () => client.createTranslationMemoryImport('a.tmx', 3, { displayName: 'x' })],
-    ['importTranslationMemoryFromFilepath', '', () => client.importTranslationMemoryFromFilepath(__filename)],
-    ['createTranslationMemoryExport', '', () => client.createTranslationMemoryExport(memory)],
-    ['exportTranslationMemoryToFilepath', '', () => client.exportTranslationMemoryToFilepath(memory, path.join(folder, 'm.tmx'))],
-    ['getTranslationMemoryJob', '', () => client.getTranslationMemoryJob('x')],
-    ['isTranslationMemoryJobComplete', '', () => client.isTranslationMemoryJobComplete('x')],
+    ['createTranslationMemoryImport', '', async () => (await importJob({})).displayName === 'a.tmx'],
+    ['createTranslationMemoryImport', 'contentType', async () =>
+        (await importJob({ contentType: 'text/xml' })).sourceContentType === 'text/xml'],
+    ['createTranslationMemoryImport', 'displayName', async () => (await importJob({ displayName: 'x' })).displayName === 'x'],
+    ['importTranslationMemoryFromFilepath', '', async () => {
+        const file = path.join(folder, 'node.tmx');
+        fs.writeFileSync(file, TMX);
+        const job = await client.importTranslationMemoryFromFilepath(file);
+        return (await client.getTranslationMemory(job.results[0].translationMemoryId)).segmentCount === 1;
+    }],
+    ['createTranslationMemoryExport', '', async () => (await client.createTranslationMemoryExport(memory)).jobId !== ''],
+    ['exportTranslationMemoryToFilepath', '', async () => {
+        const file = path.join(folder, 'm.node.tmx');
+        await client.exportTranslationMemoryToFilepath(memory, file);
+        return fs.readFileSync(file, 'utf8').includes(UNIT);
+    }],
+    ['getTranslationMemoryJob', '', async () =>
+        (await client.getTranslationMemoryJob((await client.createTranslationMemoryExport(memory)).jobId)).operation === 'export'],
+    ['isTranslationMemoryJobComplete', '', async () =>
+        (await client.isTranslationMemoryJobComplete((await client.createTranslationMemoryExport(memory)).jobId)) !== undefined],
     ['rephraseText', '', () => client.rephraseText('x')],
     ['rephraseText', 'targetLang, writingStyle', () => client.rephraseText('x', 'de', 'business')],
     ['rephraseText', 'tone', () => client.rephraseText('x', 'de', null, 'friendly')],

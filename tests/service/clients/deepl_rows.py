@@ -1,15 +1,16 @@
 """Lists, glossaries, memories by the Python client of DeepL, and what is not offered: every method with each option."""
 
+import io
 from collections.abc import Callable
 from typing import Any
 
 import deepl
 from deepl.api_data import MultilingualGlossaryDictionaryEntries as Entries
-from deepl.api_data import MultilingualGlossaryDictionaryInfo, MultilingualGlossaryInfo
+from deepl.api_data import MultilingualGlossaryDictionaryInfo, MultilingualGlossaryInfo, TranslationMemoryJob
 
 from tests.service.clients.deepl_texts import DOCUMENTS, TEXTS
 from tests.service.clients.rows import EFFECT, Row, World
-from tests.service.clients.stored import TSV, glossary, multilingual, store_memory
+from tests.service.clients.stored import TSV, UNIT, glossary, multilingual, store_memory
 
 CSV = "dog,Pudel\n"
 NOT_OFFERED = "refused: 404"
@@ -222,6 +223,63 @@ def deleted_memory(world: World) -> bool:
     return made not in [one.translation_memory_id for one in world.deepl.list_translation_memories()]
 
 
+TMX = (
+    '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>The moon.</seg></tuv>'
+    '<tuv xml:lang="de-DE"><seg>Der Mond.</seg></tuv></tu></body></tmx>'
+)
+
+
+def created(option: str, options: dict[str, str], expected: Callable[[TranslationMemoryJob], bool]) -> list[Row]:
+    """Return the row of an import job that is created with options."""
+
+    def call(world: World) -> bool:
+        job = world.deepl.create_translation_memory_import("a.tmx", 3, **options)
+        return expected(world.deepl.get_translation_memory_job(job.job_id))
+
+    return [Row("create_translation_memory_import", option, EFFECT, call)]
+
+
+def uploaded(world: World, **options: Any) -> TranslationMemoryJob:
+    """Return the job of a file that is uploaded by itself."""
+    job = world.deepl.create_translation_memory_import("a.tmx", len(TMX))
+    world.deepl.upload_translation_memory_file(job, TMX.encode(), **options)
+    return world.deepl.get_translation_memory_job(job.job_id)
+
+
+def imported(world: World, **options: Any) -> str:
+    """Return the name of the memory that a file becomes."""
+    (world.folder / "a.tmx").write_text(TMX, encoding="utf-8")
+    job = world.deepl.import_translation_memory_from_filepath(world.folder / "a.tmx", **options)
+    assert job.result and job.result.translation_memory_id
+    return str(world.deepl.get_translation_memory(job.result.translation_memory_id).name)
+
+
+def export(world: World) -> str:
+    """Return the id of a job that exports the memory."""
+    return str(world.deepl.create_translation_memory_export(world.memory).job_id)
+
+
+def exported_unknown(world: World) -> bool:
+    return bool(world.deepl.create_translation_memory_export("unknown"))
+
+
+def waited_for(world: World, **options: Any) -> TranslationMemoryJob:
+    return world.deepl.wait_until_translation_memory_job_done(export(world), **options)
+
+
+def downloaded(world: World, **options: Any) -> str:
+    """Return the file of an export."""
+    written = io.BytesIO()
+    world.deepl.download_translation_memory_export(waited_for(world), written, **options)
+    return written.getvalue().decode()
+
+
+def exported(world: World, **options: Any) -> str:
+    """Return the file that the client writes."""
+    world.deepl.export_translation_memory_to_filepath(world.memory, world.folder / "m.tmx", **options)
+    return (world.folder / "m.tmx").read_text(encoding="utf-8")
+
+
 def refused(method: str, *arguments: Any, options: tuple[str, ...] = ()) -> list[Row]:
     """Return the rows of a method that is not offered, with its options."""
 
@@ -267,12 +325,79 @@ MEMORIES = [
         lambda world: segments(world, filter_text="hund", filter_case_sensitive=True) == [],
     ),
     Row("delete_translation_memory", "", EFFECT, deleted_memory),
-    *refused("create_translation_memory_import", "a.tmx", 3, options=("content_type", "display_name")),
-    *refused("create_translation_memory_export", "x"),
-    *refused("get_translation_memory_job", "x"),
-    *refused("wait_until_translation_memory_job_done", "x", options=("timeout_s",)),
-    *refused("import_translation_memory_from_filepath", __file__, options=("display_name", "timeout_s")),
-    *refused("export_translation_memory_to_filepath", "x", "unwritten.tmx", options=("timeout_s",)),
+    *created("", {}, lambda job: job.display_name == "a.tmx" and job.status == "awaiting_input"),
+    *created("content_type", {"content_type": "text/xml"}, lambda job: job.source_content_type == "text/xml"),
+    *created("display_name", {"display_name": "Legal"}, lambda job: job.display_name == "Legal"),
+    Row("upload_translation_memory_file", "", EFFECT, lambda world: uploaded(world).ok),
+    Row(
+        "upload_translation_memory_file",
+        "content_type",
+        EFFECT,
+        lambda world: uploaded(world, content_type="text/xml").ok,
+        "of no importance",
+    ),
+    Row("import_translation_memory_from_filepath", "", EFFECT, lambda world: imported(world) == "a.tmx"),
+    Row(
+        "import_translation_memory_from_filepath",
+        "display_name",
+        EFFECT,
+        lambda world: imported(world, display_name="Legal") == "Legal",
+    ),
+    Row(
+        "import_translation_memory_from_filepath",
+        "timeout_s",
+        EFFECT,
+        lambda world: imported(world, timeout_s=60) == "a.tmx",
+        "client only",
+    ),
+    Row(
+        "import_translation_memory_from_filepath",
+        "a file that is no TMX",
+        "refused: None",
+        lambda world: bool(world.deepl.import_translation_memory_from_filepath(__file__)),
+        "the message says why",
+    ),
+    Row(
+        "create_translation_memory_export",
+        "",
+        EFFECT,
+        lambda world: world.deepl.create_translation_memory_export(world.memory).translation_memory_id == world.memory,
+    ),
+    Row("create_translation_memory_export", "unknown", NOT_OFFERED, exported_unknown),
+    Row(
+        "get_translation_memory_job", "", EFFECT, lambda world: world.deepl.get_translation_memory_job(export(world)).ok
+    ),
+    Row("wait_until_translation_memory_job_done", "", EFFECT, lambda world: waited_for(world).done),
+    Row(
+        "wait_until_translation_memory_job_done",
+        "timeout_s",
+        EFFECT,
+        lambda world: waited_for(world, timeout_s=60).done,
+        "client only",
+    ),
+    Row("download_translation_memory_export", "", EFFECT, lambda world: UNIT in downloaded(world)),
+    Row(
+        "download_translation_memory_export",
+        "output_file",
+        EFFECT,
+        lambda world: UNIT in downloaded(world),
+        "client only",
+    ),
+    Row(
+        "download_translation_memory_export",
+        "chunk_size",
+        EFFECT,
+        lambda world: UNIT in downloaded(world, chunk_size=100),
+        "client only",
+    ),
+    Row("export_translation_memory_to_filepath", "", EFFECT, lambda world: UNIT in exported(world)),
+    Row(
+        "export_translation_memory_to_filepath",
+        "timeout_s",
+        EFFECT,
+        lambda world: UNIT in exported(world, timeout_s=60),
+        "client only",
+    ),
 ]
 
 NOT_OFFERED_ROWS = [
@@ -291,5 +416,3 @@ NOT_OFFERED_ROWS = [
 ]
 
 DEEPL_ROWS = [*TEXTS, *DOCUMENTS, *LISTS, *GLOSSARIES, *MEMORIES, *NOT_OFFERED_ROWS]
-UNREACHABLE = {"upload_translation_memory_file", "download_translation_memory_export"}
-"""Methods that need the answer of a method that is refused."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.service.clients.deepl_rows import DEEPL_ROWS, UNREACHABLE
+from tests.service.clients.deepl_rows import DEEPL_ROWS
 from tests.service.clients.libretranslate_rows import LIBRETRANSLATE_ROWS
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "clients.md"
@@ -42,10 +42,9 @@ def page() -> str:
     """Return the page."""
     libretranslate = [(row.method, row.option, row.result, row.note) for row in LIBRETRANSLATE_ROWS]
     deepl = [(row.method, row.option, row.result, row.note) for row in DEEPL_ROWS]
-    unreachable = [(name, "", "refused: 404", "needs a job, which is refused") for name in sorted(UNREACHABLE)]
     parts = (
         ("LibreTranslate", libretranslate),
-        ("DeepL, Python (`deepl` 1.32)", [*deepl, *unreachable]),
+        ("DeepL, Python (`deepl` 1.32)", deepl),
         ("DeepL, Node (`deepl-node` 1.28)", node_rows()),
     )
     return "\n".join([HEAD, *(f"## {title}\n\n{table(rows)}" for title, rows in parts)])

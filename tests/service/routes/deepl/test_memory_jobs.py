@@ -1,0 +1,153 @@
+"""Import and export jobs of translation memories, by the official SDK, and by requests that it does not send."""
+
+from pathlib import Path
+from typing import Any
+
+import deepl
+import httpx
+import pytest
+
+from service.errors import NotFound
+from service.memories.jobs import MAX_JOBS_PER_CALLER, JobStatus, MemoryJob, MemoryJobs
+from tests.service.capitals import Running
+
+PAIR = {"en": "Word", "de": "Wort"}
+JOBS = "/v3/translation_memories/jobs"
+
+
+def tmx(*units: dict[str, str], header: str = 'srclang="en"') -> str:
+    variants = (
+        "".join(f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>' for code, text in unit.items()) for unit in units
+    )
+    return f'<tmx version="1.4"><header {header}/><body>{"".join(f"<tu>{each}</tu>" for each in variants)}</body></tmx>'
+
+
+def imported(client: deepl.DeepLClient, content: str, name: str = "a.tmx", **options: Any) -> Any:
+    """Return the final job of an import."""
+    created = client.create_translation_memory_import(name, len(content.encode()), **options)
+    client.upload_translation_memory_file(created, content.encode())
+    return client.wait_until_translation_memory_job_done(created.job_id)
+
+
+def test_a_memory_is_imported_and_exported(client: deepl.DeepLClient, tmp_path: Path) -> None:
+    long = {"en": "x" * 5000, "de": "y"}
+    job = imported(client, tmx(PAIR, {"en": "Ärger two", "de": "Zwei"}, long), display_name="Legal")
+    assert (job.operation, job.display_name, job.source_content_type) == ("import", "Legal", "application/xml")
+    assert (job.status, job.result.skipped_segment_count, job.result.error_message) == ("completed", 1, None)
+    memory = client.get_translation_memory(job.result.translation_memory_id)
+    assert (memory.name, memory.source_language, memory.target_languages) == ("Legal", "en", ["de"])
+    assert memory.segment_count == 2
+    exported: Any = client.export_translation_memory_to_filepath(memory, tmp_path / "out.tmx")
+    assert (exported.operation, exported.translation_memory_id) == ("export", memory.translation_memory_id)
+    assert exported.result.expires_at > exported.creation_time
+    again = imported(client, (tmp_path / "out.tmx").read_text(encoding="utf-8"), "Copy")
+    segments = [client.list_translation_memory_segments(one.result.translation_memory_id) for one in (job, again)]
+    assert [one.source_text for one in segments[0]] == [one.source_text for one in segments[1]] == ["Word", "Ärger two"]
+    first, second = (client.create_translation_memory_export(memory) for _ in range(2))
+    assert (first.job_id, second.reused_existing) == (second.job_id, True)
+
+
+@pytest.mark.parametrize(
+    ("units", "header", "direction"),
+    [
+        ([{"en-US": "Word", "de-AT": "Wort"}], 'srclang="en-US"', ("en", "de")),
+        ([{"EN": "Word", "DE_ch": "Wort"}], 'srclang="EN"', ("en", "de")),
+        ([PAIR], 'srclang="*all*"', ("en", "de")),
+        ([{"de": "Wort", "en": "Word"}], "", ("de", "en")),
+        ([{"de": "Wort", "en": "Word"}], 'srclang="en"', ("en", "de")),
+        (
+            [PAIR, {"en": "Word 2", "de-AT": "Wort 2"}, {"en": "Word 3", "de-CH": "Wort 3"}],
+            'srclang="en"',
+            ("en", "de"),
+        ),
+        ([{"eng": "Word", "deu": "Wort"}], 'srclang="eng"', ("en", "de")),
+    ],
+)
+def test_the_file_states_the_languages(
+    client: deepl.DeepLClient, units: list[dict[str, str]], header: str, direction: tuple[str, str]
+) -> None:
+    job = imported(client, tmx(*units, header=header))
+    memory = client.get_translation_memory(job.result.translation_memory_id)
+    assert (memory.source_language, *memory.target_languages, memory.segment_count) == (*direction, len(units))
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (tmx({**PAIR, "fr": "Mot"}), "the file has the target languages de, fr; accepted: one"),
+        (tmx({"en": "Word", "xx": "W"}), "xx is not supported; accepted: de, en"),
+        (tmx({"en": "Word"}), "a.tmx: the texts are in the languages en; accepted: at least two"),
+        (tmx(), "a.tmx: the texts are in the languages none; accepted: at least two"),
+        ("no XML", "a.tmx: not well-formed XML"),
+        (tmx(PAIR)[:-20], "a.tmx: not well-formed XML"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_fails_its_job(client: deepl.DeepLClient, content: str, problem: str) -> None:
+    before = len(client.list_translation_memories())
+    job = imported(client, content)
+    assert (job.status, job.result.translation_memory_id) == ("failed", None)
+    assert problem in job.result.error_message
+    assert len(client.list_translation_memories()) == before
+
+
+def test_an_upload_awaits_its_file(raw: httpx.Client, client: deepl.DeepLClient) -> None:
+    content = tmx(PAIR).encode()
+    created = client.create_translation_memory_import("a.tmx", len(content))
+    awaiting: Any = client.get_translation_memory_job(created.job_id).result
+    assert (awaiting.status, awaiting.required_action) == ("awaiting_input", "Upload the file to upload_url by PUT")
+
+    def upload(body: bytes) -> httpx.Response:
+        return httpx.put(created.upload_url, content=body, trust_env=False)
+
+    short = upload(content[:-1])
+    assert short.status_code == 400 and f"has {len(content) - 1} bytes, but its job states {len(content)}" in short.text
+    assert [upload(content).status_code for _ in range(2)] == [200, 200]  # a client repeats what it saw no answer to
+    assert client.get_translation_memory_job(created.job_id).status == "completed"
+    assert len(client.list_translation_memories()) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ({}, "missing source_file parameter"),
+        ({"source_file": {"file_name": "a.tmx", "content_length": 0}}, "greater than or equal to 1"),
+        ({"source_file": {"file_name": "", "content_length": 1}}, "source_file"),
+        ({"source_file": {"file_name": "a" * 2000, "content_length": 1}}, "source_file"),
+        ({"source_file": "a.tmx"}, "source_file"),
+    ],
+)
+def test_an_import_is_described(raw: httpx.Client, body: dict[str, Any], problem: str) -> None:
+    answer = raw.post("/v3/translation_memories/import", json=body)
+    assert (answer.status_code, problem in answer.json()["message"]) == (400, True), answer.json()["message"]
+
+
+def test_a_file_over_the_limit_is_refused_at_once(raw: httpx.Client) -> None:
+    body = {"source_file": {"file_name": "a.tmx", "content_length": 10**9}}
+    assert raw.post("/v3/translation_memories/import", json=body).status_code == 413
+
+
+def test_jobs_belong_to_their_key(running: Running, client: deepl.DeepLClient) -> None:
+    job = imported(client, tmx(PAIR))
+    export = client.create_translation_memory_export(job.result.translation_memory_id)
+    poor = running.client("poor")
+    for id in (job.job_id, export.job_id, "unknown"):
+        with pytest.raises(deepl.DeepLException, match="There is no job"):
+            poor.get_translation_memory_job(id)
+    with pytest.raises(deepl.DeepLException, match="There is no translation memory"):
+        poor.create_translation_memory_export(job.result.translation_memory_id)
+    for method, id in (("GET", job.job_id), ("PUT", export.job_id), ("GET", "unknown")):
+        answer = httpx.request(method, f"{running.url}{JOBS}/{id}/file", content=b"x", trust_env=False)
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+def test_the_oldest_jobs_of_a_caller_are_forgotten() -> None:
+    jobs = MemoryJobs()
+    other = jobs.add(MemoryJob("other", "a.tmx", 1))
+    mine = [jobs.add(MemoryJob("me", f"{number}.tmx", 1)) for number in range(MAX_JOBS_PER_CALLER + 2)]
+    export = jobs.add(MemoryJob("me", memory="m", status=JobStatus.COMPLETED))
+    assert jobs.owned("other", other.id) is other and jobs.export("me", "m") is export
+    assert [jobs.owned("me", job.id) for job in mine[3:]] == mine[3:]
+    for forgotten in mine[:3]:
+        with pytest.raises(NotFound):
+            jobs.owned("me", forgotten.id)
+    assert jobs.export("other", "m") is None

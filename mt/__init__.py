@@ -6,23 +6,25 @@
 'Mein Mann ist sehr schnell.'
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from mt.pipeline.results import Failure, Translation
+from mt.decoding.options import SearchOptions
+from mt.errors import MTError
+from mt.pipeline.results import Alternative, Failure, SentenceTranslation, Translation
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from mt.pipeline.translator import Translator
 
-__all__ = ["Failure", "Translation", "Translator"]
+__all__ = ["Alternative", "Failure", "MTError", "SearchOptions", "SentenceTranslation", "Translation", "Translator"]
 
 
 def __getattr__(name: str) -> object:
-    """Return `Translator`, imported when it is first used: its module also imports torch, which takes a second."""
+    """Return `Translator`, imported when it is first used: its module takes longer to import than the others."""
     if name == "Translator":
-        return import_module("mt.pipeline.translator").Translator
+        return _import_module("mt.pipeline.translator").Translator
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__"]

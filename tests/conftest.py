@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -12,12 +13,15 @@ from hypothesis import settings
 from mt import Translator
 from mt.checkpoint import LoadedModel, save_model
 from mt.config import DecodingConfig, ModelConfig
+from mt.decoding.options import SearchOptions
 from mt.description import Description
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKey
 from mt.languages import Direction, DirectionSet
 from mt.model.transformer import Transformer
+from mt.pipeline.results import Translation
+from mt.text.terms import Terms
 from mt.tokenizer import Tokenizer, train_tokenizer
 
 DEVICE = os.environ.get("MT_DEVICE", "cpu")
@@ -40,6 +44,18 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, for they train: with one of them last, all other processes would wait."""
     items.sort(key=lambda item: (item.path.name != "test_readme.py", item.path.parent.name != "training"))
+
+
+def search_results(
+    translator: Translator,
+    texts: Sequence[str],
+    options: SearchOptions | None = None,
+    sentences: bool = False,
+    terms: Terms | None = None,
+) -> list[Translation]:
+    """Translate without protection and repairs."""
+    planner = translator.planner(options=options, sentences=sentences, terms=terms)
+    return translator.run(replace(planner, protect=False), texts)
 
 
 def sentences(count: int, seed: int = 0) -> list[str]:

@@ -86,7 +86,7 @@ def run(code: str, *arguments: str) -> str:
 def test_translations_are_those_with_torch() -> None:
     translator = Translator.load(FROZEN, "cpu")
     options = SearchOptions(**{**vars(translator.options), "beam_size": 3, "n_best": 2})
-    expected = translator.translate(TEXTS, options=options, alignment=True)
+    expected = translator.translate_many(TEXTS, options=options, alignment=True)
     found = json.loads(run(TRANSLATE, str(FROZEN), json.dumps(TEXTS)))
     assert [text for text, _, _ in found] == [each.text for each in expected]
     assert [others for _, others, _ in found] == [[one.text for one in each.alternatives] for each in expected]

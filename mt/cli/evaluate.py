@@ -200,7 +200,7 @@ def search_options(translator: Translator, options: argparse.Namespace) -> Searc
 def translate(
     translator: Translator, test: EvaluationSet, direction: Direction, search: SearchOptions
 ) -> list[Translation]:
-    return translator.translate(
+    return translator.translate_many(
         test.sources, source=direction.source, target=direction.target, options=search, sentences=True
     )
 

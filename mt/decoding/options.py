@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Self
 from zlib import crc32
@@ -69,9 +69,20 @@ class SearchOptions:
         return replace(self, seed=self.seed ^ crc32(repr(tuple(source)).encode()))
 
     def __post_init__(self) -> None:
-        invalid = [*self._length_problems(), *self._search_problems(), *self._sampling_problems()]
+        invalid = list(self._type_problems())
+        invalid = invalid or [*self._length_problems(), *self._search_problems(), *self._sampling_problems()]
         if invalid:
             raise RequestError(problems("the search options cannot be used", invalid))
+
+    def _type_problems(self) -> Iterator[str]:
+        for field in fields(self):
+            value, default = getattr(self, field.name), field.default
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if isinstance(default, bool | str):
+                if not isinstance(value, type(default)):
+                    yield f"{field.name} is {value!r}; accepted: {type(default).__name__}"
+            elif not number or (isinstance(default, int) and value != int(value)):
+                yield f"{field.name} is {value!r}; accepted: a {'whole ' if isinstance(default, int) else ''}number"
 
     def _length_problems(self) -> Iterator[str]:
         if not 0 <= self.max_length_factor < math.inf:
@@ -86,7 +97,7 @@ class SearchOptions:
     def _search_problems(self) -> Iterator[str]:
         if self.beam_size < 1:
             yield f"beam_size is {self.beam_size}; accepted: at least 1"
-        if self.n_best < 1 or (self.n_best > self.beam_size and not self.sample):
+        if self.n_best < 1 or (self.n_best > max(1, self.beam_size) and not self.sample):
             yield f"n_best is {self.n_best}; accepted: from 1 to beam_size, {self.beam_size} (any number with sample)"
         if not 0 <= self.length_penalty < math.inf:
             yield f"length_penalty is {self.length_penalty}; accepted: a number of at least 0"

@@ -17,7 +17,7 @@ class ExplainOptions:
         return self.alignment or self.attention > 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Alternative:
     """One translation of an n-best list.
 
@@ -34,6 +34,9 @@ class Alternative:
     piece_log_probabilities: tuple[float, ...]  # for each sentence, one per piece and one for EOS
     match: float | None = None
 
+    def __repr__(self) -> str:
+        return f"Alternative({self.text!r}, score={self.score:.2f})"
+
 
 @dataclass(frozen=True)
 class AttentionMap:
@@ -49,7 +52,7 @@ class AttentionMap:
     weights: tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SentenceTranslation:
     """A sentence of a text, or a part of a long sentence, without surrounding white space.
 
@@ -82,6 +85,15 @@ class SentenceTranslation:
     @property
     def match(self) -> float | None:
         return self.alternatives[0].match
+
+    def __repr__(self) -> str:
+        return f"SentenceTranslation({self.source!r} -> {self.text!r}{_metrics(self)})"
+
+
+def _metrics(translated: "SentenceTranslation | Translation") -> str:
+    confidence = "" if translated.confidence is None else f", confidence={translated.confidence:.2f}"
+    others = f", {len(translated.alternatives)} alternatives" if len(translated.alternatives) > 1 else ""
+    return f", score={translated.score:.2f}{confidence}{others}"
 
 
 def joint_confidence(one: float | None, other: float | None) -> float | None:
@@ -140,7 +152,7 @@ class SentenceReport:
     confidence: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Translation:
     """The translation of a text: its n-best list, best first. `text` and `score` are those of the best alternative.
 
@@ -163,6 +175,10 @@ class Translation:
     def confidence(self) -> float | None:
         """Mean confidence of the sentences (`mean_confidence`)."""
         return mean_confidence(self.sentences)
+
+    def __repr__(self) -> str:
+        several = f", {len(self.sentences)} sentences" if len(self.sentences) > 1 else ""
+        return f"Translation({self.text!r}{_metrics(self)}{several})"
 
 
 @dataclass(frozen=True)

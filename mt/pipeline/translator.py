@@ -5,7 +5,6 @@ from dataclasses import replace
 from importlib import import_module
 from itertools import count
 from pathlib import Path
-from typing import overload
 
 from mt.checkpoint import LoadedModel
 from mt.decoding.options import Normalization, SearchOptions
@@ -18,6 +17,7 @@ from mt.engine.requests import Request
 from mt.engine.threads import AnyEngine, ThreadedEngine
 from mt.errors import LanguageError, ModelError, RequestError, problems
 from mt.languages import DirectionSet
+from mt.pipeline.arguments import TextArguments, check_text, check_texts
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.dispatcher import ResultDispatcher
 from mt.pipeline.explain import Explainer
@@ -28,6 +28,19 @@ from mt.scoring.attention import AttentionPass
 from mt.scoring.confidence import QualityEstimator
 from mt.text.normalise import Normaliser
 from mt.text.terms import Terms
+
+PUBLIC_NAMES = (
+    "description",
+    "device",
+    "directions",
+    "dtype",
+    "load",
+    "options",
+    "stream",
+    "translate",
+    "translate_many",
+)
+"""Attributes of a Translator for users of Python. The others serve the command line and the service."""
 
 CHUNK_TEXTS = 2048
 """Number of texts of a stream that are submitted together, sorted by length."""
@@ -62,8 +75,6 @@ class Translator:
     Translator('frozen-en-de', directions='en-de', device='cpu', dtype='float32')
     >>> translator.translate("My husband is very fast.").text
     'Mein Mann ist sehr schnell.'
-    >>> [translation.text for translation in translator.translate(["Is this a beautiful theater?"])]
-    ['Ist das ein schönes Theater?']
     """
 
     def __init__(
@@ -155,6 +166,9 @@ class Translator:
         name, directions = self.description.name, self.directions
         return f"Translator({name!r}, directions='{directions}', device='{self.device}', dtype='{self.dtype}')"
 
+    def __dir__(self) -> tuple[str, ...]:
+        return PUBLIC_NAMES
+
     @property
     def directions(self) -> DirectionSet:
         return self.description.directions
@@ -165,8 +179,8 @@ class Translator:
 
         >>> from dataclasses import replace
         >>> translator = Translator.load("tests/frozen/model", device="cpu", dtype="float32")
-        >>> options = replace(translator.options, beam_size=3, n_best=3)
-        >>> len(translator.translate("My husband is very fast.", options=options).alternatives)
+        >>> options = replace(translator.options, length_penalty=0.6)
+        >>> len(translator.translate("My husband is very fast.", n_best=3, options=options).alternatives)
         3
         """
         decoding = self.description.decoding.model_dump()
@@ -178,72 +192,41 @@ class Translator:
         """Maximum number of tokens of a source or target, EOS included."""
         return self.description.model.max_length
 
-    @overload
     def translate(
         self,
-        texts: str,
-        *,
-        source: str | None = ...,
-        target: str | None = ...,
-        options: SearchOptions | None = ...,
-        sentences: bool = ...,
-        protect: bool = ...,
-        glossary: Mapping[str, str] | None = ...,
-        do_not_translate: Iterable[str] = ...,
-        alignment: bool = ...,
-    ) -> Translation: ...
-
-    @overload
-    def translate(
-        self,
-        texts: list[str] | tuple[str, ...],
-        *,
-        source: str | None = ...,
-        target: str | None = ...,
-        options: SearchOptions | None = ...,
-        sentences: bool = ...,
-        protect: bool = ...,
-        glossary: Mapping[str, str] | None = ...,
-        do_not_translate: Iterable[str] = ...,
-        alignment: bool = ...,
-    ) -> list[Translation]: ...
-
-    def translate(
-        self,
-        texts: str | list[str] | tuple[str, ...],
+        text: str,
         *,
         source: str | None = None,
         target: str | None = None,
-        options: SearchOptions | None = None,
-        sentences: bool = False,
-        protect: bool = True,
+        beam_size: int | None = None,
+        n_best: int | None = None,
         glossary: Mapping[str, str] | None = None,
         do_not_translate: Iterable[str] = (),
         alignment: bool = False,
-    ) -> Translation | list[Translation]:
-        """Translate a text, or several texts in order. White space between sentences is kept.
+        sentences: bool = False,
+        options: SearchOptions | None = None,
+    ) -> Translation:
+        """Translate a text of any length. White space between sentences is kept.
 
         A text is split into paragraphs and sentences, and a sentence that is too long for the model is split into
         parts. Text without letters and digits is not changed.
 
         Args:
-            texts: A text of any length, or a list of texts.
+            text: The text.
             source: Source language. May be omitted if the model has only one source language for the target.
             target: Target language. May be omitted if the model has only one target language for the source.
-            options: Search options; by default those of the model's recipe.
-            sentences: Translate each text as one sentence, as in a test set, into one line. A text is split only if it
-                is too long for the model.
-            protect: Copy addresses, placeholders, code, file names, emoji and numbers unchanged (mt.text.protect),
-                translate texts in capitals, and decode again if a translation is repetitive or too short. If False,
-                the translation of a sentence is the unchanged result of one search.
+            beam_size: Number of hypotheses of the beam search; 1 is greedy. By default, that of `options`.
+            n_best: Number of translations in `Translation.alternatives`. By default, that of `options`.
             glossary: The required translation of each term (mt.text.terms).
             do_not_translate: Terms that are copied unchanged.
             alignment: Set `Translation.sentences[n].links`, which link words of source and translation.
+            sentences: Translate the text as one sentence, as in a test set, into one line. The text is split only if
+                it is too long for the model.
+            options: All search options; by default those of the model's recipe.
 
         Raises:
             LanguageError: The model does not translate the direction.
-            RequestError: The options or terms cannot be used, or the model fails on a text. If the model fails, all
-                other texts are translated before the exception is raised.
+            RequestError: An argument cannot be used, or the model fails on the text.
 
         >>> translator = Translator.load("tests/frozen/model", device="cpu", dtype="float32")
         >>> text = "My husband is very fast."
@@ -254,16 +237,42 @@ class Translator:
         >>> text[slice(*source)], translation.text[slice(*target)]
         ('My', 'Mein')
         """
-        planner = self.planner(
-            source=source,
-            target=target,
-            options=options,
-            sentences=sentences,
-            terms=_terms(glossary, do_not_translate),
-            explain=ExplainOptions(alignment=alignment),
+        check_text(text)
+        planner = self._planner(
+            TextArguments(source, target, beam_size, n_best, glossary, do_not_translate, alignment, sentences, options)
         )
-        planner = replace(planner, protect=protect)
-        return self.run(planner, [texts])[0] if isinstance(texts, str) else self.run(planner, texts)
+        return self.run(planner, [text])[0]
+
+    def translate_many(
+        self,
+        texts: Iterable[str],
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        beam_size: int | None = None,
+        n_best: int | None = None,
+        glossary: Mapping[str, str] | None = None,
+        do_not_translate: Iterable[str] = (),
+        alignment: bool = False,
+        sentences: bool = False,
+        options: SearchOptions | None = None,
+    ) -> list[Translation]:
+        """Translate several texts in order, together and therefore faster than one by one.
+
+        The arguments are those of `translate`. If the model fails on some texts, all other texts are translated before
+        RequestError is raised.
+
+        >>> translator = Translator.load("tests/frozen/model", device="cpu", dtype="float32")
+        >>> [translation.text for translation in translator.translate_many(["Is this a beautiful theater?"])]
+        ['Ist das ein schönes Theater?']
+        """
+        check_texts(texts)
+        texts = list(texts)
+        check_texts(texts)
+        planner = self._planner(
+            TextArguments(source, target, beam_size, n_best, glossary, do_not_translate, alignment, sentences, options)
+        )
+        return self.run(planner, texts)
 
     def stream(
         self,
@@ -271,27 +280,24 @@ class Translator:
         *,
         source: str | None = None,
         target: str | None = None,
-        options: SearchOptions | None = None,
-        sentences: bool = False,
-        protect: bool = True,
+        beam_size: int | None = None,
+        n_best: int | None = None,
         glossary: Mapping[str, str] | None = None,
         do_not_translate: Iterable[str] = (),
         alignment: bool = False,
+        sentences: bool = False,
+        options: SearchOptions | None = None,
     ) -> Iterator[Translation | Failure]:
         """Translate any number of texts in constant memory. Yield one result per text in order.
 
         The arguments are those of `translate`. The result for a text that cannot be translated is a Failure, and the
         stream continues. LanguageError and RequestError for the arguments are raised by the call itself.
         """
-        planner = self.planner(
-            source=source,
-            target=target,
-            options=options,
-            sentences=sentences,
-            terms=_terms(glossary, do_not_translate),
-            explain=ExplainOptions(alignment=alignment),
+        check_texts(texts)
+        planner = self._planner(
+            TextArguments(source, target, beam_size, n_best, glossary, do_not_translate, alignment, sentences, options)
         )
-        return self.run_stream(replace(planner, protect=protect), texts)
+        return self.run_stream(planner, texts)
 
     def run(self, planner: TextPlanner, texts: Sequence[str]) -> list[Translation]:
         """Translate texts with a planner. Raises RequestError as `translate` does."""
@@ -352,6 +358,17 @@ class Translator:
         explainer = Explainer(context, self.attention, self._max_length, explain) if explain else None
         return TextPlanner(context, self._max_length, sentences, explainer=explainer, estimator=self.estimator)
 
+    def _planner(self, arguments: TextArguments) -> TextPlanner:
+        """Return the planner for the arguments of `translate`. Raises: LanguageError or RequestError."""
+        return self.planner(
+            source=arguments.source,
+            target=arguments.target,
+            options=arguments.search(self.options),
+            sentences=arguments.sentences,
+            terms=arguments.terms(),
+            explain=ExplainOptions(alignment=arguments.alignment),
+        )
+
     def request(
         self,
         sentence: str,
@@ -388,8 +405,3 @@ class Translator:
             return "", targets[0]
         direction = self.directions.choose(source, target)
         return direction.source, direction.target
-
-
-def _terms(glossary: Mapping[str, str] | None, do_not_translate: Iterable[str]) -> Terms:
-    """Return the terms of a request. Raises RequestError if a term cannot be used."""
-    return Terms(tuple((glossary or {}).items()), tuple(do_not_translate))

@@ -29,7 +29,8 @@ def fit_confidence(
     for direction, group in groupby(ordered, key=lambda pair: pair.direction):
         texts = list(group)
         source, target = direction.source, direction.target
-        results = translator.translate([pair.source for pair in texts], source=source, target=target, sentences=True)
+        sources = [pair.source for pair in texts]
+        results = translator.translate_many(sources, source=source, target=target, sentences=True)
         scores = evaluation.sentence_chrf([result.text for result in results], [pair.target for pair in texts])
         searches += sum(bool(result.sentences) for result in results)
         for pair, result, score in zip(texts, results, scores, strict=True):

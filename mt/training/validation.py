@@ -1,6 +1,7 @@
 """Validation of a model during training: loss, BLEU, and the loss on monitored corpora."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -116,7 +117,8 @@ class Validation:
             indices = chosen[valid.direction[chosen] == number]
             source, target = self.directions[number].source, self.directions[number].target
             texts = valid.texts("source", indices)
-            translations = translator.translate(texts, source=source, target=target, sentences=True, protect=False)
+            planner = translator.planner(source=source, target=target, sentences=True)
+            translations = translator.run(replace(planner, protect=False), texts)
             hypotheses = [translation.text for translation in translations]
             scores.append(evaluation.bleu(hypotheses, valid.texts("target", indices), target_language=target).value)
         return float(np.mean(scores))

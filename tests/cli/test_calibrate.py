@@ -28,7 +28,7 @@ def model(small_model: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def files(model: Path, tmp_path: Path) -> list[str]:
     """A corpus whose references are what the model writes, but for every third."""
-    found = [each.text for each in Translator.load(model, "cpu").translate(SOURCES)]
+    found = [each.text for each in Translator.load(model, "cpu").translate_many(SOURCES)]
     references = ["Haus" if number % 3 == 0 else text for number, text in enumerate(found)]
     for name, lines in {"en": [*SOURCES, ""], "de": [*references, ""]}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

@@ -76,7 +76,7 @@ def test_a_model_scores_as_its_translations_do(
     out = corpus / "own"
     translator = Translator.load(small_model, "cpu")
     options = replace(translator.options, beam_size=2)
-    translations = translator.translate(list(read_lines(corpus / "en")), options=options)
+    translations = translator.translate_many(list(read_lines(corpus / "en")), options=options)
     out.write_text("".join(f"{found.text}\n" for found in translations), encoding="utf-8")
     model = scored(capsys, str(small_model), *files(corpus), "--beam-size", "2", "--device", "cpu")
     there = scored(capsys, "--hypothesis-file", str(out), *files(corpus), "--source", "en", "--target", "de")

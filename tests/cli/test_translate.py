@@ -38,7 +38,7 @@ def output(capfd: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
 
 
 def test_one_line_in_one_line_out(small_model: Path, lines: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    expected = [found.text for found in Translator.load(small_model, "cpu").translate(TEXTS)]
+    expected = [found.text for found in Translator.load(small_model, "cpu").translate_many(TEXTS)]
     assert output(capfd, "--model", small_model, lines) == expected
     assert expected[1] == "" and expected[2].startswith("  ")
 
@@ -54,7 +54,7 @@ def test_standard_input(small_model: Path) -> None:
         capture_output=True,
     )
     assert done.returncode == 0 and done.stderr == b""
-    expected = Translator.load(small_model, "cpu").translate(sentences(30))
+    expected = Translator.load(small_model, "cpu").translate_many(sentences(30))
     assert done.stdout.decode("utf-8") == "".join(found.text + "\n" for found in expected)
 
 
@@ -90,13 +90,14 @@ def test_search_options(small_model: Path, lines: Path, capfd: pytest.CaptureFix
     greedy = replace(translator.options, beam_size=1)
     assert (
         output(capfd, "--model", small_model, lines, "--beam-size", 1)[0]
-        == translator.translate(text, options=greedy)[0].text
+        == translator.translate_many(text, options=greedy)[0].text
     )
     drawn = replace(translator.options, sample=True, temperature=0.7, seed=5)
     reference = Translator.load(small_model, "cpu", backend="torch")
     sampling = ["--sample", "--temperature", "0.7", "--seed", "5"]
     assert (
-        output(capfd, "--model", small_model, lines, *sampling)[0] == reference.translate(text, options=drawn)[0].text
+        output(capfd, "--model", small_model, lines, *sampling)[0]
+        == reference.translate_many(text, options=drawn)[0].text
     )
     best = json.loads(output(capfd, "--model", small_model, lines, "--length-penalty", 0, "--json")[0])
     assert best["score"] == best["log_probability"]
@@ -107,7 +108,7 @@ def test_a_glossary(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixt
     texts.write_text("The dog sees the cat.\nThe river.\n")
     terms.write_text("dog\tPudel\n\nhorse\tGaul\n")
     first, second = output(capfd, "--model", small_model, texts, "--glossary", terms)
-    assert "Pudel" in first and second == Translator.load(small_model, "cpu").translate(["The river."])[0].text
+    assert "Pudel" in first and second == Translator.load(small_model, "cpu").translate_many(["The river."])[0].text
 
 
 def test_a_glossary_that_cannot_be_used(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -125,8 +126,8 @@ def test_a_glossary_that_cannot_be_used(small_model: Path, tmp_path: Path, capfd
 def test_an_ensemble(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     texts, other = tmp_path / "in.en", write_model(tmp_path / "other", ["en-de"], seed=2)
     texts.write_text("The dog sees the cat.\n")
-    together = Translator.load(small_model, "cpu", others=[other]).translate(["The dog sees the cat."])[0].text
-    assert together != Translator.load(small_model, "cpu").translate(["The dog sees the cat."])[0].text
+    together = Translator.load(small_model, "cpu", others=[other]).translate_many(["The dog sees the cat."])[0].text
+    assert together != Translator.load(small_model, "cpu").translate_many(["The dog sees the cat."])[0].text
     assert output(capfd, "--model", small_model, texts, "--ensemble", other) == [together]
 
 
@@ -217,7 +218,7 @@ def test_bad_lines_leave_their_places_empty(
 ) -> None:
     file = tmp_path / "in"
     file.write_bytes(b"The dog.\nThe \xff cat.\npoison\nThe river.")
-    good = [found.text for found in Translator.load(small_model, "cpu").translate(["The dog.", "The river."])]
+    good = [found.text for found in Translator.load(small_model, "cpu").translate_many(["The dog.", "The river."])]
     assert main(["--model", str(small_model), str(file)]) == 3
     found = capfd.readouterr()
     assert found.out == f"{good[0]}\n\n\n{good[1]}\n"

@@ -10,7 +10,7 @@ from mt.checkpoint import load_model
 from mt.decoding.options import SearchOptions
 from mt.decoding.scorer import ModelScorer
 from mt.insight.search_record import ALIVE, FINISHED, PRUNED, SearchTree, record_search
-from tests.conftest import sentences
+from tests.conftest import search_results, sentences
 from tests.decoding.conftest import EOS, A, B, Ids, TableScorer, random_table, table_by_hand
 from tests.decoding.reference import decode
 
@@ -124,4 +124,4 @@ def test_a_trained_model() -> None:
         assert request is not None
         tree = record_search(ModelScorer(model), request.source, request.options)
         text = translator.tokenizer.decode(tree.hypotheses[0].tokens)
-        assert text == translator.translate(sentence, protect=False, sentences=True).text
+        assert text == search_results(translator, [sentence], sentences=True)[0].text

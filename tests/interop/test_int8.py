@@ -46,7 +46,7 @@ def folder(int8: Path, tmp_path: Path) -> Path:
 def translate(model: Path, dtype: str) -> list[Translation]:
     translator = Translator.load(model, "cpu", dtype=dtype)
     assert translator.dtype == dtype or dtype == "auto"
-    return translator.translate(sentences(20))
+    return translator.translate_many(sentences(20))
 
 
 def dtype_of(model: Path) -> str:

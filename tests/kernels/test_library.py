@@ -217,7 +217,7 @@ def test_without_a_compiler_translation_goes_on_in_torch(
     workshop: Path, small_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = ["The dog sees the cat.", "The man finds the house and the river!"]
-    expected = [found.text for found in Translator.load(small_model, "cpu").translate(texts)]
+    expected = [found.text for found in Translator.load(small_model, "cpu").translate_many(texts)]
     load_library.cache_clear()
     shutil.rmtree(workshop / "cache")
     monkeypatch.setenv("CXX", "/nonexistent")
@@ -225,7 +225,7 @@ def test_without_a_compiler_translation_goes_on_in_torch(
     assert isinstance(translator.engine, Engine)
     assert not isinstance(translator.engine.decoder, CompiledDecoder)
     assert translator.dtype == "float32"
-    assert [found.text for found in translator.translate(texts)] == expected
+    assert [found.text for found in translator.translate_many(texts)] == expected
     with pytest.raises(
         ModelError, match=r"int8 on device cpu:\n  - cpu: the compiled kernels are not available.* C\+\+ compiler"
     ):

@@ -96,13 +96,13 @@ def test_one_that_fails_is_a_value(translator: Translator, poison: str, monkeypa
 
 def test_others_can_use_the_translator_meanwhile(translator: Translator) -> None:
     texts = sentences(30)
-    expected = [found.text for found in translator.translate(texts)]
+    expected = [found.text for found in translator.translate_many(texts)]
     streams = [translator.run_stream(translator.planner(), texts, ahead=4) for _ in range(2)]
     found: list[list[str]] = [[], []]
     for place in range(30):
         for stream, mine in zip(streams, found, strict=True):
             mine.append(text_of(next(stream)))
-        assert translator.translate([texts[place]])[0].text == expected[place]
+        assert translator.translate_many([texts[place]])[0].text == expected[place]
     assert found == [expected, expected]
 
 
@@ -113,9 +113,9 @@ def test_what_is_interrupted_leaves_nothing_behind(translator: Translator, monke
     with monkeypatch.context() as patched:
         patched.setattr(type(translator.engine), "step", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            translator.translate(sentences(3))
+            translator.translate_many(sentences(3))
     assert not translator.engine.busy
-    assert translator.translate(sentences(1))[0].text
+    assert translator.translate_many(sentences(1))[0].text
 
 
 def test_what_cannot_be_asked_for_is_said_at_once(translator: Translator) -> None:
@@ -130,7 +130,7 @@ def test_a_step_settles_for_a_short_time_only_one_caller_after_another(
 ) -> None:
     monkeypatch.setattr("mt.pipeline.dispatcher.STEP_SECONDS", 0.0)
     dispatcher, texts = translator.dispatcher, [" ".join(sentences(20)), sentences(1)[0]]
-    expected = [found.text for found in translator.translate(texts)]
+    expected = [found.text for found in translator.translate_many(texts)]
     tasks = [translator.planner().task(text) for text in texts]
     dispatcher.submit(tasks)
     done: list[TextTask] = []
@@ -224,7 +224,7 @@ def test_results_that_nobody_waits_for_are_dropped(translator: Translator, monke
 
 def test_threads_can_share_a_translator(translator: Translator) -> None:
     texts = sentences(24, seed=5)
-    expected = [found.text for found in translator.translate(texts)]
+    expected = [found.text for found in translator.translate_many(texts)]
     with ThreadPoolExecutor(4) as pool:
         alone = pool.map(translator.translate, texts)
         streams = pool.map(lambda _: [text_of(found) for found in translator.stream(texts)], range(3))

@@ -101,7 +101,7 @@ def test_nobody_pays_who_did_not_ask(translator: Translator, monkeypatch: pytest
         raise AssertionError("looked at")
 
     monkeypatch.setattr(AttentionPass, "_run", refuse)
-    for found in [translator.translate(["The dog."])[0], seen(translator, ["The dog."], ExplainOptions())[0]]:
+    for found in [translator.translate_many(["The dog."])[0], seen(translator, ["The dog."], ExplainOptions())[0]]:
         assert [(each.links, each.attention) for each in found.sentences] == [((), None)]
 
 
@@ -231,9 +231,9 @@ def test_confidence_is_the_mean_of_the_sentences_by_their_lengths(small_model: P
     translator = Translator.load(small_model, device="cpu")
     text = "The dog sees the cat and the river. The man draws."
     assert translator.estimator is None
-    assert translator.translate([text])[0].confidence is None
+    assert translator.translate_many([text])[0].confidence is None
     translator.estimator = QualityEstimator(Confidence(slope=1, intercept=-0.1, sentences=9))
-    found = translator.translate([text, " ", "12"])
+    found = translator.translate_many([text, " ", "12"])
     long, short = (each.confidence for each in found[0].sentences)
     assert long is not None and short is not None and long != short
     assert found[0].confidence == pytest.approx((35 * long + 14 * short) / 49)
@@ -260,7 +260,7 @@ def test_a_translator_has_the_confidence_of_its_model(small_model: Path, tmp_pat
     save_confidence(folder, confidence)
     loaded = load_model(folder)
     for translator in (Translator.load(folder, "cpu"), Translator.from_loaded(loaded)):
-        assert translator.translate(["The dog sees."])[0].confidence == 0.25
+        assert translator.translate_many(["The dog sees."])[0].confidence == 0.25
 
 
 def test_the_sentences_of_a_long_text_are_explained_in_several_steps(

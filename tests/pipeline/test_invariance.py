@@ -118,7 +118,7 @@ def test_int8_loses_at_most_a_fifth_of_a_point(library: ctypes.CDLL) -> None:
         translator = Translator.load(os.environ["MT_TEST_MODEL"], "cpu", dtype=dtype)
         found = [
             each.text
-            for each in translator.translate(
+            for each in translator.translate_many(
                 lines("en"), options=replace(translator.options, beam_size=5), sentences=True
             )
         ]

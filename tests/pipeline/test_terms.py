@@ -29,7 +29,7 @@ from mt.model.transformer import Transformer
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.scoring.attention import AttentionPass, CrossAttention, Pair
 from mt.text.terms import Terms, missing_terms
-from tests.conftest import NOUNS, sentences
+from tests.conftest import NOUNS, search_results, sentences
 
 GLOSSARY = Terms((("dog", "Köter"), ("house", "alte Hütte"), ("river", "Bach"), ("sees", "erblickt")), ("market",))
 WORDS = st.lists(st.sampled_from([*NOUNS, "The", "sees", "and", "dogs", "{x}", "12", "Acme"]), min_size=1, max_size=8)
@@ -78,16 +78,16 @@ def test_kept_ranges_come_back(translator: Translator, words: list[str], data: s
 
 def test_ordinary_sentences_pay_nothing(translator: Translator) -> None:
     texts = ["The cat draws the train.", "The horse hears the cat."]
-    plain = translator.translate(texts)
+    plain = translator.translate_many(texts)
     steps = translator.engine.steps
-    translator.translate(texts)
+    translator.translate_many(texts)
     usual, steps = translator.engine.steps - steps, translator.engine.steps
     assert translated(translator, texts) == plain
     assert translator.engine.steps - steps == usual
 
 
 def test_a_translation_that_holds_its_terms_is_not_asked_for_again(translator: Translator) -> None:
-    [found] = translator.translate(["The cat draws the train."], sentences=True)
+    [found] = translator.translate_many(["The cat draws the train."], sentences=True)
     word = next(word for word in re.findall(r"\w+", found.text) if word.isalpha())
     assert constrained_requests(translator, ["The cat draws the train."], Terms((("cat", word),))) == []
     assert translator.translate("The cat draws the train.", glossary={"cat": word}).text == found.text
@@ -137,7 +137,7 @@ def test_the_attention_of_a_translation_is_computed_once(
 )
 def test_a_sentence_that_is_a_term(translator: Translator, text: str, expected: str) -> None:
     glossary = {"apple": "Apfel", "Apple": "Apfel", "OK": "\U0001f44d", "wait": "\u2026"}
-    [found] = translator.translate([text], glossary=glossary)
+    [found] = translator.translate_many([text], glossary=glossary)
     assert found.text == expected
     assert not any(sentence.untranslated for sentence in found.sentences)
 
@@ -152,11 +152,12 @@ def test_capitals_terms_and_what_is_kept(translator: Translator) -> None:
 
 
 def test_terms_act_without_the_rest_and_on_samples(translator: Translator, small_model: Path) -> None:
-    glossary, sampling = {"dog": "Köter"}, SearchOptions(sample=True, max_length=translator.options.max_length)
-    assert "Köter" in translator.translate("The dog sees it.", glossary=glossary, protect=False).text
+    sampling = SearchOptions(sample=True, max_length=translator.options.max_length)
+    dog, cat = Terms((("dog", "Köter"),)), Terms((), ("cat",))
+    assert "Köter" in search_results(translator, ["The dog sees it."], terms=dog)[0].text
     reference = Translator.load(small_model, "cpu", backend="torch")
-    assert "Köter" in reference.translate("The dog sees it.", glossary=glossary, options=sampling).text
-    assert "cat" in translator.translate("The dog sees the cat.", do_not_translate=["cat"], protect=False).text
+    assert "Köter" in reference.translate("The dog sees it.", glossary={"dog": "Köter"}, options=sampling).text
+    assert "cat" in search_results(translator, ["The dog sees the cat."], terms=cat)[0].text
 
 
 def test_long_words_have_more_nodes_than_sixteen_bits_count(translator: Translator) -> None:

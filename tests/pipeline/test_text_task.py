@@ -537,7 +537,7 @@ BRIEF = SearchOptions(beam_size=1, max_length_factor=0, max_length_offset=6)
 def test_odd_text(translator: Translator, name: str, sentences: bool) -> None:
     text = ODD[name]
     steps = translator.engine.steps
-    found = translator.translate([text], options=BRIEF, sentences=sentences)[0].text
+    found = translator.translate_many([text], options=BRIEF, sentences=sentences)[0].text
     assert found.encode("utf-8").decode("utf-8") == found
     assert len(found) <= 12 * len(text) + 1000
     assert translator.engine.steps - steps < 2000
@@ -549,7 +549,7 @@ def test_a_token_of_a_megabyte(translator: Translator) -> None:
     options = SearchOptions(beam_size=1, max_length=2)
     for text in ("a" * 1_000_000, "a1." * 50_000):
         steps = translator.engine.steps
-        found = translator.translate([text], options=options)[0].text
+        found = translator.translate_many([text], options=options)[0].text
         assert len(found) <= 2 * len(text)
         # two steps for each of about 1,000 pieces, which are decoded again if they are empty
         assert translator.engine.steps - steps < 5000
@@ -557,13 +557,13 @@ def test_a_token_of_a_megabyte(translator: Translator) -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "...", "— * —", "👍 👍🏽", "\n\n", "🙂"])
 def test_what_holds_no_words_comes_back(translator: Translator, text: str) -> None:
-    assert translator.translate([text])[0].text == text
+    assert translator.translate_many([text])[0].text == text
 
 
 def test_spans_come_back_through_a_model_that_writes_nonsense(translator: Translator) -> None:
     text = "The dog https://x.y/z sees @anna_b and {name} 12 times `a b` at 12:30 👩‍👩‍👧, or v1.2.3 <0>cat</0>."
     spans = ["https://x.y/z", "@anna_b", "{name}", "`a b`", "12:30", "👩‍👩‍👧", "v1.2.3", "<0>", "</0>"]
     options = replace(translator.options, n_best=2)
-    for found in translator.translate([text, f"- {text}", text.upper()], options=options):
+    for found in translator.translate_many([text, f"- {text}", text.upper()], options=options):
         for alternative in found.alternatives:
             assert [alternative.text.lower().count(span.lower()) for span in spans] == [1] * len(spans)

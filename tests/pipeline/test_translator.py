@@ -4,16 +4,18 @@ import doctest
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
 
+import mt
 from mt import Translation, Translator
 from mt.data.corpus import read_lines
 from mt.decoding.options import SearchOptions
@@ -21,8 +23,8 @@ from mt.engine.backends.protocol import GPU_THREADS, Backend, Dtype
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.scheduler import Limits
 from mt.errors import LanguageError, ModelError, RequestError
-from mt.pipeline.translator import start_engine
-from tests.conftest import sentences
+from mt.pipeline.translator import PUBLIC_NAMES, start_engine
+from tests.conftest import search_results, sentences
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +34,8 @@ def translator(small_model: Path) -> Translator:
 
 def test_a_batch_of_64_gives_what_each_gives_alone_in_the_same_order(translator: Translator) -> None:
     texts = sentences(64)
-    together = translator.translate(texts)
-    assert [translator.translate([text])[0].text for text in texts] == [found.text for found in together]
+    together = translator.translate_many(texts)
+    assert [translator.translate_many([text])[0].text for text in texts] == [found.text for found in together]
     assert len({found.text for found in together}) > 32, "the model gives nearly everything the same translation"
 
 
@@ -49,7 +51,7 @@ def test_real_sentences_alone_and_in_a_batch_of_64(beam_size: int) -> None:
     together = [
         found.text
         for begin in range(0, len(texts), 64)
-        for found in translator.translate(texts[begin : begin + 64], options=options)
+        for found in translator.translate_many(texts[begin : begin + 64], options=options)
     ]
     alone = [translator.translate(text, options=options).text for text in texts]
     assert len(texts) == 1000
@@ -58,18 +60,18 @@ def test_real_sentences_alone_and_in_a_batch_of_64(beam_size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "\t \n", "\u2003\u3000"])
 def test_what_holds_nothing_to_translate_stays_as_it_is(translator: Translator, text: str) -> None:
-    assert translator.translate([text])[0].text == text
+    assert translator.translate_many([text])[0].text == text
 
 
 @pytest.mark.parametrize(("before", "after"), [("  ", ""), ("\t", " \n"), ("", "\r\n"), ("\u00a0", "\u2029")])
 def test_white_space_around_a_text_is_kept(translator: Translator, before: str, after: str) -> None:
-    bare = translator.translate(["The dog sees the cat."])[0].text
-    assert translator.translate([f"{before}The dog sees the cat.{after}"])[0].text == before + bare + after
+    bare = translator.translate_many(["The dog sees the cat."])[0].text
+    assert translator.translate_many([f"{before}The dog sees the cat.{after}"])[0].text == before + bare + after
 
 
 def test_the_translation_of_a_sentence_has_as_many_lines(translator: Translator) -> None:
     texts = [*sentences(200), "a\nb", "a\u2028b"]
-    found = translator.translate(texts, sentences=True)
+    found = translator.translate_many(texts, sentences=True)
     lines = [len(text.splitlines()) for text in texts]
     assert [len(each.text.splitlines()) for each in found] == lines
 
@@ -78,7 +80,7 @@ def test_the_translation_of_a_sentence_has_as_many_lines(translator: Translator)
     "text", ["\0", "\ufeff", "\ud800", "a\udfffb", "\u202e", "👩‍👩‍👧‍👦", "e" + 50 * "\u0301", "\x1b[31m"]
 )
 def test_odd_text_gives_well_formed_text(translator: Translator, text: str) -> None:
-    translated = translator.translate([text])[0].text
+    translated = translator.translate_many([text])[0].text
     assert translated.encode("utf-8").decode("utf-8") == translated  # a lone surrogate cannot be encoded
 
 
@@ -95,7 +97,10 @@ def test_n_best(translator: Translator) -> None:
 def test_options(translator: Translator) -> None:
     text = ["The dog sees the cat."]
     assert translator.options.beam_size == 3
-    assert translator.translate(text, options=SearchOptions(max_length=3))[0].text != translator.translate(text)[0].text
+    assert (
+        translator.translate_many(text, options=SearchOptions(max_length=3))[0].text
+        != translator.translate_many(text)[0].text
+    )
 
 
 def test_samples(small_model: Path) -> None:
@@ -116,7 +121,7 @@ def test_sentences_are_drawn_by_numbers_of_their_own(small_model: Path) -> None:
     texts = sentences(40)
 
     def draw(texts: list[str]) -> list[tuple[str, ...]]:
-        translations = translator.translate(texts, options=flat, sentences=True, protect=False)
+        translations = search_results(translator, texts, flat, sentences=True)
         return [translation.alternatives[0].pieces for translation in translations]
 
     drawn = draw(texts)
@@ -136,7 +141,7 @@ DOG, CAT = "The dog sees the cat.", "The cat hears the dog!"
 
 def test_a_text_is_translated_sentence_by_sentence(translator: Translator) -> None:
     options = replace(translator.options, n_best=2)
-    dog, cat = translator.translate([DOG, CAT], options=options)
+    dog, cat = translator.translate_many([DOG, CAT], options=options)
     text = f" {DOG}  {CAT}\r\n\r\n\t{DOG} *** "
     found = translator.translate(text, options=options)
     assert found.text == f" {dog.text}  {cat.text}\r\n\r\n\t{dog.text} *** "
@@ -152,7 +157,7 @@ def test_a_text_is_translated_sentence_by_sentence(translator: Translator) -> No
 
 
 def test_scores_of_several_sentences(translator: Translator) -> None:
-    found = translator.translate([f"{DOG} {CAT}"])[0]
+    found = translator.translate_many([f"{DOG} {CAT}"])[0]
     one, two = (each.alternatives[0] for each in found.sentences)
     assert found.alternatives[0].log_probability == one.log_probability + two.log_probability
     assert found.alternatives[0].pieces == one.pieces + two.pieces
@@ -161,7 +166,7 @@ def test_scores_of_several_sentences(translator: Translator) -> None:
 
 
 def test_where_texts_are_sentences_none_is_split(translator: Translator) -> None:
-    found = translator.translate([f" {DOG} {CAT} "], sentences=True)[0]
+    found = translator.translate_many([f" {DOG} {CAT} "], sentences=True)[0]
     assert [each.source for each in found.sentences] == [f"{DOG} {CAT}"]
     assert found.text == f" {found.sentences[0].text} "
     assert found.sentences[0].alternatives[0].pieces == found.alternatives[0].pieces
@@ -170,7 +175,7 @@ def test_where_texts_are_sentences_none_is_split(translator: Translator) -> None
 @pytest.mark.parametrize("sentences", [False, True])
 def test_a_sentence_that_is_too_long_is_split_and_not_cut(translator: Translator, sentences: bool) -> None:
     text = "the dog sees the cat " * 100
-    found = translator.translate([text], sentences=sentences)[0]
+    found = translator.translate_many([text], sentences=sentences)[0]
     assert len(found.sentences) > 1
     assert " ".join(each.source for each in found.sentences) + " " == text
     assert " ".join(each.text for each in found.sentences) + " " == found.text
@@ -180,11 +185,11 @@ def test_a_sentence_that_is_too_long_is_split_and_not_cut(translator: Translator
 
 def test_texts_that_fail_are_all_named_and_nothing_is_left_behind(translator: Translator, poison: str) -> None:
     with pytest.raises(RequestError, match="2 texts failed") as caught:
-        translator.translate([DOG, poison, f"{CAT} {poison}"])
+        translator.translate_many([DOG, poison, f"{CAT} {poison}"])
     assert str(caught.value).count("the text that begins 'poison' cannot be translated: ValueError: not this") == 2
     assert not translator.engine.busy
     with pytest.raises(RequestError, match=r"^the text that begins 'poison'"):
-        translator.translate([poison])
+        translator.translate_many([poison])
 
 
 def test_one_sentence_for_the_engine(translator: Translator) -> None:
@@ -202,9 +207,9 @@ def test_directions(small_model: Path, several_directions: Path) -> None:
     assert several.direction_of(None, "de") == ("", "de")
     for source, target in [("en", None), (None, None), ("fr", "en"), ("de", "en"), ("en", "zz")]:
         with pytest.raises(LanguageError, match=r"accepted: en-de, en-fr, fr-de$"):
-            several.translate(["a"], source=source, target=target)
+            several.translate_many(["a"], source=source, target=target)
     text = ["The dog sees the cat."]
-    german, french = (several.translate(text, source="en", target=target)[0].text for target in ("de", "fr"))
+    german, french = (several.translate_many(text, source="en", target=target)[0].text for target in ("de", "fr"))
     assert german != french
 
 
@@ -215,10 +220,64 @@ def test_a_device_that_is_not_there(small_model: Path) -> None:
 
 
 def test_a_text_gives_one_translation_and_a_list_gives_a_list(translator: Translator) -> None:
-    one, (same, other) = translator.translate(DOG), translator.translate((DOG, CAT))
+    one, (same, other) = translator.translate(DOG), translator.translate_many((DOG, CAT))
     assert isinstance(one, Translation) and one == same != other
     assert one.sentences[0].links == ()
     assert translator.translate(DOG, alignment=True).sentences[0].links
+
+
+def test_search_options_are_keywords(translator: Translator) -> None:
+    best = translator.translate(DOG, n_best=4).alternatives
+    assert best == translator.translate(DOG, options=replace(translator.options, beam_size=4, n_best=4)).alternatives
+    greedy = translator.translate(DOG, beam_size=1)
+    assert greedy == translator.translate(DOG, options=replace(translator.options, beam_size=1))
+    [streamed] = translator.stream(iter([DOG]), beam_size=1)
+    assert streamed == greedy
+    assert len(repr(translator.translate(DOG, n_best=3))) < 150
+
+
+@pytest.mark.parametrize(
+    ("call", "messages"),
+    [
+        (lambda t: t.translate(["a"]), ["text is ['a']; accepted: a str; translate_many takes several texts"]),
+        (lambda t: t.translate(5), ["text is 5; accepted: a str"]),
+        (lambda t: t.translate_many("a"), ["texts is 'a'; accepted: a list of str; translate takes one text"]),
+        (lambda t: t.translate_many(["a", None, 5]), ["texts[1] is None", "texts[2] is 5"]),
+        (lambda t: t.stream("a"), ["texts is 'a'; accepted: "]),
+        (lambda t: t.stream(5), ["texts is 5; accepted: "]),
+        (
+            lambda t: t.translate("a", source=5, n_best="2", beam_size=True, glossary={"Hi": 5}, do_not_translate="a"),
+            [
+                "source is 5; accepted: a language tag",
+                "n_best is '2'; accepted: a whole number",
+                "beam_size is True; accepted: a whole number",
+                "glossary has 'Hi': 5; accepted: two values of type str",
+                "do_not_translate is 'a'; accepted: a list of str",
+            ],
+        ),
+        (lambda t: t.translate("a", glossary=[1]), ["glossary is [1]; accepted: a mapping"]),
+        (lambda t: t.translate("a", do_not_translate=[5]), ["do_not_translate has 5; accepted: a str"]),
+        (
+            lambda t: t.translate("a", options={"beam_size": 3}),
+            ["options is {'beam_size': 3}; accepted: SearchOptions"],
+        ),
+        (lambda t: t.translate("a", beam_size=0), ["beam_size is 0; accepted: at least 1"]),
+        (
+            lambda t: cast(Any, SearchOptions)(beam_size="3", sample=1),
+            ["beam_size is '3'; accepted", "sample is 1; accepted: bool"],
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(translator: Translator, call: Callable[[Any], Any], messages: list[str]) -> None:
+    with pytest.raises(RequestError) as caught:
+        call(translator)
+    assert all(message in str(caught.value) for message in messages), caught.value
+    assert str(caught.value).count("accepted") <= max(1, len(messages))
+
+
+def test_names_for_users_are_listed(translator: Translator) -> None:
+    assert [name for name in dir(mt) if not name.startswith("__")] == sorted(mt.__all__)
+    assert dir(translator) == sorted(PUBLIC_NAMES) and all(hasattr(translator, name) for name in PUBLIC_NAMES)
 
 
 def test_a_translator_shows_what_it_is(translator: Translator) -> None:

@@ -11,7 +11,7 @@ from mt.errors import RequestError
 from mt.languages import Direction
 from mt.scoring import pairs
 from mt.scoring.pairs import PairScorer
-from tests.conftest import sentences
+from tests.conftest import search_results, sentences
 
 EN_DE = Direction("en", "de")
 
@@ -23,9 +23,7 @@ def translator(small_model: Path) -> Translator:
 
 def test_a_translation_scores_as_the_search_that_found_it_says(translator: Translator, small_model: Path) -> None:
     sources, options = sentences(8, seed=3), replace(translator.options, beam_size=2)
-    found = [
-        translation.alternatives[0] for translation in translator.translate(sources, options=options, protect=False)
-    ]
+    found = [translation.alternatives[0] for translation in search_results(translator, sources, options)]
     kept = [
         (source, best)
         for source, best in zip(sources, found, strict=True)

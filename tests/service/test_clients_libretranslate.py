@@ -28,7 +28,7 @@ def translator(several_directions: Path) -> Translator:
 
 
 def expected(translator: Translator, texts: list[str], target: str = "de") -> list[str]:
-    return [found.text for found in translator.translate(texts, source="en", target=target)]
+    return [found.text for found in translator.translate_many(texts, source="en", target=target)]
 
 
 def test_libretranslatepy(client: httpx.Client, translator: Translator) -> None:

@@ -64,12 +64,12 @@ def invalid(client: httpx.Client, **body: Any) -> str:
 
 
 def test_a_string_for_a_string(client: httpx.Client, translator: Translator) -> None:
-    expected = translator.translate([DOG], source="en", target="de")[0].text
+    expected = translator.translate_many([DOG], source="en", target="de")[0].text
     assert asked(client, q=DOG) == {"translatedText": expected}
 
 
 def test_a_list_for_a_list(client: httpx.Client, translator: Translator) -> None:
-    expected = [found.text for found in translator.translate([DOG, CAT], source="en", target="fr")]
+    expected = [found.text for found in translator.translate_many([DOG, CAT], source="en", target="fr")]
     assert asked(client, q=[DOG, CAT], target="fr") == {"translatedText": expected}
     assert asked(client, q=[DOG], target="fr") == {"translatedText": expected[:1]}
     assert asked(client, q=[]) == {"translatedText": []}
@@ -77,7 +77,7 @@ def test_a_list_for_a_list(client: httpx.Client, translator: Translator) -> None
 
 def test_alternatives(client: httpx.Client, translator: Translator) -> None:
     options = replace(translator.options, beam_size=4, n_best=4)
-    one, two = translator.translate([DOG, CAT], source="en", target="de", options=options)
+    one, two = translator.translate_many([DOG, CAT], source="en", target="de", options=options)
     ranked = [dict.fromkeys(alternative.text for alternative in found.alternatives) for found in (one, two)]
     expected = [list(texts)[1:] for texts in ranked]
     assert asked(client, q=DOG, alternatives=3) == {"translatedText": one.text, "alternatives": expected[0]}

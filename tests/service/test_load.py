@@ -21,11 +21,11 @@ def test_64_clients_1000_requests(start_service: Callable[..., Any], small_model
     service = start_service(small_model, CXX="/nonexistent", XDG_CACHE_HOME=str(tmp_path))
     texts = sentences(REQUESTS, seed=7)
     translator = Translator.load(small_model, device="cpu")
-    expected = [found.text for found in translator.translate(texts)]
+    expected = [found.text for found in translator.translate_many(texts)]
 
     alone = Translator.load(small_model, device="cpu")
     for text in texts[:100]:
-        alone.translate([text])
+        alone.translate_many([text])
     steps_of_100 = alone.engine.steps
 
     limits = httpx.Limits(max_connections=CLIENTS, max_keepalive_connections=CLIENTS)

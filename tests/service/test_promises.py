@@ -169,7 +169,7 @@ def test_models_exchanged_under_load(tmp_path: Path) -> None:
         other = {name: tensor * change if "decoder" in name else tensor for name, tensor in weights.items()}
         save_weights(tmp_path / "other", other)
         (tmp_path / "other").replace(model / "model.safetensors")
-        return [each.text for each in Translator.load(model, "cpu").translate(texts)]
+        return [each.text for each in Translator.load(model, "cpu").translate_many(texts)]
 
     def counted(event: str) -> int:
         return sum(line["event"] == event for line in service.logs)

@@ -42,7 +42,7 @@ def test_it_learns_to_reverse_sentences(place: Any) -> None:
     texts, references = (
         (place.folder / "corpora" / f"test.{language}").read_text().splitlines() for language in ("en", "de")
     )
-    translations = Translator.load(model, device="cpu", dtype="float32").translate(texts)  # as the card was scored
+    translations = Translator.load(model, device="cpu", dtype="float32").translate_many(texts)  # as the card was scored
     bleu = evaluation.bleu([t.text for t in translations], references, target_language="de")
     assert bleu.value > 70
     assert f"{bleu.value:.2f} | `{bleu.signature}`" in (model / "README.md").read_text()

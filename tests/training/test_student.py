@@ -42,7 +42,7 @@ def test_further_encoder_layers_change_nothing_yet(teacher: Path, tmp_path: Path
     assert main([str(teacher), str(tmp_path / "student"), "--encoder-layers", "5"]) == 0
     ours, theirs = (Translator.load(each, "cpu", "float32") for each in (tmp_path / "student", teacher))
     assert ours.description.model.encoder_layers == 5
-    found = [translator.translate(sentences(9), target="fr") for translator in (ours, theirs)]
+    found = [translator.translate_many(sentences(9), target="fr") for translator in (ours, theirs)]
     assert [each.text for each in found[0]] == [each.text for each in found[1]]
     assert [each.score for each in found[0]] == pytest.approx([each.score for each in found[1]])
 
@@ -92,6 +92,6 @@ def test_what_is_written_can_be_loaded_and_says_what_it_is(
     assert main(arguments) == 0
     assert "not trained yet" in capsys.readouterr().err
     assert "3 encoder and 1 decoder layers, 380 pieces" in (tmp_path / "student" / "README.md").read_text()
-    Translator.load(tmp_path / "student", "cpu").translate(["The dog."], target="de")
+    Translator.load(tmp_path / "student", "cpu").translate_many(["The dog."], target="de")
     assert main([str(tmp_path / "nothing"), str(tmp_path / "out")]) == 2
     assert "no model here" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from mt.decoding.scorer import ModelScorer
 from mt.description import Confidence
 from mt.errors import ModelError
 from mt.scoring.pairs import score_targets
-from tests.conftest import sentences, write_model
+from tests.conftest import search_results, sentences, write_model
 
 TEXTS = sentences(6)
 
@@ -26,8 +26,8 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_model_and_itself_are_that_model(small_model: Path) -> None:
     one_model = Translator.load(small_model, "cpu", dtype="float32")
     options = replace(one_model.options, beam_size=3, n_best=3)
-    alone = one_model.translate(TEXTS, options=options, protect=False)
-    twice = Translator.load(small_model, "cpu", others=[small_model]).translate(TEXTS, options=options, protect=False)
+    alone = search_results(one_model, TEXTS, options)
+    twice = search_results(Translator.load(small_model, "cpu", others=[small_model]), TEXTS, options)
     for one, two in zip(alone, twice, strict=True):
         assert [each.text for each in one.alternatives] == [each.text for each in two.alternatives]
         assert one.score == pytest.approx(two.score, abs=1e-4)
@@ -36,7 +36,7 @@ def test_a_model_and_itself_are_that_model(small_model: Path) -> None:
 def test_each_token_has_the_mean_of_its_probabilities(small_model: Path, other: Path) -> None:
     one, two = Translator.load(small_model, "cpu"), Translator.load(other, "cpu")
     ensemble = Translator.load(small_model, "cpu", others=[other])
-    translations = {each: each.translate(TEXTS, protect=False) for each in (one, two, ensemble)}
+    translations = {each: search_results(each, TEXTS) for each in (one, two, ensemble)}
     members = [load_model(folder).model for folder in (small_model, other)]
     texts = {each: [found.text for found in translations[each]] for each in translations}
     assert texts[ensemble] != texts[one] and texts[ensemble] != texts[two]
@@ -62,7 +62,7 @@ def test_the_shortest_says_how_long_a_sentence_may_be(small_model: Path, other: 
 def test_numbers_that_it_computes_in(small_model: Path, other: Path) -> None:
     for asked, chosen in [("auto", "float32"), ("float32", "float32"), ("bfloat16", "bfloat16")]:
         ensemble = Translator.load(small_model, "cpu", dtype=asked, others=[other])
-        assert ensemble.dtype == chosen and ensemble.translate(["The dog."])[0].text
+        assert ensemble.dtype == chosen and ensemble.translate_many(["The dog."])[0].text
     with pytest.raises(ModelError, match=r"torch: dtype is int8; accepted: auto, float32, bfloat16"):
         Translator.load(small_model, "cpu", dtype="int8", others=[other])
 
@@ -70,8 +70,8 @@ def test_numbers_that_it_computes_in(small_model: Path, other: Path) -> None:
 def test_it_claims_no_confidence(other: Path, tmp_path: Path) -> None:
     sure = write_model(tmp_path / "sure", ["en-de"])
     save_confidence(sure, Confidence(slope=1, intercept=0, sentences=9))
-    assert Translator.load(sure, "cpu").translate(["The dog."])[0].confidence is not None
-    assert Translator.load(sure, "cpu", others=[other]).translate(["The dog."])[0].confidence is None
+    assert Translator.load(sure, "cpu").translate_many(["The dog."])[0].confidence is not None
+    assert Translator.load(sure, "cpu", others=[other]).translate_many(["The dog."])[0].confidence is None
 
 
 def test_all_that_does_not_fit_is_named_at_once(small_model: Path, several_directions: Path, tmp_path: Path) -> None:

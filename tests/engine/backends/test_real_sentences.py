@@ -133,7 +133,7 @@ def test_attention(backends: tuple[Translator, Translator]) -> None:
 
 def test_links_of_translations(backends: tuple[Translator, Translator]) -> None:
     found, expected = (
-        one.translate(lines("en"), source="en", target="de", options=replace(BEAM, beam_size=2), alignment=True)
+        one.translate_many(lines("en"), source="en", target="de", options=replace(BEAM, beam_size=2), alignment=True)
         for one in backends
     )
     different = [

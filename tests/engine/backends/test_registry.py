@@ -57,7 +57,7 @@ def test_auto_takes_int8_where_the_calibration_text_allows_it(library: ctypes.CD
     for dtype in ("auto", "int8"):
         translator = Translator.load(folder, "cpu", dtype=dtype)
         assert translator.dtype == "int8"
-        found = translator.translate([pair.source for pair in pairs()])
+        found = translator.translate_many([pair.source for pair in pairs()])
         same = [each.text == pair.target for each, pair in zip(found, pairs(), strict=True)]
         assert sum(same) >= 8, "a model with a width of 32 may stumble over rounding, but not often"
     assert Translator.load(folder, "cpu", dtype="float32").dtype == "float32"
@@ -75,7 +75,9 @@ def test_an_outlier_is_noticed(library: ctypes.CDLL, tmp_path: Path) -> None:
     assert translator.dtype == "float32"
     texts = [pair.source for pair in pairs()]
     plain = Translator(load_model(folder))
-    assert [each.text for each in translator.translate(texts)] == [each.text for each in plain.translate(texts)]
+    assert [each.text for each in translator.translate_many(texts)] == [
+        each.text for each in plain.translate_many(texts)
+    ]
     with pytest.raises(ModelError, match=r"calibration text by \d+\.\d{3} nats .* at most 0\.01") as caught:
         Translator.load(folder, "cpu", dtype="int8")
     assert float(str(caught.value).split(" nats")[0].split()[-1]) > 0.05
@@ -160,8 +162,8 @@ def test_what_decodes(library: ctypes.CDLL, small_model: Path) -> None:
 def test_threads_and_dtypes_translate_alike(library: ctypes.CDLL, small_model: Path, dtype: str, threads: int) -> None:
     translator = Translator.load(small_model, "cpu", dtype=dtype, threads=threads)
     texts = sentences(40)
-    together = [found.text for found in translator.translate(texts)]
-    assert together == [translator.translate([text])[0].text for text in texts]
+    together = [found.text for found in translator.translate_many(texts)]
+    assert together == [translator.translate_many([text])[0].text for text in texts]
 
 
 def test_a_dtype_that_is_unknown(small_model: Path) -> None:

@@ -302,7 +302,7 @@ def loaded(folder: Path, simulated: SimulatedDevice | None = None) -> LoadedMode
 def test_glossaries_and_alignments_on_the_device_equal_the_cpu(small_model: Path, simulated: SimulatedDevice) -> None:
     text = ["The dog sees the cat.", "The man hears the river!"]
     expected, found = (
-        Translator(model).translate(text, glossary={"dog": "Köter"}, alignment=True)
+        Translator(model).translate_many(text, glossary={"dog": "Köter"}, alignment=True)
         for model in (loaded(small_model), loaded(small_model, simulated))
     )
     assert "Köter" in found[0].text

@@ -90,7 +90,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 def expected(texts: Sequence[str], model: Path) -> list[list[str]]:
     translator = Translator.load(model, "cpu", threads=1)
-    return [[found.text] for found in translator.translate(list(texts), source="en", target="de")]
+    return [[found.text] for found in translator.translate_many(list(texts), source="en", target="de")]
 
 
 def run(test: Callable[[Fleet], Coroutine[Any, Any, None]], new_transport: TransportFactory, how: FleetConfig) -> None:
@@ -339,7 +339,7 @@ def test_a_model_that_is_gone_when_its_worker_dies(small_model: Path, tmp_path: 
 
 def test_two_models_are_told_apart_by_their_directions(tmp_path: Path) -> None:
     there, back = write_model(tmp_path / "there", ["en-de", "en-fr"]), write_model(tmp_path / "back", ["de-en"])
-    wanted = Translator.load(back, "cpu").translate(["The dog sees the cat."])[0].text
+    wanted = Translator.load(back, "cpu").translate_many(["The dog sees the cat."])[0].text
 
     async def test(fleet: Fleet) -> None:
         assert {direction for model in fleet.models for direction in model.directions} == {

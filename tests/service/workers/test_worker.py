@@ -147,7 +147,7 @@ def test_one_text_that_fails_does_not_touch_the_others(in_thread: Start, pool: T
     bad = pool.submit(post, application, q="The dog. poison")
     wait_until(lambda: application.pending == 8)
     application.control.open()
-    expected = Translator.load(application.settings.model[0], "cpu").translate(sentences(7))
+    expected = Translator.load(application.settings.model[0], "cpu").translate_many(sentences(7))
     assert [future.result().json()["translatedText"] for future in good] == [found.text for found in expected]
     assert bad.result().json()["code"] == "cannot_translate"
 
@@ -163,7 +163,7 @@ def test_nan_is_the_fault_of_one_text_alone(in_thread: Start, pool: ThreadPoolEx
     wait_until(lambda: application.pending == 8)
     application.control.open()
     assert [each.result().json()["translatedText"] for each in good] == [
-        found.text for found in translator.translate(sentences(7))
+        found.text for found in translator.translate_many(sentences(7))
     ]
     assert bad.result().status_code == 400 and bad.result().json()["code"] == "cannot_translate"
 
@@ -171,7 +171,7 @@ def test_nan_is_the_fault_of_one_text_alone(in_thread: Start, pool: ThreadPoolEx
 @pytest.mark.parametrize("failure", ["deaths", "failed_devices"])
 def test_when_the_worker_dies_another_does_its_work(in_thread: Start, pool: ThreadPoolExecutor, failure: str) -> None:
     application = in_thread()
-    expected = Translator.load(application.settings.model[0], "cpu").translate(sentences(3))
+    expected = Translator.load(application.settings.model[0], "cpu").translate_many(sentences(3))
     waiting = [pool.submit(post, application, q=text) for text in sentences(3)]
     wait_until(lambda: application.pending == 3)
     assert health(application).status_code == 200
@@ -222,7 +222,7 @@ def test_sentences_are_reported_in_order_and_join_to_the_translation(small_model
 def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Path) -> None:
     translator = Translator.load(small_model, "cpu")
     options, direction = translator.options, Direction("en", "de")
-    expected, two = (translator.translate([text])[0] for text in ("The dog sees the cat.", "The dog. The cat."))
+    expected, two = (translator.translate_many([text])[0] for text in ("The dog sees the cat.", "The dog. The cat."))
     order = TranslateOptions(direction)
     said = talk(
         small_model,

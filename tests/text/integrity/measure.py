@@ -147,7 +147,7 @@ def main() -> None:
     options = parser.parse_args()
     cases = [*item_cases(), *sentence_cases(), *(drawn_cases(options.docs) if options.docs else ())]
     others = [*sentence_cases("development.txt", "development "), *sentence_cases("held_out.txt", "held-out ")]
-    translations = Translator.load(options.model, "cpu").translate(
+    translations = Translator.load(options.model, "cpu").translate_many(
         [case.text for case in [*cases, *others]], source=options.source, target=options.target
     )
     table: dict[str, Counter[str]] = defaultdict(Counter)

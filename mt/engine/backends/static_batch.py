@@ -32,6 +32,7 @@ from mt.kernels.cuda.static_decoder import DecoderMemory, Shape, StaticDecoder
 logger = logging.getLogger(__name__)
 
 SLOTS = (1, 8, 32, 64)  # then twice as many; few numbers of slots, because each needs programs of its own
+FEWEST_SLOTS = 4  # of a static batch that is no larger than necessary
 READ = 32  # least number of columns and width that a program reads
 GRAPH_TOKENS = 2048  # padded source tokens up to which the encoder's kernels take less time than their launches
 MAX_ENCODERS = 16
@@ -349,13 +350,15 @@ class StaticPool:
         """Return shapes of a new static batch with more slots than `needed`, in the order in which they are tried.
 
         The first choice is slots for all rows that usually run together, the second is program_slots(needed.slots)
-        slots. A choice is possible if lent batches, with the new one, stay below `GraphLimits.bytes`.
+        slots. These are possible if lent batches, with the new one, stay below `GraphLimits.bytes`. The last choice has
+        one of few numbers of slots, so that the next batch, of another size, finds its programs.
         """
         lent = sum(static.bytes for _, static in self.lent)
         enough = program_slots(needed.slots)
         slots = (max(enough, program_slots(self.limits.rows // needed.rows)), enough)
-        shapes = [replace(needed, slots=count) for count in dict.fromkeys(slots)]
-        return [shape for shape in shapes if lent + self.decoder.bytes(shape) <= self.limits.bytes]
+        shapes = [replace(needed, slots=count) for count in slots]
+        shapes = [shape for shape in shapes if lent + self.decoder.bytes(shape) <= self.limits.bytes]
+        return list(dict.fromkeys([*shapes, replace(needed, slots=bucket(needed.slots, FEWEST_SLOTS))]))
 
     def reclaim(self) -> None:
         """Take back the static batches of borrowers that no longer exist."""

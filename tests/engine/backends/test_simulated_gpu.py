@@ -19,9 +19,10 @@ from mt.decoding.scorer import EnsembleScorer, ModelScorer
 from mt.engine.backends.cuda import GraphDecoder
 from mt.engine.backends.memory import memory_cells
 from mt.engine.backends.protocol import BatchDecoder
-from mt.engine.backends.static_batch import GraphLimits, StaticEncoder
+from mt.engine.backends.static_batch import GraphLimits, StaticEncoder, program_slots
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.engine import Engine
+from mt.engine.memory import LEAST
 from mt.engine.requests import Request, Result
 from mt.engine.scheduler import Limits
 from mt.kernels.cuda.graphs import CudaGraphs, Eager
@@ -345,6 +346,22 @@ def test_the_kernels_build_the_causal_mask(simulated: SimulatedDevice, monkeypat
     torch.testing.assert_close(logits[1], logits[0], atol=1e-5, rtol=1e-4)
     masked, causal = (False, True), (True, False)
     assert calls == [(device, *kind) for device in ("cpu", "simulated") for kind in (masked, causal, masked)]
+
+
+@pytest.mark.parametrize(("sentences", "slots"), [((9, 11, 12, 10), 12), ((13, 16, 14), 16), ((33, 41, 48), 48)])
+def test_batches_of_similar_sizes_share_their_programs(
+    simulated: SimulatedDevice, sentences: Sequence[int], slots: int
+) -> None:
+    """On a card whose limit admits no static batch with a usual number of slots."""
+    decoder = graph_decoder(tiny(), simulated, rows=1024)
+    usual = decoder.decoder.bytes(Shape(program_slots(slots + 1), PLAIN.beam_size, LEAST, LEAST))
+    decoder.pool.limits = replace(decoder.pool.limits, bytes=usual - 1)
+    for count in sentences:
+        requests = ask([((5, 6, 3), replace(PLAIN, max_length=8, min_length=6), ())] * count)
+        assert all(result.hypotheses for result in drained(Engine(decoder, Limits.of("cuda")), requests).values())
+        decoder.pool.reclaim()
+        assert [static.shape.slots for static in decoder.pool.idle] == [slots]
+        assert len(decoder.pool.programs) == 1
 
 
 @pytest.mark.parametrize("spare", [400, 200, 40, 10])

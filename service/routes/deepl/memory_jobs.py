@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from service.errors import BodyTooLarge, InvalidRequest, ServiceError
 from service.glossaries.store import MAX_NAME_LENGTH, glossary_direction
 from service.http.admission import while_connected
-from service.http.bodies import JSON, BodyReader
+from service.http.bodies import JSON, BodyReader, body_of
 from service.http.fields import Number, OptionalText, TextField
 from service.memories.jobs import JobStatus, MemoryJob
 from service.parsers.operations import read_languages
@@ -23,7 +23,7 @@ from service.routes.deepl.schemas import Body, timestamp
 from service.routes.memories import TMX, store_file, tmx_response
 from service.services import Services, ServicesDependency
 
-router = APIRouter(prefix="/v3/translation_memories")
+router = APIRouter(tags=["DeepL"], prefix="/v3/translation_memories")
 
 FILE = "/jobs/{job_id}/file"
 UPLOAD = {"content": {"application/xml": {"schema": {"type": "string", "format": "binary"}}}, "required": True}
@@ -182,7 +182,7 @@ async def get_job(job_id: str, caller: CallerDependency, request: Request, servi
 async def upload_file(job_id: str, request: Request, services: ServicesDependency) -> Response:
     """Upload the file of an import job. If the file cannot be imported, the job states why."""
     job = services.memory_jobs.file(job_id, is_import=True)
-    content = await request.body()
+    content = body_of(request)
     if len(content) != job.size:
         raise InvalidRequest.listing([f"the file has {len(content)} bytes, but its job states {job.size}"])
     if job.status is JobStatus.AWAITING_INPUT:  # a client may upload again because it has seen no answer

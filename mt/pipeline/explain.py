@@ -99,7 +99,7 @@ class Explainer:
         return explanations
 
     def _pair(self, source: str, alternative: Alternative) -> ReducedPair:
-        copies = list(_find_copies(source, alternative.text))
+        copies = list(find_copies(source, alternative.text))
         removed = [link for kind, link in copies if kind is not SpanKind.NUMBER]
         context, target_tokenizer = self.context, self.context.tokenizer.target
         texts = _lower_pair(source, alternative, context.source)
@@ -148,7 +148,7 @@ def _lower_pair(source: str, alternative: Alternative, language: str) -> tuple[s
     return lowered, small
 
 
-def _find_copies(source: str, target: str) -> Iterator[tuple[SpanKind, Link]]:
+def find_copies(source: str, target: str) -> Iterator[tuple[SpanKind, Link]]:
     """Yield (kind, link) for each protected span that occurs in both texts.
 
     Occurrence n of a span in the source is linked to occurrence n in the target.

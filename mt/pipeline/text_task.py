@@ -14,6 +14,7 @@ from mt.errors import MTError, RequestError
 from mt.pipeline.driver import DecodeCall, Routine
 from mt.pipeline.explain import Explainer, Explanation
 from mt.pipeline.formality import translate_with_formality
+from mt.pipeline.marked import place_tags
 from mt.pipeline.memory import exact_translation, repair_match
 from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTranslation, Translation
 from mt.pipeline.sentence import is_untranslatable, split_ranges, translate_raw, translate_sentence
@@ -25,6 +26,7 @@ from mt.text import protect, segment
 from mt.text.alignment import Link, Range
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
+from mt.text.markup.strings import read_marked_sentence, split_marked_text
 from mt.text.normalise import NormalisedText, remove_invisible
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces
@@ -301,6 +303,12 @@ class TextPlanner:
         sentence must not be too long for the model, unless `match` is exact. If `no_break_spaces` is true, the
         translation gets the no-break spaces that typography demands.
         """
+        inline = read_marked_sentence(sentence, kept) if self.protect and match is None else None
+        if inline and inline.built:
+            segment = inline.built.segment
+            bare = await self.translate(segment.text, segment.kept, None, no_break_spaces)
+            placed = await place_tags(inline, bare.alternatives, self.context, self.max_length)
+            return replace(bare, alternatives=placed)
         normalised = self.context.normaliser.normalise(sentence, kept)
         source = self.context.encode(normalised.text)
         if exact := exact_translation(match, kept):
@@ -346,7 +354,8 @@ class TextPlanner:
         end = 0
         moved = [_move(place, len(text.lstrip()) - len(text)) for place in kept]
         whole = self.sentences or exact_translation(matches.get(text.strip()), moved)
-        parts = segment.cut_text(text) if whole else segment.split_text(text, self.context.source)
+        split = split_marked_text if self.protect else segment.split_text
+        parts = segment.cut_text(text) if whole else split(text, self.context.source)
         for part in _merge_divided(parts, kept):
             begin, end = end, end + len(part.text)
             ranges = kept[bisect_left(begins, begin) : bisect_left(begins, end)]

@@ -266,6 +266,19 @@ async def link_texts(
 
     Return None if a text has more than `max_length` tokens.
     """
+    attentions = await attend_texts(texts, context, max_length)
+    if attentions is None:
+        return None
+    return [UnitLinks(*pair, attention) for pair, attention in zip(texts, attentions, strict=True)]
+
+
+async def attend_texts(
+    texts: Sequence[tuple[str, str]], context: SentenceContext, max_length: int
+) -> list[PieceAttention] | None:
+    """Return the attention between a normalised source and a target, for each pair of `texts`.
+
+    Return None if a text has more than `max_length` tokens.
+    """
     tag, prefix, target_tokenizer = len(context.tag), len(context.prefix), context.tokenizer.target
     pairs = [
         (context.encode(source), (*context.prefix, *target_tokenizer.encode(plain_spaces(target))))
@@ -273,14 +286,14 @@ async def link_texts(
     ]
     if any(len(source) > max_length or len(target) >= max_length for source, target in pairs):
         return None
-    links = []
-    for (source, target), ids, attention in zip(texts, pairs, await AttentionCall(pairs), strict=True):
-        offsets = (
-            piece_offsets(context.tokenizer.pieces(ids[0])[tag:-1], SPACE_MARK),
-            piece_offsets(target_tokenizer.pieces(ids[1][prefix:]), SPACE_MARK),
+    return [
+        PieceAttention(
+            piece_offsets(context.tokenizer.pieces(source)[tag:-1], SPACE_MARK),
+            piece_offsets(target_tokenizer.pieces(target[prefix:]), SPACE_MARK),
+            attention.alignment(tag, prefix),
         )
-        links.append(UnitLinks(source, target, PieceAttention(*offsets, attention.alignment(tag, prefix))))
-    return links
+        for (source, target), attention in zip(pairs, await AttentionCall(pairs), strict=True)
+    ]
 
 
 def join_alternatives(text: str, alternatives: Sequence[Alternative]) -> Alternative:

@@ -28,6 +28,7 @@ from unicodedata import normalize
 
 from mt.languages import primary_language
 from mt.text.alignment import CLOSING, Range, is_wide
+from mt.text.markup.elements import HTML_NAMES
 from mt.text.span_patterns import CODE, EXACT, HINT, NUMBERS, PROSE, SPAN, UNIT, VERSION
 
 _SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u2007\u2009\u202f](?=\d)")
@@ -48,6 +49,7 @@ _LONGEST_CACHED = 1000  # maximum number of characters of a sentence whose spans
 _LONG = 64  # maximum number of characters of a span that may be cut when a long sentence is split
 _TRAILING = ".,;:!?'\"…*_~”’»"
 _SENTENCE_END, _WORD_END = ".!?", ".:;!?'’~"
+_NAME_IN_BRACKETS = re.compile(r"<([A-Za-z][\w-]*)(?:[ .@]?[\w-]+){0,8}>")
 _COMPOUND = re.compile(r"(?:[^\W\d_]{2,}+-)++")  # end of a reversed compound: forward search is quadratic
 
 
@@ -255,7 +257,15 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
                 for number in NUMBERS.finditer(sentence, begin, place):
                     yield ProtectedSpan(*number.span(), number[0], SpanKind.NUMBER)
                 continue
+        elif group == "tag" and _is_named(match[0], sentence):
+            group = "name"
         yield ProtectedSpan(begin, end, sentence[begin:end], _KINDS.get(group, SpanKind.OPAQUE))
+
+
+def _is_named(tag: str, sentence: str) -> bool:
+    """Return whether a tag is no tag but a placeholder such as `<name>`: not of HTML, and without an end tag."""
+    name = _NAME_IN_BRACKETS.fullmatch(tag)
+    return name is not None and name[1].lower() not in HTML_NAMES and f"</{name[1]}" not in sentence
 
 
 def _closing_braces(sentence: str) -> dict[int, int]:

@@ -20,7 +20,7 @@ from mt.text.protect import ProtectedSpan
 
 _VOWELS = "AEIOU"
 _PLACEHOLDER = re.compile(
-    rf"[$#%@]?\{{.*\}}|%\W*[\w(].*|\$\w+|<[%?].*[%?]>|__\w+__|\[[A-Z]+\d+[A-Z]*\]|[{OBJECTS}]+", re.DOTALL
+    rf"[$#%@]?\{{.*\}}|%\W*[\w(].*|\$\w+|<[A-Za-z%?].*>|__\w+__|\[[A-Z]+\d+[A-Z]*\]|[{OBJECTS}]+", re.DOTALL
 )
 _FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*\d*(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")
 _WITHOUT_NAME = re.compile(r"%[-+ #0,']*\d*(?:\.\d+)?(?:hh|ll|[hlqzjt])?[A-Za-z@]|\{\}")

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 
 from mt.languages import Direction
-from mt.text import protect, segment
+from mt.text import protect
 from mt.text.fuzzy_match import MemoryMatch
+from mt.text.markup.strings import split_marked_text
 from service.languages import TranslationRoute
 from service.translation.coroutines import WorkThreads
 from service.translation.jobs import Job
@@ -58,7 +59,7 @@ def _sentences(text: str, route: TranslationRoute, job: Job) -> Iterator[str]:
     if not job.split_sentences:
         return
     source = route[0].source
-    for part in segment.split_text(text, source):
+    for part in split_marked_text(text, source):
         if not part.kept:
             yield part.text
             if marker := protect.list_marker_length(part.text, source):

@@ -19,13 +19,15 @@ BLOCKS = frozenset(
 )
 """Names of the HTML elements whose tags end the text before them."""
 
-_VOID = frozenset(
+VOID = frozenset(
     {
         *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track"),
         "wbr",
     }
 )
-_NO_WORDS = frozenset(
+"""Names of the HTML elements without end tags."""
+
+NO_WORDS = frozenset(
     {
         *("a", "area", "base", "br", "col", "font", "link", "meta", "param", "rp", "rt", "rtc", "script", "source"),
         *("style", "sub", "sup", "template", "track", "wbr", "iframe", "noembed", "noframes", "noscript"),
@@ -35,7 +37,7 @@ _NO_WORDS = frozenset(
 )
 """Names of the elements that never stand for a word."""
 
-_HTML_INLINE = frozenset(
+HTML_INLINE = frozenset(
     {
         *("abbr", "acronym", "audio", "b", "bdi", "bdo", "big", "canvas", "cite", "code", "data", "del", "dfn", "em"),
         *("embed", "i", "img", "input", "ins", "kbd", "label", "mark", "math", "meter", "object", "output", "picture"),
@@ -44,6 +46,8 @@ _HTML_INLINE = frozenset(
     }
 )
 """Names of the HTML elements that, without text, can be pictures or spaces beside a text."""
+
+HTML_NAMES = BLOCKS | VOID | NO_WORDS | HTML_INLINE
 
 _CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "tr"})
 
@@ -89,9 +93,9 @@ class Dialect:
 
     def stands_for_word(self, name: str) -> StandsForWord:
         """Return where the element `name` stands for a word if it has no text."""
-        if not self.words or not name or name in _NO_WORDS or name in self.breaks | self.spaces:
+        if not self.words or not name or name in NO_WORDS or name in self.breaks | self.spaces:
             return StandsForWord.NEVER
-        return StandsForWord.WITHIN if not self.xml and name in _HTML_INLINE else StandsForWord.ALWAYS
+        return StandsForWord.WITHIN if not self.xml and name in HTML_INLINE else StandsForWord.ALWAYS
 
 
 class _OpenElements:
@@ -151,7 +155,7 @@ class ElementIndex:
             self.parent[number] = stack.numbers[-1] if stack.numbers else -1
             if token.kind is TokenKind.TEXT and not token.source.isspace():
                 self._mixed[self.parent[number]] = True
-            elif token.kind is TokenKind.START and not (token.name in _VOID and not self.dialect.xml):
+            elif token.kind is TokenKind.START and not (token.name in VOID and not self.dialect.xml):
                 stack.open(number, token.name)
             elif token.kind is TokenKind.END:
                 self._close(stack, number)

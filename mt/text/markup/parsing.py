@@ -39,8 +39,8 @@ _TEXTLESS = frozenset(
 _HTML_SPACE = " \t\n\f\r"
 SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
 _NOTE_TOKENS = 8  # maximum number of tokens in a footnote mark
-_BULLET = re.compile(r"\s*(?:[-–—*•·‣▪◦●■□✓✔➢+]|\d{1,3}[.)]|[A-Za-z]\))[ \t]")
-_LINE_OF_LIST = re.compile(rf"[ \t\f\r]*\n(?={_BULLET.pattern})")
+BULLET = re.compile(r"\s*(?:[-–—*•·‣▪◦●■□✓✔➢+]|\d{1,3}[.)]|[A-Za-z]\))[ \t]")
+_LINE_OF_LIST = re.compile(rf"[ \t\f\r]*\n(?={BULLET.pattern})")
 _BACKSLASH = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _SYNTAX = re.compile(r"""(?<!\\)(\\n|")""")  # line breaks and, in the resources of Android, quotes around spaces
 _ESCAPES = {"n": "\n", "t": "\t"}
@@ -366,7 +366,7 @@ class _Reader:
             before = next((item for item in reversed(self.items) if item.text.strip() or item.breaks), None)
             following = self.tokens[number + 1].source if number + 1 < len(self.tokens) else ""
             ends = before is None or before.breaks or SENTENCE_END.search(before.text[-20:])
-            if ends or _BULLET.match(following):
+            if ends or BULLET.match(following):
                 self._flush()
                 self.parts += parts
             else:

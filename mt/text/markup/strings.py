@@ -1,0 +1,159 @@
+"""Tags in plain strings, such as those of program resources, which often contain `<b>` and `<br/>`.
+
+A tag is recognised if it has a partner, is empty (`<br/>`), or is a block or an empty element of HTML. Texts that only
+contain `<`, such as `a < b`, `List<String>` and `<name@example.org>`, have no tags. References such as `&amp;` are not
+decoded: they are protected in the text, and stay as they are.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from mt.text.alignment import Range
+from mt.text.markup.elements import BLOCKS, VOID, Dialect
+from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, split_whitespace
+from mt.text.markup.parsing import BULLET, SENTENCE_END
+from mt.text.segment import TextPart, split_text
+
+_TAG = re.compile(
+    r"<(?P<end>/?)(?P<name>[A-Za-z][\w:-]{0,40}|\d{1,3})(?:\s[^<>]{0,1000})?(?P<empty>/?)>|<!--(?:[^-]|-(?!->)){0,1000}-->"
+)
+_OBJECT = "\ufffc"
+_DIALECT = Dialect(xml=False, splitting=frozenset(), words=True)
+
+
+@dataclass(frozen=True, slots=True)
+class StringTag:
+    """The tag at `text[begin:end]` of a text. `partner` is the offset of the other tag of its element, or -1."""
+
+    begin: int
+    end: int
+    name: str
+    partner: int = -1
+
+    @property
+    def closes(self) -> bool:
+        return 0 <= self.partner < self.begin
+
+
+def find_tags(text: str) -> list[StringTag]:
+    """Return the tags and comments of a text, in order."""
+    if "<" not in text or ">" not in text:
+        return []
+    matches = list(_TAG.finditer(text))
+    partners = _partners(matches)
+    tags = []
+    for match in matches:
+        begin, end = match.span()
+        name = (match["name"] or "").lower()
+        attached = begin > 0 and text[begin - 1].isalnum()  # as in vector<p>
+        alone = not match["name"] or match["empty"] or name in VOID or (name in BLOCKS and not attached)
+        if begin in partners or alone:
+            tags.append(StringTag(begin, end, name, partners.get(begin, -1)))
+    return tags
+
+
+def _partners(matches: Sequence[re.Match[str]]) -> dict[int, int]:
+    """Map the offset of each start tag to that of its end tag, and vice versa. Elements are nested."""
+    closing = {match["name"].lower() for match in matches if match["end"]}
+    opened: list[tuple[str, int]] = []
+    depths: dict[str, list[int]] = {}
+    partners: dict[int, int] = {}
+    for match in matches:
+        name = (match["name"] or "").lower()
+        if name not in closing or match["empty"]:
+            continue
+        if not match["end"]:
+            depths.setdefault(name, []).append(len(opened))
+            opened.append((name, match.start()))
+        elif depths.get(name):
+            depth = depths[name][-1]
+            partners[match.start()] = opened[depth][1]
+            partners[opened[depth][1]] = match.start()
+            for inner, _ in opened[depth:]:
+                depths[inner].pop()
+            del opened[depth:]
+    return partners
+
+
+def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
+    """Yield the sentences and kept parts of a text that may contain tags, as `split_text` does.
+
+    Tags of blocks, and line breaks after a sentence or before a bullet, are kept parts. Other tags do not affect the
+    ends of sentences. An end tag belongs to the part before it, a start tag to the part after it.
+    """
+    tags = find_tags(text)
+    if not tags:
+        yield from split_text(text, language)
+        return
+    bare: list[str] = []
+    ends: list[int] = []  # offsets in `text` of the ends of the characters of `bare`
+    end = 0
+    for tag in [*tags, StringTag(len(text), len(text), "")]:
+        bare.append(text[end : tag.begin])
+        ends += range(end + 1, tag.begin + 1)
+        end = tag.end
+        if sign := _sign(tag, text):
+            bare.append(sign)
+            ends.append(tag.end)
+    following = {tag.begin: tag.end for tag in tags if tag.closes and tag.name not in BLOCKS}
+    begin = count = 0
+    for part in split_text("".join(bare), language):
+        count += len(part.text)
+        stop = ends[count - 1] if count < len(ends) else len(text)
+        while stop in following:
+            stop = following[stop]
+        yield replace(part, text=text[begin:stop])
+        begin = stop
+
+
+def _sign(tag: StringTag, text: str) -> str:
+    """Return the character that stands for a tag when sentences are divided, or "" if it does not matter to them."""
+    if tag.begin == len(text) or tag.closes:
+        return "\n" if tag.name in BLOCKS else ""
+    if tag.name in BLOCKS:
+        return "\n"
+    if tag.name == "br":
+        before, after = text[max(0, tag.begin - 20) : tag.begin], text[tag.end : tag.end + 20]
+        divides = not before.strip() or before.endswith(">") or SENTENCE_END.search(before) or BULLET.match(after)
+        return "\n" if divides else " "
+    return _OBJECT if tag.partner in (-1, tag.end) else ""
+
+
+def read_marked_sentence(sentence: str, kept: Sequence[Range]) -> InlineText[str] | None:
+    """Return the inline items of a sentence with tags. Return None if it has no tag, or a tag in a `kept` range."""
+    tags = find_tags(sentence)
+    if not tags or any(begin < tag.end and end > tag.begin for begin, end in kept for tag in tags):
+        return None
+    items: list[InlineItem[str]] = []
+    end = 0
+    for begin, stop, item in sorted(
+        [*_tag_items(sentence, tags), *_kept_items(sentence, kept)], key=lambda one: one[0]
+    ):
+        items += _text_items(sentence[end:begin])
+        items.append(item)
+        end = stop
+    items += _text_items(sentence[end:])
+    return read_inline(items, decode_nothing, collapse=False)
+
+
+def _tag_items(sentence: str, tags: Sequence[StringTag]) -> Iterator[tuple[int, int, InlineItem[str]]]:
+    for tag in tags:
+        source = (sentence[tag.begin : tag.end],)
+        stands = _DIALECT.stands_for_word(tag.name)
+        if tag.partner < 0:
+            breaks = tag.name == "br"
+            item = InlineItem(InlineKind.EMPTY, source, breaks=breaks, stands=stands)
+        else:
+            kind, key = (InlineKind.CLOSE, tag.partner) if tag.closes else (InlineKind.OPEN, tag.begin)
+            item = InlineItem(kind, source, key=key, stands=stands, divides=tag.name not in ("sub", "sup"))
+        yield tag.begin, tag.end, item
+
+
+def _kept_items(sentence: str, kept: Sequence[Range]) -> Iterator[tuple[int, int, InlineItem[str]]]:
+    for begin, end in kept:
+        yield begin, end, InlineItem(InlineKind.KEPT, (sentence[begin:end],), sentence[begin:end])
+
+
+def _text_items(text: str) -> list[InlineItem[str]]:
+    return [InlineItem(InlineKind.TEXT, (part,), part) for part in split_whitespace(text) if part]

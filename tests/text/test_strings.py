@@ -1,0 +1,75 @@
+"""Tags in plain strings: recognition, and division into sentences."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mt.text.markup.strings import find_tags, read_marked_sentence, split_marked_text
+
+WITHOUT_TAGS = [
+    *("a < b and c > d", "I <3 you", "<anna@example.org>", "x<y and y>z", "List<String> x", "vector<p>", "a<b>c"),
+    *("Hello <name>!", "<your name>", "if (a<b && c>d)", "<", ">", "<>", "</b>", "<b>", "Map<String, List<Integer>>"),
+    *("1 <= 2", "->", "<-", "<<EOF", "\\<b", "&lt;b&gt;x&lt;/b&gt;", "<https://x.org/>", "a <b and c> d", "<%= x %>"),
+]
+WITH_TAGS = [
+    ("The <b>dog</b> sleeps.", ["<b>", "</b>"]),
+    ("<p>The dog", ["<p>"]),
+    ("A <a href=\"x\" class='y'>b</a>", ["<a href=\"x\" class='y'>", "</a>"]),
+    ("One<br>two<br/>three <img src=x>", ["<br>", "<br/>", "<img src=x>"]),
+    ("<0>Read</0> <1/> <2></2>", ["<0>", "</0>", "<1/>", "<2>", "</2>"]),
+    ("<my-tag>a</my-tag> <b>c", ["<my-tag>", "</my-tag>"]),
+    ("<b><i>a</b></i>", ["<b>", "</b>"]),  # <i> has no partner within <b>
+    ("a <!-- c --> b", ["<!-- c -->"]),
+    ("a < b <b>c</b>", ["<b>", "</b>"]),
+    ("List<String> <b>x</b>", ["<b>", "</b>"]),
+    ("<B>Groß</b>", ["<B>", "</b>"]),
+    ("<a href={url}>Здесь</a>", ["<a href={url}>", "</a>"]),
+]
+
+
+@pytest.mark.parametrize("text", WITHOUT_TAGS)
+def test_texts_without_tags(text: str) -> None:
+    assert find_tags(text) == []
+    assert read_marked_sentence(text, ()) is None
+
+
+@pytest.mark.parametrize(("text", "tags"), WITH_TAGS)
+def test_texts_with_tags(text: str, tags: list[str]) -> None:
+    assert [text[tag.begin : tag.end] for tag in find_tags(text)] == tags
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("<p>Read <b>it</b>.</p><ul><li>It is good.</li></ul>", ["Read <b>it</b>.", "It is good."]),
+        ("<b>It sleeps.</b> It eats.", ["<b>It sleeps.</b>", "It eats."]),
+        ("It sleeps. <b>It eats.</b> So", ["It sleeps.", "<b>It eats.</b>", "So"]),
+        (
+            "It is good.<br/>It is new:<br>* One<br>* Two<br> and more",
+            ["It is good.", "It is new:", "* One", "* Two<br> and more"],
+        ),
+        ("<1></1> sleeps. <x/> eats.", ["<1></1> sleeps.", "<x/> eats."]),
+        ("The dog is < 5. It is so.", ["The dog is < 5.", "It is so."]),
+    ],
+)
+def test_sentences_of_texts_with_tags(text: str, sentences: list[str]) -> None:
+    parts = list(split_marked_text(text, "en"))
+    assert [part.text for part in parts if not part.kept] == sentences
+    assert "".join(part.text for part in parts) == text
+
+
+@given(
+    st.lists(
+        st.sampled_from(["<b>", "</b>", "<p>", "<br>", "<x/>", "<i>", "</i>", "a.", " ", "B c", "\n", "<", "&amp;"])
+    )
+)
+def test_parts_join_to_the_text(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    assert "".join(part.text for part in split_marked_text(text, "en")) == text
+
+
+def test_kept_ranges_of_a_sentence_with_tags() -> None:
+    inline = read_marked_sentence("See <b>the x1 dog</b>", [(11, 13)])
+    assert inline and inline.built
+    assert inline.built.segment.text == "See the x1 dog" and inline.built.segment.kept == ((8, 10),)
+    assert read_marked_sentence("See <b>the</b>", [(4, 6)]) is None

@@ -8,6 +8,7 @@ from mt.config import DecodingConfig, ModelConfig
 from mt.languages import Direction, DirectionSet
 from mt.section import Section
 
+COVERED_LENGTH = 80  # tokens; the source length of models for which it is unknown
 FORMAT_VERSION, INT8_VERSION = 1, 2  # with float and with int8 weights; CHANGELOG.md says which releases read them
 
 
@@ -28,6 +29,8 @@ class Description(Section):
     """Number format of the matrices in `model.safetensors`. An int8 matrix has a float scale for each row."""
     normalised_text: bool = False
     """Whether all text that the model was trained on was normalised (mt.text.normalise)."""
+    source_length: int = Field(COVERED_LENGTH, ge=1)
+    """Number of tokens that few sources of the training text exceed. Longer sentences are divided at clauses."""
 
     @field_validator("directions")
     @classmethod

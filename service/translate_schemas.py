@@ -65,7 +65,7 @@ class TranslateRequest(RequestFields):
         False, description="Whether to return the estimated quality of each translation, from 0 to 100."
     )
     untranslated: FlagField = Field(
-        False, description="Whether to list the sentences that the model left untranslated; they stay unchanged."
+        False, description="Whether to list the sentences that stay unchanged, and the clauses that are missing."
     )
     segments: FlagField = Field(
         False, description="Whether to return the ranges of each sentence in both texts; for plain text only."
@@ -163,7 +163,9 @@ class TargetResponse(BaseModel):
     match: float | list[float | None] | None = Field(
         None, description="Similarity, from 0 to 1, of the text to its match in the memory; absent without a match."
     )
-    untranslated: list[str] | list[list[str]] | None = Field(None, description="Sentences that stay unchanged.")
+    untranslated: list[str] | list[list[str]] | None = Field(
+        None, description="Sentences that stay unchanged, and missing clauses."
+    )
     models: list[str] | list[list[str]] | None = Field(
         None, description="Names of the models that translated a text: two if there is a pivot. Only with `model`."
     )

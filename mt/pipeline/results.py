@@ -24,7 +24,8 @@ class Alternative:
     `score` is the log-probability divided by the length penalty. For a text of several sentences, `log_probability` is
     the sum over the sentences, `score` is the mean score weighted by tokens, and `pieces` are the pieces of all
     sentences in order. `pieces` are the model's output. `text` may differ from `pieces`: it can contain restored spans
-    or be in capitals. If `text` comes from a translation memory, `match` is the score of the match.
+    or be in capitals. If `text` comes from a translation memory, `match` is the score of the match. `omitted` are the
+    clauses of the source that are probably missing in `text`; they are known for the best translation only.
     """
 
     text: str
@@ -33,6 +34,7 @@ class Alternative:
     pieces: tuple[str, ...]
     piece_log_probabilities: tuple[float, ...]  # for each sentence, one per piece and one for EOS
     match: float | None = None
+    omitted: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Alternative({self.text!r}, score={self.score:.2f})"
@@ -61,7 +63,8 @@ class SentenceTranslation:
     in target order. `confidence` is the expected sentence chrF from 0 to 1, or None if the model has no confidence
     data. It is also None if the source is unlike the training text of the model; `unfamiliar` is true then. `links` and
     `attention` are set only if ExplainOptions request them. If the model wrote nothing, or knows no letter of the
-    sentence, `untranslated` is true and `text` is the source.
+    sentence, `untranslated` is true and `text` is the source. `omitted` are the clauses of the source that are probably
+    missing in the translation.
     """
 
     source: str
@@ -73,6 +76,7 @@ class SentenceTranslation:
     attention: AttentionMap | None = None
     untranslated: bool = False
     unfamiliar: bool = False
+    omitted: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -115,6 +119,7 @@ def translated_again(first: SentenceTranslation, second: Sequence[SentenceTransl
         attention=None,
         unfamiliar=first.unfamiliar or second[0].unfamiliar,
         untranslated=first.untranslated or any(sentence.untranslated for sentence in second),
+        omitted=(first.source,) if any(sentence.omitted for sentence in second) else first.omitted,
     )
 
 

@@ -1,8 +1,9 @@
 """Translation of one sentence by a coroutine that awaits searches and repairs their results."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 
 from mt.errors import RequestError
@@ -16,12 +17,12 @@ from mt.pipeline.variants import (
     SourceVariant,
     decode_variants,
     join_alternatives,
+    piece_attention,
     restore,
 )
 from mt.text import casing, protect, repetition, segment
 from mt.text.alignment import Range
 from mt.text.protect import SpanKind
-from mt.text.restoration import add_missing_spans
 from mt.text.terms import TermMatch
 
 NO_REPEAT_NGRAM = 3
@@ -30,11 +31,14 @@ NO_REPEAT_NGRAM = 3
 _NUMBER_HANDICAP = 0.08
 """Difference of scores by which a sentence with a number must be better than the same sentence with a name."""
 
+LEAST_TOKENS = 24
+"""Sources of fewer tokens are not checked for omitted clauses: models rarely omit any, and the check takes time."""
+
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
 
 
 async def translate_sentence(
-    sentence: str, context: SentenceContext, kept: Sequence[Range] = ()
+    sentence: str, context: SentenceContext, kept: Sequence[Range] = (), is_part: bool = False
 ) -> tuple[Alternative, ...]:
     """Return the n-best list of a sentence. Alternatives contain protected spans, `kept` ranges and glossary terms.
 
@@ -43,8 +47,10 @@ async def translate_sentence(
     glossary terms translated.
 
     Most sentences are decoded once. A headline is decoded in title case and in lower case, and the result with the
-    better score is used. A sentence is decoded again if its translation lacks spans or terms, is repetitive or is too
-    short.
+    better score is used. A sentence is decoded again if its translation lacks spans or terms, or is repetitive. It is
+    divided if it is longer than the sentences of the training text, or if its translation omits clauses or is too
+    short. Clauses that are omitted nevertheless are listed in `Alternative.omitted`. `is_part` tells whether `sentence`
+    is a part of a sentence that was divided.
 
     Raises:
         RequestError: The model fails on the sentence.
@@ -60,6 +66,10 @@ async def translate_sentence(
         kept = (*kept, *(word for word in unknown if not any(a < word[1] and b > word[0] for a, b in terms)))
         if is_untranslatable(sentence, kept):
             return (_keep_source(sentence, matches),)
+    if not context.options.sample and not _is_covered(sentence, context):
+        parts = await _translate_in_parts(sentence, partial(_is_covered, context=context), context, kept)
+        if parts:
+            return parts
     lowered = casing.lower_capitals(sentence, context.source, kept)
     untitled = None if lowered else casing.lower_title_case(sentence, context.source, kept)
     variants = [
@@ -76,7 +86,14 @@ async def translate_sentence(
             replace(alternative, text=casing.raise_capitals(alternative.text, sentence, context.target, kept))
             for alternative in alternatives
         )
-    return alternatives
+    best = alternatives[0]
+    if context.options.sample or not (best.omitted or (not is_part and repetition.is_too_short(sentence, best.text))):
+        return alternatives
+    halves = await _translate_in_parts(
+        sentence, lambda part: len(part) <= max(1, len(sentence) * 2 // 3), context, kept
+    )
+    longer = halves and repetition.text_width(halves[0].text) > repetition.text_width(best.text)
+    return halves if longer else alternatives
 
 
 async def _translate_terms(
@@ -141,8 +158,8 @@ async def _translate_variants(
     if not context.options.sample:
         decoded = await _decode_without_repetition(decoded, context)
     alternatives = await restore(decoded, context)
-    if not context.options.sample and repetition.is_too_short(decoded.variant.text, alternatives[0].text):
-        alternatives = await _translate_in_halves(decoded.variant, alternatives, context)
+    if not context.options.sample and (omitted := await _omitted_clauses(decoded, context)):
+        alternatives = (replace(alternatives[0], omitted=omitted), *alternatives[1:])
     if context.terms.glossary:
         alternatives = await translate_with_terms(decoded, alternatives, any_case, context)
     return alternatives
@@ -291,32 +308,51 @@ async def _decode_without_repetition(decoded: DecodedVariant, context: SentenceC
     return min([*again, decoded], key=lambda one: (is_endless(one, context), len(one.best.text)))
 
 
-async def _translate_in_halves(
-    variant: SourceVariant, alternatives: tuple[Alternative, ...], context: SentenceContext
+async def _translate_in_parts(
+    sentence: str, fits: Callable[[str], bool], context: SentenceContext, kept: Sequence[Range]
 ) -> tuple[Alternative, ...]:
-    """Translate a sentence in parts, and join the translations. Return them if they are longer than `alternatives`.
+    """Translate a sentence in parts for which `fits` is true, and join the translations.
 
-    Otherwise, or if the sentence cannot be split, return `alternatives`.
+    Return () if the sentence cannot be divided. Protected spans are not divided.
     """
-    text = variant.text
-    pieces = list(segment.split_long_sentence(text, lambda part: len(part) <= max(1, len(text) * 2 // 3)))
-    texts = [piece.text for piece in pieces]
-    kept_of, terms_of = split_ranges(variant.kept, texts), split_ranges(variant.terms, texts)
-    parts = [
-        context.variant(piece.text, kept, terms, Reading.REMOVED)
-        for piece, kept, terms in zip(pieces, kept_of, terms_of, strict=True)
-        if not piece.kept
+    spans = [(span.begin, span.end) for span in protect.find_spans(sentence, kept)]
+    parts = list(segment.merge_divided(segment.split_long_sentence(sentence, fits), spans))
+    texts = [part.text for part in parts]
+    to_translate = [
+        (text, ranges)
+        for part, text, ranges in zip(parts, texts, split_ranges(kept, texts), strict=True)
+        if not part.kept
     ]
-    if len(parts) < 2:
-        return alternatives
-    decoded, problems = await decode_variants(parts, context, context.options)
-    if problems:
-        return alternatives
-    lists = [await restore(part, context) for part in decoded]
+    if len(to_translate) < 2:
+        return ()
+    lists = [await translate_sentence(text, context, ranges, is_part=True) for text, ranges in to_translate]
     joined = []
     for rank in range(max(map(len, lists))):
         chosen = [n_best[min(rank, len(n_best) - 1)] for n_best in lists]
-        together = segment.join_parts(pieces, [part.text for part in chosen], context.source, context.target)
-        joined.append(join_alternatives(add_missing_spans(together, variant.spans), chosen))
-    longer = repetition.text_width(joined[0].text) > repetition.text_width(alternatives[0].text)
-    return tuple(joined) if longer else alternatives
+        clauses = [
+            casing.as_clause(part.text, text, context.target, is_first=number == 0)
+            for number, (part, (text, _)) in enumerate(zip(chosen, to_translate, strict=True))
+        ]
+        joined.append(join_alternatives(segment.join_parts(parts, clauses, context.source, context.target), chosen))
+    return tuple(joined)
+
+
+def _is_covered(sentence: str, context: SentenceContext) -> bool:
+    """Return whether the training text covers the length of a sentence. It covers sentences of one clause."""
+    limit = context.covered_length
+    if len(sentence) < limit or len(segment.clause_ranges(sentence)) == 1:
+        return True
+    return len(context.encode(sentence)) <= limit
+
+
+async def _omitted_clauses(decoded: DecodedVariant, context: SentenceContext) -> tuple[str, ...]:
+    """Return the clauses of a sentence that its best translation omits. Short sentences are not checked."""
+    text = decoded.variant.stripped.text
+    if len(decoded.request.source) < LEAST_TOKENS or len(clauses := segment.clause_ranges(text)) < 2:
+        return ()
+    (attention,) = await piece_attention(decoded, [0], context)
+    omitted = repetition.omitted_clauses(clauses, attention)
+    originals = segment.clause_ranges(decoded.variant.text)
+    if len(originals) == len(clauses):  # without stand-ins
+        text, omitted = decoded.variant.text, [originals[clauses.index(clause)] for clause in omitted]
+    return tuple(text[begin:end].strip() for begin, end in omitted)

@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import accumulate
 from math import inf
 from time import monotonic
 
@@ -178,6 +177,7 @@ class TextTask:
                     attention=explanations[number].attention,
                     untranslated=not best.pieces,
                     unfamiliar=expectation.unfamiliar,
+                    omitted=best.omitted,
                 )
             )
         ranks = max((len(sentence.alternatives) for sentence in sentences), default=1)
@@ -356,7 +356,7 @@ class TextPlanner:
         whole = self.sentences or exact_translation(matches.get(text.strip()), moved)
         split = split_marked_text if self.protect else segment.split_text
         parts = segment.cut_text(text) if whole else split(text, self.context.source)
-        for part in _merge_divided(parts, kept):
+        for part in segment.merge_divided(parts, kept):
             begin, end = end, end + len(part.text)
             ranges = kept[bisect_left(begins, begin) : bisect_left(begins, end)]
             moved = [_move(place, -begin) for place in ranges]
@@ -400,23 +400,6 @@ class TextPlanner:
     def _is_untranslatable(self, text: str, kept: Sequence[Range]) -> bool:
         normalised = self.context.normaliser.normalise(text, kept)
         return is_untranslatable(normalised.text, [normalised.normalised_range(*place) for place in kept])
-
-
-def _merge_divided(parts: Iterable[TextPart], kept: Sequence[Range]) -> Iterator[TextPart]:
-    """Yield the parts of a text, and merge those that overlap the same range of `kept`. `kept` must be sorted."""
-    if not kept:
-        yield from parts
-        return
-    begins = [begin for begin, _ in kept]
-    last_ends = [0, *accumulate((end for _, end in kept), max)]  # last_ends[n] is the maximum end of the first n ranges
-    group: list[TextPart] = []
-    end = 0
-    for part in parts:
-        group.append(part)
-        end += len(part.text)
-        if last_ends[bisect_left(begins, end)] <= end:
-            yield group[0] if len(group) == 1 else TextPart("".join(merged.text for merged in group), False)
-            group = []
 
 
 def _move(place: Range, offset: int) -> Range:

@@ -354,6 +354,7 @@ class Translator:
             options=replace(options, max_length=min(options.max_length, self._max_length)),
             terms=terms or Terms(),
             prefix=tuple(self.tokenizer.target_prefix(target_language)),
+            covered_length=self.description.source_length,
         )
         explainer = Explainer(context, self.attention, self._max_length, explain) if explain else None
         return TextPlanner(context, self._max_length, sentences, explainer=explainer, estimator=self.estimator)

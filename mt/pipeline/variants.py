@@ -9,6 +9,7 @@ from itertools import chain
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions
 from mt.decoding.term_constraints import UNLIMITED
+from mt.description import COVERED_LENGTH
 from mt.engine.requests import Request, Result
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.driver import ATTENTION_TOKENS, AttentionCall, DecodeCall
@@ -60,6 +61,7 @@ class SentenceContext:
     prefix: tuple[int, ...] = ()  # ids at the beginning of every translation
     formality: Formality | None = None
     banned: tuple[str, ...] = ()  # words that no translation contains
+    covered_length: int = COVERED_LENGTH  # sentences of more tokens are divided at clauses
     words_alone: dict[WordKey, str] = field(default_factory=dict)
     """Cache of the words that the model writes for terms without context. All sentences of a translator share it."""
 
@@ -310,4 +312,5 @@ def join_alternatives(text: str, alternatives: Sequence[Alternative]) -> Alterna
         piece_log_probabilities=tuple(
             chain.from_iterable(alternative.piece_log_probabilities for alternative in alternatives)
         ),
+        omitted=tuple(chain.from_iterable(alternative.omitted for alternative in alternatives)),
     )

@@ -27,6 +27,18 @@ _ACRONYMS = frozenset(
     ]
 )
 _NO_ACRONYMS = frozenset({"MR", "MRS", "DR", "ST", "VS", "TH", "PST", "SHH", "HMM"})
+_STOPS = frozenset(".。")
+_CLAUSE_ENDS = {mark: both for both in (",，", ";；", ":：") for mark in both} | {"、": ",、"}
+_ENGLISH_FIRST = re.compile(r"I\b")
+_GERMAN_WORDS = frozenset(  # words with a small letter that often begin a clause; not "Sie", which may be formal
+    [
+        *("Aber", "Alle", "Als", "Am", "An", "Auch", "Auf", "Aus", "Bei", "Bis", "Da", "Das", "Dass", "Dem"),
+        *("Den", "Der", "Die", "Dies", "Diese", "Dieser", "Du", "Durch", "Ein", "Eine", "Einem", "Einen", "Einer"),
+        *("Er", "Es", "Für", "Ich", "Im", "In", "Ist", "Kein", "Keine", "Mein", "Meine", "Mit", "Nach", "Nicht"),
+        *("Ob", "Oder", "Ohne", "Sein", "Seine", "Seit", "So", "Um", "Und", "Uns", "Unser", "Unsere", "Vom"),
+        *("Von", "Vor", "Wann", "Was", "Wenn", "Wer", "Weil", "Wie", "Wir", "Wo", "Zu", "Zum", "Zur"),
+    ]
+)
 _LEAST_WORDS = 2  # a sentence in capitals has at least so many words, or a word of at least _LONG_WORD letters
 _LONG_WORD = 6
 _LEAST_LONG = 3  # a word of at most so many letters may be a code, or in lower case in a headline
@@ -75,6 +87,29 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
         return None
     lowered = _lower_words(sentence, words, language, {word for word in long if _is_code(word)})
     return lowered if lowered != sentence else None
+
+
+def as_clause(translation: str, clause: str, language: str, is_first: bool) -> str:
+    """Return the translation of a clause with the letter case and the final punctuation of the clause.
+
+    Models write a clause like a sentence. A clause that is not the first begins with a small letter, unless it may
+    begin with a German noun. A final full stop is replaced by the punctuation that ends `clause`.
+    """
+    first = translation.split(maxsplit=1)[:1]
+    if first and not is_first and clause[:1].islower() and _may_lower(first[0], language):
+        translation = translation[0].lower() + translation[1:]
+    if translation[-1:] in _STOPS and clause[-1:] not in _STOPS:
+        mark = clause[-1:] if clause[-1:] in _CLAUSE_ENDS else ""
+        wide = translation[-1:] == "。"
+        return translation[:-1] + (_CLAUSE_ENDS[mark][wide] if mark else "")
+    return translation
+
+
+def _may_lower(word: str, language: str) -> bool:
+    """Return whether the first word of a translation is capitalised only because it begins a sentence."""
+    if primary_language(language) == "de":
+        return word in _GERMAN_WORDS
+    return word[1:].islower() and _ENGLISH_FIRST.match(word) is None
 
 
 def _has_lower_word(sentence: str) -> bool:

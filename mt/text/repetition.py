@@ -1,14 +1,17 @@
-"""Detection of failed translations: repetitive translations, and translations much shorter than their source.
+"""Detection of failed translations: repetitive ones, ones much shorter than their source, and ones without a clause.
 
 Of 75,000 reference translations (Multi30k en-de and de-en, manuals en-de and en-zh, laws en-fr), none is detected as
 repetitive and one as too short. Of 2,014 translations of Multi30k's val and test_2016_flickr by a model of 3+3 layers,
 two are detected as repetitive.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 
-from mt.text.alignment import is_wide
+import numpy as np
+
+from mt.text.alignment import PieceAttention, Range, is_wide
 
 # A unit is a sequence of pieces that is repeated in a translation.
 LONGEST_UNIT = 12  # maximum number of pieces of a unit that is repeated in a row
@@ -23,6 +26,14 @@ One reference translation in 2,000 has a ratio below 0.37 in laws en-fr, and bel
 fr, cs) and manuals (en-de, en-zh). Each corpus has 5,000 to 15,000 pairs of 40 letters or more.
 """
 LEAST_WIDTH = 60  # sources below this width are not checked
+LEAST_PIECES = 4  # clauses of fewer pieces are not checked
+LEAST_SHARE, LEAST_PEAK = 0.4, 0.17
+"""Minimum attention to a clause that was translated. One of the two is enough.
+
+LEAST_SHARE: target pieces that attend most to a piece of the clause, per piece of the clause. LEAST_PEAK: mean, over
+the pieces of the clause, of the largest attention to the piece. Of 2,500 sentences of docs, web, tatoeba and Multi30k,
+at most 15 have a clause with less.
+"""
 _WIDE = 2.5  # width, in letters, of a character of a script without spaces; the median of en-zh is 3
 
 
@@ -42,6 +53,25 @@ def is_too_short(source: str, target: str) -> bool:
         return False
     source_width = text_width(source)
     return source_width >= LEAST_WIDTH and text_width(target) < LEAST_RATIO * source_width
+
+
+def omitted_clauses(clauses: Sequence[Range], attention: PieceAttention) -> list[Range]:
+    """Return the clauses that a translation omits: those to which it pays little attention.
+
+    `clauses` are ranges of the source of `attention`.
+    """
+    weights = np.asarray(attention.weights)  # [T, S]
+    if not weights.size:
+        return list(clauses)
+    strongest, peaks = weights.argmax(1), weights.max(0)
+    omitted = []
+    for begin, end in clauses:
+        first, last = bisect_left(attention.source, begin), bisect_left(attention.source, end)
+        if last - first >= LEAST_PIECES:
+            share = np.count_nonzero((strongest >= first) & (strongest < last)) / (last - first)
+            if share < LEAST_SHARE and peaks[first:last].mean() < LEAST_PEAK:
+                omitted.append((begin, end))
+    return omitted
 
 
 def text_width(text: str) -> float:

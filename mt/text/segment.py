@@ -7,6 +7,7 @@ them, so that concatenating all parts gives the text.
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
@@ -87,6 +88,29 @@ def split_long_sentence(sentence: str, fits: Callable[[str], bool]) -> Iterator[
     between two characters that are not displayed as one.
     """
     return _merge_kept(_halves(sentence, fits))
+
+
+def clause_ranges(sentence: str) -> list[Range]:
+    """Return the ranges of the clauses of a sentence. Clauses end at punctuation; there is at least one."""
+    places = [0, *(match.end() for match in _AFTER_CLAUSE.finditer(sentence)), len(sentence)]
+    return [(begin, end) for begin, end in pairwise(places) if begin < end] or [(0, 0)]
+
+
+def merge_divided(parts: Iterable[TextPart], kept: Sequence[Range]) -> Iterator[TextPart]:
+    """Yield the parts of a text, and merge those that overlap the same range of `kept`. `kept` must be sorted."""
+    if not kept:
+        yield from parts
+        return
+    begins = [begin for begin, _ in kept]
+    last_ends = [0, *accumulate((end for _, end in kept), max)]  # last_ends[n] is the maximum end of the first n ranges
+    group: list[TextPart] = []
+    end = 0
+    for part in parts:
+        group.append(part)
+        end += len(part.text)
+        if last_ends[bisect_left(begins, end)] <= end:
+            yield group[0] if len(group) == 1 else TextPart("".join(merged.text for merged in group), False)
+            group = []
 
 
 def join_parts(parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str) -> str:

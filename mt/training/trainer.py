@@ -40,6 +40,7 @@ from mt.training.tuning import first_model, new_model, source_vocabulary_size
 from mt.training.validation import Validation
 
 RECORD_EVERY = 10  # updates
+COVERED_SHARE = 0.999  # share of the sources of the training text that are not longer than `source_length` of the model
 MAX_SKIPPED = 5  # consecutive updates, skipped because of a loss that is not finite or a lack of memory
 MEASURED_UPDATES = range(3, 13)  # updates whose time is measured; earlier updates warm up caches
 NAMED_PAIRS = 20  # maximum number of pairs of a batch that a message lists
@@ -244,6 +245,7 @@ class Trainer:
             model=self.recipe.architecture,
             decoding=self.recipe.decoding,
             normalised_text=tuning is None or read_description(tuning.model).normalised_text,
+            source_length=max(1, int(np.quantile(self.data.train.source.lengths, COVERED_SHARE))),
         )
 
     def _plan_updates(self) -> None:

@@ -86,8 +86,12 @@ class Answer:
 
     @property
     def untranslated(self) -> tuple[str, ...]:
-        """Source sentences that the model left untranslated; the translation contains them unchanged."""
-        return tuple(without_objects(sentence.source) for sentence in self.all_sentences if sentence.untranslated)
+        """Source sentences that the translation contains unchanged, and clauses that it lacks."""
+        return tuple(
+            without_objects(text)
+            for sentence in self.all_sentences
+            for text in ((sentence.source,) if sentence.untranslated else sentence.omitted)
+        )
 
     @property
     def match(self) -> float | None:

@@ -69,7 +69,7 @@ def test_at_most_two_chunks_are_held(translator: Translator) -> None:
 
 
 def test_long_texts_make_short_chunks(translator: Translator) -> None:
-    reader = Reader(texts=["the dog, " * 60] * 500)
+    reader = Reader(texts=["the dog " * 90] * 500)
     tokens = len(translator.planner().context.encode(reader.texts[0].strip()))
     next(translator.run_stream(greedy(translator), reader, ahead=8))
     assert tokens > 2 * TOKENS_PER_TEXT and reader.read < 2 * 8

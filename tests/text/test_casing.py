@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.text.casing import lower_capitals, lower_title_case, raise_capitals
+from mt.text.casing import as_clause, lower_capitals, lower_title_case, raise_capitals
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,26 @@ def test_title_case_is_lowered(sentence: str, expected: str | None) -> None:
 def test_any_text_is_accepted(text: str, language: str) -> None:
     for lowered in (lower_capitals(text, language), lower_title_case(text, language)):
         assert lowered is None or isinstance(raise_capitals(lowered, text, language), str)
+
+
+@pytest.mark.parametrize(
+    ("translation", "clause", "language", "expected"),
+    [
+        ("The police came.", "die Polizei kam,", "en", "the police came,"),
+        ("I came.", "ich kam,", "en", "I came,"),
+        ("I'm here.", "je suis là;", "en", "I'm here;"),
+        ("NATO came.", "la OTAN vint,", "en", "NATO came,"),
+        ("Die Polizei kam.", "the police came,", "de", "die Polizei kam,"),
+        ("Sie kam.", "she came,", "de", "Sie kam,"),  # "Sie" may be formal
+        ("Hunde kamen", "dogs came", "de", "Hunde kamen"),
+        ("Tom kam.", "Tom came.", "de", "Tom kam."),
+        ("警察来了。", "the police came,", "zh", "警察来了，"),
+        ("The police came.", "警察来了，", "en", "The police came,"),
+        ("The police came.", "die Polizei kam", "en", "the police came"),
+        ("", "die Polizei kam,", "en", ""),
+    ],
+)
+def test_clause(translation: str, clause: str, language: str, expected: str) -> None:
+    assert as_clause(translation, clause, language, is_first=False) == expected
+    first = as_clause(translation, clause, language, is_first=True)
+    assert first.lower() == expected.lower() and first[:1] == translation[:1]

@@ -1,10 +1,12 @@
 """Repetitive and short translations."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.text.repetition import is_repetitive, is_too_short, text_width
+from mt.text.alignment import PieceAttention
+from mt.text.repetition import is_repetitive, is_too_short, omitted_clauses, text_width
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,23 @@ def test_a_translation_repeats_no_more_than_a_source_that_is_the_same(pieces: li
 )
 def test_too_short(source: str, target: str, expected: bool) -> None:
     assert is_too_short(source, target) == expected
+
+
+@pytest.mark.parametrize(
+    ("read", "omitted"),
+    [
+        ([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], []),
+        ([0, 1, 2, 3, 8, 9, 10, 11], [(8, 16)]),  # the second clause
+        ([0, 1, 4, 6, 10, 11], []),  # half of each clause
+        ([0, 1, 2, 3], [(8, 16), (16, 24)]),
+        ([], [(0, 8), (8, 16), (16, 24)]),
+    ],
+)
+def test_omitted_clauses(read: list[int], omitted: list[tuple[int, int]]) -> None:
+    """Three clauses of four pieces, each of two characters. Each target piece reads one source piece."""
+    weights = np.eye(12)[read] * 0.9 + 0.1 / 12
+    attention = PieceAttention(range(0, 24, 2), range(0, 2 * len(read), 2), weights)
+    assert omitted_clauses([(0, 8), (8, 16), (16, 24)], attention) == omitted
 
 
 def test_width() -> None:

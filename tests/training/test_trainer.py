@@ -201,6 +201,7 @@ def test_training_stops_when_validation_no_longer_improves(make_trainer: MakeTra
     overrides = ("training.learning_rate=1e-30", "training.validate_every=4", "training.patience=2")
     trainer = make_trainer("run", *overrides, "training.max_updates=1000")
     assert trainer.describe().normalised_text
+    assert trainer.describe().source_length == np.quantile(trainer.data.train.source.lengths, 0.999) // 1
     assert train(trainer) is True
     assert trainer.progress.updates == 12
     assert (trainer.progress.best_update, trainer.progress.stale_validations) == (4, 2)

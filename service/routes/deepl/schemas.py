@@ -95,7 +95,7 @@ class TranslateBody(CommonFields):
         False, description="Whether the response has the number of charged characters."
     )
     show_untranslated: FlagField = Field(
-        False, description="Extension: whether the response lists the sentences that the model left untranslated."
+        False, description="Extension: whether to list the sentences that stay unchanged and the missing clauses."
     )
 
 

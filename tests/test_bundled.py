@@ -9,6 +9,7 @@ from mt import Translator
 from mt.bundled import STARTER_MODEL
 from service.settings import Settings
 from service.workers.fleet import FleetConfig
+from service.workers.model_files import read_card
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,8 @@ def test_it_is_served_if_no_model_is_configured(monkeypatch: pytest.MonkeyPatch,
 
 def test_it_is_small_and_names_its_sources() -> None:
     assert sum(path.stat().st_size for path in STARTER_MODEL.iterdir()) < 15_000_000
+    facts = read_card(STARTER_MODEL)
+    assert facts.licence == "Apache-2.0, with the names of the sources above" and "53.4 and 68.1" in facts.scores
     card = (STARTER_MODEL / "README.md").read_text(encoding="utf-8")
     for licence in (
         "CC-BY 2.0 FR",

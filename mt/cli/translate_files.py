@@ -98,7 +98,5 @@ def _folder(folder: Path, out: Path) -> Iterator[tuple[Path, Path | None]]:
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     for path in paths:
         target = path.with_name(translated_name(path.name))
-        if target != path and target.is_file():  # a.pdf beside a.docx
-            target = path.with_name(path.name + target.suffix)
         known = path.suffix.lower() in SUFFIXES
         yield path, out / target.relative_to(folder) if known else None

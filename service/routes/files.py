@@ -37,7 +37,7 @@ async def translate_file(
     if not name:
         raise InvalidRequest.listing(["empty file"])
     if PurePath(name).suffix.lower() not in SUFFIXES:
-        raise InvalidRequest.listing(["file format not supported"])
+        raise InvalidRequest("Invalid request: file format not supported", accepted=", ".join(SUFFIXES))
     model = model_of(body.model)
     routes = translations.routes_of(model)
     languages = None if source == AUTO else routes.resolve(source), routes.resolve(target)
@@ -47,15 +47,13 @@ async def translate_file(
     columns = tuple(filter(None, map(str.strip, body.columns.split(","))))
     job = Job((), *languages, model=model, memory=body.memory, caller=caller.id)
     opened = await while_connected(request, translations.open_document(job, name, await body.file.read(), columns))
-    path = PurePath(translated_name(name))
-    stem = f"{path.stem}_{target}"
     async with services.access.charged(caller, opened.characters):
         translated = await while_connected(request, translations.translate_opened(opened, job))
-        stored = await documents.put(f"{stem}{path.suffix}", translated.content, caller.id)
+        stored = await documents.put(translated_name(name, target), translated.content, caller.id)
         tmx = None
         if body.tmx:
             content = await asyncio.to_thread(tmx_content, translated, languages[1])
-            tmx = await documents.put(f"{stem}.tmx", content, caller.id)
+            tmx = await documents.put(f"{PurePath(name).stem}_{target}.tmx", content, caller.id)
     return TranslatedFile(translatedFileUrl=file_url(request, stored), tmxUrl=tmx and file_url(request, tmx))
 
 

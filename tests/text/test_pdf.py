@@ -145,4 +145,5 @@ def test_limits(content: bytes, options: DocumentOptions, problem: str) -> None:
 
 
 def test_the_translation_has_another_name() -> None:
-    assert [translated_name(name) for name in ("a/b.c.PDF", "a.docx", "none")] == ["a/b.c.docx", "a.docx", "none"]
+    assert [translated_name(name) for name in ("a/b.c.PDF", "a.docx", "none")] == ["a/b.c.PDF.docx", "a.docx", "none"]
+    assert [translated_name(name, "de") for name in ("a.pdf", "a.docx")] == ["a_de.pdf.docx", "a_de.docx"]

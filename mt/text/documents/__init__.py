@@ -89,10 +89,15 @@ _CONVERSIONS = {".pdf": ".docx"}
 """Map from the suffix of a format that cannot be written to the suffix of the translated file."""
 
 
-def translated_name(name: str) -> str:
-    """Return the file name of the translation of the file `name`. Only the suffix can differ: .pdf becomes .docx."""
+def translated_name(name: str, language: str = "") -> str:
+    """Return the file name of the translation of the file `name` into `language`.
+
+    `a.txt` becomes `a_de.txt` or, without a language, stays. `a.pdf` becomes `a_de.pdf.docx`, so that it does not take
+    the name of the translation of `a.docx`.
+    """
     suffix = PurePath(name).suffix
-    return name[: len(name) - len(suffix)] + _CONVERSIONS.get(suffix.lower(), suffix)
+    stem = name[: len(name) - len(suffix)] + (f"_{language}" if language else "")
+    return stem + suffix + _CONVERSIONS.get(suffix.lower(), "")
 
 
 def open_document(name: str, content: bytes, options: DocumentOptions | None = None) -> Document:

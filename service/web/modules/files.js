@@ -97,8 +97,10 @@ class FileJob {
   done({ translatedFileUrl: url, tmxUrl, withoutMemory }, target) {
     this.state.textContent = withoutMemory ? "Translated without the translation memory" : "Translated";
     this.bar.remove();
-    const stem = `${this.file.name.slice(0, this.file.name.lastIndexOf("."))}_${target}`; // the name that the service gives
-    const name = stem + url.slice(url.lastIndexOf(".")); // a PDF file becomes a Word document
+    const dot = this.file.name.lastIndexOf(".");
+    const stem = `${this.file.name.slice(0, dot)}_${target}`;
+    const suffix = this.file.name.slice(dot);
+    const name = stem + suffix + (suffix.toLowerCase() === ".pdf" ? ".docx" : ""); // as the service names the file
     const file = element("a", { class: "button", href: stored(url), download: name }, "Download", hidden(` ${name}`));
     const tmx = element("a", { class: "button subtle", href: stored(tmxUrl), download: `${stem}.tmx` }, "TMX", hidden(` of ${name}`));
     this.action.replaceWith(element("span", { class: "actions" }, tmx, file));

@@ -460,7 +460,7 @@ def test_a_memory_gets_the_target_language(native: Native) -> None:
 
 def test_a_pdf_file_becomes_a_word_document(native: Native) -> None:
     answer = upload(native, "a.PDF", pdf(b"BT /F 12 Tf 72 700 Td (the dog) Tj ET"), source="en")
-    assert answer.json()["translatedFileUrl"].endswith(".a_de.docx")
+    assert answer.json()["translatedFileUrl"].endswith(".a_de.PDF.docx")
 
 
 @pytest.mark.parametrize("name", ["..%2f..%2fetc%2fpasswd", "%2e%2e", "a.txt", "x" * 1000])
@@ -485,7 +485,8 @@ def test_a_file_that_cannot_be_stored_costs_nothing(native: Native, monkeypatch:
 
 
 def test_files_that_are_refused(native: Native) -> None:
-    assert refused(upload(native, "a.exe", b"x"), 400) == "Invalid request: file format not supported"
+    said = refused(upload(native, "a.exe", b"x"), 400)
+    assert said.startswith("Invalid request: file format not supported; accepted: .arb, .csv, ")
     assert refused(upload(native, "a.docx", b"x"), 400).startswith("a.docx")
     assert refused(upload(native, "a.txt", b"x", target="zz"), 400) == "zz is not supported; accepted: de, en, fr"
     missing = native.client.post("/translate_file", data={"target": "de"})

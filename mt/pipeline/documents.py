@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from mt.decoding.options import SearchOptions
+from mt.errors import DocumentError
 from mt.pipeline.results import ExplainOptions, Failure
 from mt.pipeline.translator import CHUNK_TEXTS, Translator
 from mt.text.documents import DocumentOptions, open_document
@@ -40,13 +41,15 @@ class FileTranslator:
         A segment that cannot be translated stays unchanged.
 
         Raises:
-            DocumentError: The document cannot be read.
+            DocumentError: The document cannot be read, or none of its segments can be translated.
             LanguageError, RequestError: The model does not support the direction or the options.
         """
         source, target = self.translator.direction_of(self.source, self.target)
         options = replace(self.limits, source_language=source, target_language=target)
         document = open_document(name, content, options)
         translations, problems = self._translate(document.segments)
+        if problems and len(problems) == len(translations):
+            raise DocumentError(f"none of the {len(problems):,} texts of {name} can be translated: {problems[0]}")
         return TranslatedDocument(document.render(translations), len(translations), problems)
 
     def _translate(self, segments: Sequence[Segment]) -> tuple[list[TranslatedSegment], tuple[str, ...]]:

@@ -93,6 +93,7 @@ class DocumentTranslator:
         If `translate` raises CannotTranslate for a segment, this segment stays unchanged.
 
         Raises:
+            CannotTranslate: if no segment can be translated.
             InvalidDocument, ParsingLimitExceeded: if the file cannot be written.
             ServiceError: any other error of `translate`.
         """
@@ -103,6 +104,8 @@ class DocumentTranslator:
                     group.create_task(progress.run())
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
+        if progress.failed and progress.failed == len(opened.segments):
+            raise CannotTranslate(f"none of the {progress.failed:,} texts of the file can be translated")
         if progress.failed:
             structlog.get_logger().warning(
                 "segments not translated", failed=progress.failed, segments=len(opened.segments)

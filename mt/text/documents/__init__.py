@@ -1,12 +1,14 @@
 """Translation of files: extraction of their translatable segments, and rendering with the translations."""
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import PurePath
 
 from mt.errors import DocumentError, DocumentLimitExceeded, did_you_mean
 from mt.text.documents.archive import ArchiveDocument
 from mt.text.documents.base import Document, DocumentOptions
+from mt.text.documents.checks import CheckedDocument
 from mt.text.documents.gettext import open_po
 from mt.text.documents.markdown import open_markdown
 from mt.text.documents.markup import open_markup
@@ -107,8 +109,10 @@ def open_document(name: str, content: bytes, options: DocumentOptions | None = N
     .tmx change in their targets and in the added variants, .po has the same content but other bytes, and .pdf becomes
     .docx. In formats that are archives, such as .docx, each file in the archive has the same bytes.
 
-    Raises: DocumentError if the suffix is not in SUFFIXES, the content is not in the format of the suffix, or a limit
-    is exceeded.
+    The document is parsed again after rendering. Rendering raises DocumentError if the structure has changed.
+
+    Raises: DocumentError if the suffix is not in SUFFIXES, the content is not in the format of the suffix or has text,
+    but no text to translate, or a limit is exceeded.
     """
     options = options or DocumentOptions()
     suffix = PurePath(name.replace("\\", "/")).suffix.lower()
@@ -118,4 +122,6 @@ def open_document(name: str, content: bytes, options: DocumentOptions | None = N
         raise DocumentError(f"{name!r} has the file extension {suffix!r}{hint}; accepted: {accepted}")
     if len(content) > options.max_bytes:
         raise DocumentLimitExceeded(f"{name} has {len(content)} bytes; accepted: at most {options.max_bytes}")
-    return _OPENERS[suffix](name, content, options)
+    written = translated_name(name)
+    open_source, open_translation = _OPENERS[suffix], _OPENERS[PurePath(written).suffix.lower()]
+    return CheckedDocument(name, content, options, partial(open_source, name), partial(open_translation, written))

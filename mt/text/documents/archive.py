@@ -1,9 +1,10 @@
 """Zip archives of HTML and XML files: e-books (.epub) and OpenDocument files (.odt, .ods, .odp)."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
 from mt.text.documents.markup import declared_encoding
@@ -99,6 +100,8 @@ class ArchiveDocument:
             parse = _parser(member, package.roots.get(member, ""), package, options.markup)
             if parse is not None:
                 self._add(member, package.read(member), parse, options)
+        self.decisions: dict[str, Any] = {}
+        self.has_text = any(document.has_text for _, document in self._documents.values())
         if not self._documents:
             raise package.error("the archive contains no file with text, or the file is encrypted")
 
@@ -106,9 +109,16 @@ class ArchiveDocument:
         text, encoding = decode_text(member, content, declared_encoding(content))
         segments = SegmentList(member, options)
         document = TextDocument(segments, encoding, "xmlcharrefreplace")
-        document.embed(parse(text, segments.empty_copy()))
+        markup = parse(text, segments.empty_copy())
+        document.embed(markup)
+        document.frame, document.has_text = [member, *markup.tags], markup.has_text
         self._documents[member] = (len(self.segments), document)
         self.segments.extend(document.segments)
+
+    def structure(self) -> list[Hashable]:
+        """Return the names of the files in the archive, and the structure of those with text."""
+        parts = (part for _, document in self._documents.values() for part in document.structure())
+        return [*self._package.members, *parts]
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of the file, with each segment replaced by its translation.

@@ -1,9 +1,9 @@
 """Interface and options of documents, and the class of documents that consist of text."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from mt.errors import DocumentLimitExceeded
 from mt.text.encoding import TextEncoding
@@ -23,7 +23,8 @@ class DocumentOptions:
     - `source_language` and `target_language` select the languages in formats with texts in several languages, such as
       .tmx. If `source_language` is empty, the source language that the file states is used.
     - `columns` selects the columns of .csv and .tsv by name or by number from 1. If it is empty, all cells are
-      translated.
+      translated. `separator` is the character between the cells of .csv, or "" for rows of one cell. If it is None, it
+      is found.
     - `markup` contains the options for .html and .xml.
     """
 
@@ -36,6 +37,7 @@ class DocumentOptions:
     source_language: str = ""
     target_language: str = ""
     columns: tuple[str, ...] = ()
+    separator: str | None = None
     markup: MarkupOptions = field(default_factory=MarkupOptions)
 
 
@@ -70,9 +72,22 @@ class SegmentList(list[Segment]):
 
 
 class Document(Protocol):
-    """A parsed file. `segments` are its texts to translate, in the order of the file."""
+    """A parsed file. `segments` are its texts to translate, in the order of the file.
+
+    `decisions` are options with which the translated file is parsed: what the parser found out about the file.
+    `has_text` is whether the file has text that a reader sees, with letters, and that is not a translation.
+    """
 
     segments: list[Segment]
+    decisions: dict[str, Any]
+    has_text: bool
+
+    def structure(self) -> list[Hashable]:
+        """Return what a translation must not change, such as keys, the number of cells in each row, or tags.
+
+        The list is empty if the translation is a file of another format.
+        """
+        ...
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of the file, with each segment replaced by its translation."""
@@ -124,7 +139,13 @@ class TextDocument:
     def __init__(self, segments: SegmentList, encoding: TextEncoding, errors: str = "replace") -> None:
         self.segments: list[Segment] = segments
         self.parts: list[DocumentPart] = []
+        self.frame: list[Hashable] = []  # the structure, which the parser of the format appends
+        self.decisions: dict[str, Any] = {}
+        self.has_text = False
         self._encoding, self._errors = encoding, errors
+
+    def structure(self) -> list[Hashable]:
+        return self.frame
 
     def keep(self, source: str) -> None:
         self.parts.append(source)

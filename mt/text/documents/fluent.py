@@ -13,6 +13,7 @@ from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing, read_i
 from mt.text.markup.tokens import MAX_TOKENS
 
 _BREAK = re.compile(r"[ \t]*(\r?\n[ \t]*)+")
+_ENTRIES = (ast.Message, ast.Term)
 _NOT_FIRST = "[*."  # characters that have a meaning at the beginning of a line
 _MAX_INDENT = 100  # characters that are searched for the beginning of a line
 
@@ -33,6 +34,7 @@ def open_fluent(name: str, content: bytes, options: DocumentOptions) -> TextDocu
     try:
         entries = FluentParser().parse(text).body
         document = TextDocument(SegmentList(name, options), encoding)
+        document.frame += [entry.id.name if isinstance(entry, _ENTRIES) else type(entry).__name__ for entry in entries]
         writer = _PatternReader(text, document)
         for pattern in _patterns(entries):
             writer.add(pattern)
@@ -50,7 +52,7 @@ def _patterns(entries: list[ast.EntryType]) -> Iterator[ast.Pattern]:
     A pattern is a node of the syntax tree that contains a text.
     """
     for entry in entries:
-        if isinstance(entry, (ast.Message, ast.Term)) and entry.value is not None:
+        if isinstance(entry, _ENTRIES) and entry.value is not None:
             yield entry.value
         if isinstance(entry, ast.Message):
             yield from (attribute.value for attribute in entry.attributes if not attribute.id.name.endswith("key"))

@@ -43,8 +43,9 @@ class _Writer:
 
     def add(self, entry: PoEntry) -> None:
         self.entries += 1
+        self._document.frame.append((entry.context, entry.source, entry.plural))
         if entry.is_header:
-            self._forms = _count_forms(entry.translations[0])
+            self._forms = _count_forms(entry.translations.get(0, ""))
         elif self._options.retranslate or not entry.is_translated:
             self._keep_comments(entry)
             self._add_translations(entry)

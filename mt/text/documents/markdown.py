@@ -48,7 +48,9 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
     lines = _Lines(text)
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
     read_until = 0
+    document.has_text = any(map(str.isalpha, hidden))
     for token in parser.parse(hidden):
+        document.frame.append((token.type, token.tag))
         if token.map is None or token.type not in ("inline", "html_block"):
             continue
         if token.type == "html_block":

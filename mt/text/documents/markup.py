@@ -29,5 +29,7 @@ def open_markup(name: str, content: bytes, options: DocumentOptions) -> TextDocu
     segments = SegmentList(name, options)
     document = TextDocument(segments, encoding, "xmlcharrefreplace")
     parse = parse_xml if name.lower().endswith(".xml") else parse_html
-    document.embed(parse(text, options.markup, segments.empty_copy()))
+    markup = parse(text, options.markup, segments.empty_copy())
+    document.embed(markup)
+    document.frame, document.has_text = [*markup.tags], markup.has_text
     return document

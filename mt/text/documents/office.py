@@ -7,8 +7,10 @@ within a cell, pictures and charts.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 from lxml import etree
 
@@ -125,6 +127,13 @@ class OfficeDocument:
         for member in members:
             root = parse_part(name, member, package.read(member))
             self._members[member] = _Member(name, root, self.segments, kept)
+        self.decisions: dict[str, Any] = {}
+        self.has_text = bool(self.segments) or any(member.has_text() for member in self._members.values())
+
+    def structure(self) -> list[Hashable]:
+        """Return the names of the files in the archive, and the numbers of the elements in those with text."""
+        elements = ((name, *count) for name, member in self._members.items() for count in member.elements())
+        return [*self._package.members, *elements]
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of the file, with each segment replaced by its translation.
@@ -152,8 +161,22 @@ class _Member:
         texts = (element for element in _plain_texts(root, strict) if element.text not in kept)
         self._values = [_Value(element, segments) for element in texts]
         word = word_schema(_namespace("wordprocessingml/main", strict))
-        schemas = (word, _shape_schema(strict), *_cell_schemas(strict))
-        self._paragraphs = [RunParagraphs(name, root, schema, segments, kept) for schema in schemas]
+        self._schemas = (word, _shape_schema(strict), *_cell_schemas(strict))
+        self._paragraphs = [RunParagraphs(name, root, schema, segments, kept) for schema in self._schemas]
+
+    def has_text(self) -> bool:
+        texts = (element.text or "" for schema in self._schemas for element in self.root.iter(schema.text))
+        return any(any(map(str.isalpha, text)) for text in texts)
+
+    def elements(self) -> list[tuple[str, int]]:
+        """Return (name, number) of the elements, except those that are written anew with each text."""
+        counts = Counter(element.tag for element in self.root.iter(etree.Element))
+        for schema in self._schemas:
+            for properties in self.root.iter(schema.properties):
+                counts.subtract(element.tag for element in properties.iter(etree.Element))
+            for name in (schema.run, schema.text, *schema.dropped, *schema.characters, *schema.transparent):
+                counts.pop(name, None)
+        return sorted(pair for pair in counts.items() if pair[1])
 
     def write(self, translations: Sequence[TranslatedSegment]) -> bool:
         """Replace the texts in the XML tree by their translations. Return whether the tree has changed."""

@@ -1,7 +1,8 @@
 """PDF files (.pdf). The translation of their text layer is a Word document."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from io import BytesIO
+from typing import Any
 
 import docx
 from docx.shared import Pt
@@ -31,12 +32,17 @@ class PdfDocument:
         self._page_size = text.page_sizes[0]
         self._blocks = read_blocks(text)
         self.segments: list[Segment] = SegmentList(name, options)
+        self.decisions: dict[str, Any] = {}
+        self.has_text = False  # text that is not translated has no letters
         self._slots: list[int] = []  # the index of the segment of each block, or -1
         for block in self._blocks:
             translated = any(map(str.isalnum, block.text))
             self._slots.append(len(self.segments) if translated else -1)
             if translated:
                 self.segments.append(Segment(block.text))
+
+    def structure(self) -> list[Hashable]:
+        return []  # the translation is a file of another format
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of a .docx file with the translations of the segments."""

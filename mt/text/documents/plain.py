@@ -41,6 +41,7 @@ def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocume
             document.add_stripped(match[0], match[0], str)
             done = match.end()
     document.keep(text[done:])
+    document.frame = [_LINE.sub(r"\2", text)]
     return document
 
 
@@ -73,6 +74,7 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
         else:
             document.keep(text[slice(*lines[number])])
             in_cue = timings[number] or (in_cue and not vtt)  # an empty line ends a cue of WebVTT
+            document.frame += [texts[number]] if timings[number] else []
             number += 1
     return document
 
@@ -114,8 +116,10 @@ def _open_json(name: str, content: bytes, options: DocumentOptions, keeps_attrib
             depth += sum(map(between.count, "[{")) - sum(map(between.count, "]}"))
             if is_key and depth == 1:
                 kept = value.startswith("@")
+        document.frame.append("".join(between.split()))
         if is_key or kept:
             document.keep(match[0])
+            document.frame.append(match[0])
         else:
             document.add_string(value, match[0], write)
     document.keep(text[place:])

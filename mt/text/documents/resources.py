@@ -45,6 +45,7 @@ def open_properties(name: str, content: bytes, options: DocumentOptions) -> Text
     done = 0
     for match in _PROPERTY.finditer(text):
         source = match["value"]
+        document.frame.append((match["head"] or "").strip())
         if not source:
             continue
         document.keep(text[done : match.start("value")])
@@ -103,6 +104,9 @@ def open_strings(name: str, content: bytes, options: DocumentOptions) -> TextDoc
             value = _unescape(_STRINGS_ESCAPE, match[0][1:].removesuffix('"'))
             document.add_string(value, match[0], _write_string)
             done = match.end()
+            document.frame.append("a value")
+        else:
+            document.frame.append(match[0])
         before = match[0]
     document.keep(text[done:])
     if text.strip() and not before:
@@ -179,10 +183,12 @@ def _open_elements(
             continue
         if parent not in parents:
             parents[parent] = selects_parent(tokens[parent])
+            document.frame.append(tokens[parent].source)
         if parents[parent] and selects(token, tokens[parent]):
             inner = elements.inner(number)
             if dialect.backslashes and _REFERENCE.fullmatch(inner):
                 continue
+            document.frame.append(token.source)
             document.keep("".join(each.source for each in tokens[done : number + 1]))
             document.embed(parse_dialect(inner, dialect))
             done = elements.end[number] - 1

@@ -31,6 +31,8 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
     statement = _STATEMENT.match(text)
     if PurePath(name).suffix.lower() == ".tsv":
         separator = "\t"
+    elif options.separator is not None:
+        separator = options.separator
     else:
         separator = statement[1] if statement else _find_separator(text)
     if sum(map(text.count, (separator or "\n", "\r", "\n"))) > MAX_TOKENS:
@@ -38,6 +40,7 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
     end = re.escape(separator)
     cells = re.compile(rf'("(?:[^"]++|"")*+(?:"|\Z)|)([^{end}\r\n]*)({end or "(?!)"}|\r\n|\r|\n|\Z)')
     document = TextDocument(SegmentList(name, options), encoding)
+    document.decisions["separator"] = separator
     header: list[str] = []
     chosen: set[int] = set()
     row = column = done = 0
@@ -47,7 +50,9 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
         if row == 0:
             header.append(value.strip())
         translated = not options.columns or (row > 0 and column in chosen)
-        if translated and any(map(str.isalpha, value)):
+        has_letters = any(map(str.isalpha, value))
+        document.has_text = document.has_text or has_letters
+        if translated and has_letters:
             document.keep(text[done : match.start()])
             document.add_stripped(value, source, partial(_write, source=source, separator=separator, quoted=quoted))
             done = match.end(2)
@@ -56,6 +61,7 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
         else:
             if row == 0:
                 chosen = _chosen(name, header, options.columns)
+            document.frame.append(column)
             row, column = row + 1, 0
     document.keep(text[done:])
     return document

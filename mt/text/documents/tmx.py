@@ -81,6 +81,7 @@ class _UnitReader:
             return
         existing = next((segment for number, segment in variants if self._is_in(number, self._target)), None)
         inner = self._elements.inner(chosen[1])
+        self._document.frame.append(inner)
         if existing is not None:
             if self._retranslate:
                 self.keep_until(existing + 1)

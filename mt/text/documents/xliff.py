@@ -127,6 +127,7 @@ class _Reader:
         source = children.get("seg-source", children.get("source"))
         if source is None or tokens[source].kind is not TokenKind.START:
             return
+        self._document.frame.append(elements.inner(source))
         target = children.get("target")
         state = tokens[unit if target is None else target].attribute("state") or tokens[unit].attribute("state")
         texts = self._text(children.get("source", source)), "" if target is None else self._text(target)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 import yaml
 
@@ -30,7 +30,7 @@ def open_yaml(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     text, encoding = decode_text(name, content)
     document = TextDocument(SegmentList(name, options), encoding)
     done = 0
-    for scalar in _values(name, text):
+    for scalar in _values(name, text, document.frame):
         begin, end = scalar.start_mark.index, scalar.end_mark.index
         if scalar.anchor is not None or scalar.tag is not None:
             begin = _after_properties(text, begin)
@@ -47,14 +47,20 @@ def open_yaml(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     return document
 
 
-def _values(name: str, text: str) -> Iterator[yaml.ScalarEvent]:
-    """Yield the strings of a YAML text, except keys. Raises: DocumentError if the text is not YAML."""
+def _values(name: str, text: str, frame: list[Hashable]) -> Iterator[yaml.ScalarEvent]:
+    """Yield the strings of a YAML text, except keys. Append everything else to `frame`.
+
+    Raises: DocumentError if the text is not YAML.
+    """
     keys: list[bool | None] = []  # for each open collection: whether a key is next, or None for a sequence
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             if isinstance(event, yaml.CollectionEndEvent):
                 keys.pop()
             is_key = bool(keys) and keys[-1] is True
+            is_text = isinstance(event, yaml.ScalarEvent) and not is_key and _is_string(event)
+            frame.append(type(event).__name__)
+            frame += [getattr(event, name, None) for name in (("anchor",) if is_text else ("anchor", "tag", "value"))]
             if keys and keys[-1] is not None and isinstance(event, (yaml.NodeEvent, yaml.CollectionEndEvent)):
                 begins = isinstance(event, yaml.CollectionStartEvent)
                 keys[-1] = keys[-1] if begins else not keys[-1]
@@ -62,7 +68,7 @@ def _values(name: str, text: str) -> Iterator[yaml.ScalarEvent]:
                 keys.append(True if isinstance(event, yaml.MappingStartEvent) else None)
                 if len(keys) > _MAX_DEPTH:
                     raise DocumentLimitExceeded(f"{name} is nested too deeply; accepted: at most {_MAX_DEPTH} levels")
-            elif isinstance(event, yaml.ScalarEvent) and not is_key and _is_string(event):
+            elif is_text:
                 yield event
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark

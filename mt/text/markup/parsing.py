@@ -7,6 +7,7 @@ escapes are escaped.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,6 +37,7 @@ _TEXTLESS = frozenset(
         *("rp", "rt", "rtc", "textarea", "xmp"),  # rt: the reading of a word
     }
 )
+_VISIBLE = frozenset({"math", "plaintext", "pre", "rt", "rtc", "svg", "textarea", "xmp"})  # of _TEXTLESS
 _HTML_SPACE = " \t\n\f\r"
 SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
 _NOTE_TOKENS = 8  # maximum number of tokens in a footnote mark
@@ -146,13 +148,22 @@ class _Slot:
 
 
 class Markup:
-    """A parsed HTML or XML text. `segments` are the texts to translate, in order."""
+    """A parsed HTML or XML text. `segments` are the texts to translate, in order.
+
+    `tags` contains (kind and name, number) of its tags that a translation keeps. `has_text` is whether it has text,
+    translated or not.
+    """
 
     def __init__(self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment]) -> None:
         self.segments = segments
         self._dialect = dialect
         self._parts: list[Part | _Slot] = []
-        _Reader(tokens, dialect, self.segments, self._parts).read()
+        lost = dialect.spaces | {""}
+        tags = Counter((token.kind.value, token.name) for token in tokens if token.name not in lost)
+        self.tags = sorted(tags.items())
+        reader = _Reader(tokens, dialect, self.segments, self._parts)
+        reader.read()
+        self.has_text = bool(self.segments) or reader.has_text()
 
     def render(self, translations: Sequence[TranslatedSegment]) -> str:
         assert len(translations) == len(self.segments)
@@ -223,6 +234,20 @@ class _Reader:
     @property
     def _translating(self) -> bool:
         return self.states[-1][1] if self.states else True
+
+    def has_text(self) -> bool:
+        """Return whether the tokens contain text with letters that a reader sees, translated or not."""
+        hidden = self.dialect.textless - _VISIBLE
+        number = 0
+        while number < len(self.tokens):
+            token = self.tokens[number]
+            if token.kind is TokenKind.START and token.name in hidden:
+                number = self.elements.end[number]
+                continue
+            if token.kind is TokenKind.TEXT and any(map(str.isalpha, token.source)):
+                return True
+            number += 1
+        return False
 
     def _token(self, number: int) -> int:
         """Read token `number`, or the whole element that begins there. Return the number of the next token to read."""

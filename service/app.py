@@ -29,6 +29,7 @@ from service.routes import (
     translate,
 )
 from service.routes import metrics as metrics_route
+from service.routes.access import API_KEY
 from service.services import Services, open_services
 from service.settings import Settings
 from service.workers.fleet import Fleet
@@ -61,13 +62,18 @@ class Application(FastAPI):
     """FastAPI whose OpenAPI document describes the service's own request bodies and errors."""
 
     def openapi(self) -> dict[str, Any]:
-        """Return FastAPI's document. The errors of all routes have one description, in place of status 422."""
+        """Return FastAPI's document. The errors of all routes have one description, in place of status 422.
+
+        An operation states that it needs no key if the settings let it do without.
+        """
         if self.openapi_schema is None:
             schema = super().openapi()
-            for operations in schema["paths"].values():
+            for path, operations in schema["paths"].items():
                 for operation in operations.values():
                     operation["responses"].pop("422", None)
                     operation["responses"] |= {"4XX": PROBLEM, "5XX": PROBLEM}
+                    if "security" in operation and not self._needs_key(path, operation["security"]):
+                        operation["security"].insert(0, {})
             readers = []
             for path, method, reader in body_readers():
                 readers.append(reader)
@@ -79,6 +85,13 @@ class Application(FastAPI):
                 components.pop(unused, None)
         assert self.openapi_schema is not None
         return self.openapi_schema
+
+    def _needs_key(self, path: str, security: list[dict[str, Any]]) -> bool:
+        """Return whether the service refuses an operation of `path` without a key."""
+        settings: Settings = self.state.settings
+        if {API_KEY: []} in security:
+            return settings.require_key
+        return path != "/metrics" or not settings.public_metrics
 
 
 def body_readers() -> Iterator[tuple[str, str, BodyReader]]:
@@ -109,6 +122,7 @@ def create_app(settings: Settings, fleet: Fleet, database: Database) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,  # the middleware merges slashes
     )
+    app.state.settings = settings
     for router in ROUTERS:
         app.router.routes.extend(router.routes)  # include_router would build each route again at the first request
     install_error_handlers(app)

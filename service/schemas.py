@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from starlette.datastructures import UploadFile
 
-from service.http.fields import FlagField, TextField, TextOrTexts
+from service.http.fields import FlagField, LanguageField, TextField, TextOrTexts
+from service.memories.store import MAX_TEXT_LENGTH
 from service.translation.jobs import DetectedSource
 
 TextRange = tuple[int, int]
@@ -18,7 +19,7 @@ AUTO = "auto"  # source language that stands for the detected one
 MODEL = "Name of a model of GET /models; `default` selects the default model of each direction."
 DEFAULT_MODEL = "default"
 
-SourceField = Annotated[TextField, AfterValidator(lambda code: AUTO if code.lower() == AUTO else code)]
+SourceField = Annotated[LanguageField, AfterValidator(lambda code: AUTO if code.lower() == AUTO else code)]
 """A source language, or AUTO in any letter case."""
 
 
@@ -59,7 +60,7 @@ class FileRequest(RequestFields):
         description="File in a format that GET /frontend/settings lists."
     )
     source: SourceField = Field(description="Code of GET /languages, or auto.")
-    target: TextField = Field(description="Code of GET /languages.")
+    target: LanguageField = Field(description="Code of GET /languages.")
     memory: TextField = Field("", description="Id of a translation memory (PUT /memories).")
     columns: TextField = Field(
         "",
@@ -79,10 +80,15 @@ class MemoryRequest(RequestFields):
     file: Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})] = Field(
         description="File .tmx, .xliff, .xlf or .po; or .tsv, with a source, a tab and its translation on each line."
     )
-    source: TextField = Field(description="Code of GET /languages.")
-    target: TextField = Field(description="Code of GET /languages.")
+    source: LanguageField = Field(description="Code of GET /languages.")
+    target: LanguageField = Field(description="Code of GET /languages.")
     name: TextField = Field("", description="Name of the memory; the name of the file without its ending if left out.")
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
+
+
+UnitField = Annotated[
+    TextField, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_TEXT_LENGTH, "pattern": r"\S"})
+]
 
 
 class SuggestRequest(RequestFields):
@@ -96,10 +102,10 @@ class SuggestRequest(RequestFields):
         }
     )
 
-    q: TextField = Field(description="Text.")
-    s: TextField = Field(description="Suggested translation.")
-    source: TextField = Field(description="Code of GET /languages.")
-    target: TextField = Field(description="Code of GET /languages.")
+    q: UnitField = Field(description="Text.")
+    s: UnitField = Field(description="Suggested translation.")
+    source: LanguageField = Field(description="Code of GET /languages.")
+    target: LanguageField = Field(description="Code of GET /languages.")
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 

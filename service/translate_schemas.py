@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from mt.pipeline.results import SentenceTranslation
 from service.errors import shorten
-from service.http.fields import Count, FlagField, JsonPairs, JsonTexts, Number, TextField, TextOrTexts
+from service.http.fields import Count, FlagField, JsonPairs, JsonTexts, LanguageField, Number, TextField, TextOrTexts
 from service.schemas import AUTO, MODEL, DetectedLanguage, RequestFields, SourceField, TextRange, percent
 from service.translation.answers import other_texts, rounded_match
 from service.translation.jobs import Answer, StreamedSentence
@@ -36,7 +36,7 @@ class TranslateRequest(RequestFields):
         description="Code of GET /languages; or auto, which detects the language of each text. A code may have a "
         "region: `en_US` and `eng` name `en`."
     )
-    target: TextField = Field(
+    target: LanguageField = Field(
         description="Code of GET /languages. Required without `targets`; with `targets`, the default is the first of "
         "them."
     )

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, WithJsonSchema
 
 from service.errors import well_formed
 
@@ -31,6 +31,8 @@ def _choice(value: Any) -> Any:
 
 def _number(value: Any) -> Any:
     value = _single(value)
+    if isinstance(value, float) and value.is_integer():  # JSON Schema takes 1.0 for an integer
+        return int(value)
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,9}\s*", value, re.ASCII):
         return int(value)
     if not isinstance(value, int) or isinstance(value, bool):
@@ -92,6 +94,8 @@ def _json_pairs(value: Any) -> Any:
 
 AsChoice = BeforeValidator(_choice)
 TextField = Annotated[str, BeforeValidator(_single)]
+LanguageField = Annotated[TextField, WithJsonSchema({"type": "string", "minLength": 1})]
+"""A language code. The routes name the codes that they accept."""
 OptionalText = Annotated[str | None, AsChoice]
 Number = Annotated[int, BeforeValidator(_number)]
 Count = Annotated[int, BeforeValidator(lambda value: max(0, _number(value)))]  # LibreTranslate reads -1 as 0

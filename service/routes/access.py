@@ -12,10 +12,11 @@ from service.http.admission import WorkKind
 from service.http.bodies import first_text, read_fields
 from service.services import Services, ServicesDependency
 
+API_KEY = "ApiKey"  # name of the scheme in the OpenAPI document
 _SCHEME = "deepl-auth-key"
 _header = APIKeyHeader(
     name="Authorization",
-    scheme_name="ApiKey",
+    scheme_name=API_KEY,
     description="The word `DeepL-Auth-Key`, a space, and the key. The field `api_key` may have the key instead, or "
     "`auth_key`, the older name of DeepL's contract.",
     auto_error=False,

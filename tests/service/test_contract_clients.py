@@ -2,11 +2,15 @@
 
 import gzip
 import json
+from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import httpx
 import pytest
 
+from service.app import create_app
+from service.settings import Settings
 from tests.service.test_contract import DOG, asked, refused
 
 SOURCE = {"source": "en", "target": "de"}
@@ -204,6 +208,22 @@ def test_codes_with_regions_name_a_language(client: httpx.Client, source: str, t
 def test_other_codes_name_none(client: httpx.Client, code: str) -> None:
     body = {"q": DOG, "source": code, "target": "de"}
     assert client.post("/translate", json=body).json()["error"] == f"{code} is not supported"
+
+
+def test_a_whole_number_may_have_a_fraction(client: httpx.Client) -> None:
+    """JSON Schema, and JSON of JavaScript and PHP, do not tell 1.0 from 1."""
+    assert asked(client, q=DOG, alternatives=1.0) == asked(client, q=DOG, alternatives=1)
+    refusal = client.post("/translate", json={"q": DOG, **SOURCE, "alternatives": 1.5})
+    assert refused(refusal, 400, "invalid_request") == "Invalid request: alternatives parameter is not a number"
+
+
+@pytest.mark.parametrize(("setting", "security"), [("false", [{}, {"ApiKey": []}]), ("true", [{"ApiKey": []}])])
+def test_the_document_states_whether_a_key_is_required(setting: str, security: list[dict[str, list[str]]]) -> None:
+    settings = Settings(model=(Path("unused"),), database=Path("keys"), require_key=setting == "true")
+    paths = create_app(settings, MagicMock(), MagicMock()).openapi()["paths"]
+    assert paths["/translate"]["post"]["security"] == paths["/v2/usage"]["get"]["security"] == security
+    assert paths["/metrics"]["get"]["security"] == [{}, {"Operator": []}]
+    assert paths["/admin/reload"]["post"]["security"] == [{"Operator": []}]
 
 
 @pytest.mark.parametrize("auto", ["AUTO", "Auto"])

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from mt.languages import Direction
 from service.errors import InvalidRequest, NotFound, shorten
@@ -38,9 +38,10 @@ multilingual = APIRouter(tags=["DeepL"], prefix="/v3/glossaries")
 
 TSV = "text/tab-separated-values"
 
+LanguageQuery = Annotated[str, Query(min_length=1)]
 GlossaryFields = Annotated[GlossaryBody, Depends(BodyReader(GlossaryBody, JSON, URLENCODED))]
-MultilingualFields = Annotated[MultilingualBody, Depends(BodyReader(MultilingualBody, JSON, URLENCODED))]
-ChangeFields = Annotated[ChangeBody, Depends(BodyReader(ChangeBody, JSON, URLENCODED))]
+MultilingualFields = Annotated[MultilingualBody, Depends(BodyReader(MultilingualBody, JSON))]
+ChangeFields = Annotated[ChangeBody, Depends(BodyReader(ChangeBody, JSON))]
 DictionaryFields = Annotated[DictionaryBody, Depends(BodyReader(DictionaryBody, JSON, URLENCODED))]
 
 
@@ -121,7 +122,11 @@ async def change(
 
 @multilingual.get("/{glossary_id}/entries")
 async def entries(
-    glossary_id: str, source_lang: str, target_lang: str, caller: CallerDependency, services: ServicesDependency
+    glossary_id: str,
+    source_lang: LanguageQuery,
+    target_lang: LanguageQuery,
+    caller: CallerDependency,
+    services: ServicesDependency,
 ) -> DictionariesEntries:
     """Return the entries for one pair of languages as TSV."""
     direction = parse_glossary_direction(source_lang, target_lang, services.translations.routes)
@@ -144,7 +149,11 @@ async def replace_dictionary(
 
 @multilingual.delete("/{glossary_id}/dictionaries", status_code=204)
 async def delete_dictionary(
-    glossary_id: str, source_lang: str, target_lang: str, caller: CallerDependency, services: ServicesDependency
+    glossary_id: str,
+    source_lang: LanguageQuery,
+    target_lang: LanguageQuery,
+    caller: CallerDependency,
+    services: ServicesDependency,
 ) -> None:
     """Delete the entries for one pair of languages."""
     direction = parse_glossary_direction(source_lang, target_lang, services.translations.routes)

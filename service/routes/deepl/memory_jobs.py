@@ -15,7 +15,7 @@ from service.errors import BodyTooLarge, InvalidRequest, ServiceError
 from service.glossaries.store import MAX_NAME_LENGTH, glossary_direction
 from service.http.admission import while_connected
 from service.http.bodies import JSON, BodyReader, body_of
-from service.http.fields import Number, OptionalText, TextField
+from service.http.fields import Number, TextField
 from service.memories.jobs import JobStatus, MemoryJob
 from service.parsers.operations import read_languages
 from service.routes.access import AddressAdmission, CallerDependency
@@ -34,13 +34,13 @@ class SourceFile(Body):
 
     file_name: TextField = Field(min_length=1, max_length=MAX_NAME_LENGTH)
     content_length: Number = Field(ge=1, description="Size in bytes.")
-    content_type: OptionalText = Field(None, max_length=100)
+    content_type: TextField | None = Field(None, max_length=100)
 
 
 class ImportParameters(Body):
     """Options of an import."""
 
-    display_name: OptionalText = Field(
+    display_name: TextField | None = Field(
         None, max_length=MAX_NAME_LENGTH, description="Name of the memory; the name of the file if left out."
     )
 

@@ -7,14 +7,17 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, WithJsonSchema, mod
 from starlette.datastructures import UploadFile
 
 from service.glossaries.entries import EntriesFormat
-from service.glossaries.store import Glossary
-from service.http.fields import AsChoice, FlagField, Number, OptionalText, TextField, Texts, Words
+from service.glossaries.store import MAX_NAME_LENGTH, Glossary
+from service.http.fields import AsChoice, FlagField, LanguageField, Number, OptionalText, TextField, Texts, Words
 
 MAX_GLOSSARIES = 5  # limit for one request
 UNSUPPORTED_FIELDS = ("style_id", "custom_instructions")
 MAX_PAGE = 100  # items of a page
 MAX_FILTER = 1000  # characters of a text that each segment must contain
 
+NameField = Annotated[
+    TextField, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_NAME_LENGTH, "pattern": r"\S"})
+]
 FormalityChoice = Literal["default", "less", "more", "prefer_less", "prefer_more"]
 MODEL_TYPES = ("latency_optimized", "quality_optimized", "prefer_quality_optimized")
 
@@ -28,7 +31,7 @@ class Body(BaseModel):
 class CommonFields(Body):
     """The fields that requests for texts and requests for documents have in common."""
 
-    target_lang: TextField = Field(description="A code of GET /v2/languages?type=target.")
+    target_lang: LanguageField = Field(description="A code of GET /v2/languages?type=target.")
     source_lang: OptionalText = Field(None, description="A code of GET /v2/languages; detected if left out.")
     formality: Annotated[FormalityChoice | None, AsChoice] = Field(
         None,
@@ -200,10 +203,11 @@ class LanguagePairs(BaseModel):
 class DictionaryBody(Body):
     """The entries of a dictionary."""
 
-    source_lang: TextField
-    target_lang: TextField
+    source_lang: LanguageField
+    target_lang: LanguageField
     entries: TextField = Field(
-        description="One entry per line: a term and its translation, separated by a tab, or by a comma in CSV."
+        json_schema_extra={"minLength": 1},
+        description="One entry per line: a term and its translation, separated by a tab, or by a comma in CSV.",
     )
     entries_format: Annotated[EntriesFormat, AsChoice] = Field(EntriesFormat.TSV, strict=False)
 
@@ -228,20 +232,20 @@ class GlossaryBody(DictionaryBody):
         }
     )
 
-    name: TextField
+    name: NameField
 
 
 class MultilingualBody(Body):
     """A glossary with a dictionary for each pair of languages."""
 
-    name: TextField
+    name: NameField
     dictionaries: Dictionaries = Field([])
 
 
 class ChangeBody(Body):
     """Changes of a glossary. An entry is added, or replaces the entry with the same term."""
 
-    name: TextField | None = None
+    name: NameField | None = None
     dictionaries: Dictionaries = Field([])
 
     @model_validator(mode="after")

@@ -27,6 +27,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import structlog
 import uvicorn
+import uvloop
 
 from mt.arguments import ArgumentParser
 from mt.errors import MTError
@@ -35,15 +36,7 @@ from service.access.database import Database
 from service.app import create_app
 from service.core_dumps import disable_core_dumps
 from service.freed_memory import return_large_blocks
-from service.http.connections import (
-    BACKLOG,
-    HEAD_BYTES,
-    SEND_BYTES,
-    ConnectionLimiter,
-    accept_batch,
-    connection_limit,
-    raise_descriptor_limit,
-)
+from service.http.connections import BACKLOG, SEND_BYTES, Connections, connection_limit
 from service.hub_models import install_models
 from service.logs import configure_logs
 from service.pauses import shorten_pauses
@@ -80,7 +73,8 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
         settings = install_models(settings)
         disable_core_dumps()
         return_large_blocks()
-        asyncio.run(serve(settings))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(serve(settings))
     except MTError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -145,15 +139,13 @@ async def serve(settings: Settings) -> None:
         # The first name of a language loads tables, which takes a second: meanwhile, the workers load the models.
         naming = asyncio.create_task(asyncio.to_thread(language_name, "en"))
         async with Fleet(FleetConfig.of(settings), process_transports(settings)) as fleet:
-            raise_descriptor_limit(settings.max_connections)
             limit = connection_limit(settings.max_connections)
             config = uvicorn.Config(
                 create_app(settings, fleet, database),
-                http=ConnectionLimiter(settings.read_timeout_seconds, limit, settings.max_buffered_bytes).protocol(),
+                http=Connections(settings.read_timeout_seconds, limit, settings.max_buffered_bytes).protocol(),
                 ws="none",
-                backlog=accept_batch(limit),
+                backlog=BACKLOG,
                 proxy_headers=False,  # the application's own middleware trusts only proxies of the settings
-                h11_max_incomplete_event_size=HEAD_BYTES,
                 root_path=settings.root_path,
                 log_config=None,
                 access_log=False,
@@ -182,7 +174,6 @@ class HttpServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for listener in sockets or []:
-            listener.listen(BACKLOG)
             host, port = listener.getsockname()[:2]
             structlog.get_logger().info("listening", host=host, port=port)
         shorten_pauses()

@@ -146,9 +146,8 @@ class Settings(BaseSettings):
     max_buffered_bytes: int = Field(
         200_000_000,
         ge=1,
-        description="Size of all request bodies in memory. Several bodies of one address may use at most as much as "
-        "remains free. A body over 64 KiB that does not fit is refused with 503. The limit holds for unread answers, "
-        "too: beyond it, connections of the address with the most bytes are closed.",
+        description="Size of all request bodies in memory; a body over 64 KiB that does not fit is refused with 503. "
+        "The limit holds for unread answers, too: beyond it, the connections with the largest are closed.",
     )
     max_characters: int = Field(
         100_000, ge=1, description="Characters of a request; more are refused with 400, and under /v2 with 413."
@@ -224,8 +223,8 @@ class Settings(BaseSettings):
     max_connections: int = Field(
         900,
         ge=1,
-        description="Open connections; fewer if the limit of open files is lower. Beyond it, the address with the most "
-        "connections loses the connection that has been idle longest.",
+        description="Open connections; fewer if the limit of open files is lower. Beyond it, the connection is closed "
+        "that has waited longest for the head of a request.",
     )
     allow_origins: Origins = Field(
         None,

@@ -56,6 +56,8 @@ OWNERS = {
     "fastapi": ("service",),
     "starlette": ("service",),
     "uvicorn": ("service",),
+    "uvloop": ("service",),
+    "httptools": ("service",),
     "ray": ("mt.cli.translate_on_ray",),
     "pyarrow": ("mt.cli.translate_on_ray",),
     "matplotlib": ("mt.training", "mt.insight", "mt.cli.reliability"),

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import time
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -35,17 +34,18 @@ from service.errors import (
     shorten,
     speaks_deepl,
 )
+from service.fair_semaphore import FairSemaphore
 from service.freed_memory import RequestGarbage
 from service.http.admission import RequestGate
 from service.http.bodies import check_fields
 from service.http.connections import HEAD_BYTES
-from service.http.request_turns import LARGE_BYTES, RequestTurns
 from service.logs import RequestRecord, start_record
-from service.metrics import Metrics
+from service.metrics import METHODS, Metrics
 from service.settings import Settings
 
 REQUEST_ID = "X-Request-ID"
 TRACE_ID = "X-Trace-ID"  # DeepL's name of the header for the request id
+SMALL_BYTES = 65_536  # a body of at most this size is always read
 FORM_BYTES = 65_536  # limit of the fields of an upload, without the file
 UPLOADS = frozenset({"/translate_file", "/v2/document", "/memories"})
 UPLOADS_OF_JOBS = "/v3/translation_memories/jobs/"
@@ -175,7 +175,7 @@ class RequestLogMiddleware:
         write = log.debug if route in PROBES and status < 400 else log.info
         write(
             "request",
-            method=scope["method"],
+            method=scope["method"] if scope["method"] in METHODS else "other",
             route=route,
             status=status,
             milliseconds=round(1000 * seconds),
@@ -185,71 +185,62 @@ class RequestLogMiddleware:
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Limits of a request. `buffered_bytes` limits the sum of all bodies in memory.
-
-    A body of up to `small_bytes` is accepted even if it exceeds `buffered_bytes`.
-    """
+    """Limits of a request. `buffered_bytes` limits the sum of all bodies in memory, except those of SMALL_BYTES."""
 
     head_bytes: int
     body_bytes: int
     file_bytes: int
     buffered_bytes: int
     read_timeout_seconds: float
-    small_bytes: int = 65_536
     hosts: tuple[str, ...] = ("*",)  # accepted names in the header Host, in addition to IP addresses
 
 
 class RequestLimitMiddleware:
-    """Reads the whole body of a request, within limits of size and time, and waits until the request may start.
+    """Reads the whole body of a request, within limits of size and time, into `request.state.body`.
 
-    Requests take turns. Health probes have turns of their own, so that they do not wait for other requests.
+    One request starts in each iteration of the event loop, and addresses take turns: the work of hundreds of requests
+    up to their first waits would delay probes by seconds. Health probes have turns of their own.
     """
 
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
         self.app = app
         self.limits = limits
-        self._buffered: Counter[str] = Counter()  # bytes by address
-        self._turns, self._health_turns = RequestTurns(), RequestTurns()
+        self._buffered = 0  # bytes of all bodies in memory
         self._garbage = RequestGarbage()
+        self._starts, self._probe_starts = FairSemaphore(1), FairSemaphore(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        body, size, address = bytearray(), 0, caller_network(scope["client"][0] if scope.get("client") else "")
+        body, size = bytearray(), 0
         try:
-            problem = await self._problem(scope, receive, body, address)
-            turns = self._health_turns if path_of(scope) in HEALTH else self._turns
-            await turns.wait(address, large=len(body) > LARGE_BYTES)
-            if problem:
-                await error_response(scope, problem)(scope, receive, send)
+            try:
+                self._check_head(scope)
+                async with asyncio.timeout(self.limits.read_timeout_seconds):
+                    await self._read(scope, receive, body)
+            except TimeoutError:
+                await error_response(scope, SlowRequest(self.limits.read_timeout_seconds))(scope, receive, send)
                 return
+            except ServiceError as error:
+                await error_response(scope, error)(scope, receive, send)
+                return
+            starts = self._probe_starts if path_of(scope) in HEALTH else self._starts
+            address = caller_network(scope["client"][0] if scope.get("client") else "")
+            await starts.acquire(address)
+            asyncio.get_running_loop().call_soon(starts.release, address)
             scope["state"]["body"] = bytes(body)
             size = len(body)
             body.clear()
             await self.app(scope, receive, send)
         finally:
             self._garbage.add(len(body) or size)
-            self._buffered[address] -= len(body) or size
-            if not self._buffered[address]:
-                del self._buffered[address]
-
-    async def _problem(self, scope: Scope, receive: Receive, body: bytearray, address: str) -> ServiceError | None:
-        """Check the head of the request, and read the body into `body`. Return the error to send, or None.
-
-        Raises: ClientDisconnect if the client disconnected.
-        """
-        try:
-            self._check_head(scope)
-            async with asyncio.timeout(self.limits.read_timeout_seconds):
-                await self._read(scope, receive, body, address)
-        except TimeoutError:
-            return SlowRequest(self.limits.read_timeout_seconds)
-        except ServiceError as error:
-            return error
-        return None
+            self._buffered -= len(body) or size
 
     def _check_head(self, scope: Scope) -> None:
+        """Raise the ServiceError for a head that is not accepted, or that is not valid HTTP."""
+        if refusal := scope["state"].get("refusal"):
+            raise refusal
         size = (
             len(scope["path"])
             + len(scope["query_string"])
@@ -259,16 +250,19 @@ class RequestLimitMiddleware:
             limit = self.limits.head_bytes
             raise HeadTooLarge(f"Invalid request: URL and headers exceed the limit of {limit} bytes")
         headers = Headers(scope=scope)
-        host = host_name(headers.get("host", ""))
+        hosts = headers.getlist("host")
+        host = host_name(hosts[0]) if hosts else ""
         if not {"*", host} & {*self.limits.hosts} and not is_address(host):
             raise InvalidRequest.listing(
                 [f"the header Host is {shorten(host)}; accepted: an IP address, or a name in the setting allowed_hosts"]
             )
+        if len(hosts) != 1 and scope["http_version"] == "1.1":
+            raise InvalidRequest.listing([f"there are {len(hosts)} headers Host; accepted: one"])
         if (coding := headers.get("content-encoding", "identity").strip().lower()) not in ("identity", ""):
             raise UnsupportedEncoding(coding)
         check_fields(headers.get("content-type", ""), scope["query_string"])
 
-    async def _read(self, scope: Scope, receive: Receive, body: bytearray, address: str) -> None:
+    async def _read(self, scope: Scope, receive: Receive, body: bytearray) -> None:
         """Read the body into `body`.
 
         Raises:
@@ -288,25 +282,15 @@ class RequestLimitMiddleware:
                 raise ClientDisconnect
             chunk = message.get("body", b"")
             size = max(size, len(body) + len(chunk))
-            if size <= limit and not self._has_room(address, len(body), len(chunk)):
+            if size > limit:
+                break
+            if len(body) + len(chunk) > SMALL_BYTES and self._buffered + len(chunk) > self.limits.buffered_bytes:
                 raise Overloaded(retry_after=1)
             body += chunk
-            self._buffered[address] += len(chunk)
+            self._buffered += len(chunk)
             more = message.get("more_body", False)
         if size > limit:
             raise BodyTooLarge(f"Invalid request: the body exceeds the limit of {limit} bytes")
-
-    def _has_room(self, address: str, body: int, more: int) -> bool:
-        """Return whether a body from `address` that has `body` bytes may grow by `more` bytes.
-
-        A body of up to `small_bytes` may always grow. A larger body may use all free bytes if it is the only body from
-        `address`. If there are several, they may together have at most as many bytes as remain free. Several bodies of
-        one address can therefore use half of `buffered_bytes`, and those of two addresses can use two thirds.
-        """
-        if body + more <= self.limits.small_bytes:
-            return True
-        buffered, free = self._buffered[address], self.limits.buffered_bytes - self._buffered.total() - more
-        return free >= 0 and (buffered == body or buffered + more <= free)
 
 
 def merge_slashes(scope: Scope) -> None:

@@ -14,7 +14,6 @@ from tests.attacks.target import (
     measure,
     open_socket,
     running,
-    send_unfinished_body,
 )
 
 pytestmark = pytest.mark.attack
@@ -39,17 +38,6 @@ def test_clients_that_do_not_read_are_closed() -> None:
             except TimeoutError:
                 pass
         assert closed == len(sockets)
-
-
-def test_unfinished_bodies_of_two_addresses_leave_room_for_a_third() -> None:
-    with running() as target:
-        sizes = (*[9_800_000] * 10, 2_000_000)  # for each address half of 200,000,000 bytes, to the byte
-        addresses = ("127.0.0.20", "127.0.0.21")
-        held = [send_unfinished_body(target, address, size) for size in sizes for address in addresses]
-        time.sleep(2)
-        answer = target.translate("Where is the station?", caller=BYSTANDER)
-        assert len(held) == 22
-        assert answer.status == 200, answer.body
 
 
 def test_idle_connections_leave_descriptors_for_probes() -> None:
@@ -100,7 +88,7 @@ def send_all(target: Target, message: bytes, count: int) -> None:
     ],
     ids=["chunks of a byte", "headers", "trailers", "/livez", "/metrics"],
 )
-def test_what_arrives_at_once_is_parsed_in_turns(message: bytes, count: int) -> None:
+def test_what_arrives_at_once_delays_no_probe(message: bytes, count: int) -> None:
     with running(MT_CACHE_CHARACTERS="0") as target:
         impact = measure(target, lambda: send_all(target, message, count))
         print(impact)

@@ -1,86 +1,252 @@
-"""Numbers of connections and descriptors, and unread answers."""
+"""Requests as bytes: what is refused, what stays open; the limits of connections, of time and of unread answers."""
 
 import asyncio
 import contextlib
+import json
+import re
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-import uvicorn
-from starlette.types import Receive, Scope, Send
-from uvicorn.server import ServerState
+import structlog
+from fastapi import FastAPI, Request
+from structlog.testing import capture_logs
 
-from service.http.connections import PER_CONNECTION, ConnectionLimiter, TimedConnection
+from service.errors import install_error_handlers
+from service.http.admission import RequestGate
+from service.http.connections import HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED, SPARE_CONNECTIONS, Connections
+from service.http.middleware import install_middleware
+from service.metrics import Metrics
+from service.settings import Settings
+from tests.service.app_thread import AppThread
+
+GET = b"GET /echo HTTP/1.1\r\nHost: localhost\r\n"
+POST = b"POST /echo HTTP/1.1\r\nHost: localhost\r\n"
+END = b"0\r\n\r\n"
 
 
-def limits(soft: int, hard: int, connections: int, raised: bool) -> tuple[int, int]:
-    """Return the limit of connections and of descriptors in a process with these limits."""
+class Service(AppThread):
+    """An application with our connections and middleware. `cancelled` counts requests whose client disconnected."""
+
+    def __init__(self, seconds: float = 60, limit: int = 100, unread: int = 10_000_000) -> None:
+        self.connections = Connections(seconds, limit, unread)
+        self.cancelled = 0
+        super().__init__(self._make, http=self.connections.protocol(), ws="none")
+        self.port = int(self.url.rpartition(":")[2])
+
+    def _make(self) -> FastAPI:
+        app = FastAPI()
+
+        @app.get("/echo")
+        @app.post("/echo")
+        async def echo(request: Request) -> str:
+            return str(request.state.body.decode())
+
+        @app.get("/large")
+        async def large() -> str:
+            return "a" * 10_000_000  # more than the kernel's buffers
+
+        @app.post("/wait")
+        async def wait(request: Request) -> str:
+            for _ in range(30):
+                await asyncio.sleep(0.01)
+                if await request.is_disconnected():
+                    self.cancelled += 1
+            return "done"
+
+        install_error_handlers(app)
+        install_middleware(app, Settings(model=(Path("unused"),), read_timeout_seconds=60), Metrics(), RequestGate())
+        return app
+
+    def connect(self, receive_bytes: int = 0) -> socket.socket:
+        connection = socket.socket()
+        if receive_bytes:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        connection.settimeout(10)
+        connection.connect(("127.0.0.1", self.port))
+        return connection
+
+    def send(self, data: bytes, half_close: bool = False) -> tuple[list[int], bool, bytes]:
+        """Send bytes. Return the statuses of the answers, whether the connection is closed then, and all bytes."""
+        with self.connect() as connection:
+            with contextlib.suppress(OSError):
+                connection.sendall(data)
+                if half_close:
+                    connection.shutdown(socket.SHUT_WR)
+            connection.settimeout(10 if half_close else 0.5)
+            received, closed = b"", True
+            try:
+                while more := connection.recv(1 << 20):
+                    received += more
+            except TimeoutError:
+                closed = False
+            except ConnectionResetError:
+                pass
+        statuses = [int(status) for status in re.findall(rb"HTTP/1.1 (\d+) ", received)]
+        return [status for status in statuses if status != 100], closed, received
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    found = Service()
+    yield found
+    found.stop()
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "statuses", "closed"),
+    [
+        (GET + b"\r\n", [200], False),
+        ((GET + b"\r\n") * 3, [200] * 3, False),
+        (GET + b"Connection: close\r\n\r\n", [200], True),
+        (POST + b"Content-Length: 2\r\n\r\nhi", [200], False),
+        (POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n" + END, [200], False),
+        (POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: a\r\n\r\n", [200], False),
+        (POST + b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nhi", [200], False),
+        (GET + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + GET + b"\r\n", [200, 200], False),
+        (POST + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n" + END + GET + b"\r\n", [400], True),
+        (POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + END + GET + b"\r\n", [400], True),
+        (POST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", [400], True),
+        (POST + b"Content-Length: -1\r\n\r\n", [400], True),
+        (POST + b"Transfer-Encoding: xchunked\r\n\r\n" + END, [400], True),
+        (POST + b"Transfer-Encoding : chunked\r\n\r\n" + END, [400], True),
+        (POST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", [400], True),
+        (POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 30_000, [400], True),
+        (GET + b"X: a\r\n b\r\n\r\n", [400], True),
+        (GET.replace(b"\r\n", b"\n") + b"\n", [400], True),
+        (b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", [400], True),
+        (b"A" * 60_000 + b" / HTTP/1.1\r\nHost: a\r\n\r\n", [400], True),
+        (b"\x16\x03\x01\x02\x00", [400], True),
+        (GET + b"X: a\r\n" * 300 + b"\r\n", [431], True),
+        (GET + b"X: " + b"a" * 2 * HEAD_BYTES + b"\r\n\r\n", [431], True),
+        (b"GET /" + b"a" * 2 * HEAD_BYTES + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", [431], True),
+        (GET + b"Host: other\r\n\r\n", [400], False),
+        (b"GET /echo HTTP/1.1\r\n\r\n", [400], False),
+        (b"GET /echo HTTP/1.0\r\n\r\n", [200], True),
+    ],
+)
+def test_which_bytes_are_requests(service: Service, request_bytes: bytes, statuses: list[int], closed: bool) -> None:
+    found = service.send(request_bytes)
+    assert found[:2] == (statuses, closed), found[2]
+
+
+def test_too_many_pipelined_requests_are_refused(service: Service) -> None:
+    statuses, closed, _ = service.send((GET + b"\r\n") * (MAX_PIPELINED + 8))
+    assert closed and len(statuses) <= MAX_PIPELINED + 1
+    assert service.send(GET + b"\r\n")[0] == [200]
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status", "code"),
+    [
+        (GET + b"X: a\r\n" * (MAX_HEADERS + 1) + b"\r\n", 431, "head_too_large"),
+        (b"A" * 60_000 + b" / HTTP/1.1\r\n\r\n", 400, "invalid_request"),
+    ],
+)
+def test_a_refused_request_has_an_id_and_a_short_line_in_the_log(
+    service: Service, request_bytes: bytes, status: int, code: str
+) -> None:
+    structlog.reset_defaults()
+    with capture_logs() as lines:
+        _, _, received = service.send(request_bytes)
+    head, _, body = received.partition(b"\r\n\r\n")
+    problem = json.loads(body)
+    assert (problem["status"], problem["code"]) == (status, code)
+    assert f"x-request-id: {problem['request_id']}".encode() in head
+    (line,) = [line for line in lines if line["event"] == "request"]
+    assert (line["status"], line["method"]) == (status, "other")
+    assert len(json.dumps(line)) < 300
+
+
+def test_a_client_that_closes_only_its_own_end_gets_its_answer(service: Service) -> None:
+    statuses, closed, received = service.send(POST.replace(b"echo", b"wait") + b"Content-Length: 0\r\n\r\n", True)
+    assert (statuses, closed) == ([200], True), received
+    assert b'"done"' in received and not service.cancelled
+
+
+def test_a_client_that_closes_both_ends_is_noticed(service: Service) -> None:
+    before = service.cancelled
+    connection = service.connect()
+    connection.sendall(POST.replace(b"echo", b"wait") + b"Content-Length: 0\r\n\r\n")
+    time.sleep(0.05)
+    connection.close()
+    time.sleep(0.5)
+    assert service.cancelled > before
+
+
+def test_the_connection_without_a_head_that_has_waited_longest_makes_room() -> None:
+    service = Service(limit=5)
+    busy = [service.connect() for _ in range(2)]
+    for connection in busy:
+        connection.sendall(POST + b"Content-Length: 2\r\n\r\n")
+    time.sleep(0.2)
+    idle = [service.connect() for _ in range(30)]
+    idle[-1].sendall(GET + b"\r\n")
+    assert idle[-1].recv(100).startswith(b"HTTP/1.1 200")
+    assert idle[0].recv(100) == b""
+    for connection in busy:
+        connection.sendall(b"hi")
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    service.stop()
+
+
+def test_a_new_connection_has_a_place_while_all_others_are_busy() -> None:
+    service = Service(limit=2)
+    busy = []
+    for _ in range(2 + SPARE_CONNECTIONS):
+        busy.append(service.connect())
+        busy[-1].sendall(POST + b"Content-Length: 2\r\n\r\n")
+        time.sleep(0.02)
+    assert service.send(GET + b"\r\n")[0] == []
+    busy.pop().close()
+    time.sleep(0.2)
+    assert service.send(GET + b"\r\n")[0] == [200]
+    for connection in busy:
+        connection.close()
+    service.stop()
+
+
+def test_slow_clients_are_closed() -> None:
+    service = Service(seconds=0.3)
+    slow = [service.connect(4096) for _ in range(5)]
+    slow[1].sendall(b"GET / HT")
+    slow[2].sendall(GET + b"\r\n")  # and then no other request
+    slow[3].sendall(POST + b"Content-Length: 2\r\n\r\nh")
+    slow[4].sendall((GET + b"\r\n").replace(b"echo", b"large"))
+    time.sleep(1.5)
+    for connection in slow[:4]:
+        received = b"started"
+        while received:
+            received = connection.recv(1 << 16)
+    with pytest.raises(ConnectionResetError):  # noqa: PT012
+        while slow[4].recv(1 << 16):
+            pass
+    assert not service.connections.open
+    service.stop()
+
+
+def test_unread_answers_are_limited() -> None:
+    service = Service(unread=20_000_000)
+    held = [service.connect(4096) for _ in range(6)]
+    for connection in held:
+        connection.sendall((GET + b"\r\n").replace(b"echo", b"large"))
+    time.sleep(1)
+    assert 1 <= len(service.connections.open) < 6
+    assert service.send(GET + b"\r\n")[0] == [200]
+    service.stop()
+
+
+@pytest.mark.parametrize("descriptors", [64, 256, 1024, 8192])
+def test_each_connection_has_a_descriptor(descriptors: int) -> None:
     code = f"""
 import resource
-resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
-from service.http.connections import connection_limit, raise_descriptor_limit
-if {raised}: raise_descriptor_limit({connections})
-print(connection_limit({connections}), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+resource.setrlimit(resource.RLIMIT_NOFILE, ({descriptors}, {descriptors}))
+from service.http.connections import connection_limit
+print(connection_limit(900))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    most, descriptors = map(int, done.stdout.split())
-    return most, descriptors
-
-
-@pytest.mark.parametrize(("soft", "connections"), [(64, 900), (256, 900), (1024, 900), (8192, 900)])
-def test_each_connection_has_a_descriptor_for_a_file(soft: int, connections: int) -> None:
-    most, descriptors = limits(soft, soft, connections, raised=False)
-    assert 1 <= most <= connections
-    assert PER_CONNECTION * most < descriptors
-
-
-def test_the_limit_of_descriptors_is_raised_as_far_as_the_system_allows() -> None:
-    assert limits(1024, 4096, 900, raised=True)[0] == 900
-    assert limits(64, 64, 900, raised=True)[1] == 64
-
-
-async def answer_megabyte(scope: Scope, receive: Receive, send: Send) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": []})
-    await send({"type": "http.response.body", "body": bytes(1_000_000)})
-
-
-async def closed_connections(limit: int, addresses: list[str]) -> list[str]:
-    """Let each address request a megabyte that it does not read; return the addresses of the closed connections."""
-    loop, limiter = asyncio.get_running_loop(), ConnectionLimiter(60, 100, unread_bytes=limit)
-    config, state = uvicorn.Config(answer_megabyte, lifespan="off"), ServerState()
-    config.load()
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-        async with await loop.create_server(lambda: TimedConnection(limiter, config, state, {}), sock=listener):
-            held = []
-            for address in addresses:
-                connection = socket.socket()
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                connection.bind((address, 0))
-                connection.setblocking(False)
-                await loop.sock_connect(connection, listener.getsockname())
-                held.append(connection)
-            before = list(limiter.open)
-            while len(before) < len(held):
-                await asyncio.sleep(0)
-                before = list(limiter.open)
-            for connection in held:
-                await loop.sock_sendall(connection, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-            while not all(one.cycle and one.cycle.response_started for one in before):
-                await asyncio.sleep(0)
-            await asyncio.sleep(0.05)
-            closed = [one.address for one in before if one not in limiter.open]
-            for connection in held:
-                with contextlib.suppress(OSError):
-                    connection.close()
-            for one in list(limiter.open):
-                one.abort()
-            return closed
-
-
-def test_unread_answers_are_limited_for_the_address_with_most_of_them() -> None:
-    addresses = ["127.0.0.2"] * 5 + ["127.0.0.3"]
-    assert asyncio.run(closed_connections(3_500_000, addresses)) == ["127.0.0.2"] * 3
-    assert asyncio.run(closed_connections(10_000_000, addresses)) == []
+    assert 1 <= int(done.stdout) <= min(900, descriptors - 1)

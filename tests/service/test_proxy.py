@@ -1,0 +1,138 @@
+"""The files of service/deploy for a server of one's own: nginx in front of the service, and the systemd unit."""
+
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from service.program import parser
+from tests.attacks.target import Target, running
+
+DEPLOY = Path(__file__).resolve().parents[2] / "service" / "deploy"
+NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
+SYSTEMD_ANALYZE = shutil.which("systemd-analyze")
+HOST = {"Host": "translate.example.org"}
+CONFIGURATION = """
+daemon off; master_process off; error_log stderr; pid {folder}/pid;
+events {{ worker_connections 2048; }}
+http {{
+    access_log off; client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+    {server}
+}}
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="module")
+def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Target, Target]]:
+    """The service, and the same behind nginx on another port, without TLS and with shorter time limits."""
+    if NGINX is None:
+        pytest.skip("nginx is not installed")
+    settings = {
+        "MT_TRUSTED_PROXIES": "127.0.0.1",
+        "MT_ALLOWED_HOSTS": "translate.example.org",
+        "MT_ROOT_PATH": "/translator",
+        "MT_ADMIN_KEY": "a" * 20,
+    }
+    folder = tmp_path_factory.mktemp("nginx")
+    with running(ready=False, **settings) as service:  # type: ignore[arg-type]
+        port = free_port()
+        server = (DEPLOY / "nginx" / "mt-service.conf").read_text()
+        server = re.sub(r"\n    ssl_[^\n]*", "", server).replace("listen 443 ssl", f"listen 127.0.0.1:{port}")
+        server = server.replace("127.0.0.1:8000", f"127.0.0.1:{service.port}").replace("_timeout 10s", "_timeout 1s")
+        (folder / "nginx.conf").write_text(CONFIGURATION.format(folder=folder, server=server))
+        process = subprocess.Popen([NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")])
+        proxy = Target(service.process, port, service.logs)
+        while proxy.request("GET", "/translator/readyz", headers=HOST).status != 200:
+            assert process.poll() is None
+            time.sleep(0.1)
+        yield service, proxy
+        process.terminate()
+        process.wait()
+
+
+def test_requests_pass_with_their_address_and_the_prefix(proxied: tuple[Target, Target]) -> None:
+    service, proxy = proxied
+    body = b'{"q": "The dog.", "source": "en", "target": "de"}'
+    headers = {**HOST, "Content-Type": "application/json", "X-Forwarded-For": "192.0.2.1"}
+    answer = proxy.request("POST", "/translator/translate", body, headers, caller="127.0.0.9")
+    assert answer.status == 200, answer.body
+    time.sleep(0.2)
+    line = [line for line in service.events("request") if line["route"] == "/translate"][-1]
+    assert line["caller"] == "127.0.0.9"  # not the forged one
+    form = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nA dog.\r\n'
+    for name, value in (("source", "en"), ("target", "de")):
+        form += f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
+    headers = {**HOST, "Content-Type": "multipart/form-data; boundary=b"}
+    stored = proxy.request("POST", "/translator/translate_file", form + b"--b--\r\n", headers)
+    url = stored.json["translatedFileUrl"]
+    assert url.startswith("http://translate.example.org/translator/download_file/")
+    assert proxy.request("GET", url.removeprefix("http://translate.example.org"), headers=HOST).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/translator/admin/reload", 404), ("/translator/metrics", 200), ("/livez", 404)]
+)
+def test_paths_that_the_proxy_keeps_to_itself(proxied: tuple[Target, Target], path: str, status: int) -> None:
+    assert proxied[1].request("GET", path, headers=HOST, caller="127.0.0.1").status == status
+
+
+def test_metrics_are_for_the_own_network(proxied: tuple[Target, Target]) -> None:
+    assert proxied[1].request("GET", "/translator/metrics", headers=HOST, caller="127.0.0.9").status == 403
+
+
+def test_what_the_proxy_refuses_does_not_reach_the_service(proxied: tuple[Target, Target]) -> None:
+    service, proxy = proxied
+    before = len(service.events("request"))
+    assert proxy.request("POST", "/translator/translate", b"a" * 12_000_000, HOST).status in (0, 413)
+    with socket.create_connection(("127.0.0.1", proxy.port), 10) as connection:
+        connection.sendall(
+            b"POST /translator/translate HTTP/1.1\r\nHost: translate.example.org\r\nContent-Length: 5\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n"
+        )
+        assert connection.recv(1000).startswith(b"HTTP/1.1 400")
+    for slow in (
+        b"GET /translator/livez HT",
+        b"POST /translator/translate HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\na",
+    ):
+        with socket.create_connection(("127.0.0.1", proxy.port), 10) as connection:
+            connection.sendall(slow)
+            with suppress(ConnectionResetError):
+                while connection.recv(1000):  # closed by the proxy
+                    pass
+    time.sleep(0.2)
+    assert len(service.events("request")) == before
+
+
+def test_a_flood_of_one_address_is_refused_with_429(proxied: tuple[Target, Target]) -> None:
+    proxy = proxied[1]
+    statuses = [
+        proxy.request("GET", "/translator/languages", headers=HOST, caller="127.0.0.8").status for _ in range(300)
+    ]
+    assert set(statuses) == {200, 429}
+    assert proxy.request("GET", "/translator/languages", headers=HOST, caller="127.0.0.7").status == 200
+
+
+@pytest.mark.skipif(SYSTEMD_ANALYZE is None, reason="systemd-analyze is not installed")
+def test_the_unit_is_valid_and_runs_an_existing_command(tmp_path: Path) -> None:
+    unit = (DEPLOY / "systemd" / "mt-service.service").read_text()
+    program, verb, *options = re.findall(r"ExecStart=(.*)", unit)[0].split()
+    assert (Path(program).name, verb) == ("mt-service", "serve")
+    assert vars(parser().parse_args(options)) == {"database": "/var/lib/mt-service/mt.sqlite"}
+    (tmp_path / "mt-service.service").write_text(unit.replace(program, "/bin/true"))
+    assert SYSTEMD_ANALYZE is not None
+    done = subprocess.run([SYSTEMD_ANALYZE, "verify", tmp_path / "mt-service.service"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -4,8 +4,9 @@ import { svgElement } from "./dom.js";
 
 export class AlignmentHighlighter {
   #lit = [];
+  #byLink = null; // the pieces of each link: {left, right}
 
-  /** @param {{field, mirror, output, panes, threads, readout}} parts  of index.html */
+  /** @param {{field, mirror, output, panes, threads, readout, announcer}} parts  of index.html */
   constructor(parts) {
     Object.assign(this, parts);
     this.output.addEventListener("pointerover", (event) => this.highlight(event.target.closest(".piece")));
@@ -23,16 +24,21 @@ export class AlignmentHighlighter {
     if (piece === (this.#lit[0] ?? null)) return;
     this.clear();
     if (!piece) return;
-    const wanted = new Set(piece.dataset.links.split(" "));
-    const linked = (root) =>
-      [...root.querySelectorAll(".piece")].filter((each) => each.dataset.links.split(" ").some((id) => wanted.has(id)));
-    const [left, right] = [linked(this.mirror), linked(this.output)];
+    this.#byLink ??= [...linked(this.mirror, "left"), ...linked(this.output, "right")].reduce(joined, new Map());
+    const links = piece.dataset.links.split(" ").map((id) => this.#byLink.get(id));
+    const [left, right] = ["left", "right"].map((side) => [...new Set(links.flatMap((link) => link[side]))]);
     this.#lit = [piece, ...left, ...right];
     for (const each of this.#lit) each.classList.add("lit");
     piece.classList.add("pointed");
     this.#draw(left, right);
     const words = (parts) => parts.map((each) => each.textContent.trim()).join(" … ");
     this.readout.textContent = `${words(left)} → ${words(right)}`;
+  }
+
+  /** Forgets the pieces of an earlier answer. */
+  renew() {
+    this.clear();
+    this.#byLink = null;
   }
 
   clear() {
@@ -47,7 +53,9 @@ export class AlignmentHighlighter {
     const pieces = [...sentence.querySelectorAll(".piece")];
     const place = pieces.findIndex((piece) => piece.classList.contains("pointed"));
     const next = place === -1 ? (direction > 0 ? 0 : pieces.length - 1) : place + direction;
-    if (pieces[next]) this.highlight(pieces[next]);
+    if (!pieces[next]) return;
+    this.highlight(pieces[next]);
+    this.announcer.textContent = this.readout.textContent;
   }
 
   /** Returns the piece behind the text field at the pointer. */
@@ -86,6 +94,17 @@ export class AlignmentHighlighter {
       }
     }
   }
+}
+
+/** Yields [link, side, piece] for each link of each piece below `root`. */
+function* linked(root, side) {
+  for (const piece of root.querySelectorAll(".piece")) for (const id of piece.dataset.links.split(" ")) yield [id, side, piece];
+}
+
+function joined(links, [id, side, piece]) {
+  if (!links.has(id)) links.set(id, { left: [], right: [] });
+  links.get(id)[side].push(piece);
+  return links;
 }
 
 /** Returns a curve that leaves one word below and enters the other from below. */

@@ -30,20 +30,29 @@ export function read(response, source) {
   };
 }
 
-/** Returns the answer of the events received so far: `{index, source, translatedText, quality}`.
+/** The answer of a stream that has not ended; it grows with each event `{index, source, translatedText, quality}`.
  *  Their texts include the space around them and join to the translation. */
-export function readPartial(events, source) {
-  const inSource = converter(source);
-  const found = [];
-  let text = "";
-  for (const event of events) {
-    const [begin, end] = inSource(event.source);
-    const place = moved(trimmedRange(source.slice(begin, end)), begin);
-    const target = moved(trimmedRange(event.translatedText), text.length);
-    text += event.translatedText;
-    if (target[0] < target[1]) found.push(withText(sentence(place, target, event), text));
+export class PartialAnswer {
+  text = "";
+  sentences = [];
+  detected = null;
+  bridge = "";
+  models = [];
+  quality = null;
+  alternatives = [];
+
+  constructor(source) {
+    this.source = source;
+    this.inSource = converter(source);
   }
-  return { source, text, detected: null, bridge: "", models: [], quality: null, alternatives: [], sentences: found };
+
+  add(event) {
+    const [begin, end] = this.inSource(event.source);
+    const place = moved(trimmedRange(this.source.slice(begin, end)), begin);
+    const target = moved(trimmedRange(event.translatedText), this.text.length);
+    this.text += event.translatedText;
+    if (target[0] < target[1]) this.sentences.push(withText(sentence(place, target, event), this.text));
+  }
 }
 
 /** Returns the answer with a sentence's wording replaced; the original wording restores its other properties. */

@@ -4,6 +4,7 @@
 
 const SURE = 60;
 const DOUBTFUL = 50;
+const SPOKEN = 200; // characters of a translation that are announced
 const UNFAMILIAR = "Confidence unknown: this text is unlike the text that the model was trained on.";
 
 /** Returns the class of a sentence: "", "unsure", "doubtful" or "unfamiliar". */
@@ -27,6 +28,13 @@ export function summary(answer) {
   const quality = overall(answer);
   if (quality === null || !unknown) return describe(quality, unknown > 0);
   return `${describe(quality)}, unknown for ${unknown} of ${length} sentences`;
+}
+
+/** Returns what a screen reader says of an answer: a short translation, or how much there is to visit. */
+export function announcement({ sentences, text }) {
+  const unsure = sentences.filter(({ quality, unfamiliar }) => level(quality, unfamiliar)).length;
+  const warning = unsure ? ` (${unsure} of ${sentences.length} sentences less sure)` : "";
+  return (text.length <= SPOKEN ? text : `Translated: ${sentences.length} sentences`) + warning;
 }
 
 /**

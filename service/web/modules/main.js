@@ -1,11 +1,11 @@
 // The page: creates its parts and connects them. All state is in `Page` and its parts.
 
 import { Alternatives } from "./alternatives.js";
-import { read, readPartial, withWording } from "./answer.js";
+import { PartialAnswer, read, withWording } from "./answer.js";
 import { Service } from "./api.js";
 import { AttentionPanel } from "./attention.js";
 import { copy } from "./clipboard.js";
-import { level, overall, summary } from "./confidence.js";
+import { announcement, level, overall, summary } from "./confidence.js";
 import { byId, setText } from "./dom.js";
 import { Files } from "./files.js";
 import { Glossary } from "./glossary.js";
@@ -34,7 +34,7 @@ const STREAMED = 600; // characters from which a translation is streamed
 
 class Page {
   #answer = null;
-  #parts = [];
+  #partial = null; // the answer of a stream that has not ended
   #settling = 0;
   #drawing = 0;
   #pause = PAUSE;
@@ -64,7 +64,7 @@ class Page {
     );
     this.alignment = new AlignmentHighlighter({
       ...{ field, mirror, output },
-      ...{ panes: byId("panes"), threads: byId("threads"), readout: byId("readout") },
+      ...{ panes: byId("panes"), threads: byId("threads"), readout: byId("readout"), announcer: byId("result") },
     });
     this.output = new OutputPane(
       { output, placeholder: byId("placeholder"), notes: byId("notes") },
@@ -177,6 +177,11 @@ class Page {
     };
     byId("clear").addEventListener("click", clear);
     byId("copy").addEventListener("click", copied);
+    byId("jump").addEventListener("click", (event) => {
+      event.preventDefault(); // the fragment of the address holds the languages
+      byId("target-pane").scrollIntoView();
+      this.output.focus();
+    });
     byId("pick").addEventListener("click", () => byId("file-input").click());
     this.tools.onOpen("inside", () => this.attention.show(this.#answer));
     startTheme(byId("theme"));
@@ -212,7 +217,7 @@ class Page {
   }
 
   async #send({ text, source, target }, signal, onPart) {
-    this.#parts = [];
+    this.#partial = null;
     const options = { quality: true, alignment: true, segments: true, ...(text.length > STREAMED ? { stream: true } : {}) };
     const response = await this.memory.applied(source, target, (memory) =>
       this.service.translate(this.#body(text, source, target, { ...options, ...memory }), { signal, onSegment: onPart }),
@@ -221,10 +226,11 @@ class Page {
   }
 
   #partly(job, part) {
-    this.#parts.push(part);
+    if (!this.#partial) this.#show((this.#partial = new PartialAnswer(job.text)));
+    this.#partial.add(part);
     this.#drawing ||= setTimeout(() => {
       this.#drawing = 0;
-      this.#show(readPartial(this.#parts, job.text));
+      this.output.extend(this.#partial);
     }, FRAME);
   }
 
@@ -263,8 +269,8 @@ class Page {
     clearTimeout(this.#drawing); // a newer part is drawn later
     this.#drawing = 0;
     this.#answer = answer;
-    this.alignment.clear();
-    this.source.show(answer.source, this.output.show(answer, this.languages.target));
+    this.source.show(answer.source, this.output.show(answer, this.languages.target), this.languages.detectedSource);
+    this.alignment.renew();
     byId("copy").hidden = !answer.text;
     const quality = overall(answer);
     const unfamiliar = answer.sentences.some((sentence) => sentence.unfamiliar);
@@ -283,12 +289,10 @@ class Page {
   /** Announces a final answer, adds it to the history, and updates an open attention panel. */
   #settled(job) {
     const answer = this.#answer;
-    const unsure = answer.sentences.filter(({ quality, unfamiliar }) => level(quality, unfamiliar)).length;
-    const warning = unsure ? ` (${unsure} of ${answer.sentences.length} sentences less sure)` : "";
-    byId("result").textContent = answer.text + warning;
+    byId("result").textContent = announcement(answer);
     this.history.remember({ source: this.languages.detectedSource || job.source, target: job.target, text: job.text, translation: answer.text });
     if (this.tools.isOpen("inside")) this.attention.show(answer);
-    this.otherLanguage.check(job, answer.detected);
+    this.otherLanguage.check(job, answer);
   }
 
   #busy(busy) {

@@ -26,11 +26,13 @@ export class OtherLanguage {
     this.message.hidden = true;
   }
 
-  /** Shows the message if it applies to a translated text. `detected`: language and confidence if "auto" was selected. */
-  async check({ text, source, target }, detected) {
+  /** Shows the message if it applies to a translated text. The answer has language and confidence if "auto" was selected. */
+  async check({ text, source, target }, { detected, text: translation }) {
+    const unchanged = translation === text;
     this.hide();
     if (source === AUTO) {
-      if (isGuess(detected)) this.#unrecognized(text, target, detected.language);
+      if (detected && !isGuess(detected) && !this.languages.translatesFrom(detected.language)) this.#notServed(detected.language);
+      else if (isGuess(detected)) this.#unrecognized(text, unchanged, target, detected.language);
       else if (detected?.language === target) this.#already(detected);
       return;
     }
@@ -59,9 +61,13 @@ export class OtherLanguage {
     this.#show(message, label, () => this.languages.chooseTarget(other));
   }
 
-  #unrecognized(text, target, code) {
+  #notServed(code) {
+    this.#show(`This text is in ${nameOf(code, this.languages)}, which this service does not translate.`, "", () => {});
+  }
+
+  #unrecognized(text, unchanged, target, code) {
     if (!/\p{L}/u.test(text)) return;
-    const happened = code === target ? "The text was not translated." : `The text was translated as ${this.languages.name(code)}.`;
+    const happened = unchanged || code === target ? "The text was not translated." : `The text was translated as ${this.languages.name(code)}.`;
     this.#show(`The language was not recognized. ${happened}`, "", () => {});
   }
 

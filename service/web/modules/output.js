@@ -10,6 +10,7 @@ export class OutputPane {
   constructor(parts, { onOpen, onWord }) {
     Object.assign(this, parts);
     this.current = 0;
+    this.shown = { sentences: 0, end: 0 };
     this.output.addEventListener("click", (event) => {
       const sentence = event.target.closest(".sentence");
       if (sentence && document.getSelection().isCollapsed) onOpen(Number(sentence.dataset.index), sentence);
@@ -29,15 +30,27 @@ export class OutputPane {
     this.output.replaceChildren(
       ...interleaved(answer.text, answer.sentences, "target", (sentence, index) => this.#sentence(answer, sentence, index, links)),
     );
-    this.notes.replaceChildren(
-      ...answer.sentences.map((sentence, index) => element("p", { id: `note-${index}` }, describeSentence(sentence))),
-    );
+    this.notes.replaceChildren(...answer.sentences.map((sentence, index) => this.#note(sentence, index)));
     this.placeholder.hidden = answer.text !== "";
+    this.#remember(answer);
     const bySource = [...answer.sentences].sort((left, right) => left.source[0] - right.source[0]);
     return interleaved(answer.source, bySource, "source", (sentence) => {
       const own = links.get(sentence).map(({ id, source }) => ({ id, range: source }));
       return element("span", {}, ...pieces(answer.source, sentence.source, own));
     });
+  }
+
+  /** Adds what an answer has gained since it was shown. What is there already keeps its focus and selection. */
+  extend(answer) {
+    const fresh = answer.sentences.slice(this.shown.sentences);
+    const nodes = interleaved(answer.text, fresh, "target", (sentence, index) => {
+      return this.#sentence(answer, sentence, this.shown.sentences + index, new Map([[sentence, []]]));
+    }, this.shown.end);
+    const notes = fresh.map((sentence, index) => this.#note(sentence, this.shown.sentences + index));
+    this.output.append(...nodes);
+    this.notes.append(...notes);
+    this.placeholder.hidden = answer.text !== "";
+    this.#remember(answer);
   }
 
   /** Returns the element of a sentence. */
@@ -47,6 +60,14 @@ export class OutputPane {
 
   focus() {
     this.sentence(this.current)?.focus();
+  }
+
+  #note(sentence, index) {
+    return element("p", { id: `note-${index}` }, describeSentence(sentence));
+  }
+
+  #remember(answer) {
+    this.shown = { sentences: answer.sentences.length, end: answer.text.length };
   }
 
   #sentence(answer, sentence, index, links) {
@@ -88,15 +109,15 @@ function numbered(answer) {
   return new Map(answer.sentences.map((each) => [each, each.links.map((link) => ({ id: next++, ...link }))]));
 }
 
-/** Returns the text as nodes: the result of `make` for each sentence, and plain text between them. */
-function interleaved(text, sentences, side, make) {
+/** Returns the text from `begin` on as nodes: the result of `make` for each sentence, and plain text between them. */
+function interleaved(text, sentences, side, make, begin = 0) {
   const nodes = [];
-  let read = 0;
+  let read = begin;
   sentences.forEach((sentence, index) => {
-    const [begin, end] = sentence[side];
-    if (begin < read) return; // overlaps the sentence before: text must occur once
-    nodes.push(text.slice(read, begin), make(sentence, index));
-    read = end;
+    const [from, to] = sentence[side];
+    if (from < read) return; // overlaps the sentence before: text must occur once
+    nodes.push(text.slice(read, from), make(sentence, index));
+    read = to;
   });
   nodes.push(text.slice(read));
   return nodes;

@@ -1,6 +1,9 @@
 // Keyboard shortcuts. Their list for users is in index.html.
 
-/** Runs `actions` by KeyboardEvent.code with Alt; letters alone would interfere with typing. */
+/**
+ * Runs `actions` by KeyboardEvent.code with Alt; letters alone would interfere with typing. Where Alt and a letter type
+ * another character, as on a Mac (Option and S is ß), the character is typed.
+ */
 export function startShortcuts(dialog, button, actions) {
   button.addEventListener("click", () => dialog.showModal());
   dialog.addEventListener("click", (event) => {
@@ -13,7 +16,7 @@ export function startShortcuts(dialog, button, actions) {
       dialog.showModal();
     }
     const action = event.altKey && !event.ctrlKey && !event.metaKey && actions[event.code];
-    if (action) {
+    if (action && `Key${event.key.toUpperCase()}` === event.code) {
       event.preventDefault();
       action();
     }

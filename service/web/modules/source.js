@@ -46,9 +46,10 @@ export class SourcePane {
     return `This text has ${count} characters. The service accepts at most ${limit}.`;
   }
 
-  /** Shows pieces with links behind the text, unless it has changed since they were made. */
-  show(text, pieces) {
+  /** Shows pieces with links behind the text, unless it has changed since they were made. `language` is "" if unknown. */
+  show(text, pieces, language) {
     if (text !== this.text) return;
+    for (const part of [this.field, this.mirror]) part.lang = language;
     this.mirror.replaceChildren(...pieces, "\u200b");
   }
 

@@ -69,6 +69,9 @@ class Double:
     def translate(self, text: str, body: dict[str, Any]) -> dict[str, Any]:
         """The answer to one text."""
         source = body["source"] if body["source"] != "auto" else detected(text)
+        if body["source"] == "auto" and "buongiorno" in text.lower():  # a language that no model translates
+            language = {"language": "it", "confidence": 98}
+            return {"translatedText": text, "detectedLanguage": language, "quality": None, "segments": []}
         if source == body["target"] and not self.plain:  # nothing is translated
             language = {"language": source, "confidence": confidence(text)}
             return {"translatedText": text, "detectedLanguage": language, "quality": 100.0, "segments": []}

@@ -158,6 +158,18 @@ def test_swapping(visit: Callable[..., Visit]) -> None:
     assert seen.page.url.endswith("#en/de")
 
 
+OPTION = """([code, key]) => document.querySelector("#source-text").dispatchEvent(
+  new KeyboardEvent("keydown", {code, key, altKey: true, bubbles: true, cancelable: true}))"""
+
+
+@pytest.mark.parametrize(("code", "key"), [("KeyS", "ß"), ("KeyC", "ç"), ("KeyX", "≈"), ("KeyX", "ź"), ("KeyT", "†")])
+def test_characters_that_option_types_on_a_mac_are_typed(visit: Callable[..., Visit], code: str, key: str) -> None:
+    seen = visit()
+    seen.type("The dog sleeps.", "der Hund schläft.")
+    assert seen.page.evaluate(OPTION, [code, key]) is True  # not prevented
+    assert seen.page.input_value("#source-text") == "The dog sleeps." and seen.page.url.endswith("#en/de")
+
+
 def test_a_third_language_is_named_until_the_text_is_cleared(visit: Callable[..., Visit]) -> None:
     seen = visit("#fr/de")
     seen.type("bridged", "bridged")
@@ -221,6 +233,27 @@ def test_a_doubtful_language_is_not_stated_as_a_fact(visit: Callable[..., Visit]
         "The language was not recognized. The text was translated as English.", use_inner_text=True
     )
     expect(seen.page.locator("#swap")).to_have_attribute("aria-disabled", "true")
+
+
+def test_text_in_a_language_that_is_not_served_is_reported(visit: Callable[..., Visit]) -> None:
+    seen = visit("#auto/de")
+    seen.type("Buongiorno a tutti.", "Buongiorno a tutti.")
+    expect(seen.page.locator("#other-language-text")).to_have_text(
+        "This text is in Italian, which this service does not translate."
+    )
+
+
+def test_both_sides_state_their_language(visit: Callable[..., Visit]) -> None:
+    seen = visit("#auto/en")
+    seen.type("Der Hund schläft.", "the dog sleeps.")
+    languages = [seen.page.locator(part).get_attribute("lang") for part in ("#source-text", "#mirror", "#output")]
+    assert languages == ["de", "de", "en"]
+
+
+def test_with_forced_colours_the_text_is_not_drawn_twice(visit: Callable[..., Visit]) -> None:
+    seen = visit(forced_colors="active")
+    seen.type("The dog sleeps.", "der Hund schläft.")
+    expect(seen.page.locator("#mirror")).to_have_css("color", "rgba(0, 0, 0, 0)")
 
 
 def test_what_the_model_was_trained_on(visit: Callable[..., Visit]) -> None:
@@ -750,6 +783,31 @@ def test_long_texts_come_sentence_by_sentence(visit: Callable[..., Visit], doubl
     expect(seen.page.locator("#output .sentence")).to_have_count(60)
     assert double.asked[-1]["stream"] is True
     seen.expect_translation("der 😀 Hund schläft.\n" * 60)
+    expect(seen.page.locator("#result")).to_have_text("Translated: 60 sentences")
+
+
+def test_what_a_stream_has_shown_stays_in_place(visit: Callable[..., Visit], double: Double) -> None:
+    """The elements of sentences that are there are not made anew, so that focus and selection survive."""
+    seen = visit()
+    seen.page.evaluate("""() => {
+      window.removed = 0;
+      const count = (changes) => changes.forEach((change) => (window.removed += change.removedNodes.length));
+      new MutationObserver(count).observe(document.querySelector("#output"), {childList: true});
+    }""")
+    seen.type("SLOWLY the dog sleeps.\n" * 60)
+    expect(seen.page.locator("#output .sentence")).to_have_count(60)
+    expect(seen.page.locator("#result")).to_have_text("Translated: 60 sentences")
+    assert seen.page.evaluate("window.removed") <= 130  # once, by the final answer: 60 sentences and the text between
+
+
+def test_languages_of_a_long_text_stay_in_view(visit: Callable[..., Visit]) -> None:
+    seen = visit(viewport={"width": 390, "height": 800})
+    seen.type("The dog sleeps.\n" * 60)
+    expect(seen.page.locator("#output .sentence")).to_have_count(60)
+    seen.page.evaluate("scrollTo(0, 1500)")
+    expect(seen.page.locator("#target-language")).to_be_in_viewport()
+    seen.page.click("#jump")
+    expect(seen.page.locator("#output .sentence").first).to_be_in_viewport()
 
 
 class TestWithKeys:

@@ -6,7 +6,7 @@ hypothesis; its score is the total divided by the length penalty.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,16 +14,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from mt.decoding.backtrace import best_hypotheses
-from mt.decoding.constraints import Constraints
 from mt.decoding.hypothesis import Hypothesis
-from mt.decoding.options import SearchOptions, SpecialIds
-from mt.decoding.prefixes import check_prefixes
-from mt.decoding.scores import best, length_penalties
-from mt.decoding.search_state import SentenceTable
+from mt.decoding.options import SearchOptions
+from mt.decoding.scores import best
+from mt.decoding.token_search import TokenSearch
 
 
 @dataclass
-class BeamSearch(SentenceTable):
+class BeamSearch(TokenSearch):
     """Beam search over B sentences with K beams each. Sentences may be at different steps.
 
     Each step ranks all continuations of a sentence. Continuations that end with EOS and are among the best K become
@@ -43,12 +41,8 @@ class BeamSearch(SentenceTable):
     on the device of the logits, without synchronisation.
     """
 
-    special: SpecialIds
-    constraints: Constraints
     nth: Tensor  # [B, 1] n_best - 1
-    penalty: Tensor  # [B, T + 1] the length penalty of a hypothesis that ends at step t
     largest_penalty: Tensor  # [B] the length penalty of the longest hypothesis
-    steps: Tensor  # [B]
     running: Tensor  # int64 [B], 1 until the sentence is finished, then 0
     alive_tokens: Tensor  # [B, K]
     alive_totals: Tensor  # [B, K] log-probabilities
@@ -58,43 +52,22 @@ class BeamSearch(SentenceTable):
     history: Tensor  # [B, K, T + 1] tokens, or [B, K, 0] if no constraint reads them
 
     @classmethod
-    def start(
-        cls,
-        source_lengths: Sequence[int],
-        options: Sequence[SearchOptions],
-        prefixes: Sequence[Sequence[int]],
-        special: SpecialIds,
-        device: torch.device,
-    ) -> Self:
-        """Return a search before its first step. All sentences must have the same beam size.
-
-        Raises:
-            RequestError: A prefix is invalid (see `check_prefixes`).
-        """
-        check_prefixes(prefixes, options, special)
-        batch, beams = len(options), options[0].beam_size
-        assert all(sentence.beam_size == beams for sentence in options)
-        constraints = Constraints.start(source_lengths, options, prefixes, device)
-        width = int(constraints.last.max()) + 2  # includes one unused column, to which finished sentences write
-        penalty = length_penalties(options, width, device)
+    def _tables(cls, options: Sequence[SearchOptions], common: TokenSearch) -> dict[str, Any]:
+        (batch, width), beams, device = common.penalty.shape, options[0].beam_size, common.penalty.device
         nothing = torch.full((batch, width, 2 * beams), -torch.inf, device=device)
         alive_totals = nothing[:, 0, :beams].clone()
         alive_totals[:, 0] = 0  # the beams are equal before the first step, so only beam 0 may continue
-        return cls(
-            special=special,
-            constraints=constraints,
-            nth=torch.tensor([[sentence.n_best - 1] for sentence in options], device=device),
-            penalty=penalty,
-            largest_penalty=penalty.gather(1, constraints.last[:, None])[:, 0],
-            steps=torch.zeros(batch, dtype=torch.int64, device=device),
-            running=torch.ones(batch, dtype=torch.int64, device=device),
-            alive_tokens=torch.full((batch, beams), special.bos, device=device),
-            alive_totals=alive_totals,
-            pool=nothing[:, 0, :beams].clone(),
-            links=torch.zeros((batch, width, 2 * beams), dtype=torch.int64, device=device),
-            totals=nothing,
-            history=torch.zeros((batch, beams, 0), dtype=torch.int64, device=device),
-        )
+        return {
+            "nth": torch.tensor([[sentence.n_best - 1] for sentence in options], device=device),
+            "largest_penalty": common.penalty.gather(1, common.constraints.last[:, None])[:, 0],
+            "running": torch.ones(batch, dtype=torch.int64, device=device),
+            "alive_tokens": torch.full((batch, beams), common.special.bos, device=device),
+            "alive_totals": alive_totals,
+            "pool": nothing[:, 0, :beams].clone(),
+            "links": torch.zeros((batch, width, 2 * beams), dtype=torch.int64, device=device),
+            "totals": nothing,
+            "history": torch.zeros((batch, beams, 0), dtype=torch.int64, device=device),
+        }
 
     def __post_init__(self) -> None:
         special, device = self.special, self.steps.device

@@ -5,71 +5,39 @@ Shapes: B sentences, K rows per sentence, R = B x K rows, T steps, V vocabulary.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from mt.decoding.constraints import Constraints
 from mt.decoding.hypothesis import Hypothesis
-from mt.decoding.options import SearchOptions, SpecialIds
-from mt.decoding.prefixes import check_prefixes
-from mt.decoding.scores import best, length_penalties
-from mt.decoding.search_state import SentenceTable
+from mt.decoding.options import SearchOptions
+from mt.decoding.scores import best
+from mt.decoding.token_search import TokenSearch
 
 
 @dataclass
-class GreedySearch(SentenceTable):
+class GreedySearch(TokenSearch):
     """Search that takes the most probable token at each step, over B sentences with K rows each.
 
     The rows of a sentence are independent of each other. K is 1, except in `Sampling`, which draws tokens. A row in
     which no token is allowed has no hypothesis.
     """
 
-    special: SpecialIds
-    constraints: Constraints
-    penalty: Tensor  # [B, T + 1] the length penalty of a hypothesis that ends at step t
-    steps: Tensor  # [B]
     ended: Tensor  # [B, K]
     latest: Tensor  # [B, K] newest tokens
     history: Tensor  # [B, K, T + 1] tokens; tokens after the first EOS of a row are not read
     log_probs: Tensor  # [B, K, T + 1] log-probabilities of the tokens in `history`
 
     @classmethod
-    def start(
-        cls,
-        source_lengths: Sequence[int],
-        options: Sequence[SearchOptions],
-        prefixes: Sequence[Sequence[int]],
-        special: SpecialIds,
-        device: torch.device,
-    ) -> Self:
-        """Return a search before its first step. All sentences must have the same number of rows.
-
-        Raises:
-            RequestError: A prefix is invalid (see `check_prefixes`).
-        """
-        check_prefixes(prefixes, options, special)
-        batch, rows = len(options), options[0].rows
-        assert all(sentence.rows == rows for sentence in options)
-        constraints = Constraints.start(source_lengths, options, prefixes, device)
-        width = int(constraints.last.max()) + 2  # includes one unused column, to which finished sentences write
-        return cls(
-            special=special,
-            constraints=constraints,
-            penalty=length_penalties(options, width, device),
-            steps=torch.zeros(batch, dtype=torch.int64, device=device),
-            ended=torch.zeros(batch, rows, dtype=torch.bool, device=device),
-            latest=torch.full((batch, rows), special.bos, device=device),
-            history=torch.zeros((batch, rows, width), dtype=torch.int64, device=device),
-            log_probs=torch.zeros((batch, rows, width), device=device),
-            **cls._tables(options, device),
-        )
-
-    @classmethod
-    def _tables(cls, options: Sequence[SearchOptions], device: torch.device) -> dict[str, Any]:
-        """Return the tensors of the fields that a subclass adds, by name."""
-        return {}
+    def _tables(cls, options: Sequence[SearchOptions], common: TokenSearch) -> dict[str, Any]:
+        (batch, width), rows, device = common.penalty.shape, options[0].rows, common.penalty.device
+        return {
+            "ended": torch.zeros(batch, rows, dtype=torch.bool, device=device),
+            "latest": torch.full((batch, rows), common.special.bos, device=device),
+            "history": torch.zeros((batch, rows, width), dtype=torch.int64, device=device),
+            "log_probs": torch.zeros((batch, rows, width), device=device),
+        }
 
     def __post_init__(self) -> None:
         special = self.special

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mt.decoding.greedy import GreedySearch
 from mt.decoding.options import SearchOptions
+from mt.decoding.token_search import TokenSearch
 
 LOW_32 = 0xFFFFFFFF
 
@@ -56,10 +57,12 @@ class Sampling(GreedySearch):
     temperature: Tensor  # [B]
 
     @classmethod
-    def _tables(cls, options: Sequence[SearchOptions], device: torch.device) -> dict[str, Any]:
+    def _tables(cls, options: Sequence[SearchOptions], common: TokenSearch) -> dict[str, Any]:
+        device = common.steps.device
         seeds = torch.tensor([sentence.seed for sentence in options], device=device)
         samples = torch.arange(options[0].rows, device=device)
         return {
+            **super()._tables(options, common),
             "keys": mixed(mixed(seeds)[:, None] ^ samples),
             "temperature": torch.tensor([sentence.temperature for sentence in options], device=device),
         }

@@ -67,6 +67,7 @@ class FileRequest(RequestFields):
         description="Columns to translate of a .csv or .tsv file, separated by commas: names in the first row, or "
         "numbers.",
     )
+    encoding: TextField = Field("", description="Encoding of a text file that is not Unicode; detected if left out.")
     model: TextField | None = Field(None, description=MODEL)
     tmx: FlagField = Field(False, description="Whether to write the sentences and their translations to a TMX file.")
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")

@@ -56,6 +56,7 @@ from mt.data.resumable_file import ResumableFile
 from mt.errors import DataError, RequestError, problems
 from mt.files import file_digest
 from mt.text.documents import PACKED_SUFFIXES
+from mt.text.encoding import check_encoding
 from mt.text.terms import Terms
 
 LINES_A_FLUSH = 100
@@ -93,6 +94,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_device()
     add = parser.more.add_argument
     add("--sentences", action="store_true", help="each line is one sentence: do not split it")
+    add("--encoding", metavar="NAME", help="encoding of text documents that are not Unicode (default: detected)")
     add("--beam-size", type=int, metavar="N", help="hypotheses of beam search; 1 is greedy (default: the model's)")
     add("--n-best", type=int, metavar="N", help="number of translations per line; requires --json")
     add("--length-penalty", type=float, metavar="X", help="higher favours longer translations (default: the model's)")
@@ -113,6 +115,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     named = {f"--{name.replace('_', '-')}": getattr(options, name) for name in LINE_OPTIONS}
     if options.out is not None and (wrong := [name for name, value in named.items() if value]):
         parser.error(f"{wrong[0]} applies to lines of text; it cannot be combined with OUT")
+    if options.encoding and options.out is None:
+        parser.error("--encoding applies to documents; it requires OUT")
+    check_encoding(options.encoding or "")
     return options
 
 

@@ -1,7 +1,7 @@
 """Translation of a document, or of all documents in a folder."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -38,7 +38,8 @@ def translate_files(job: TranslationJob, out: Path, console: Console) -> bool:
     """
     options, path = job.options, Path(job.options.file)
     job.translator.direction_of(options.source, options.target)  # one error, not one for each file
-    translator = FileTranslator(job.translator, options.source, options.target, job.search, job.terms, LIMITS)
+    limits = replace(LIMITS, encoding=options.encoding or "")
+    translator = FileTranslator(job.translator, options.source, options.target, job.search, job.terms, limits)
     counts = _Counts()
     for file, target in _files(path, out):
         if target is None:

@@ -46,14 +46,15 @@ async def translate_file(
         await services.memories.check(caller.id, body.memory, *languages)
     columns = tuple(filter(None, map(str.strip, body.columns.split(","))))
     job = Job((), *languages, model=model, memory=body.memory, caller=caller.id)
-    opened = await while_connected(request, translations.open_document(job, name, await body.file.read(), columns))
+    content = await body.file.read()
+    opened = await while_connected(request, translations.open_document(job, name, content, columns, body.encoding))
     async with services.access.charged(caller, opened.characters):
         translated = await while_connected(request, translations.translate_opened(opened, job))
         stored = await documents.put(translated_name(name, target), translated.content, caller.id)
         tmx = None
         if body.tmx:
-            content = await asyncio.to_thread(tmx_content, translated, languages[1])
-            tmx = await documents.put(f"{PurePath(name).stem}_{target}.tmx", content, caller.id)
+            units = await asyncio.to_thread(tmx_content, translated, languages[1])
+            tmx = await documents.put(f"{PurePath(name).stem}_{target}.tmx", units, caller.id)
     return TranslatedFile(translatedFileUrl=file_url(request, stored), tmxUrl=tmx and file_url(request, tmx))
 
 

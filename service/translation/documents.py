@@ -69,9 +69,12 @@ class DocumentTranslator:
         columns: tuple[str, ...] = (),
         source: str = "",
         target: str = "",
+        encoding: str = "",
     ) -> OpenedDocument:
         """Parse a file. Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be parsed."""
-        options = replace(self._options, columns=columns, source_language=source, target_language=target)
+        options = replace(
+            self._options, columns=columns, source_language=source, target_language=target, encoding=encoding
+        )
         segments = await self._parsers.run(caller, read_document, name, content, options)
         return OpenedDocument(name, content, options, segments)
 

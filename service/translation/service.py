@@ -181,14 +181,17 @@ class TranslationService:
                         answers.append(replace(item, detected=text.detected))
         yield StreamEnd(tuple(answers))
 
-    async def open_document(self, job: Job, name: str, content: bytes, columns: tuple[str, ...] = ()) -> OpenedDocument:
+    async def open_document(
+        self, job: Job, name: str, content: bytes, columns: tuple[str, ...] = (), encoding: str = ""
+    ) -> OpenedDocument:
         """Parse a file for the caller and the languages of a job.
 
-        If `columns` are given and the file is a table, only these columns are parsed.
+        If `columns` are given and the file is a table, only these columns are parsed. `encoding` is that of a text
+        file; if it is empty, it is detected.
 
         Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be parsed.
         """
-        return await self.documents.open(job.caller, name, content, columns, job.source or "", job.target)
+        return await self.documents.open(job.caller, name, content, columns, job.source or "", job.target, encoding)
 
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         """Return the content of the translated file. Segments that cannot be translated stay unchanged.

@@ -166,6 +166,7 @@ def test_the_model_may_be_left_out(
         ("--model MODEL FOLDER/a.docx FOLDER", "is the document itself; accepted: another file"),
         ("--model MODEL FOLDER/a.docx out.odt", "accepted: .docx"),
         ("no-such.docx out.docx", "no-such.docx does not exist; accepted: a document or a folder"),
+        ("--model MODEL FOLDER out --encoding klingon", "the encoding 'klingon' is unknown; accepted: such as utf-16"),
         ("--model MODEL FOLDER out --source de", "this model has no direction from de; accepted: en-de"),
     ],
 )
@@ -176,6 +177,15 @@ def test_errors(
     named = [each.replace("MODEL", str(small_model)).replace("FOLDER", str(root)) for each in arguments.split()]
     said = translate(capfd, 2, *named)
     assert said[0].startswith("error: ") and message in said[0]
+
+
+def test_the_encoding_of_a_document(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    content = "Привет 12\n".encode("cp866")
+    (tmp_path / "a.txt").write_bytes(content)
+    translate(
+        capfd, 0, "--model", str(small_model), str(tmp_path / "a.txt"), str(tmp_path / "b.txt"), "--encoding=cp866"
+    )
+    assert (tmp_path / "b.txt").read_bytes().endswith(b" 12\n")
 
 
 @pytest.mark.parametrize("option", ["--json", "--sentences", "--output x"])

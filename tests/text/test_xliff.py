@@ -8,6 +8,7 @@ from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment
 
+CODES = dict.fromkeys(map(ord, "\U000f0000"))  # stand for inline codes
 EN_DE = DocumentOptions(source_language="en", target_language="de")
 
 
@@ -33,7 +34,8 @@ def group(content: str, attributes: str) -> str:
 
 
 def texts(content: str, options: DocumentOptions = EN_DE) -> list[str]:
-    return [each.text for each in open_document("a.xlf", content.encode(), options).segments]
+    segments = open_document("a.xlf", content.encode(), options).segments
+    return [each.text.translate(CODES).strip() for each in segments]
 
 
 def translated(content: str, options: DocumentOptions = EN_DE) -> str:

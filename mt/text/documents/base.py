@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from mt.errors import DocumentLimitExceeded
-from mt.text.encoding import TextEncoding
+from mt.text.encoding import TextEncoding, decode_text
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment
 from mt.text.markup.inline import Decode, InlineItem, InlineKind, read_inline, split_whitespace
 from mt.text.messages import double_apostrophes, safe_apostrophes, split_message
@@ -22,6 +22,7 @@ class DocumentOptions:
     - If `mark_fuzzy` is true, new translations in .po are flagged for review.
     - `source_language` and `target_language` select the languages in formats with texts in several languages, such as
       .tmx. If `source_language` is empty, the source language that the file states is used.
+    - `encoding` is the encoding of text files without a byte order mark. If it is empty, it is detected.
     - `columns` selects the columns of .csv and .tsv by name or by number from 1. If it is empty, all cells are
       translated. `separator` is the character between the cells of .csv, or "" for rows of one cell. If it is None, it
       is found.
@@ -36,6 +37,7 @@ class DocumentOptions:
     mark_fuzzy: bool = False
     source_language: str = ""
     target_language: str = ""
+    encoding: str = ""
     columns: tuple[str, ...] = ()
     separator: str | None = None
     markup: MarkupOptions = field(default_factory=MarkupOptions)
@@ -136,11 +138,11 @@ DocumentPart = str | TextSlot | EmbeddedMarkup | WrittenString
 class TextDocument:
     """Document that is a sequence of parts: source text that is kept, and texts to translate."""
 
-    def __init__(self, segments: SegmentList, encoding: TextEncoding, errors: str = "replace") -> None:
+    def __init__(self, segments: SegmentList, encoding: TextEncoding, errors: str = "strict") -> None:
         self.segments: list[Segment] = segments
         self.parts: list[DocumentPart] = []
         self.frame: list[Hashable] = []  # the structure, which the parser of the format appends
-        self.decisions: dict[str, Any] = {}
+        self.decisions: dict[str, Any] = {"encoding": encoding.codec}
         self.has_text = False
         self._encoding, self._errors = encoding, errors
 
@@ -241,3 +243,13 @@ def split_item(item: InlineItem[str]) -> list[InlineItem[str]]:
     if item.kind is not InlineKind.TEXT or item.parts != (item.text,):
         return [item]
     return [InlineItem(InlineKind.TEXT, (text,), text) for text in split_whitespace(item.text) if text]
+
+
+def read_text(
+    name: str, content: bytes, options: DocumentOptions, declared: str | None = None
+) -> tuple[str, TextEncoding]:
+    """Return the text of a file, and its encoding. `declared` is the encoding that the file states.
+
+    Raises: DocumentError if the content is not text.
+    """
+    return decode_text(name, content, declared, options.encoding, options.source_language)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from fluent.syntax import FluentParser, ast
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, split_item
-from mt.text.encoding import decode_text
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text, split_item
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing, read_inline
 from mt.text.markup.tokens import MAX_TOKENS
@@ -28,7 +27,7 @@ def open_fluent(name: str, content: bytes, options: DocumentOptions) -> TextDocu
 
     Raises: DocumentError if the content is not empty, and no line of it is Fluent.
     """
-    text, encoding = decode_text(name, content)
+    text, encoding = read_text(name, content, options)
     if sum(map(text.count, "\n{")) > MAX_TOKENS:  # counted before the parser, which takes memory for each
         raise DocumentLimitExceeded(f"{name} has too many lines and braces; accepted: at most {MAX_TOKENS:,}")
     try:

@@ -1,11 +1,12 @@
 """Gettext files (.po). The translations are replaced in the source, so that everything else is kept."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from mt.errors import DocumentError
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
-from mt.text.encoding import decode_text
-from mt.text.po import PoEntry, PoError, declared_charset, quote, read_po
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
+from mt.text.markup import TranslatedSegment
+from mt.text.po import PoEntry, PoError, declared_charset, quote, read_po, with_charset
 
 
 def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
@@ -18,8 +19,8 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
 
     Raises: DocumentError, with the number of the line, if the content is not a .po file.
     """
-    text, encoding = decode_text(name, content, declared_charset(content))
-    document = TextDocument(SegmentList(name, options), encoding)
+    text, encoding = read_text(name, content, options, declared_charset(content))
+    document = _PoDocument(SegmentList(name, options), encoding)
     writer = _Writer(text, document, options)
     try:
         for entry in read_po(text):
@@ -30,6 +31,14 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
         raise DocumentError(f"{name} is not a .po file: it contains no entry; accepted: at least one msgid")
     document.keep(text[writer.done :])
     return document
+
+
+class _PoDocument(TextDocument):
+    """A .po file. If its encoding lacks characters of the translations, the header is changed to UTF-8."""
+
+    def text(self, translations: Sequence[TranslatedSegment]) -> str:
+        text = super().text(translations)
+        return text if self._encoding.has_all(text) else with_charset(text, "UTF-8")
 
 
 class _Writer:

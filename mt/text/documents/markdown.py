@@ -14,8 +14,7 @@ from itertools import pairwise
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from mt.text.documents.base import DocumentOptions, DocumentPart, SegmentList, TextDocument, TextSlot
-from mt.text.encoding import decode_text
+from mt.text.documents.base import DocumentOptions, DocumentPart, SegmentList, TextDocument, TextSlot, read_text
 from mt.text.markup import Segment, TranslatedSegment, parse_html
 from mt.text.markup.inline import InlineItem, InlineKind
 from mt.text.markup.tokens import TokenKind, html_tokens, references
@@ -41,7 +40,7 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
     A line that begins with `: ` is a segment, too: in some dialects, it defines a term. A translation is written in one
     line.
     """
-    text, encoding = decode_text(name, content)
+    text, encoding = read_text(name, content, options)
     document = TextDocument(SegmentList(name, options), encoding)
     front = _FRONT_MATTER.match(text)
     hidden = "\n" * len(_LINE.findall(front[0])) + text[front.end() :] if front else text

@@ -2,8 +2,7 @@
 
 import re
 
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
-from mt.text.encoding import decode_text
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.markup import parse_html, parse_xml
 
 _DECLARED = re.compile(
@@ -25,7 +24,7 @@ def open_markup(name: str, content: bytes, options: DocumentOptions) -> TextDocu
 
     If a translation contains characters that the encoding of the file lacks, they are written as numeric references.
     """
-    text, encoding = decode_text(name, content, declared_encoding(content))
+    text, encoding = read_text(name, content, options, declared_encoding(content))
     segments = SegmentList(name, options)
     document = TextDocument(segments, encoding, "xmlcharrefreplace")
     parse = parse_xml if name.lower().endswith(".xml") else parse_html

@@ -5,8 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
-from mt.text.encoding import decode_text
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.markup import Segment
 from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
 from mt.text.markup.tokens import MAX_TOKENS, references
@@ -32,7 +31,7 @@ def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocume
 
     Tabs, and three or more spaces, separate the columns of a table: a line is split there.
     """
-    text, encoding = decode_text(name, content)
+    text, encoding = read_text(name, content, options)
     document = TextDocument(SegmentList(name, options), encoding)
     done = 0
     for match in _COLUMN.finditer(text):
@@ -54,7 +53,7 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
 
     Raises: DocumentError if the content has no cues.
     """
-    text, encoding = decode_text(name, content)
+    text, encoding = read_text(name, content, options)
     document = TextDocument(SegmentList(name, options), encoding)
     vtt = name.lower().endswith(".vtt")
     if text.count("\n") + text.count("\r") > MAX_TOKENS:
@@ -96,7 +95,7 @@ def open_arb(name: str, content: bytes, options: DocumentOptions) -> TextDocumen
 
 
 def _open_json(name: str, content: bytes, options: DocumentOptions, keeps_attributes: bool) -> TextDocument:
-    text, encoding = decode_text(name, content)
+    text, encoding = read_text(name, content, options)
     _check_json(name, text)
     ascii_only = text.isascii() and "\\u" in text
     document = TextDocument(SegmentList(name, options), encoding)

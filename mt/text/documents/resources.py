@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 
 from mt.errors import DocumentError
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.documents.markup import declared_encoding
-from mt.text.encoding import decode_text
+from mt.text.encoding import is_utf8
 from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.tokens import Token, TokenKind, xml_tokens
@@ -36,10 +36,7 @@ def open_properties(name: str, content: bytes, options: DocumentOptions) -> Text
     written as escapes. In values with arguments such as `{0}`, two apostrophes stand for one, as in Java's
     MessageFormat.
     """
-    try:
-        text, encoding = decode_text(name, content)
-    except DocumentError:
-        text, encoding = decode_text(name, content, "latin-1")
+    text, encoding = read_text(name, content, options, None if is_utf8(content) else "latin-1")
     codec = "ascii" if text.isascii() and "\\u" in text else encoding.codec
     document = TextDocument(SegmentList(name, options), encoding)
     done = 0
@@ -93,7 +90,7 @@ def open_strings(name: str, content: bytes, options: DocumentOptions) -> TextDoc
 
     Raises: DocumentError if the content is not empty, and contains no string.
     """
-    text, encoding = decode_text(name, content)
+    text, encoding = read_text(name, content, options)
     document = TextDocument(SegmentList(name, options), encoding)
     done, before = 0, ""
     for match in _STRINGS.finditer(text):
@@ -171,7 +168,7 @@ def _open_elements(
     `parent` are start tags. `selects_parent` is called only once for each parent, because a parent may have many
     attributes and many children.
     """
-    text, encoding = decode_text(name, content, declared_encoding(content))
+    text, encoding = read_text(name, content, options, declared_encoding(content))
     tokens = list(xml_tokens(text))
     elements = ElementIndex(tokens, dialect)
     document = TextDocument(SegmentList(name, options), encoding, "xmlcharrefreplace")

@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import PurePath
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
-from mt.text.encoding import decode_text
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.markup.tokens import MAX_TOKENS
 
 _SEPARATORS = "\t;|,"  # where several divide the rows equally, the first of them counts: commas are in numbers, too
@@ -27,7 +26,7 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
 
     Raises: DocumentError if a selected column does not exist.
     """
-    text, encoding = decode_text(name, content)
+    text, encoding = read_text(name, content, options)
     statement = _STATEMENT.match(text)
     if PurePath(name).suffix.lower() == ".tsv":
         separator = "\t"

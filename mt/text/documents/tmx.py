@@ -4,9 +4,8 @@ from html import escape
 
 from mt.errors import DocumentError
 from mt.languages import full_tag, language_and_script
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.documents.markup import declared_encoding
-from mt.text.encoding import decode_text
 from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.tokens import Token, TokenKind, xml_tokens
@@ -28,7 +27,7 @@ def open_tmx(name: str, content: bytes, options: DocumentOptions) -> TextDocumen
     """
     if not options.target_language:
         raise DocumentError(f"{name} is a translation memory (TMX): the target language must be given")
-    text, encoding = decode_text(name, content, declared_encoding(content))
+    text, encoding = read_text(name, content, options, declared_encoding(content))
     tokens = list(xml_tokens(text))
     elements = ElementIndex(tokens, Dialect(xml=True, splitting=frozenset()))
     units = [number for number, token in enumerate(tokens) if token.kind is TokenKind.START and token.name == "tu"]

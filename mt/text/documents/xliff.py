@@ -5,9 +5,8 @@ from html import escape
 
 from mt.errors import DocumentError
 from mt.languages import full_tag, language_and_script
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.documents.markup import declared_encoding
-from mt.text.encoding import decode_text
 from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.tokens import Token, TokenKind, decode, xml_tokens
@@ -31,7 +30,7 @@ def open_xliff(name: str, content: bytes, options: DocumentOptions) -> TextDocum
 
     Raises: DocumentError if there is no unit, or if the file names other languages than `options`.
     """
-    text, encoding = decode_text(name, content, declared_encoding(content))
+    text, encoding = read_text(name, content, options, declared_encoding(content))
     tokens = list(xml_tokens(text))
     names = {_local(token) for token in tokens if token.kind is TokenKind.START}
     if "xliff" not in names or not names & _UNITS:

@@ -7,8 +7,7 @@ from collections.abc import Hashable, Iterator
 import yaml
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
-from mt.text.encoding import decode_text
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 
 _MAX_DEPTH = 100
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -27,7 +26,7 @@ def open_yaml(name: str, content: bytes, options: DocumentOptions) -> TextDocume
 
     Raises: DocumentError, with line and column, if the content is not YAML.
     """
-    text, encoding = decode_text(name, content)
+    text, encoding = read_text(name, content, options)
     document = TextDocument(SegmentList(name, options), encoding)
     done = 0
     for scalar in _values(name, text, document.frame):

@@ -438,6 +438,24 @@ def test_columns_of_a_file(native: Native) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("encoding", "content", "written"),
+    [
+        ("", "Käse\n".encode("cp1252"), "KÄSE\n".encode("cp1252")),
+        ("cp1251", "Хлеб\n".encode("cp1251"), "ХЛЕБ\n".encode("cp1251")),
+        ("UTF-16", "Käse\n".encode("utf-16-be"), "KÄSE\n".encode("utf-16-be")),
+    ],
+)
+def test_the_encoding_of_a_file(native: Native, encoding: str, content: bytes, written: bytes) -> None:
+    answer = upload(native, "a.txt", content, source="en", encoding=encoding)
+    assert native.client.get(answer.json()["translatedFileUrl"]).content == written
+
+
+def test_an_unknown_encoding_of_a_file(native: Native) -> None:
+    problem = refused(upload(native, "a.txt", b"x", source="en", encoding="klingon"), 400)
+    assert "the encoding 'klingon' is unknown; accepted: such as utf-16, cp1252 or gb18030" in problem
+
+
 def test_the_sentences_of_a_file_as_tmx(native: Native) -> None:
     text = "<p>The dog. <b>Two</b> cats &amp; one.</p><p>Three.</p>"
     assert upload(native, "a.html", text.encode()).json().keys() == {"translatedFileUrl"}

@@ -1,0 +1,158 @@
+"""Encodings of text files: what is read, and how the result is written."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mt.errors import DocumentError
+from mt.text.documents import DocumentOptions, open_document
+from mt.text.encoding import decode_text
+from mt.text.encoding_detection import detect_encoding
+from mt.text.markup import TranslatedSegment
+
+SRT = "1\r\n00:00:01,000 --> 00:00:02,000\r\n%s\r\n"
+SENTENCES = [
+    ("cp1252", "fr", "Le garçon est déjà à l’hôtel, derrière l’église."),
+    ("cp1252", "de", "Drücken Sie auf „Öffnen“."),
+    ("cp1252", "es", "¿Dónde está el niño?"),
+    ("cp1252", "pt", "Não há conexão com o usuário."),
+    ("cp1252", "it", "La città è così bella perché è antica."),
+    ("cp1252", "da", "Køb æbler på øen."),
+    ("iso8859-15", "fr", "L'œuvre de ma sœur coûte 20 €."),
+    ("cp1250", "pl", "Książka leży pod łóżkiem."),
+    ("cp1250", "cs", "Žluťoučký kůň úpěl ďábelské ódy."),
+    ("cp1250", "hu", "Őszintén örülök, hogy itt vagy, hűséges barátom."),
+    ("cp1251", "ru", "Девочка слушает музыку."),
+    ("cp1251", "uk", "Дівчина слухає музику, її брат їсть."),
+    ("koi8-r", "ru", "Пользователь Иван вошёл в систему."),
+    ("cp1253", "el", "Το κορίτσι ακούει μουσική."),
+    ("cp932", "ja", "パスワードが間違っています。"),
+    ("euc_jp", "ja", "後でもう一度お試しください。"),
+    ("gb18030", "zh", "我们明天去学校，请稍后再试。"),
+    ("big5", "zh-Hant", "我們明天去學校，請稍後再試。"),
+    ("cp949", "ko", "비밀번호가 틀렸습니다."),
+]
+
+
+@pytest.mark.parametrize(("codec", "language", "text"), SENTENCES)
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(("name", "form"), [("a.txt", "%s\n"), ("a.srt", SRT), ("a.csv", "id;text\n1;%s\n")])
+def test_short_texts_in_old_encodings(codec: str, language: str, text: str, known: bool, name: str, form: str) -> None:
+    content = (form % text).encode(codec)
+    options = DocumentOptions(source_language=language if known else "")
+    document = open_document(name, content, options)
+    assert any(text.rstrip(".?") in segment.text for segment in document.segments)
+    assert document.render([TranslatedSegment(segment.text) for segment in document.segments]) == content
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("text", ["The dog.\r\n", "Straße\n", "Девочка.\n", "一个人在这里。\n狗。\n", "😀 dog"])
+@pytest.mark.parametrize("name", ["a.txt", "a.strings", "a.tmx", "a.po"])
+def test_wide_encodings_without_a_mark(codec: str, text: str, name: str) -> None:
+    found, encoding = decode_text(name, text.encode(codec))
+    assert (found, encoding.codec, encoding.mark) == (text, codec, b"")
+    assert encoding.encode(text) == text.encode(codec)
+
+
+@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_mark_is_kept(codec: str) -> None:
+    content = "Straße\n".encode(codec)
+    document = open_document("a.txt", content)
+    assert [segment.text for segment in document.segments] == ["Straße"]
+    assert document.render([TranslatedSegment("Straße")]) == content
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", b"The dog\0 sleeps."),
+        ("a.csv", b"a,b\0\n1,2\n"),
+        ("a.json", b'{"a": "b\0"}'),
+        ("a.html", b"<p>a\0</p>"),
+        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\na\0b\n".encode("utf-16")),
+    ],
+)
+def test_nul_is_refused(name: str, content: bytes) -> None:
+    with pytest.raises(DocumentError, match="is NUL; accepted: UTF-8, UTF-16 or UTF-32"):
+        open_document(name, content)
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "text", "codec"),
+    [
+        ("a.html", '<meta charset="windows-1251"><p>', "Привет", "cp1251"),
+        ("a.html", '<meta http-equiv="Content-Type" content="text/html; charset=Shift_JIS"><p>', "こんにちは", "cp932"),
+        ("a.html", '<meta charset="iso-8859-1"><p>', "“It’s”", "cp1252"),
+        ("a.xml", '<?xml version="1.0" encoding="ISO-8859-2"?><a>', "Książka", "iso8859-2"),
+        ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=KOI8-R\\n"\n\nmsgid "', "Привет", "koi8-r"),
+        ("a.po", 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=Big5\\n"\n\nmsgid "', "密碼", "big5"),
+    ],
+)  # fmt: skip
+def test_declared_encodings(name: str, head: str, text: str, codec: str) -> None:
+    content = (head + text + ('"\nmsgstr ""\n' if name == "a.po" else "")).encode(codec)
+    assert [segment.text for segment in open_document(name, content).segments] == [text]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "codec"),
+    [
+        ("cp1251", "Где вокзал?", "cp1251"),
+        ("windows-1250", "česky", "cp1250"),
+        ("Latin-1", "Käse", "latin-1"),
+        ("Shift_JIS", "駅", "shift_jis"),
+        ("cp866", "Привет", "cp866"),
+        ("utf-16-be", "駅駅", "utf-16-be"),
+        ("cp1252", "Straße ist UTF-8", "utf-8"),
+    ],
+)
+def test_the_encoding_may_be_named(encoding: str, text: str, codec: str) -> None:
+    document = open_document("a.txt", text.encode(codec), DocumentOptions(encoding=encoding))
+    assert [segment.text for segment in document.segments] == [text]
+    assert document.render([TranslatedSegment(text + " 1")]) == (text + " 1").encode(codec)
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "punycode", "idna", "unicode_escape", "rot13", "utf-7", "hex"])
+def test_other_encodings_are_refused(encoding: str) -> None:
+    with pytest.raises(DocumentError, match=f"the encoding '{encoding}' is unknown; accepted: such as utf-16"):
+        open_document("a.txt", b"a", DocumentOptions(encoding=encoding))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "written"),
+    [
+        ("a.txt", "Käse", "\ufeffСыр"),
+        ("a.csv", "Käse;1\nÖl;2", "\ufeffСыр;1\nСыр;2"),
+        ("a.json", '"Käse"', '"Сыр"'),
+        ("a.html", "<p>Käse", "<p>&#1057;&#1099;&#1088;"),
+        (
+            "a.po",
+            'msgid ""\nmsgstr "Content-Type: text/plain; charset=CP1252\\n"\n\nmsgid "Käse"\nmsgstr ""\n',
+            'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "Käse"\nmsgstr "Сыр"\n',
+        ),
+    ],
+)
+def test_what_the_encoding_lacks_is_written_in_utf_8(name: str, content: str, written: str) -> None:
+    document = open_document(name, content.encode("cp1252"))
+    assert document.render([TranslatedSegment("Сыр") for _ in document.segments]).decode() == written
+
+
+@pytest.mark.parametrize("line", ["next\x85line", "next\u2028line", "next\u2029line", "next\x1eline"])
+def test_other_line_separators_end_no_line_of_po(line: str) -> None:
+    content = f'# {line}\r\nmsgid "{line}"\nmsgstr ""\r\n\rmsgid "two"\rmsgstr "zwei"\r'
+    document = open_document("a.po", content.encode())
+    assert [segment.text for segment in document.segments] == [line]
+    assert document.render([TranslatedSegment(line)]).decode() == content.replace('msgstr ""', f'msgstr "{line}"')
+
+
+@given(st.binary(max_size=60), st.sampled_from(["", "de", "ru", "ja", "zh"]))
+def test_any_content_is_read_exactly_or_refused(content: bytes, language: str) -> None:
+    try:
+        text, encoding = decode_text("a.txt", content, None, "", language)
+    except DocumentError:
+        return
+    assert encoding.mark + text.encode(encoding.codec) == content
+
+
+def test_noise_has_no_encoding() -> None:
+    assert detect_encoding(bytes(range(128, 256))) is None
+    assert detect_encoding(b"\x80\x81\x82\x83\xff\xfe") is None

@@ -23,6 +23,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
+from html.entities import html5
 from itertools import pairwise
 from unicodedata import normalize
 
@@ -263,7 +264,9 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
 
 
 def _is_named(tag: str, sentence: str) -> bool:
-    """Return whether a tag is no tag but a placeholder such as `<name>`: not of HTML, and without an end tag."""
+    """Return whether a tag is not of HTML and has no end tag: a placeholder, such as `<name>` and `&name;`."""
+    if tag.startswith("&"):
+        return tag[1] != "#" and tag[1:] not in html5
     name = _NAME_IN_BRACKETS.fullmatch(tag)
     return name is not None and name[1].lower() not in HTML_NAMES and f"</{name[1]}" not in sentence
 

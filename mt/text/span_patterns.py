@@ -25,12 +25,17 @@ _EMOJI = (
 _ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
 # A backtick between a space and a letter begins a code span and cannot end one.
 _CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
-_TEMPLATE = _CODE_SPAN + r"|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}(?P=mark)>"
+_TEMPLATE = (
+    rf"{_CODE_SPAN}|\[[A-Z]+\d+[A-Z]+\]|\[\[[\w .|/-]{{1,60}}\]\]|⟦[^⟦⟧\n]{{1,60}}⟧"
+    r"|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}(?P=mark)>"
+)
 _ARGUMENT = r"(?<![\w*])\*{1,2}[A-Za-z_]\w*+(?!\*)"
+_NOTE = "(?:[¹²³⁰⁴-⁹]{1,3}|[†‡]{1,3})"
 _TAG = (
     r"<(?!(?<=\w<)\w{1,40}(?: \w{1,40}){1,20}>)"  # x<y and y>z
     r"/?(?:\d{1,4}|[A-Za-z](?:[^<>\n]{0,300}[^<>\n/\s])?)\s?/?>|&(?:[A-Za-z]{2,31}|\#\d{1,7}|\#x[0-9A-Fa-f]{1,6});"
     r"|(?<![\w*])\*{1,3}(?=\w[^*\n]{0,300}\*)|(?<=[\w.!?)])\*{1,3}(?![\w*])"
+    rf"|(?<=[^\W\d_]{{3}})(?:\[[1-9]\d{{0,2}}\]|{_NOTE})|(?<=[^\W\d_]{{2}}[.,;:!?])(?:\[[1-9]\d{{0,2}}\]|{_NOTE})"
 )
 _PHONE = (
     r"(?<![\w.,:+/-])(?=\+?(?:[^\w\n]{0,3}\d){7})(?:\+\d|\(\+?\d{2,5}\)|0\d)"
@@ -52,12 +57,13 @@ _RANGE = r"(?<![\w.])\d{1,300}+\.{2,3}\d{1,300}+(?!\w)"  # 1..10
 _EXPRESSION = r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]{0,64}\w"
 _BRACKET = (  # Dict[str, int], List<T>, wait(0.5), open("a b"), [], [a-z]+ and O(n log n)
     r"[A-Za-z_](?<!\w.)[\w.]{0,63}+"
-    r"(?:\[[^\[\]\n]{0,60}\](?!\()|\((?=[^()\n]{0,60}[\d=\"_])[^()\n]{0,80}\)|<[A-Z][\w, ]{0,60}>)"
+    r"(?:\[(?![1-9]\d{0,2}\])[^\[\]\n]{0,60}\](?!\()|\((?=[^()\n]{0,60}[\d=\"_])[^()\n]{0,80}\)|<[A-Z][\w, ]{0,60}>)"
     r"|\[\]|\[\w-\w[^\s\[\]]{0,60}\][+*?]?|\b[A-Z]\([a-z0-9][^()\n]{0,20}\)"
 )
 _LITERAL = r"[\"'](?<!\w.)(?:\\\w|[^\w\s\"']|_){0,8}[\"'](?!\w)"  # a string of symbols: '_-', "\t" and ''
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTER}"
-_WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|[^{_BREAK}]++)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*"
+_LETTER = rf"(?![$#%@]\{{|(?<=[^\W\d_]{{3}}){_NOTE})[^{_BREAK}]"  # not the begin of a placeholder or footnote mark
+_WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER})++)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*"
 SPAN = re.compile(
     rf"(?P<prose>[A-Z]?[a-z]++(?= \w))|(?P<brace>[$#%@]?\{{)|(?P<template>{_TEMPLATE})|(?P<address>{_ADDRESS})"
     rf"|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
@@ -76,7 +82,7 @@ CODE = re.compile(  # patterns that occur in code, but not in words of prose
     r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b|\w{2,64}+\.\w{2})"  # a dot inside, but not as in e.g. or U.S.
 )
 HINT = re.compile(  # a fast test, without a match in most sentences without spans
-    rf"[\d@#\[`{{<>&%\\|^*_+°~{_MONEY}{_EMOJI_CHARACTER}]"
+    rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹†‡⟦{_MONEY}{_EMOJI_CHARACTER}]"
     r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
     r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]"
     r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))"

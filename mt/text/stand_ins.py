@@ -20,7 +20,9 @@ from mt.text.protect import ProtectedSpan
 
 _VOWELS = "AEIOU"
 _PLACEHOLDER = re.compile(
-    rf"[$#%@]?\{{.*\}}|%\W*[\w(].*|\$\w+|<[A-Za-z%?].*>|__\w+__|\[[A-Z]+\d+[A-Z]*\]|[{OBJECTS}]+", re.DOTALL
+    rf"[$#%@]?\{{.*\}}|%\W*[\w(].*|\$\w+\$?|:[a-z]\w*|<[A-Za-z%?].*>|&\w+;|__\w+__|\[[A-Z]+\d+[A-Z]*\]"
+    rf"|\[\[.*\]\]|⟦.*⟧|[{OBJECTS}]+",
+    re.DOTALL,
 )
 _FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*\d*(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")
 _WITHOUT_NAME = re.compile(r"%[-+ #0,']*\d*(?:\.\d+)?(?:hh|ll|[hlqzjt])?[A-Za-z@]|\{\}")
@@ -108,9 +110,9 @@ def likely_kinds(text: str) -> tuple[StandInKind, ...]:
         return (StandInKind.NUMBER,)
     if _NUMERIC_FORMAT.search(text):
         return (StandInKind.NUMBER,)
-    if _FORMAT.fullmatch(text) and "(" not in text:
-        return StandInKind.NAME, StandInKind.NUMBER
-    words = [word.lower() for word in _IDENTIFIER.findall(text)]
+    if form and "(" not in text:
+        return (StandInKind.NAME,) if form[1] == "@" else (StandInKind.NAME, StandInKind.NUMBER)
+    words = [word.lower() for word in _IDENTIFIER.findall(text.rpartition(")")[0] if form else text)]
     if not _PLACES.isdisjoint(words[-1:]):
         return (StandInKind.PLACE,)
     if words and (words[-1] in _NUMERIC_NAMES or words[0] in ("num", "number", "count", "total")):
@@ -141,17 +143,15 @@ class StandInWords:
         passed over.
         """
         lower = sentence.lower()
-        free = {
-            kind: [word for word in words if word.lower() not in lower][skip:] for kind, words in self._words.items()
-        }
-        chosen = []
+        free = {kind: [word for word in words if word.lower() not in lower] for kind, words in self._words.items()}
+        chosen: list[str] = []
         for kind, before in zip(kinds, befores, strict=True):
             elided = before[-1:] in ("'", "’") and before[-2:-1].isalpha()
-            fitting = [word for word in free[kind] if (word[0] in _VOWELS) == elided] or free[kind]
+            left = [word for word in free[kind][skip:] if word not in chosen]
+            fitting = [word for word in left if (word[0] in _VOWELS) == elided] or left
             if not fitting:
                 return None
             chosen.append(fitting[0])
-            free[kind].remove(fitting[0])
         return chosen
 
 

@@ -77,6 +77,14 @@ def remove_opaque(sentence: str) -> StrippedText:
             "{n, plural, one {# item} other {{n} items}} ${a.b}",
             ["{n, plural, one {# item} other {{n} items}}", "${a.b}"],
         ),
+        (
+            "the dog[1] sleeps.[12] The cat¹ and the fish† in km², a[0] x_y[1]",
+            ["[1]", "[12]", "¹", "†", "a[0]", "x_y", "1"],
+        ),
+        (
+            "[[name]] [X1X] ⟦0⟧ in t-${x} a#{n} <name> &name; &eacute; x<y and y>z",
+            ["[[name]]", "[X1X]", "⟦0⟧", "${x}", "#{n}", "<name>", "&name;", "&eacute;", "<y", "y>z"],
+        ),
         ("mailto:a@b.org 'foo_bar' foo_bar-based __all__", ["mailto:a@b.org", "foo_bar", "foo_bar", "__all__"]),
         (
             "C++, fooBar(). --flag=x -v -> \\n :id ::a if x == y",

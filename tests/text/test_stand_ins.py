@@ -1,0 +1,117 @@
+"""Words that stand for placeholders: their choice, and their verification in a translation."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mt.text.protect import SpanKind, find_spans
+from mt.text.stand_ins import (
+    StandIn,
+    StandInKind,
+    StandInWords,
+    is_placeholder,
+    likely_kinds,
+    put_back,
+    replace_spans,
+)
+
+NAME, PLACE, NUMBER = StandInKind.NAME, StandInKind.PLACE, StandInKind.NUMBER
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        *[(text, (NUMBER,)) for text in ("%d", "%1$d", "%.2f", "%(n)d", "{n}", "{count}", "{{ totalCount }}", "%lld")],
+        *[(text, (NUMBER,)) for text in ("{0, number, integer}", "{x:.2f}", "${age}", "{numFiles}", "#{n}")],
+        *[(text, (NAME,)) for text in ("{name}", "%{user}", "%(name)s", "%@", "{{person.name}}", "мир", "<name>")],
+        *[(text, (NAME, NUMBER)) for text in ("{0}", "%s", "%1$s", "{}", "\U000f0000", "⟦0⟧", "<0/>")],
+        *[(text, (PLACE,)) for text in ("{city}", "{{ homeCity }}", "%(country)s")],
+    ],
+)
+def test_what_a_span_may_stand_for(text: str, kinds: tuple[StandInKind, ...]) -> None:
+    assert likely_kinds(text) == kinds
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        *(
+            "See %s now",
+            "See %1$@ now",
+            "See {x} now",
+            "See ${x.y} now",
+            "See #{x} now",
+            "See %{x} now",
+            "See {{ x }} now",
+        ),
+        *("See <%= x %> now", "See [[x y]] now", "See ⟦0⟧ now", "See :name now", "See &name; now", "See <name> now"),
+        *("See __x__ now", "See [X1X] now", "See %(x)s now", "See {x, date, short} now", "See <your name> now"),
+    ],
+)
+def test_placeholders_are_whole_spans(sentence: str) -> None:
+    (span,) = find_spans(sentence)
+    assert (span.text, span.kind) == (sentence[4:-4], SpanKind.OPAQUE)
+    assert is_placeholder(span.text)
+
+
+@pytest.mark.parametrize("text", ["https://x.org", "foo_bar", "a.txt", "`x`", "v1.2", "Ctrl+C", "a@b.org", "50%"])
+def test_other_spans_stand_for_themselves(text: str) -> None:
+    assert not is_placeholder(text)
+
+
+@pytest.mark.parametrize(
+    ("source", "stand_ins", "translation", "expected"),
+    [
+        ("Tom sleeps", [StandIn("Tom", "{x}")], "Tom schläft", "{x} schläft"),
+        ("Tom's dog", [StandIn("Tom", "{x}")], "Toms Hund", "{x}s Hund"),
+        ("Tom sleeps", [StandIn("Tom", "{x}")], "Tomas schläft", None),
+        ("Tom sleeps", [StandIn("Tom", "{x}")], "Er schläft", None),
+        ("Tom sleeps", [StandIn("Tom", "{x}")], "Tom, Tom schläft", None),
+        ("Tom sleeps", [StandIn("Tom", "{x}")], "Tom 1 schläft", None),
+        ("Tom sleeps 1", [StandIn("Tom", "{x}")], "Tom 1 schläft", "{x} 1 schläft"),
+        ("37 files", [StandIn("37", "%d")], "37-Dateien", "%d-Dateien"),
+        ("37 files", [StandIn("37", "%d")], "370 Dateien", None),
+        ('Open "Tom".', [StandIn("Tom", "{x}", enclosed=True)], "Öffne „ Tom“.", "Öffne „{x}“."),
+        ('Open "Tom".', [StandIn("Tom", "{x}", enclosed=True)], "Öffne Tom.", None),
+        ("Tom Peter", [StandIn("Tom", "{x}"), StandIn("Peter", "{Tom}")], "Peter Tom", "{Tom} {x}"),
+        ("Tom, 37", [StandIn("Tom", "%s", ordered=True), StandIn("37", "%d", ordered=True)], "37, Tom", None),
+        ("Tom住", [StandIn("Tom", "{x}")], "在Tom住", "在{x}住"),
+    ],
+)
+def test_verification(source: str, stand_ins: list[StandIn], translation: str, expected: str | None) -> None:
+    assert put_back(translation, source, stand_ins, "de") == expected
+
+
+def test_an_ending_is_accepted_only_in_languages_that_have_it() -> None:
+    stand_ins = [StandIn("Tom", "{x}")]
+    assert [put_back("Toms", "Tom", stand_ins, language) for language in ("de", "sv", "fr", "en")] == ["{x}s"] * 2 + [
+        None
+    ] * 2
+
+
+def test_words_with_the_fewest_pieces_come_first() -> None:
+    words = StandInWords({"Max": 1, "Tom": 2, "Anna": 3, "37": 2}.get, "de")  # type: ignore[arg-type]
+    assert words.choose([NAME, NUMBER], "a", ["", ""], 0) == ["Max", "37"]
+    assert words.choose([NAME], "a maximum", ["d'"], 0) == ["Anna"]
+    assert words.choose([NUMBER, NUMBER], "a", ["", ""], 0) is None
+    assert words.choose([PLACE], "a", [""], 0) is None
+
+
+def test_names_are_letters_for_languages_of_other_scripts() -> None:
+    words = StandInWords(len, "zh").choose([NAME, PLACE, NUMBER], "an x", ["", "", ""], 0)
+    assert words is not None and words[2].isdigit() and len({*words}) == 3 and all(len(word) == 1 for word in words[:2])
+
+
+@given(st.lists(st.sampled_from(["{a}", "%s", "dog", " ", ".", "x", "😀", "12", "'s"]), max_size=12).map("".join))
+def test_replaced_spans_come_back(sentence: str) -> None:
+    spans = find_spans(sentence)
+    replaced = [span for span in spans if span.kind is SpanKind.OPAQUE]
+    others = [span for span in spans if span.kind is not SpanKind.OPAQUE]
+    found = replace_spans(sentence, replaced, others, lambda texts, befores: [f"Q{n}Q" for n in range(len(texts))])
+    assert found is not None
+    text = found.text
+    assert all(text[span.begin : span.end] == span.text for span in found.others)
+    for stand_in in found.stand_ins:
+        assert text.count(stand_in.word) == 1
+        text = text.replace(stand_in.word, stand_in.text)
+    assert text == sentence

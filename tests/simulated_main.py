@@ -48,6 +48,11 @@ SMALL_TRAINING = (
     *("model.heads=2", "model.d_ff=32", "training.batch_tokens=200", "training.update_tokens=200"),
     "decoding.beam_size=1",
 )
+SMALL_PEERS = """import sys
+from scripts.benchmark import decode, untrained
+untrained.VOCABULARY = 500
+sys.exit(decode.main(sys.argv[1:]))"""
+SMALL_COMPARISON = ("--sentences", "8", "--kinds", "bulk", "--rounds", "1", "--cores", "1")
 PAIRS = 300
 """Lines of each corpus file that the trainings use."""
 
@@ -90,7 +95,7 @@ def on_the_cpu(arguments: list[str]) -> int:
     if "train" in arguments:
         arguments = [*arguments, *SMALL_TRAINING]
     if arguments[1:3] == ["-m", "scripts.benchmark.decode"]:
-        arguments = [*arguments, "--sentences", "8", "--single-sentences", "2", "--rounds", "1"]
+        arguments = [arguments[0], "-c", SMALL_PEERS, *arguments[3:], *SMALL_COMPARISON]
     small = {"cuda": "cpu", "base": "tiny"}
     if arguments[1:2] == ["-c"]:
         arguments[2] = arguments[2].replace("torch.cuda.device_count()", "2")

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from mt.text.alignment import Range
 
-_LINE_BREAKS = "\t\n\x0b\x0c\r\x1c-\x1f\x85\u2028\u2029"
-SPACES = f"{_LINE_BREAKS}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+LINE_BREAKS = "\t\n\x0b\x0c\r\x1c-\x1f\x85\u2028\u2029"
+SPACES = f"{LINE_BREAKS}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 """All spaces and line breaks except U+0020, for use between the brackets of a regular expression."""
 
 GROUP_SPACES = "\u00a0\u2007\u2009\u202f"  # spaces that group the digits of a number

@@ -30,9 +30,10 @@ from unicodedata import normalize
 from mt.languages import primary_language
 from mt.text.alignment import CLOSING, Range, is_wide
 from mt.text.markup.elements import HTML_NAMES
+from mt.text.normalise import GROUP_SPACES
 from mt.text.span_patterns import CODE, EXACT, HINT, NUMBERS, PROSE, SPAN, UNIT, VERSION
 
-_SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u2007\u2009\u202f](?=\d)")
+_SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _LIST_MARKER = re.compile(
     r"(?:(?:[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.))\s+){1,4}"

@@ -7,6 +7,7 @@ Python 3.11.5, a possessive group ends in the wrong place if its last repetition
 import re
 
 from mt.text.alignment import WIDE
+from mt.text.normalise import GROUP_SPACES
 
 _MONEY = "$¢£¤¥\u20a0-\u20cf"
 _ISO_4217 = "(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|RON|RUB|SEK|TRY|USD)"
@@ -44,7 +45,7 @@ _PHONE = (
 # Letters of a unit of measurement, as in 10km and 4k. Not those of an ordinal number, a plural or a time: 2nd, 80er,
 # 1990s, 5pm.
 _UNIT_LETTERS = r"(?!(?:st|nd|rd|th|a|o|e[rn]?|re|d[ae]|te[nrs]?|mal|s|h|[ap]m)(?!\w))[a-z]{1,3}(?![A-Za-z])"
-_SEPARATOR = r"[.,:/’'\u00a0\u2007\u2009\u202f×-]"
+_SEPARATOR = rf"[.,:/’'{GROUP_SPACES}×-]"
 _NUMBER = (
     rf"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212±≤≥~≈](?=[\d{_MONEY}]))?"
     rf"(?:(?:[A-Z]{{0,2}}[{_MONEY}§]|(?<!\w){_ISO_4217})[ \u00a0]?(?=\d))?"

@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 
 from mt.languages import primary_language
-from mt.text.normalise import GROUP_SPACES
+from mt.text.normalise import GROUP_SPACES, LINE_BREAKS
 from mt.text.protect import ProtectedSpan, SpanKind
 
 NO_BREAK_SPACE, NARROW_NO_BREAK_SPACE = "\u00a0", "\u202f"
-BREAKS = re.compile(r"\s*[\t\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]\s*| {3,}")
+BREAKS = re.compile(rf"\s*[{LINE_BREAKS}]\s*| {{3,}}")
 """Line breaks, tabs, and the runs of spaces between columns."""
 
 _NO_BREAK = re.compile("[\u00a0\u2007\u202f]")

@@ -40,7 +40,8 @@ from mt.kernels.shortlist import SHORTLIST_FILE, Shortlist, load_shortlist, save
 from mt.model.shapes import Shapes, transformer_shapes
 from mt.section import Section
 from mt.source_bigrams import BIGRAMS_FILE, SourceBigrams, load_source_bigrams, save_source_bigrams
-from mt.tokenizer import TOKENIZER_FILES, Tokenizer, load_tokenizer
+from mt.tokenizer import TOKENIZER_FILES, Tokenizer
+from mt.vocabulary import load_tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -17,7 +17,8 @@ from mt.arrays import load_arrays, save_arrays
 from mt.config import Recipe
 from mt.data.dataset import ParallelDataset, PreparedData, Ragged
 from mt.data.preparation import prepared_digest
-from mt.tokenizer import Tokenizer, load_tokenizer
+from mt.tokenizer import Tokenizer
+from mt.vocabulary import load_tokenizer
 
 PARTS = ("train", "valid")
 SIDES = ("source", "target")

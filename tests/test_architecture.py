@@ -20,6 +20,7 @@ FLOORS = (
     ("mt.config", "mt.files", "mt.bundled", "mt.arrays"),
     ("mt.recipe", "mt.distributed"),
     ("mt.tokenizer", "mt.evaluation", "mt.text", "mt.model", "mt.decoding.options", "mt.decoding.hypothesis"),
+    ("mt.vocabulary",),
     ("mt.kernels", "mt.source_bigrams", "mt.description"),
     ("mt.data", "mt.decoding", "mt.checkpoint"),
     ("mt.engine",),

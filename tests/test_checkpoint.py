@@ -24,7 +24,8 @@ from mt.errors import ModelError, MTError, TokenizerError
 from mt.files import atomic_folder
 from mt.languages import DirectionSet
 from mt.model.transformer import Transformer
-from mt.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
+from mt.tokenizer import Tokenizer, train_tokenizer
+from mt.vocabulary import load_tokenizer
 from tests.weights import load_weights, save_weights
 
 CPU = torch.device("cpu")

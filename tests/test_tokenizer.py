@@ -10,17 +10,8 @@ from sentencepiece import sentencepiece_model_pb2
 
 from mt.errors import TokenizerError
 from mt.text.normalise import Normaliser
-from mt.tokenizer import (
-    BOS,
-    EOS,
-    PAD,
-    UNK,
-    Tokenizer,
-    Vocabulary,
-    VocabularyTokenizer,
-    load_tokenizer,
-    train_tokenizer,
-)
+from mt.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, train_tokenizer
+from mt.vocabulary import Vocabulary, VocabularyTokenizer, load_tokenizer
 
 ENGLISH = [f"The cat number {year} sat on the mat in {year}, didn't it?" for year in range(1900, 1960)]
 GERMAN = ["Der schnelle Hund läuft über die Straße.", "Die Straße führt über den großen Fluss."] * 10

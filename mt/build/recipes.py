@@ -11,7 +11,7 @@ from mt.build.config import BuildConfig, StudentConfig, all_directions
 from mt.build.stage import DATA, ORIGINAL_MODEL, TEXT_FOLDER
 from mt.config import Recipe
 from mt.languages import Direction
-from mt.tokenizer import load_tokenizer
+from mt.vocabulary import load_tokenizer
 
 BACK_TRANSLATED = "bt"  # source tag of text whose sources are back-translations
 

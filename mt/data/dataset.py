@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from mt.tokenizer import Tokenizer, load_tokenizer
+from mt.tokenizer import Tokenizer
+from mt.vocabulary import load_tokenizer
 
 
 class Ragged:

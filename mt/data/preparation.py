@@ -31,7 +31,8 @@ from mt.errors import DataError, problems
 from mt.files import file_digest, lock, replace_folder
 from mt.languages import Direction
 from mt.text.normalise import normalise_training_text
-from mt.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
+from mt.tokenizer import Tokenizer, train_tokenizer
+from mt.vocabulary import load_tokenizer
 
 VERSION = 5  # version of the folder's format, a part of the fingerprint
 CHUNK = 20_000  # number of pairs that are encoded together

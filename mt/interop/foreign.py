@@ -24,7 +24,8 @@ from mt.interop.mapping import Table, find_misplaced, rename_weights
 from mt.languages import DirectionSet, standard_tag, three_letter_code
 from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
-from mt.tokenizer import BOS, PAD, SPECIAL_PIECES, Vocabulary, VocabularyTokenizer
+from mt.tokenizer import BOS, PAD, SPECIAL_PIECES
+from mt.vocabulary import Vocabulary, VocabularyTokenizer
 
 TAG = re.compile(r">>.+<<")
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)

@@ -14,7 +14,8 @@ from mt.checkpoint import LoadedModel
 from mt.description import Description
 from mt.errors import ModelError, problems
 from mt.model.transformer import Transformer
-from mt.tokenizer import Tokenizer, VocabularyTokenizer
+from mt.tokenizer import Tokenizer
+from mt.vocabulary import VocabularyTokenizer
 
 OUTPUT_WEIGHTS = (".output.", ".outer.")  # in names of projections whose output a layer adds to its input
 

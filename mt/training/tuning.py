@@ -14,8 +14,9 @@ from mt.description import Description
 from mt.errors import MTError, did_you_mean
 from mt.model.transformer import Transformer
 from mt.recipe import read_values, validate_recipe
-from mt.tokenizer import Tokenizer, load_tokenizer
+from mt.tokenizer import Tokenizer
 from mt.training.optimizer import layer_matrices
+from mt.vocabulary import load_tokenizer
 
 
 def read_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mt.bundled import STARTER_MODEL
-from mt.tokenizer import load_tokenizer
+from mt.vocabulary import load_tokenizer
 from scripts.benchmark.contenders import Metric, Models, PeerEntry, Setting, entries, fastest
 from scripts.benchmark.decode import COLUMNS, DecodeRow, add_quality, main
 from scripts.benchmark.measure import Ratio, alternate, busy_seconds, noise, percentile, ratio, table, write_results

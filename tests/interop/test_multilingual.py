@@ -24,8 +24,9 @@ from mt.languages import standard_tag
 from mt.pipeline.results import ExplainOptions
 from mt.pipeline.translator import Translator
 from mt.scoring.pairs import PairScorer
-from mt.tokenizer import EOS, Vocabulary, VocabularyTokenizer
+from mt.tokenizer import EOS
 from mt.training.tuning import read_recipe
+from mt.vocabulary import Vocabulary, VocabularyTokenizer
 from tests.decoding.reference import decode
 from tests.interop.conftest import loaded
 from tests.interop.parity import Pair, card, loaded_pair

@@ -4,6 +4,8 @@ import { element, setText } from "./dom.js";
 import { load, save } from "./storage.js";
 
 export const AUTO = "auto";
+const MANY = 12; // languages from which those that were used last come first
+const RECENT = 5;
 const GUESS = 10; // percent below which a detected language is a guess: the text is in none of the service's languages
 
 export class Languages {
@@ -28,10 +30,7 @@ export class Languages {
   offer(list, preferred) {
     this.#known = new Map(list.map((language) => [language.code, language]));
     const sources = list.filter(({ targets }) => targets.some((code) => this.#known.has(code)));
-    this.sourceSelect.replaceChildren(
-      option(AUTO, "Detect language"),
-      ...sources.map(({ code, name }) => option(code, name)).sort(byName),
-    );
+    this.sourceSelect.replaceChildren(option(AUTO, "Detect language"), ...this.#options(sources.map(({ code }) => code)));
     const first = [sources[0]?.code, sources[0]?.targets[0]];
     const usual = sources.length > 1 ? [preferred, first] : [first]; // a single language is not detected
     const candidates = [this.#fragment(), load("languages", []), ...usual];
@@ -106,13 +105,23 @@ export class Languages {
     const targets = this.#targets(source);
     const candidates = [target, this.#before, ...targets]; // choosing the target as source swaps the two
     const into = candidates.find((code) => targets.includes(code)) ?? "";
-    this.targetSelect.replaceChildren(...targets.map((code) => option(code, this.name(code))).sort(byName));
+    this.targetSelect.replaceChildren(...this.#options(targets));
     this.targetSelect.value = into;
     if (source !== AUTO) this.#forget();
     this.sourceSelect.value = source;
     this.#before = this.detectedSource;
     this.#remember();
     this.#update();
+  }
+
+  /** Returns the options for languages by name; above many of them, those that were used last. */
+  #options(codes) {
+    const options = (some) => some.map((code) => option(code, this.name(code)));
+    const all = options(codes).sort(byName);
+    const recent = load("recent languages", []).filter((code) => codes.includes(code));
+    if (codes.length <= MANY || !recent.length) return all;
+    const group = (label, children) => element("optgroup", { label }, ...children);
+    return [group("Used last", options(recent)), group("All languages", all)];
   }
 
   #forget() {
@@ -138,6 +147,8 @@ export class Languages {
 
   #remember() {
     save("languages", [this.source, this.target]);
+    const used = [this.source, this.target].filter((code) => code && code !== AUTO);
+    save("recent languages", [...new Set([...used, ...load("recent languages", [])])].slice(0, RECENT));
     history.replaceState(null, "", `#${this.source}/${this.target}`);
   }
 

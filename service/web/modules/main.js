@@ -11,6 +11,7 @@ import { Files } from "./files.js";
 import { Glossary } from "./glossary.js";
 import { History } from "./history.js";
 import { Key } from "./key.js";
+import { LanguageSearch } from "./language-search.js";
 import { Languages } from "./languages.js";
 import { AlignmentHighlighter } from "./alignment.js";
 import { LiveTranslation } from "./live.js";
@@ -57,6 +58,9 @@ class Page {
       },
       { onChange: () => this.#languagesChanged(), onSwap: () => this.swap() },
     );
+    const search = new LanguageSearch();
+    search.attach(byId("source-search"), byId("source-language"));
+    search.attach(byId("target-search"), byId("target-language"));
     const [field, mirror, output] = [byId("source-text"), byId("mirror"), byId("output")];
     this.source = new SourcePane(
       { field, mirror, count: byId("count"), clear: byId("clear") },

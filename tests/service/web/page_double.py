@@ -24,6 +24,8 @@ KEY = "secret"
 LIMIT = 2000
 UNFAMILIAR = "mortgage"  # a sentence with this word is unlike the training text
 BRIDGED = "bridged"  # a text with this word is translated by way of English
+LETTERS = "abcdefghijklmnopqrst"
+MORE = {"sw": "Swahili", "sv": "Swedish", "es": "Spanish", "el": "Greek", "uk": "Ukrainian"}
 DETECTIONS = {"xyzzy": 0, "qwer": 46}  # words with which a detected language is less sure, in percent
 SECOND_MODEL = "captions"  # from English into German only
 
@@ -58,6 +60,7 @@ class Double:
     key_required: bool = False
     plain: bool = False  # no extensions: what an older service answers
     second_model: bool = False  # whether a second model translates from English into German
+    many: bool = False  # whether it has fifty further target languages
     suggestions: bool = False  # whether it accepts suggestions
     suggested: list[dict[str, Any]] = field(default_factory=list)  # bodies of POST /suggest
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -187,9 +190,10 @@ def create_double(double: Double) -> FastAPI:
 
     @app.get("/languages")
     def languages() -> list[dict[str, Any]]:
-        return [
-            {"code": code, "name": name, "native_name": name, "targets": TARGETS[code]} for code, name in NAMES.items()
-        ]
+        more = {f"qa{letter}": f"Language {letter.upper()}" for letter in LETTERS} | MORE if double.many else {}
+        targets = {code: [*TARGETS[code], *more] for code in NAMES} | {code: ["en"] for code in more}
+        names = NAMES | more
+        return [{"code": code, "name": names[code], "native_name": "", "targets": targets[code]} for code in names]
 
     @app.get("/models")
     def models() -> list[dict[str, Any]]:

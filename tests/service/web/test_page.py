@@ -800,6 +800,34 @@ def test_what_a_stream_has_shown_stays_in_place(visit: Callable[..., Visit], dou
     assert seen.page.evaluate("window.removed") <= 130  # once, by the final answer: 60 sentences and the text between
 
 
+def test_a_language_among_many_is_found_by_its_names(visit: Callable[..., Visit], double: Double) -> None:
+    double.many = True
+    seen = visit("#en/de")
+    seen.expect_ready()
+    target = seen.page.locator("#target-language")
+    for typed, code in (("swa", "sw"), ("espanol", "es"), ("Ελλ", "el"), ("uk", "uk")):
+        seen.page.click("#target-search")
+        seen.page.keyboard.type(typed)
+        seen.page.keyboard.press("Enter")
+        expect(target).to_have_value(code)
+        expect(target).to_be_focused()
+    seen.page.click("#target-search")
+    seen.page.keyboard.type("zzz")
+    expect(seen.page.locator("#language-matches")).to_have_text("No language has this name.")
+    seen.page.keyboard.press("Escape")
+    seen.page.reload()
+    seen.expect_ready()
+    recent = target.locator("optgroup").first.locator("option")
+    assert recent.evaluate_all("options => options.map(({value}) => value)") == ["uk", "el", "es", "sw"]
+
+
+def test_few_languages_need_no_search(visit: Callable[..., Visit]) -> None:
+    seen = visit("#en/de")
+    seen.expect_ready()
+    expect(seen.page.locator("#target-search")).to_be_hidden()
+    expect(seen.page.locator("optgroup")).to_have_count(0)
+
+
 def test_languages_of_a_long_text_stay_in_view(visit: Callable[..., Visit]) -> None:
     seen = visit(viewport={"width": 390, "height": 800})
     seen.type("The dog sleeps.\n" * 60)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from starlette.datastructures import UploadFile
 
-from service.http.fields import FlagField, LanguageField, TextField, TextOrTexts
+from service.http.fields import FlagField, JsonPairs, JsonTexts, LanguageField, TextField, TextOrTexts
 from service.memories.store import MAX_TEXT_LENGTH
 from service.translation.jobs import DetectedSource
 
@@ -51,7 +51,27 @@ class DetectRequest(RequestFields):
         return self.q if isinstance(self.q, str) else "\n".join(self.q)
 
 
-class FileRequest(RequestFields):
+class TermFields(RequestFields):
+    """Terms of a request."""
+
+    glossary: JsonPairs = Field({}, description="Terms and their translations.")
+    glossary_id: TextField | None = Field(
+        None, description="Id of a glossary stored by POST /v2/glossaries; `glossary` takes precedence."
+    )
+    do_not_translate: JsonTexts = Field([], description="Terms that are not translated.")
+
+    def term_problems(self, source: str, limit: int) -> list[str]:
+        """Return what is wrong with the terms of a text in `source`. `limit` is the largest number of terms."""
+        terms = len(self.glossary) + len(self.do_not_translate)
+        problems = []
+        if terms > limit:
+            problems.append(f"glossary and do_not_translate have {terms} terms; accepted: at most {limit}")
+        if self.glossary_id and source == AUTO:
+            problems.append("glossary_id needs a source language")
+        return problems
+
+
+class FileRequest(TermFields):
     """A file to translate."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

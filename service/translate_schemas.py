@@ -12,13 +12,13 @@ from pydantic_core import PydanticCustomError
 
 from mt.pipeline.results import SentenceTranslation
 from service.errors import shorten
-from service.http.fields import Count, FlagField, JsonPairs, JsonTexts, LanguageField, Number, TextField, TextOrTexts
-from service.schemas import AUTO, MODEL, DetectedLanguage, RequestFields, SourceField, TextRange, percent
+from service.http.fields import Count, FlagField, JsonTexts, LanguageField, Number, TextField, TextOrTexts
+from service.schemas import AUTO, MODEL, DetectedLanguage, SourceField, TermFields, TextRange, percent
 from service.translation.answers import other_texts, rounded_match
 from service.translation.jobs import Answer, StreamedSentence
 
 
-class TranslateRequest(RequestFields):
+class TranslateRequest(TermFields):
     """Texts to translate, and their languages. The text between sentences is preserved."""
 
     model_config = ConfigDict(
@@ -48,11 +48,6 @@ class TranslateRequest(RequestFields):
     targets: JsonTexts = Field(
         [], description="Several target languages; `translations` has an answer for each language."
     )
-    glossary: JsonPairs = Field({}, description="Terms and their translations.")
-    glossary_id: TextField | None = Field(
-        None, description="Id of a glossary stored by POST /v2/glossaries; `glossary` takes precedence."
-    )
-    do_not_translate: JsonTexts = Field([], description="Terms that are not translated.")
     memory: TextField | None = Field(
         None, description="Id of a translation memory (PUT /memories). The response then has `match`."
     )

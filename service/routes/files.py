@@ -16,7 +16,7 @@ from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_name
 from service.memories.store import clean_unit, storable
 from service.routes.access import AddressAdmission, CallerDependency
-from service.routes.translate import model_of
+from service.routes.translate import model_of, terms_for
 from service.schemas import AUTO, FileRequest, TranslatedFile
 from service.services import ServicesDependency
 from service.translation.documents import DocumentTranslation
@@ -42,10 +42,13 @@ async def translate_file(
     routes = translations.routes_of(model)
     languages = None if source == AUTO else routes.resolve(source), routes.resolve(target)
     routes.check_supported(*filter(None, languages))
+    if problems := body.term_problems(source, services.settings.max_terms):
+        raise InvalidRequest.listing(problems)
+    terms = await terms_for(body, (source, target), caller.id, services.glossaries)
     if body.memory:
         await services.memories.check(caller.id, body.memory, *languages)
     columns = tuple(filter(None, map(str.strip, body.columns.split(","))))
-    job = Job((), *languages, model=model, memory=body.memory, caller=caller.id)
+    job = Job((), *languages, terms=terms, model=model, memory=body.memory, caller=caller.id)
     content = await body.file.read()
     opened = await while_connected(request, translations.open_document(job, name, content, columns, body.encoding))
     async with services.access.charged(caller, opened.characters):

@@ -16,7 +16,7 @@ from service.http.admission import while_connected
 from service.http.bodies import BodyReader
 from service.http.events import EVENT_SCHEMA, EVENT_STREAM, EventStream, encode_event
 from service.routes.access import CallerDependency
-from service.schemas import AUTO, DEFAULT_MODEL
+from service.schemas import AUTO, DEFAULT_MODEL, TermFields
 from service.services import Services, ServicesDependency
 from service.settings import Settings
 from service.translate_schemas import StreamedSegment, TargetResponse, TranslateRequest, TranslateResponse
@@ -54,7 +54,7 @@ async def translate(
     translations = services.translations
     jobs = {}
     for target in dict.fromkeys([body.target, *body.targets]):
-        terms = await terms_for(body, target, caller, services.glossaries)
+        terms = await terms_for(body, (body.source, target), caller.id, services.glossaries)
         jobs[target] = job = job_for(body, target, caller, terms, services)
         if body.memory:
             await services.memories.check(caller.id, body.memory, job.source, job.target)
@@ -93,7 +93,6 @@ def check_limits(body: TranslateRequest, settings: Settings) -> None:
         raise InvalidRequest(f"{shorten(body.format)} format is not supported")
     size, count = characters(body), len(body.texts)
     languages = len({body.target, *body.targets})
-    terms = len(body.glossary) + len(body.do_not_translate)
     limits = (
         ("alternatives", body.alternatives, settings.max_alternatives),
         ("beam_size", body.beam_size or 0, settings.max_beam_size),
@@ -108,18 +107,17 @@ def check_limits(body: TranslateRequest, settings: Settings) -> None:
     if count > settings.max_texts:
         problems.append(f"request ({count}) exceeds text limit ({settings.max_texts})")
     problems += [f"{name} parameter must be <= {limit}" for name, value, limit in limits if value > limit]
-    if terms > settings.max_terms:
-        problems.append(f"glossary and do_not_translate have {terms} terms; accepted: at most {settings.max_terms}")
+    problems += body.term_problems(body.source, settings.max_terms)
     if body.stream and body.targets:
         problems.append("stream and targets cannot be used together")
-    if body.glossary_id and body.source == AUTO:
-        problems.append("glossary_id needs a source language")
     if problems:
         raise InvalidRequest.listing(problems)
 
 
-async def terms_for(body: TranslateRequest, target: str, caller: Caller, glossaries: GlossaryStore) -> Terms:
+async def terms_for(body: TermFields, languages: tuple[str, str], caller: str, glossaries: GlossaryStore) -> Terms:
     """Return the terms of the request and of the glossary `glossary_id`. Terms of the request take precedence.
+
+    `languages` are the source and target language of the request, and `caller` is the id of the caller.
 
     Raises:
         NotFound: if the caller cannot use the glossary.
@@ -127,7 +125,7 @@ async def terms_for(body: TranslateRequest, target: str, caller: Caller, glossar
     """
     stored = Terms()
     if body.glossary_id is not None:
-        stored = await glossaries.terms(caller.id, [body.glossary_id], body.source, target)
+        stored = await glossaries.terms(caller, [body.glossary_id], *languages)
     if not body.glossary and not body.do_not_translate:
         return stored
     try:

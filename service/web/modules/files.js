@@ -4,7 +4,7 @@ import { byId, element } from "./dom.js";
 import { withRetries } from "./retry.js";
 
 export class Files {
-  /** @param {{service, languages, models, memory, tools}} parts */
+  /** @param {{service, languages, models, glossary, memory, tools}} parts */
   constructor(parts) {
     Object.assign(this, parts);
     this.input = byId("file-input");
@@ -59,7 +59,7 @@ export class Files {
     const { source, target } = this.languages;
     const { signal } = job.controller;
     const options = { signal, onProgress: (share) => job.progress(share) };
-    const fields = { source, target, ...this.models.fields };
+    const fields = { source, target, ...this.models.fields, ...asText(this.glossary.fields) };
     const send = () => this.memory.applied(source, target, (memory) => this.service.translateFile(file, { ...fields, ...memory }, options));
     try {
       const answer = await withRetries(send, { signal, onWait: (_, seconds) => job.waiting(seconds) });
@@ -69,6 +69,11 @@ export class Files {
       else job.failed(error.message, true);
     }
   }
+}
+
+/** Returns the fields for a form, whose values are texts: JSON. */
+function asText(fields) {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]));
 }
 
 /** A row of the list: one file and its progress. */

@@ -100,8 +100,8 @@ class Page {
     this.glossary = new Glossary(this.languages, () => this.translate(this.#pause));
     this.memory = new Memory({ service: this.service, languages: this.languages }, () => this.translate());
     this.history = new History(this.languages, (entry) => this.#recall(entry));
-    const { service, languages, models, memory, tools } = this;
-    this.files = new Files({ service, languages, models, memory, tools });
+    const { service, languages, models, glossary, memory, tools } = this;
+    this.files = new Files({ service, languages, models, glossary, memory, tools });
     this.live = new LiveTranslation((job, signal, onPart) => this.#send(job, signal, onPart), {
       begun: () => this.#busy(true),
       part: (job, part) => this.#partly(job, part),

@@ -470,6 +470,16 @@ def test_the_sentences_of_a_file_as_tmx(native: Native) -> None:
     ]
 
 
+def test_terms_apply_to_a_file(native: Native) -> None:
+    fields = {"glossary": '{"dog": "Köter"}', "do_not_translate": '["Acme"]', "source": "en"}
+    address = upload(native, "a.txt", b"the dog of Acme", **fields).json()["translatedFileUrl"]
+    written = native.client.get(address).text
+    assert "Köter" in written and "Acme" in written
+    said = refused(upload(native, "a.txt", b"x", source="auto", glossary_id="unknown"), 400)
+    assert said == "Invalid request: glossary_id needs a source language"
+    assert "glossary" in refused(upload(native, "a.txt", b"x", source="en", glossary="dog"), 400)
+
+
 def test_a_memory_gets_the_target_language(native: Native) -> None:
     content = memory('<tu><tuv xml:lang="en"><seg>the dog</seg></tuv></tu>').encode()
     address = upload(native, "a.tmx", content, source="en").json()["translatedFileUrl"]

@@ -24,6 +24,7 @@ KEY = "secret"
 LIMIT = 2000
 UNFAMILIAR = "mortgage"  # a sentence with this word is unlike the training text
 BRIDGED = "bridged"  # a text with this word is translated by way of English
+TERMS = ("glossary", "do_not_translate")
 LETTERS = "abcdefghijklmnopqrst"
 MORE = {"sw": "Swahili", "sv": "Swedish", "es": "Spanish", "el": "Greek", "uk": "Ukrainian"}
 DETECTIONS = {"xyzzy": 0, "qwer": 46}  # words with which a detected language is less sure, in percent
@@ -66,6 +67,7 @@ class Double:
     asked: list[dict[str, Any]] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     file_models: list[str | None] = field(default_factory=list)  # the field of POST /translate_file
+    file_terms: list[dict[str, Any]] = field(default_factory=list)  # glossary fields of POST /translate_file
     memories: dict[str, dict[str, Any]] = field(default_factory=dict)  # by id, with "pairs": {source: target}
     refused: int = 0
 
@@ -264,6 +266,7 @@ def create_double(double: Double) -> FastAPI:
             assert isinstance(file, UploadFile) and file.filename is not None
             name, content = file.filename, await file.read()
             double.file_models.append(str(form["model"]) if "model" in form else None)
+            double.file_terms.append({name: json.loads(str(form[name])) for name in TERMS if name in form})
             body = {key: form.get(key, "") for key in ("source", "target", "memory")}
         if body["memory"] and body["memory"] not in double.memories:
             return problem(404, f"There is no translation memory {body['memory']}")

@@ -654,6 +654,18 @@ def test_files_by_drop_and_by_button(visit: Callable[..., Visit]) -> None:
     expect(seen.page.locator("#jobs li")).to_have_count(1)
 
 
+def test_the_glossary_applies_to_files(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit("#en/de")
+    seen.page.get_by_role("button", name="Glossary").click()
+    seen.page.click("#add-term")
+    seen.page.fill("#terms input >> nth=0", "dog")
+    seen.page.fill("#terms input >> nth=1", "Köter")
+    seen.page.fill("#kept-word", "Acme")
+    seen.page.press("#kept-word", "Enter")
+    send_file(seen, "note.txt")
+    assert double.file_terms == [{"glossary": {"dog": "Köter"}, "do_not_translate": ["Acme"]}]
+
+
 def send_file(seen: Visit, name: str) -> None:
     """Translate a file with this name."""
     seen.expect_ready()

@@ -20,7 +20,7 @@ from mt.pipeline.variants import (
     piece_attention,
     restore,
 )
-from mt.text import casing, protect, repetition, segment
+from mt.text import casing, protect, repetition, segment, symbols
 from mt.text.alignment import Range
 from mt.text.protect import SpanKind
 from mt.text.terms import TermMatch
@@ -42,15 +42,15 @@ async def translate_sentence(
 ) -> tuple[Alternative, ...]:
     """Return the n-best list of a sentence. Alternatives contain protected spans, `kept` ranges and glossary terms.
 
-    A sentence that is a glossary term becomes the translation of the term, without a search. If the model writes no
-    letter, or knows no letter of the sentence, the result is one alternative without pieces: the source with its
-    glossary terms translated.
+    A sentence that is a glossary term becomes the translation of the term, without a search; a code stays. If the model
+    writes no letter, or knows no letter of the sentence, the result is one alternative without pieces: the source with
+    its glossary terms translated.
 
     Most sentences are decoded once. A headline is decoded in title case and in lower case, and the result with the
-    better score is used. A sentence is decoded again if its translation lacks spans or terms, or is repetitive. It is
-    divided if it is longer than the sentences of the training text, or if its translation omits clauses or is too
-    short. Clauses that are omitted nevertheless are listed in `Alternative.omitted`. `is_part` tells whether `sentence`
-    is a part of a sentence that was divided.
+    better score is used. A sentence is decoded again if its translation lacks spans, symbols or terms, or is
+    repetitive. It is divided if it is longer than the sentences of the training text, or if its translation omits
+    clauses or is too short. Clauses that are omitted nevertheless are listed in `Alternative.omitted`. `is_part` tells
+    whether `sentence` is a part of a sentence that was divided.
 
     Raises:
         RequestError: The model fails on the sentence.
@@ -59,6 +59,8 @@ async def translate_sentence(
     matches = context.terms.find(sentence, context.source, kept, any_case=in_capitals)
     if (term := _bare_term(sentence, matches)) is not None:
         return (Alternative(term, 0.0, 0.0, pieces=(term,), piece_log_probabilities=(0.0,)),)
+    if symbols.is_code(sentence, context.source):
+        return (Alternative(sentence, 0.0, 0.0, pieces=(sentence,), piece_log_probabilities=(0.0,)),)
     kept = (*kept, *((match.begin, match.end) for match in matches if match.translation is None))
     terms = [(match.begin, match.end) for match in matches if match.translation is not None]
     unknown = protect.unknown_words(sentence, context.tokenizer.characters)
@@ -157,6 +159,9 @@ async def _translate_variants(
     decoded = filled
     if not context.options.sample:
         decoded = await _decode_without_repetition(decoded, context)
+        if lost := symbols.lost_symbols(decoded.variant.text, decoded.best.text):
+            variant = replace(decoded.variant, kept=(*decoded.variant.kept, *lost))
+            decoded = await _decode_otherwise(variant, context) or decoded
     alternatives = await restore(decoded, context)
     if not context.options.sample and (omitted := await _omitted_clauses(decoded, context)):
         alternatives = (replace(alternatives[0], omitted=omitted), *alternatives[1:])

@@ -42,7 +42,8 @@ _GERMAN_WORDS = frozenset(  # words with a small letter that often begin a claus
 _LEAST_WORDS = 2  # a sentence in capitals has at least so many words, or a word of at least _LONG_WORD letters
 _LONG_WORD = 6
 _LEAST_LONG = 3  # a word of at most so many letters may be a code, or in lower case in a headline
-_LEAST_TITLE = 4  # a headline in title case has at least so many words
+_LEAST_TITLE = 4  # in a headline of at least so many words, short words may be in lower case
+_CAPITAL_NOUNS = frozenset({"de", "lb"})  # languages in which two or three capitalised words are ordinary
 
 
 def lower_capitals(sentence: str, language: str, kept: Sequence[Range] = ()) -> str | None:
@@ -57,18 +58,18 @@ def lower_capitals(sentence: str, language: str, kept: Sequence[Range] = ()) -> 
     long = [word[0] for word in words if len(word[0]) > 1]
     plain = [word for word in long if not _is_code(word)]
     capitals = [word for word in plain if _in_capitals(word)]
-    if not capitals or len(capitals) < len([word for word in plain if not _is_mixed(word)]):
+    if not capitals or len(capitals) < len([word for word in plain if not is_mixed_case(word)]):
         return None
     enough = len(plain) >= _LEAST_WORDS and max(map(len, plain)) > _LEAST_LONG
     if not enough and max(map(len, plain)) < _LONG_WORD:
         return None
-    return _lower_words(sentence, words, language, {word for word in long if _is_code(word) or _is_mixed(word)})
+    return _lower_words(sentence, words, language, {word for word in long if _is_code(word) or is_mixed_case(word)})
 
 
 def raise_capitals(translation: str, source: str, language: str, kept: Sequence[Range] = ()) -> str:
     """Convert a translation to ALL CAPS, except protected spans and mixed-case words that occur in the source."""
     spans = find_spans(source, kept)
-    mixed = {word for word in _WORD.findall(source) if _is_mixed(word)}
+    mixed = {word for word in _WORD.findall(source) if is_mixed_case(word)}
     parts: list[str] = []
     end = 0
     for begin, stop in _kept_ranges(translation, spans, mixed):
@@ -83,10 +84,19 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
         return None
     words = _free_words(sentence, kept)
     long = [word[0] for word in words if len(word[0]) > _LEAST_LONG]
-    if len(words) < _LEAST_TITLE or not long or any(not _in_title_case(word) and not _is_code(word) for word in long):
+    if len(words) < _LEAST_TITLE:
+        if len(words) < _LEAST_WORDS or primary_language(language) in _CAPITAL_NOUNS:
+            return None
+        long = [word[0] for word in words]  # all words, because there are few
+    if not long or any(not _in_title_case(word) and not _is_code(word) for word in long):
         return None
     lowered = _lower_words(sentence, words, language, {word for word in long if _is_code(word)})
     return lowered if lowered != sentence else None
+
+
+def is_mixed_case(word: str) -> bool:
+    """Return whether a capital letter follows a lower-case letter, as in kWh, iPhone and PhD."""
+    return any(a.islower() and b.isupper() for a, b in pairwise(word)) and not _in_capitals(word)
 
 
 def as_clause(translation: str, clause: str, language: str, is_first: bool) -> str:
@@ -137,11 +147,6 @@ def _is_code(word: str) -> bool:
 
 def _in_capitals(word: str) -> bool:
     return word.replace("ß", "").isupper()
-
-
-def _is_mixed(word: str) -> bool:
-    """Return whether a capital letter follows a lower-case letter, as in kWh, iPhone and PhD."""
-    return any(a.islower() and b.isupper() for a, b in pairwise(word)) and not _in_capitals(word)
 
 
 def _in_title_case(word: str) -> bool:

@@ -291,6 +291,8 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         ],
         "wenn die Sonne tief steht, gehen alle zum Fluss",
     ),
+    "a unit that is copied": ({"use 20 mA now": ["nutze 20 mA"]}, "use 20 mA now", ["use 20 mA now"], "nutze 20 mA"),
+    "a code": ({}, "pcs", [], "pcs"),
     "a clause without attention is translated in a half": (
         {
             LONG: ["die Sonne steht tief und es ist jetzt sehr warm, alle alten Hunde schlafen am Tor."],
@@ -337,6 +339,12 @@ def test_a_sentence_longer_than_the_training_text_is_divided_at_clauses(covered:
     assert table.asked == asked and sentence.text == LONG
     whole = LONG.replace("now, all", "{a, b}")  # a protected span is not divided
     assert table.run(planner.task(whole)).translation().text == whole and not any("{a," in text for text in table.asked)
+
+
+def test_a_unit_that_the_model_changes_is_read_as_a_stand_in() -> None:
+    table = Table({"use 20 mA now": ["nutze 20 MAC jetzt"]})
+    assert translated(table, "use 20 mA now") == "use 20 mA now", "the table returns other texts unchanged"
+    assert len(table.asked) > 1 and all("20 mA" not in text for text in table.asked[1:])
 
 
 DIRTY: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {

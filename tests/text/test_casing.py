@@ -60,12 +60,16 @@ def test_translations_are_raised(language: str, source: str, translation: str, e
         ("Two Men in NATO Play Football", "Two men in NATO play football"),
         ("New York City Is Big", "New york city is big"),  # the pipeline also reads it as it is
         ("A man rides a bike in Berlin", None),
-        ("Mr Smith", None),
+        ("Red Car", "Red car"),
+        ("Asian Food Section", "Asian food section"),
+        ("Smith", None),
+        ("Save as Draft", None),
         ("THE MEN ARE HERE NOW", None),
     ],
 )
 def test_title_case_is_lowered(sentence: str, expected: str | None) -> None:
     assert lower_title_case(sentence, "en") == expected
+    assert lower_title_case("Neue Nachricht", "de") is None  # ordinary German
 
 
 @given(st.text(), st.sampled_from(["en", "de", "tr", ""]))

@@ -1,0 +1,61 @@
+"""Symbols that models change although they are the same in every language: units, names such as iPhone, and codes.
+
+A sentence is decoded again, with stand-ins for its symbols, only if its translation lacks one of them.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from mt.languages import primary_language
+from mt.text.alignment import Range
+from mt.text.casing import is_mixed_case
+
+# Not h, J and pm: "2 h" is a time of day in French, "3 J." are years in German, and "5 pm" is a time of day in English.
+_ONE_UNIT = (
+    "(?!pm(?!ol))(?:[kMGTmcdµμnpf]?(?:m[23²³]?|[gl])|mL|[kMGTmµμnpf]?(?:[AKNVWΩ\u2126]|Pa|Hz|Wh|Ah|VA|Bq|Gy|Sv|eV|mol)"
+    "|[kMGTmµμnpf][CFHJMSTU]|[mµμnpf]?s|[kM]Da|ha|hPa|mmHg|kcal|mbar|[kKMGTP]i?(?:B|bps|b|bit)|dB[mA]?|rpm|pp[mb]|psi|°F)"
+)
+_SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg and 2,5 µg/ml, or a word
+    r"(?:(?P<sign>[~≈≤≥±])[ \u00a0]?)?(?<![\w.,/])[-+\u2212]?\d{1,12}(?:[.,’ \u00a0\u202f]\d{1,12}){0,4}"
+    rf"[ \u00a0\u202f](?P<unit>{_ONE_UNIT}(?:[/·]{_ONE_UNIT}|/h)?)(?![\w'’/-])"
+    r"|[^\W\d_]+"
+)
+_HINT = re.compile(r"\d|[^\W\d_A-Z][A-Z]")  # a fast test, without a match in most sentences without symbols
+_GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
+_CODES = frozenset({"ean", "gtin", "iban", "id", "isbn", "sku", "uid", "uri", "url", "uuid"})
+_VOWELS = frozenset("aeiouy")
+_VOWELLESS_WORDS = frozenset({"bg", "bs", "cs", "cy", "hr", "mk", "sk", "sl", "sr"})  # languages with words like "krk"
+
+
+def lost_symbols(source: str, translation: str) -> list[Range]:
+    """Return the ranges of the measures and the words of mixed case in `source` that a translation lacks.
+
+    A measure is a number with a unit; only the unit and a sign such as ~ are compared. Measures whose number may have
+    other separators in the translation are left out.
+    """
+    wanted = list(_symbols(source)) if _HINT.search(source) else []
+    counts = Counter(symbol for symbol, _ in _symbols(translation)) if wanted else Counter[str]()
+    lost = []
+    for symbol, (begin, end) in wanted:
+        counts[symbol] -= 1
+        if counts[symbol] < 0 and not re.search(r"\d[.,’]\d", source[begin:end]):
+            lost.append((begin, end))
+    return sorted(lost)
+
+
+def is_code(text: str, language: str) -> bool:
+    """Return whether a text is a single letter or a code, such as `id` and `pcs`, which no language translates."""
+    if not (text.isascii() and text.isalpha()):
+        return False
+    vowelless = text.islower() and _VOWELS.isdisjoint(text)
+    return len(text) == 1 or text in _CODES or (vowelless and primary_language(language) not in _VOWELLESS_WORDS)
+
+
+def _symbols(text: str) -> Iterator[tuple[str, Range]]:
+    """Yield (symbol, range) of each measure and of each other word of mixed case."""
+    for match in _SYMBOL.finditer(text):
+        if match["unit"]:
+            yield (match["sign"] or "") + match["unit"], match.span()
+        elif is_mixed_case(match[0]) and not _GENDER.search(match[0]):
+            yield match[0], match.span()

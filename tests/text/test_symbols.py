@@ -1,0 +1,58 @@
+"""Units, words of mixed case and codes."""
+
+from functools import partial
+
+import pytest
+
+from mt.text.symbols import is_code, lost_symbols
+from tests.linear_time import assert_linear
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "lost"),
+    [
+        ("Apply 10 mV.", "10 MV anwenden.", ["10 mV"]),
+        ("Apply 10 mV.", "10 mV anwenden.", []),
+        ("A current of 20 mA flows.", "Eine aktuelle von 20 MAC-Flows.", ["20 mA"]),
+        ("100 nM glucose", "100 NM Glukose", ["100 nM"]),
+        ("It is 500 nm.", "Es ist 500 Uhr.", ["500 nm"]),
+        ("a room of 20 m²", "ein Raum von 20 qm", ["20 m²"]),
+        ("a 5 kΩ resistor", "ein 5 k\ufffd Widerstand", ["5 kΩ"]),
+        ("3 µg/ml and 4 µg/ml", "3 µg/ml", ["4 µg/ml"]),
+        ("12 kWh at 200 MB/s", "12 KWh bei 200 Mb/s", ["12 kWh", "200 MB/s"]),
+        ("90 °F", "90 Grad", ["90 °F"]),
+        ("Take ~ 5 mg.", "Nimm 5 mg.", ["~ 5 mg"]),
+        ("Il y a 1 500 km.", "There are 1,500.", ["1 500 km"]),
+        ("2.5 kg", "2,5 Kilo", []),  # the separator may be another
+        ("2.5 kg", "2,5 kg", []),
+        ("He left at 5 pm.", "Er ging um 17 Uhr.", []),
+        ("Il est 2 h.", "It is two o'clock.", []),
+        ("in the 1970s", "in den Siebzigern", []),
+        ("3 pcs, 4 Stk. and 5 J.", "3, 4 und 5", []),
+        ("5 m'a dit", "5 told me", []),
+        ("My iPhone and GitHub", "Mein IchPhone und GitHub", ["iPhone"]),
+        ("Die MitarbeiterInnen der GmbH", "The employees of the LLC", ["GmbH"]),
+        ("New York", "Neuyork", []),
+        ("", "", []),
+    ],
+)
+def test_lost_symbols(source: str, translation: str, lost: list[str]) -> None:
+    assert [source[begin:end] for begin, end in lost_symbols(source, translation)] == lost
+    assert lost_symbols(source, source) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        *((text, "en", True) for text in ("x", "M", "id", "pcs", "sku", "kg")),
+        *((text, "en", False) for text in ("", "my", "is", "The", "qty", "5", "я", "水", "a b")),
+        ("krk", "cs", False),
+    ],
+)
+def test_codes(text: str, language: str, expected: bool) -> None:
+    assert is_code(text, language) == expected
+
+
+@pytest.mark.parametrize("unit", ["1 ", "~ 1.", "5 m/", "aB ", "1,000 "])
+def test_search_takes_linear_time(unit: str) -> None:
+    assert_linear(lambda size: partial(lost_symbols, unit * size, ""), 5000)

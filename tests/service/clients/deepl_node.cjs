@@ -11,7 +11,7 @@ const KEYS = 'I saw your dog. You can select your files.';
 const LINES = 'The dog sleeps.\nThe cat\neats.';
 const XML = '<doc><title>The dog sleeps</title><p>The cat <i>eats</i>. <keep>The house</keep> is red.</p></doc>';
 const SPLIT = '<p>The cat <x>eats</x> fish</p>';
-const MARKUP = '<p>The cat <b>eats</b>.</p>';
+const MARKUP = '<p translate="no">The cat eats.</p>'; // plain strings may have tags, but no attributes that are obeyed
 const UNIT = 'The red lamp blinks.';
 const LIKE_UNIT = 'The green lamp blinks.';
 const ENTRIES = new deepl.GlossaryEntries({ entries: { dog: 'Pudel' } });

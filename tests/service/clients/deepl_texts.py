@@ -13,7 +13,7 @@ from tests.service.clients.stored import UNIT, glossary
 KEYS = "I saw your dog. You can select your files."  # the model writes du in one, Sie in the other
 LINES = "The dog sleeps.\nThe cat\neats."
 XML = "<doc><title>The dog sleeps</title><p>The cat <i>eats</i>. <keep>The house</keep> is red.</p></doc>"
-MARKUP = "<p>The cat <b>eats</b>.</p>"
+MARKUP = '<p translate="no">The cat eats.</p>'  # plain strings may have tags, but no attributes that are obeyed
 PAIR = {"source_lang": "EN", "target_lang": "DE"}
 REFUSED = "refused: 400"
 DESCRIBED = "stated in the HTTP API"

@@ -8,7 +8,7 @@ from libretranslatepy import LibreTranslateAPI
 from tests.service.clients.rows import EFFECT, NONE, Row, World
 
 REFUSED = "refused: 400"
-MARKUP = "<p>The cat <b>eats</b>.</p>"
+MARKUP = '<p translate="no">The cat eats.</p>'  # plain strings may have tags, but no attributes that are obeyed
 DOG = "The dog sleeps."
 
 

@@ -1,22 +1,25 @@
-"""Messages between the service and a parser process. A message is a value and a list of items.
+"""Messages between the service and a parser process.
 
-A message is pickled in parts, first the value and then PART items at a time. Unpickling a part takes some milliseconds,
-so the reader can do other work between the parts of a long list.
+The service pickles its requests. A parser answers in JSON, and nothing that it sends is unpickled: a library in the
+process may have been taken over by the document that it reads. Long lists are sent in parts; parsing a part takes a
+millisecond or two, and the service does other work between the parts.
 
 The types of messages are not in process.py: pickle finds a type by its module, and a process runs process.py as
 `__main__`.
 """
 
 import io
+import json
 import pickle
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
 HEAD = struct.Struct("<Q")  # length of a message in bytes
 PART = 500  # items in a part
+PART_CHARACTERS = 50_000  # characters after which a part ends
 
 
 class Status(StrEnum):
@@ -53,7 +56,7 @@ class ProcessLimits:
 
 @dataclass
 class Message:
-    """A value and a list of items. `listed` is True if the message has a list, even an empty one."""
+    """A request to a process: a value and a list of items. `listed` is True if there is a list, even an empty one."""
 
     value: Any = None
     items: list[Any] = field(default_factory=list)
@@ -61,16 +64,65 @@ class Message:
 
 
 def dump(message: Message) -> Iterator[bytes]:
-    """Pickle a message and yield its parts."""
+    """Pickle a request and yield its parts."""
     yield pickle.dumps((message.value, message.listed), pickle.HIGHEST_PROTOCOL)
     for begin in range(0, len(message.items), PART):
         yield pickle.dumps(message.items[begin : begin + PART], pickle.HIGHEST_PROTOCOL)
 
 
-def fill(message: Message, data: bytes | bytearray) -> Iterator[None]:
-    """Unpickle `data` into `message`. Yield after each part, so that the caller can do other work."""
-    file = io.BytesIO(data)
+def load(data: bytes | bytearray) -> Message:
+    """Unpickle a request. Only a parser process calls this function."""
+    file, message = io.BytesIO(data), Message()
     message.value, message.listed = pickle.load(file)
     while file.tell() < len(data):
         message.items += pickle.load(file)
-        yield
+    return message
+
+
+def dump_outcome(outcome: Outcome) -> Iterator[bytes]:
+    """Yield the parts of an answer: a line of JSON, and then the bytes of the content, or lines with its items."""
+    content = outcome.content
+    kind = "bytes" if isinstance(content, bytes) else "list" if isinstance(content, list) else "value"
+    yield _line([outcome.status, outcome.last, kind, content if kind == "value" else None])
+    if kind == "bytes":
+        yield content
+    elif kind == "list":
+        part, size = [], 0
+        for item in content:
+            part.append(_line(item)[:-1])
+            size += len(part[-1])
+            if len(part) == PART or size > PART_CHARACTERS:
+                yield b"[" + b",".join(part) + b"]\n"
+                part, size = [], 0
+        yield b"[" + b",".join(part) + b"]\n"
+
+
+def load_outcome(data: bytes | bytearray, decode: Callable[[Any], Any]) -> Iterator[Outcome | None]:
+    """Parse an answer. Yield None after each part of a list, so that the caller can do other work, then the outcome.
+
+    `decode` returns an item of the list, given its JSON. It raises TypeError or ValueError if an item is not valid.
+
+    Raises: ValueError, TypeError, RecursionError for an answer that `dump_outcome` has not written.
+    """
+    end = data.index(b"\n") + 1
+    status, last, kind, content = json.loads(data[:end])
+    if kind == "bytes":
+        content = bytes(data[end:])
+    elif kind == "list":
+        content = []
+        while end < len(data):
+            begin, end = end, data.index(b"\n", end) + 1
+            content += map(decode, json.loads(data[begin:end]))
+            yield None
+    yield Outcome(Status(status), content, bool(last))
+
+
+def _line(value: Any) -> bytes:
+    return json.dumps(value, default=_plain, separators=(",", ":")).encode() + b"\n"
+
+
+def _plain(value: Any) -> Any:
+    """Return the values of the fields of a dataclass, for JSON."""
+    if is_dataclass(value):
+        return [getattr(value, each.name) for each in fields(value)]
+    raise TypeError(f"{type(value).__name__} is no plain data")

@@ -1,10 +1,10 @@
 """Operations of a parser process. They keep no state: writing a document parses it again.
 
 The operations for reading return the text of each segment without its marks, such as tags. A segment may have 100,000
-marks, and unpickling them would take the event loop 0.3 s.
+marks, and reading them would take the event loop 0.3 s.
 
-Arguments and results are pickled, so they are plain data. A long list must be the last argument or the whole result,
-because only these are sent in parts.
+Arguments are pickled, and results are sent as JSON, so they are plain data. A long list must be the last argument or
+the whole result, because only these are sent in parts.
 """
 
 import io
@@ -111,3 +111,34 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     operation.__name__: operation
     for operation in (read_document, write_document, read_markup, write_markup, read_units, read_languages)
 }
+
+
+def _decode_text(item: Any) -> SourceText:
+    text, protected, aligned, _ = item
+    return SourceText(decode_string(text), tuple((int(begin), int(end)) for begin, end in protected), bool(aligned))
+
+
+def _decode_numbered(item: Any) -> tuple[int, SourceText]:
+    number, text = item
+    return int(number), _decode_text(text)
+
+
+def _decode_pair(item: Any) -> tuple[str, str]:
+    source, target = item
+    return decode_string(source), decode_string(target)
+
+
+def decode_string(item: Any) -> str:
+    """Return an item that is a string. Raises: TypeError if it is none."""
+    if not isinstance(item, str):
+        raise TypeError(f"{type(item).__name__} is no text")
+    return item
+
+
+DECODERS: dict[str, Callable[[Any], Any]] = {
+    read_document.__name__: _decode_text,
+    read_markup.__name__: _decode_numbered,
+    write_markup.__name__: decode_string,
+    read_units.__name__: _decode_pair,
+}
+"""Functions that return an item of an operation's list, given its JSON. They raise TypeError or ValueError."""

@@ -14,7 +14,8 @@ import structlog
 
 from service.errors import InvalidDocument, ParsingLimitExceeded, Unavailable
 from service.fair_semaphore import FairSemaphore
-from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump, fill
+from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump, load_outcome
+from service.parsers.operations import DECODERS, decode_string
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -161,15 +162,15 @@ class ParserPool:
         try:
             async with asyncio.timeout(limits.wall_seconds):
                 await self._send(parser, message)
-                received = await self._receive(parser)
+                return await self._receive(parser, operation)
         except TimeoutError:
             return Outcome(Status.LIMIT, f"parsing takes longer than {limits.wall_seconds:g} s", last=True)
         except OverflowError:
             return Outcome(Status.LIMIT, f"the result has more than {limits.result_bytes:,} bytes", last=True)
         except (EOFError, OSError):
             return self._end_of(parser)
-        outcome: Outcome = received.value
-        return Outcome(outcome.status, received.items, outcome.last) if received.listed else outcome
+        except (ValueError, TypeError, RecursionError):
+            return Outcome(Status.FAILED, "the process sent an answer that is not valid", last=True)
 
     def _end_of(self, parser: _Parser) -> Outcome:
         """Return the outcome of an operation whose process has ended. Raises: Unavailable if this pool is closed."""
@@ -202,7 +203,7 @@ class ParserPool:
                 limits = ProcessLimits(self._limits.memory_bytes, self._limits.cpu_seconds)
                 await self._send(parser, Message((limits, os.getpid())))
                 await self._receive(parser)
-        except (TimeoutError, EOFError, OSError) as error:
+        except (TimeoutError, EOFError, OSError, ValueError, TypeError) as error:
             self._end(parser)
             raise self._not_started(error) from error
         except BaseException:
@@ -251,18 +252,20 @@ class ParserPool:
         for part in parts:
             await loop.sock_sendall(parser.connection, part)
 
-    async def _receive(self, parser: _Parser) -> Message:
-        """Return the next message of a process.
+    async def _receive(self, parser: _Parser, operation: str = "") -> Outcome:
+        """Return the next answer of a process, to an operation of this name.
 
-        Raises: EOFError if the process has ended, OverflowError if the message has more than `result_bytes` bytes.
+        Raises: EOFError if the process has ended, OverflowError if the answer has more than `result_bytes` bytes, and
+            the errors of `load_outcome`.
         """
         size = int(HEAD.unpack(await self._read(parser, HEAD.size))[0])
         if size > self._limits.result_bytes:
             raise OverflowError
-        message = Message()
-        for _ in fill(message, await self._read(parser, size)):
+        for outcome in load_outcome(await self._read(parser, size), DECODERS.get(operation, decode_string)):
+            if outcome is not None:
+                return outcome
             await asyncio.sleep(0)
-        return message
+        raise EOFError
 
     async def _read(self, parser: _Parser, size: int) -> bytearray:
         loop, data = asyncio.get_running_loop(), bytearray()

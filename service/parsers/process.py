@@ -21,7 +21,7 @@ from typing import Any
 from mt.errors import DocumentError, DocumentLimitExceeded
 from service.core_dumps import disable_core_dumps
 from service.freed_memory import return_freed_memory
-from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump, fill
+from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump_outcome, load
 from service.parsers.operations import OPERATIONS
 
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
@@ -32,20 +32,17 @@ FREED_BYTES = 4 << 20  # a process that uses more than this after an operation r
 KEPT_BYTES = 100 << 20  # a process that grew by more ends after the operation, because its memory is fragmented
 
 
-def send(connection: socket.socket, message: Message) -> None:
-    """Send the length of a message in bytes, and then the message."""
-    parts = list(dump(message))
+def send(connection: socket.socket, outcome: Outcome) -> None:
+    """Send the length of an answer in bytes, and then the answer."""
+    parts = list(dump_outcome(outcome))
     connection.sendall(HEAD.pack(sum(map(len, parts))))
     for part in parts:
         connection.sendall(part)
 
 
 def receive(connection: socket.socket) -> Message:
-    """Receive a message and return it. Raises: EOFError if the service has closed the socket."""
-    message = Message()
-    for _ in fill(message, _read(connection, HEAD.unpack(_read(connection, HEAD.size))[0])):
-        pass
-    return message
+    """Receive a request and return it. Raises: EOFError if the service has closed the socket."""
+    return load(_read(connection, HEAD.unpack(_read(connection, HEAD.size))[0]))
 
 
 def _read(connection: socket.socket, size: int) -> bytearray:
@@ -97,7 +94,7 @@ def main(descriptor: int) -> None:
     if os.getppid() != parent:
         return
     confine(limits)
-    send(connection, Message())
+    send(connection, Outcome(Status.DONE))
     most = _memory_bytes("VmHWM") + KEPT_BYTES
     large = _memory_bytes("RssAnon") + FREED_BYTES
     while True:
@@ -107,10 +104,7 @@ def main(descriptor: int) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
         outcome = run(operation, (*arguments, request.items) if request.listed else arguments)
         last = outcome.status is Status.MEMORY or _memory_bytes("VmHWM") > most
-        if isinstance(outcome.content, list):
-            send(connection, Message(Outcome(outcome.status, last=last), outcome.content, listed=True))
-        else:
-            send(connection, Message(Outcome(outcome.status, outcome.content, last)))
+        send(connection, Outcome(outcome.status, outcome.content, last))
         if last:
             return
         del request, arguments, outcome  # not kept until the next request

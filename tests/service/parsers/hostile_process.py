@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from service.parsers import process
+from service.parsers.frames import HEAD
 from service.parsers.operations import OPERATIONS
 
 
@@ -48,6 +49,11 @@ def identity(value: Any) -> Any:
     return value
 
 
+def lie(answer: bytes) -> None:
+    """Send an answer that `dump_outcome` has not written, as code in a document could."""
+    os.write(int(sys.argv[1]), HEAD.pack(len(answer)) + answer)
+
+
 def environment(name: str) -> str | None:
     return os.environ.get(name)
 
@@ -58,7 +64,7 @@ def dumpable(option: int) -> int:
 
 
 OPERATIONS.update(
-    {f.__name__: f for f in (spin, sleep, allocate, nest, abort, die, fail, identity, environment, dumpable)}
+    {f.__name__: f for f in (spin, sleep, allocate, nest, abort, die, fail, identity, lie, environment, dumpable)}
 )
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import pickle
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.service.parsers.hostile_process import (
     environment,
     fail,
     identity,
+    lie,
     nest,
     sleep,
     spin,
@@ -95,6 +97,36 @@ def test_failures_do_not_reveal_the_input(operation: Callable[[Any], Any], argum
         assert (opened.counts.operations, opened.counts.exceeded, opened.counts.failed) == (2, 0, 1)
 
     run(test)
+
+
+class Canary:
+    """An object whose unpickling creates a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+def test_nothing_that_a_process_sends_is_believed(tmp_path: Path) -> None:
+    answers = (
+        pickle.dumps(Canary(tmp_path / "canary")),
+        b"",
+        b'["no status",false,"value",1]\n',
+        b'["done",false,"list",null]\n[[1]]\n',
+        b'["done",false,"list",null]\n["a"',
+        b'["done",false,"list",null]\n' + b"[" * 100_000 + b"\n",
+    )
+
+    async def test(opened: ParserPool) -> None:
+        for answer in answers:
+            with pytest.raises(InvalidDocument, match=r"^the parser failed on this input$"):
+                await opened.run("a", lie, answer)
+        assert await opened.run("a", identity, ["a", "\ud800"]) == ["a", "\ud800"]
+
+    run(test)
+    assert not (tmp_path / "canary").exists()
 
 
 def test_callers_take_turns() -> None:

@@ -97,10 +97,10 @@ def _read_tsvs(files: Sequence[tuple[str, str]], directions: DirectionSet) -> li
     pairs = []
     for path, languages in files:
         columns = languages.split(",")
-        found = [each for each in directions if each.source in columns and each.target in columns]
-        if not found:
+        chosen = [pair for pair in directions if pair.source in columns and pair.target in columns]
+        if not chosen:
             raise DataError(f"{path}: the languages are {languages}; accepted: the languages of one of {directions}")
-        for direction in found:
+        for direction in chosen:
             source, target = columns.index(direction.source), columns.index(direction.target)
             pairs += _pairs(direction, read_tsv(Path(path), source, target))
     return pairs

@@ -147,9 +147,9 @@ class BeamSearch(TokenSearch):
         hopeful = leading / self.largest_penalty > worst
         promising = leading / penalty[:, 0] > worst
         last_needed = self.pool[:, -1] if last_needed_index is None else self.pool.gather(1, last_needed_index)[:, 0]
-        room = last_needed == -torch.inf
+        unfilled = last_needed == -torch.inf
         self.steps.add_(self.running)  # finished sentences write to a column that is never read
-        self.running.mul_((self.steps <= self.constraints.last) & hopeful & (room | promising))
+        self.running.mul_((self.steps <= self.constraints.last) & hopeful & (unfilled | promising))
         self.alive_tokens.copy_(tokens)
         self.alive_totals.copy_(alive)
         return (parents + self._first_rows).view(-1) if beams > 1 else None

@@ -358,17 +358,17 @@ class CpuBatch:
         return [self._hypotheses(index) for index in indices]
 
     def _hypotheses(self, index: int) -> list[Hypothesis]:
-        count, room = self._n_best[index], self._longest[index]
-        lengths, tokens = _zeros(INT32, count), _zeros(INT32, count * room)
-        scores, totals, token_log_probs = _zeros(FLOAT, count), _zeros(FLOAT, count), _zeros(FLOAT, count * room)
+        count, max_tokens = self._n_best[index], self._longest[index]
+        lengths, tokens = _zeros(INT32, count), _zeros(INT32, count * max_tokens)
+        scores, totals, token_log_probs = _zeros(FLOAT, count), _zeros(FLOAT, count), _zeros(FLOAT, count * max_tokens)
         addresses = map(_address, (lengths, tokens, token_log_probs, scores, totals))
-        number = self.model.library.mt_batch_results(self._handle, index, room, *addresses)
+        number = self.model.library.mt_batch_results(self._handle, index, max_tokens, *addresses)
         return [
             Hypothesis(
-                tuple(tokens[i * room : i * room + lengths[i]]),
+                tuple(tokens[i * max_tokens : i * max_tokens + lengths[i]]),
                 scores[i],
                 totals[i],
-                tuple(token_log_probs[i * room : i * room + lengths[i] + 1]),
+                tuple(token_log_probs[i * max_tokens : i * max_tokens + lengths[i] + 1]),
             )
             for i in range(number)
         ]

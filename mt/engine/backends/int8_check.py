@@ -60,14 +60,16 @@ def divergence(
     sentences = torch.arange(len(pairs))  # indices of the sentences that are not yet translated completely
     tokens = torch.full((len(pairs),), special.bos)
     for step in range(min(limit, max(map(len, sources)) + MORE_TOKENS)):
-        expected, found = (
+        logits_exact, logits_int8 = (
             scorer.step(state, tokens.to(scorer.device)).cpu()
             for scorer, state in zip((exact, rounded), states, strict=True)
         )
-        totals[sentences] += torch.stack([_divergence(*logits) for logits in zip(expected, found, strict=True)])
+        totals[sentences] += torch.stack(
+            [_divergence(*logits) for logits in zip(logits_exact, logits_int8, strict=True)]
+        )
         counts[sentences] += 1
-        expected[:, [special.pad, special.unk, special.bos]] = -torch.inf
-        tokens = expected.argmax(1)
+        logits_exact[:, [special.pad, special.unk, special.bos]] = -torch.inf
+        tokens = logits_exact.argmax(1)
         for row, sentence in enumerate(sentences.tolist()):
             if step < len(prefixes[sentence]):
                 tokens[row] = prefixes[sentence][step]
@@ -86,7 +88,7 @@ def divergence(
     )
 
 
-def _divergence(expected: Tensor, found: Tensor) -> Tensor:
-    """Return KL(expected || found) of two distributions, given as logits [V]; `NOT_FINITE` if infinite or NaN."""
-    exact, rounded = (logits.double().log_softmax(0) for logits in (expected, found))
+def _divergence(logits_exact: Tensor, logits_int8: Tensor) -> Tensor:
+    """Return KL(exact || int8) of two distributions, given as logits [V]; `NOT_FINITE` if infinite or NaN."""
+    exact, rounded = (logits.double().log_softmax(0) for logits in (logits_exact, logits_int8))
     return (exact.exp() * (exact - rounded)).sum().nan_to_num(NOT_FINITE, NOT_FINITE)

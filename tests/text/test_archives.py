@@ -66,9 +66,9 @@ def archive(members: Mapping[str, str]) -> bytes:
     return out.getvalue()
 
 
-def capitals(name: str, members: Mapping[str, str]) -> zipfile.ZipFile:
+def capitals(name: str, members: Mapping[str, str], options: DocumentOptions | None = None) -> zipfile.ZipFile:
     """The file with capitals as its translation; each word is aligned with itself."""
-    document = open_document(name, archive(members))
+    document = open_document(name, archive(members), options)
     translations = []
     for segment in document.segments:
         ends = [index for index, letter in enumerate(segment.text + " ") if letter.isspace()]

@@ -6,16 +6,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from mt.languages import full_tag
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
-from mt.text.documents.markup import declared_encoding
+from mt.text.documents.markup import declared_encoding, with_languages
 from mt.text.documents.packages import Package
 from mt.text.encoding import decode_text
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment, parse_html
+from mt.text.markup.attributes import same_language
 from mt.text.markup.elements import Dialect
 from mt.text.markup.parsing import parse_dialect
 
 Parse = Callable[[str, list[Segment]], Markup]
 
+_DC_LANGUAGE = re.compile(rb"(<dc:language\b[^<>]*>\s*)([\w-]+)(?=\s*</dc:language>)")
 _HTML_NAME = re.compile(r".*\.x?html?", re.IGNORECASE)
 
 _HIDDEN = """office:annotation office:automatic-styles office:font-face-decls office:meta office:scripts office:settings
@@ -62,6 +65,20 @@ The descriptions of the object are not translated, because they name the cells t
 _TABLE_OF_CONTENTS = Dialect(xml=True, splitting=frozenset({"text"}), textless=frozenset({"head", "docAuthor"}))
 
 
+_PACKAGE = Dialect(
+    xml=True,
+    splitting=frozenset({"dc:description", "dc:title"}),
+    textless=frozenset(
+        {
+            *("dc:contributor", "dc:coverage", "dc:creator", "dc:date", "dc:format", "dc:identifier", "dc:language"),
+            *("dc:publisher", "dc:relation", "dc:rights", "dc:source", "dc:subject", "dc:type"),
+            *("collection", "guide", "manifest", "meta", "spine", "tours"),
+        }
+    ),
+)
+"""Rules for the description of an e-book: its titles and descriptions are translated."""
+
+
 def _parse_html(options: MarkupOptions, text: str, segments: list[Segment]) -> Markup:
     return parse_html(text, options, segments)
 
@@ -74,8 +91,9 @@ def _parser(member: str, root: str, package: Package, options: MarkupOptions) ->
     """Return the parser of a member with the root element `root`, or None if the member has no text."""
     name = root.rpartition("}")[2].lower()
     if package.suffix == ".epub":
-        if name == "ncx":
-            return partial(_parse_xml, _TABLE_OF_CONTENTS)
+        if name in ("ncx", "package"):
+            dialect = _TABLE_OF_CONTENTS if name == "ncx" else _PACKAGE
+            return partial(_parse_xml, replace(dialect, languages=options.languages))
         return partial(_parse_html, options) if name == "html" or _HTML_NAME.fullmatch(member) else None
     if name not in ("document-content", "document-styles"):
         return None
@@ -95,9 +113,10 @@ class ArchiveDocument:
         """
         self._package = package = Package(name, content, options)
         self.segments: list[Segment] = SegmentList(name, options)
+        self._languages = options.source_language, full_tag(options.target_language)
         self._documents: dict[str, tuple[int, TextDocument]] = {}
         for member in package.members:
-            parse = _parser(member, package.roots.get(member, ""), package, options.markup)
+            parse = _parser(member, package.roots.get(member, ""), package, with_languages(options))
             if parse is not None:
                 self._add(member, package.read(member), parse, options)
         self.decisions: dict[str, Any] = {}
@@ -120,17 +139,25 @@ class ArchiveDocument:
         parts = (part for _, document in self._documents.values() for part in document.structure())
         return [*self._package.members, *parts]
 
+    def _target_language(self, match: re.Match[bytes]) -> bytes:
+        """Return the element `dc:language` with the target language, if it has the source language."""
+        code, (source, target) = match[2].decode(), self._languages
+        return match[1] + target.encode() if target and same_language(code, source or code) else match[0]
+
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of the file, with each segment replaced by its translation.
 
         Raises: DocumentError if a file in the archive is damaged.
         """
         assert len(translations) == len(self.segments)
+        pairs = zip(self.segments, translations, strict=True)
+        changed = any(segment.text != new.text for segment, new in pairs)
 
         def render_member(member: str) -> bytes | None:
             if member not in self._documents:
                 return None
             begin, document = self._documents[member]
-            return document.render(translations[begin : begin + len(document.segments)])
+            rendered = document.render(translations[begin : begin + len(document.segments)])
+            return _DC_LANGUAGE.sub(self._target_language, rendered) if changed else rendered
 
         return self._package.rewrite(render_member)

@@ -1,9 +1,11 @@
 """HTML and XML files."""
 
 import re
+from dataclasses import replace
 
+from mt.languages import full_tag
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
-from mt.text.markup import parse_html, parse_xml
+from mt.text.markup import MarkupOptions, parse_html, parse_xml
 
 _DECLARED = re.compile(
     rb"""<\?xml[^>]*?\sencoding=["']([\w.:-]+)|<meta[^>]*?\scharset=["']?\s*([\w.:-]+)""", re.IGNORECASE
@@ -19,6 +21,13 @@ def declared_encoding(content: bytes) -> str | None:
     return next(name for name in match.groups() if name).decode("ascii") if match else None
 
 
+def with_languages(options: DocumentOptions) -> MarkupOptions:
+    """Return the options for the markup of a document, with its languages."""
+    if not options.target_language:
+        return options.markup
+    return replace(options.markup, languages=(options.source_language, full_tag(options.target_language)))
+
+
 def open_markup(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse a file as XML if its suffix is .xml, otherwise as HTML.
 
@@ -28,7 +37,7 @@ def open_markup(name: str, content: bytes, options: DocumentOptions) -> TextDocu
     segments = SegmentList(name, options)
     document = TextDocument(segments, encoding, "xmlcharrefreplace")
     parse = parse_xml if name.lower().endswith(".xml") else parse_html
-    markup = parse(text, options.markup, segments.empty_copy())
+    markup = parse(text, with_languages(options), segments.empty_copy())
     document.embed(markup)
     document.frame, document.has_text = [*markup.tags], markup.has_text
     return document

@@ -56,8 +56,7 @@ _CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "
 class Dialect:
     """Rules for one kind of markup: which parts of it are texts to translate.
 
-    All sets contain names of elements, except `textless_attributes` and `attributes`, which contain names of
-    attributes.
+    All sets contain names of elements, except `textless_attributes`, which contains names of attributes.
 
     - If `xml` is true, the markup is parsed as XML, otherwise as HTML.
     - The tags of `splitting` elements end the current text. If `outline` is true, the tags of all other elements do so,
@@ -66,7 +65,9 @@ class Dialect:
       text. The content of `kept` elements is part of a text, but is not translated.
     - The content of `notes` elements is divided into texts of its own, and the element is an empty one within a text.
     - Empty XML elements in `breaks` stand for white space, those in `spaces` for one space if they have no attribute.
-    - The values of `attributes` are translated.
+    - If `attributes` is true, attributes of HTML with text are translated, and if `srcdoc` is true, so are documents in
+      attributes.
+    - `languages` is that of MarkupOptions.
     - If `backslashes` is true, a backslash begins an escape, as in the resources of Android.
     - If `collapse` is true, a run of white space counts as one space, as in HTML.
     - If `messages` is true, each branch of a message in ICU MessageFormat is a text of its own.
@@ -85,7 +86,9 @@ class Dialect:
     breaks: frozenset[str] = frozenset()
     spaces: frozenset[str] = frozenset()
     backslashes: bool = False
-    attributes: frozenset[str] = frozenset()
+    attributes: bool = False
+    srcdoc: bool = False
+    languages: tuple[str, str] | None = None
     collapse: bool = True
     messages: bool = False
     literal: bool = False
@@ -96,6 +99,13 @@ class Dialect:
         if not self.words or not name or name in NO_WORDS or name in self.breaks | self.spaces:
             return StandsForWord.NEVER
         return StandsForWord.WITHIN if not self.xml and name in HTML_INLINE else StandsForWord.ALWAYS
+
+
+def is_marked_as_kept(token: Token) -> bool:
+    """Return whether an attribute of a start tag says that its element is not translated."""
+    translate = token.attribute("translate") or token.attribute("its:translate")
+    classes = (token.attribute("class") or "").split()
+    return translate == "no" or "notranslate" in classes or token.attribute("mtype") == "protected"
 
 
 class _OpenElements:
@@ -183,11 +193,7 @@ class ElementIndex:
     def untranslatable(self, number: int) -> bool:
         """Return whether the element that begins at `number` is not translated, because of its name or an attribute."""
         token = self.tokens[number]
-        if self.is_textless(number) or token.name in self.dialect.kept:
-            return True
-        translate = token.attribute("translate") or token.attribute("its:translate")
-        classes = (token.attribute("class") or "").split()
-        return translate == "no" or "notranslate" in classes or token.attribute("mtype") == "protected"
+        return self.is_textless(number) or token.name in self.dialect.kept or is_marked_as_kept(token)
 
     def is_textless(self, number: int) -> bool:
         """Return whether the content of the element that begins at `number` is not part of a text."""

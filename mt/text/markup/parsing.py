@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from mt.text.markup.elements import BLOCKS, Dialect, ElementIndex
+from mt.text.markup.attributes import direction, language_attributes, same_language, text_attributes
+from mt.text.markup.elements import BLOCKS, Dialect, ElementIndex, is_marked_as_kept
 from mt.text.markup.inline import (
     BuiltSegment,
     Decode,
@@ -26,10 +27,9 @@ from mt.text.markup.inline import (
 from mt.text.markup.marks import Segment, TranslatedSegment
 from mt.text.markup.messages import split_items
 from mt.text.markup.notes import is_note_mark
-from mt.text.markup.tokens import Token, TokenKind, decode, html_tokens, references, xml_tokens
+from mt.text.markup.tokens import Attribute, Token, TokenKind, decode, html_tokens, references, xml_tokens
 from mt.text.messages import safe_apostrophes
 
-TRANSLATABLE_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})
 _CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
 _TEXTLESS = frozenset(
     {
@@ -63,12 +63,16 @@ class MarkupOptions:
     Elements in `ignore_tags` are not translated. The tags of elements in `splitting_tags` end a text, those of elements
     in `non_splitting_tags` do not. For all other elements of XML, `outline_detection` decides: if it is true, their
     tags end a text unless they are surrounded by text; if it is false, they do not.
+
+    `languages` is the source language, or "" if it is the first that the markup names, and the target language. If they
+    are given, attributes that name the source language name the target language in a translation.
     """
 
     ignore_tags: frozenset[str] = frozenset()
     non_splitting_tags: frozenset[str] = frozenset()
     splitting_tags: frozenset[str] = frozenset()
     outline_detection: bool = True
+    languages: tuple[str, str] | None = None
 
 
 def parse_html(text: str, options: MarkupOptions | None = None, segments: list[Segment] | None = None) -> "Markup":
@@ -86,7 +90,9 @@ def _html_dialect(options: MarkupOptions) -> Dialect:
         splitting=(BLOCKS | options.splitting_tags) - options.non_splitting_tags,
         textless=_TEXTLESS,
         kept=_CODE | options.ignore_tags,
-        attributes=TRANSLATABLE_ATTRIBUTES,
+        attributes=True,
+        srcdoc=True,
+        languages=options.languages,
         words=True,
     )
 
@@ -107,6 +113,7 @@ def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Se
         kept=options.ignore_tags,
         breaks=frozenset({"br"}),
         words=True,
+        languages=options.languages,
     )
     return parse_dialect(text, dialect, segments)
 
@@ -132,7 +139,24 @@ class _Embedded:
     markup: "Markup"
 
 
-Part = str | _Value | _Embedded
+@dataclass(frozen=True, slots=True)
+class _Changing:
+    """Part of a tag that is rendered as `translated` if any translation differs from its segment."""
+
+    source: str
+    translated: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """Value of an attribute that is an HTML document. `value` is its text, and `source` includes the quotes."""
+
+    markup: "Markup"
+    value: str
+    source: str
+
+
+Part = str | _Value | _Embedded | _Changing | _Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +182,7 @@ class Markup:
         self.segments = segments
         self._dialect = dialect
         self._parts: list[Part | _Slot] = []
+        self._compared: tuple[Sequence[TranslatedSegment], bool] | None = None  # of the last call of `_is_changed`
         lost = dialect.spaces | {""}
         tags = Counter((token.kind.value, token.name) for token in tokens if token.name not in lost)
         self.tags = sorted(tags.items())
@@ -177,12 +202,23 @@ class Markup:
             return part.markup.render(translations)
         if isinstance(part, str):
             return part
-        text = translations[part.segment_index].text
-        if text == self.segments[part.segment_index].text:
+        if isinstance(part, _Changing):
+            return part.translated if self._is_changed(translations) else part.source
+        if isinstance(part, _Document):
+            text, before = part.markup.render(translations), part.value
+        else:
+            text, before = translations[part.segment_index].text, self.segments[part.segment_index].text
+        if text == before:
             return part.source
         quote = part.source[:1] if part.source[:1] in ('"', "'") else '"'
         forms = {quote: "&quot;" if quote == '"' else "&#39;"}
         return quote + escape(text, forms, self._dialect.xml) + quote
+
+    def _is_changed(self, translations: Sequence[TranslatedSegment]) -> bool:
+        if self._compared is None or self._compared[0] is not translations:
+            pairs = zip(self.segments, translations, strict=True)
+            self._compared = translations, any(segment.text != new.text for segment, new in pairs)
+        return self._compared[1]
 
     def _slot(self, slot: _Slot, translations: Sequence[TranslatedSegment]) -> str:
         translated = translations[slot.segment_index]
@@ -220,6 +256,7 @@ class _Reader:
         self.elements = ElementIndex(tokens, dialect)
         self.items: list[InlineItem[Part]] = []
         self.depth = 0  # number of open tags in `items`
+        self.language = ""  # the source language that the languages of elements are compared with
         self.states: list[tuple[int, bool]] = []  # (token after the element, whether to translate)
 
     def read(self) -> None:
@@ -263,6 +300,8 @@ class _Reader:
                 return elements.end[number]
             self._flush()
             self.states.append((elements.end[number], False))
+            self.parts += self._opening(number)
+            return number + 1
         elif starts and not self._translating and elements.requests_translation(number):
             self.states.append((elements.end[number], True))
         if not self._translating:
@@ -297,10 +336,10 @@ class _Reader:
         if not textless and not self._is_note(number):
             text = decode("".join(part.source for part in inside if part.kind is TokenKind.TEXT), self.dialect.xml)
             text = " ".join(text.split()) if self.dialect.collapse else text
-        source = "".join(part.source for part in inside)
+        rest = "".join(part.source for part in inside[1:])
         kind = InlineKind.KEPT if text.strip() else InlineKind.EMPTY
         stands = self.dialect.stands_for_word("sup" if self._is_note(number) else inside[0].name)
-        self.items.append(InlineItem(kind, (source,), text, stands=stands))
+        self.items.append(InlineItem(kind, (*self._opening(number), rest), text, stands=stands))
         return True
 
     def _is_note(self, number: int) -> bool:
@@ -405,22 +444,65 @@ class _Reader:
             stands = StandsForWord.NEVER if lost else self.dialect.stands_for_word(token.name)
             self.items.append(InlineItem(InlineKind.OPEN if lost else InlineKind.EMPTY, parts, stands=stands))
 
+    def _opening(self, number: int) -> tuple[Part, ...]:
+        """Return the parts of the first tag of an element that is not translated.
+
+        Its attributes are translated if the element is not translated because of its name only, such as a <textarea>.
+        """
+        token = self.tokens[number]
+        if not self.dialect.attributes or not self.elements.is_textless(number) or is_marked_as_kept(token):
+            return (token.source,)
+        return self._tag(number)
+
     def _tag(self, number: int) -> tuple[Part, ...]:
-        """Return the parts of a tag: its source, with a `_Value` for each translatable attribute value.
+        """Return the parts of a tag: its source, with a part for each attribute value that is text or a language.
 
         Append the segments of these values to `segments`.
         """
         token = self.tokens[number]
         parts: list[Part] = []
         place = 0
+        if not token.attributes:
+            return (token.source,)
+        texts = text_attributes(token) if self.dialect.attributes and token.kind is TokenKind.START else frozenset()
+        codes = language_attributes(token) if self.dialect.languages else frozenset()
         for attribute in token.attributes:
-            translatable = attribute.name in self.dialect.attributes and any(map(str.isalpha, attribute.value))
-            if translatable and token.kind is TokenKind.START:
-                parts.append(token.source[place : attribute.begin])
-                parts.append(_Value(len(self.segments), token.source[attribute.begin : attribute.end]))
+            source = token.source[attribute.begin : attribute.end]
+            part: Part | None = None
+            if attribute.name in texts and any(map(str.isalpha, attribute.value)):
+                part = _Value(len(self.segments), source)
                 self.segments.append(Segment(attribute.value))
+            elif attribute.name == "srcdoc" and self.dialect.srcdoc and token.name == "iframe":
+                inner = Markup(list(html_tokens(attribute.value)), replace(self.dialect, srcdoc=False), self.segments)
+                part = _Document(inner, attribute.value, source)
+            elif attribute.name in codes:
+                part = self._language(token, attribute, source)
+            elif attribute.name == "dir" and self.dialect.languages and self.elements.block[number]:
+                part = self._direction(attribute, source)
+            if part is not None:
+                parts += (token.source[place : attribute.begin], part)
                 place = attribute.end
         return (*parts, token.source[place:])
+
+    def _language(self, token: Token, attribute: Attribute, source: str) -> Part | None:
+        """Return the part of a language code, if it names the source language."""
+        assert self.dialect.languages is not None
+        self.language = self.language or self.dialect.languages[0] or attribute.value
+        target = self.dialect.languages[1]
+        if not target or not same_language(attribute.value, self.language):
+            return None
+        translated = source.replace(attribute.value, target) if attribute.value in source else f'"{target}"'
+        turns = direction(target) != direction(self.language)
+        if token.name == "html" and not self.dialect.xml and turns and token.attribute("dir") is None:
+            translated += f' dir="{direction(target)}"'
+        return _Changing(source, translated)
+
+    def _direction(self, attribute: Attribute, source: str) -> Part | None:
+        """Return the part of a direction, if it is that of the source language and not that of the target language."""
+        assert self.dialect.languages is not None
+        before, after = direction(self.language or self.dialect.languages[0]), direction(self.dialect.languages[1])
+        same = before == after or attribute.value.lower() != before
+        return None if same else _Changing(source, source.replace(attribute.value, after))
 
     def _flush(self) -> None:
         items, self.items, self.depth = self.items, [], 0

@@ -35,7 +35,7 @@ _RUNS = {
 }
 """Elements within paragraphs whose number may change: runs, and what is split or merged with them."""
 
-_TRANSLATED_ATTRIBUTES = {"alt", "title", "placeholder", "aria-label"}
+_TRANSLATED_ATTRIBUTES = {"alt", "title", "placeholder", "aria-label", "content", "value", "label", "lang", "xml:lang"}
 _INLINE = {"a", "b", "i", "em", "strong", "span", "sup", "sub", "br", "code", "kbd", "font", "u", "s", "img"}
 
 
@@ -246,7 +246,8 @@ def _elements(root: ElementTree.Element, place: str = "") -> Iterator[tuple[Any,
     tag = root.tag if isinstance(root.tag, str) else "comment"
     own = "".join([root.text or "", *(child.tail or "" for child in root)])
     place = f"{place}/{tag.rpartition('}')[2]}"
-    yield (place, *sorted(root.attrib.items()), mark_text(own) if tag != "comment" else own)
+    attributes = ((name, "" if name in ("lang", _LANG) else value) for name, value in root.attrib.items())
+    yield (place, *sorted(attributes), mark_text(own) if tag != "comment" else own)
     for child in root:
         yield from _elements(child, place)
 

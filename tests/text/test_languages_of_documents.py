@@ -1,0 +1,92 @@
+"""Languages, directions and attributes of documents in HTML, and the languages of e-books."""
+
+import pytest
+
+from mt.text.documents import DocumentOptions, open_document
+from mt.text.markup import TranslatedSegment
+from tests.text.test_archives import CHAPTER, capitals
+from tests.text.test_documents import translate
+
+ATTRIBUTES = [
+    ('<meta name="description" content="A dog">', '<meta name="description" content="A DOG">'),
+    ('<META PROPERTY="og:title" CONTENT="A dog">', '<META PROPERTY="og:title" CONTENT="A DOG">'),
+    ('<meta name="twitter:description" content="a & b">', '<meta name="twitter:description" content="A &amp; B">'),
+    ('<meta name="twitter:card" content="summary">', None),
+    ('<meta property="og:url" content="https://a.org/dog">', None),
+    ('<meta name="viewport" content="width=device-width">', None),
+    ('<input type=submit value="Send it">', '<input type=submit value="SEND IT">'),
+    ("<input value='Neu laden' type='RESET'>", "<input value='NEU LADEN' type='RESET'>"),
+    ('<input type="button" value=Да title="да">', '<input type="button" value="ДА" title="ДА">'),
+    ('<input type="hidden" value="a dog" title="a dog">', None),
+    ('<input type="text" value="a dog">', None),
+    ('<select><optgroup label="The animals"><option value="dog" label="the dog">',
+     '<select><optgroup label="THE ANIMALS"><option value="dog" label="THE DOG">'),
+    ('<track label="English text" src="a">', '<track label="ENGLISH TEXT" src="a">'),
+    ('<table><th abbr="No.">', '<table><th abbr="NO.">'),
+    ('<textarea placeholder="Your text">kept</textarea>', '<textarea placeholder="YOUR TEXT">kept</textarea>'),
+    ('<p>A <svg aria-label="a tree"><path d="M0"/></svg>', '<p>A <svg aria-label="A TREE"><path d="M0"/></svg>'),
+    ('<div aria-description="zwei Hunde"></div>', '<div aria-description="ZWEI HUNDE"></div>'),
+    ('<iframe srcdoc="<p title=\'x\'>A &quot;dog&quot; &amp;amp; me</p>"></iframe>',
+     '<iframe srcdoc="&lt;p title=\'X\'>A &quot;DOG&quot; &amp;amp; ME&lt;/p>"></iframe>'),
+    ('<textarea translate="no" placeholder="a dog"></textarea>', None),
+    ('<style title="a dog"></style>', None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "expected"), ATTRIBUTES, ids=[row[0] for row in ATTRIBUTES])
+def test_attributes_with_text(source: str, expected: str | None) -> None:
+    assert translate("a.html", f"<hr title='x'>{source}") == f"<hr title='X'>{expected or source}"
+
+
+@pytest.mark.parametrize(
+    ("source", "languages", "expected"),
+    [
+        ('<html lang="en"><p>A', ("en", "de"), '<html lang="de"><p>N'),
+        ("<html lang=en-US xml:lang='en'><p>A", ("en", "pt-BR"), "<html lang=pt-BR xml:lang='pt-BR'><p>N"),
+        ('<p lang="en">A<i lang="fr">chat', ("", "de"), '<p lang="de"><i lang="fr">N'),
+        ('<html lang="en"><p lang="fr">A', ("fr", "de"), '<html lang="en"><p lang="de">N'),
+        ('<html lang="en"><p>A', ("en", "ar"), '<html lang="ar" dir="rtl"><p>N'),
+        ('<html dir="ltr" lang="en"><p dir="auto">A', ("en", "he"), '<html dir="rtl" lang="he"><p dir="auto">N'),
+        (
+            '<html lang="fa" dir="rtl"><p>A <b dir="rtl">B</b>',
+            ("fa", "en"),
+            '<html lang="en" dir="ltr"><p><b dir="rtl">N</b>',
+        ),
+        ('<html lang="sr-Cyrl"><p>A', ("sr-Latn", "de"), '<html lang="sr-Cyrl"><p>N'),
+        ('<meta http-equiv="content-language" content="en-GB"><p>A', ("en", "fr"), 'content="fr"><p>N'),
+        (
+            '<html lang="en"><p translate="no" lang="en">A</p><p>A',
+            ("en", "de"),
+            '<p translate="no" lang="en">A</p><p>N',
+        ),
+        ('<html lang="en"><p>N', ("en", "de"), '<html lang="en"><p>N'),
+    ],
+)
+def test_languages_and_directions(source: str, languages: tuple[str, str], expected: str) -> None:
+    options = DocumentOptions(source_language=languages[0], target_language=languages[1])
+    document = open_document("a.html", source.encode(), options)
+    assert expected in document.render([TranslatedSegment("N") for _ in document.segments]).decode()
+
+
+def test_languages_of_xml_and_of_an_unchanged_file() -> None:
+    options = DocumentOptions(source_language="en", target_language="de")
+    content = b'<a xml:lang="en-US"><b xml:lang="fr">A</b></a>'
+    document = open_document("a.xml", content, options)
+    assert document.render([TranslatedSegment("B")]) == b'<a xml:lang="de"><b xml:lang="fr">B</b></a>'
+    assert document.render([TranslatedSegment("A")]) == content
+
+
+def test_the_language_and_the_title_of_an_e_book() -> None:
+    book = {
+        "content.opf": '<package xml:lang="en"><metadata><dc:title id="t">A dog</dc:title><dc:creator>Ann</dc:creator>'
+        '<dc:language>en-GB</dc:language><dc:language>la</dc:language><meta refines="#t">main</meta></metadata>'
+        '<manifest><item media-type="text/css"/></manifest></package>',
+        "toc.ncx": '<ncx xml:lang="en"><docTitle><text>A dog</text></docTitle></ncx>',
+        "c.xml": CHAPTER.replace("<html ", '<html lang="en" xml:lang="en" '),
+    }
+    translated = capitals("a.epub", book, DocumentOptions(source_language="en", target_language="fr"))
+    assert translated.read("content.opf").decode() == book["content.opf"].replace("en-GB", "fr").replace(
+        '"en"', '"fr"'
+    ).replace("A dog", "A DOG")
+    assert '<ncx xml:lang="fr">' in translated.read("toc.ncx").decode()
+    assert '<html lang="fr" xml:lang="fr" ' in translated.read("c.xml").decode()

@@ -21,7 +21,9 @@ _SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg and 2,5 µg/ml, or a w
     rf"[ \u00a0\u202f](?P<unit>{_ONE_UNIT}(?:[/·]{_ONE_UNIT}|/h)?)(?![\w'’/-])"
     r"|[^\W\d_]+"
 )
-_HINT = re.compile(r"\d|[^\W\d_A-Z][A-Z]")  # a fast test, without a match in most sentences without symbols
+_HINT = re.compile(
+    r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z]))"
+)  # a fast test, without a match in most sentences without symbols
 _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
 _CODES = frozenset({"ean", "gtin", "iban", "id", "isbn", "sku", "uid", "uri", "url", "uuid"})
 _VOWELS = frozenset("aeiouy")

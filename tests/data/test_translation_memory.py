@@ -84,6 +84,12 @@ def test_units_of_two_languages(
     assert found == (pairs or [("A dog", "Ein Hund", 1), ("One cow", "Eine Kuh", 2)])
 
 
+def test_a_po_is_read_in_the_encoding_of_its_header(tmp_path: Path) -> None:
+    content = PO.replace("UTF-8", "ISO-8859-1").replace("Ein Hund", "Ein\\tHündchen\x85")
+    (tmp_path / "a.po").write_bytes(content.encode("latin-1"))
+    assert [pair.target for pair in read_memory(tmp_path / "a.po", "en", "de")] == ["Ein Hündchen…", "Eine Kuh"]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_a_memory_may_be_compressed_and_in_any_encoding_of_xml(tmp_path: Path, encoding: str) -> None:
     file = tmp_path / "a.tmx.gz"

@@ -355,6 +355,56 @@ def test_po_can_retranslate_and_flag_entries() -> None:
     assert all(entry.fuzzy for entry in result if not entry.obsolete)
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_po_keeps_every_line_that_is_no_translation(newline: str) -> None:
+    source = """#    msgid "in a comment"
+#, fuzzy
+msgid ""
+msgstr ""
+"Plural-Forms: nplurals=3; plural=(n == 0 || n == 1) ? 0 : n != 0 && n % "
+"1000000 == 0 ? 1 : 2;\\n"
+
+#. note
+#: a.py:1
+#, c-format, fuzzy
+#| msgid "An old "
+#| "dog"
+msgctxt "menu"
+msgid ""
+"A %d dog\\n"
+"sleeps"
+msgstr "alt\\n"
+
+msgid "dog"
+msgid_plural "dogs"
+msgstr[0] ""
+
+msgid "Cat" "s"
+msgstr "Katzen"
+
+#~ msgid "Gone"
+#~ msgstr "Weg"
+"""
+    written = source.replace('#, c-format, fuzzy\n#| msgid "An old "\n#| "dog"\n', "#, c-format\n")
+    written = written.replace('msgstr "alt\\n"', 'msgstr ""\n"A %D DOG\\n"\n"SLEEPS"')
+    written = written.replace('msgstr[0] ""', 'msgstr[0] "DOG"\nmsgstr[1] "DOGS"\nmsgstr[2] "DOGS"')
+    assert translate("a.po", source.replace("\n", newline)) == written.replace("\n", newline)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('msgid "a"\nmsgid "b"\n', "line 2: the entry before this line has no msgstr"),
+        ('msgid "a" b"\nmsgstr ""\n', 'line 1: \'"a" b"\' is not a string in quotes'),
+        ('"a"\n', "line 1: '\"a\"' is neither a keyword, a string nor a comment"),
+        ("# only a comment\n", "it contains no entry; accepted: at least one msgid"),
+    ],
+)
+def test_a_damaged_po_is_refused_with_its_line(content: str, problem: str) -> None:
+    with pytest.raises(DocumentError, match=re.escape(f"a.po is not a .po file: {problem}")):
+        open_document("a.po", content.encode())
+
+
 def test_a_po_whose_content_is_a_path_opens_no_file() -> None:
     with pytest.raises(DocumentError, match=r"line 1: .* is neither a keyword, a string nor a comment"):
         open_document("a.po", __file__.encode())

@@ -63,7 +63,9 @@ _BRACKET = (  # Dict[str, int], List<T>, wait(0.5), open("a b"), [], [a-z]+ and 
 )
 _LITERAL = r"[\"'](?<!\w.)(?:\\\w|[^\w\s\"']|_){0,8}[\"'](?!\w)"  # a string of symbols: '_-', "\t" and ''
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTER}"
-_LETTER = rf"(?![$#%@]\{{|(?<=[^\W\d_]{{3}}){_NOTE})[^{_BREAK}]"  # not the begin of a placeholder or footnote mark
+_LETTER = (
+    rf"(?![$#%@]\{{|&nbsp;|(?<=[^\W\d_]{{3}}){_NOTE})[^{_BREAK}]"  # not the begin of a placeholder or footnote mark
+)
 _WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER})++)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*"
 SPAN = re.compile(
     rf"(?P<prose>[A-Z]?[a-z]++(?= \w))|(?P<brace>[$#%@]?\{{)|(?P<template>{_TEMPLATE})|(?P<address>{_ADDRESS})"

@@ -73,3 +73,19 @@ def test_kept_ranges_of_a_sentence_with_tags() -> None:
     assert inline and inline.built
     assert inline.built.segment.text == "See the x1 dog" and inline.built.segment.kept == ((8, 10),)
     assert read_marked_sentence("See <b>the</b>", [(4, 6)]) is None
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text", "kept"),
+    [
+        ("Call <code>foo <b>x</b></code> now", "Call foo x now", ["foo x"]),
+        ('Say <span translate="no">Hello</span> <b class="notranslate">you</b>', "Say Hello you", ["Hello", "you"]),
+        ("<script>a b</script> The dog", "The dog", []),
+        ("Hello&nbsp;<b>friend</b>&#160;now &amp; then", "Hello friend now &amp; then", []),
+    ],
+)
+def test_elements_that_are_not_translated(sentence: str, text: str, kept: list[str]) -> None:
+    inline = read_marked_sentence(sentence, ())
+    assert inline and inline.built
+    segment = inline.built.segment
+    assert (segment.text, [segment.text[begin:end] for begin, end in segment.kept]) == (text, kept)

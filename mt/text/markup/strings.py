@@ -18,6 +18,9 @@ from mt.text.segment import TextPart, split_text
 _TAG = re.compile(
     r"<(?P<end>/?)(?P<name>[A-Za-z][\w:-]{0,40}|\d{1,3})(?:\s[^<>]{0,1000})?(?P<empty>/?)>|<!--(?:[^-]|-(?!->)){0,1000}-->"
 )
+_UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
+_NO_TRANSLATION = re.compile(r"""\stranslate=["']?no\b|\sclass=["'][^"']*\bnotranslate\b""")
+_NO_BREAK_SPACE = re.compile(r"(&nbsp;|&#160;|&#[xX][aA]0;)")
 _OBJECT = "\ufffc"
 _DIALECT = Dialect(xml=False, splitting=frozenset(), words=True)
 
@@ -134,25 +137,48 @@ def read_marked_sentence(sentence: str, kept: Sequence[Range]) -> InlineText[str
         items.append(item)
         end = stop
     items += _text_items(sentence[end:])
+    items = [part for item in items for part in _divide_at_spaces(item)]
     return read_inline(items, decode_nothing, collapse=False)
 
 
 def _tag_items(sentence: str, tags: Sequence[StringTag]) -> Iterator[tuple[int, int, InlineItem[str]]]:
+    """Yield (begin, end, item) of each tag, and of each element whose content is not translated, as a whole."""
+    ends = {tag.begin: tag.end for tag in tags}
+    done = 0
     for tag in tags:
-        source = (sentence[tag.begin : tag.end],)
+        if tag.begin < done:
+            continue
+        source = sentence[tag.begin : tag.end]
         stands = _DIALECT.stands_for_word(tag.name)
+        done = tag.end
         if tag.partner < 0:
-            breaks = tag.name == "br"
-            item = InlineItem(InlineKind.EMPTY, source, breaks=breaks, stands=stands)
+            item = InlineItem(InlineKind.EMPTY, (source,), breaks=tag.name == "br", stands=stands)
+        elif not tag.closes and (tag.name in _UNTRANSLATED or _NO_TRANSLATION.search(source)):
+            done = ends[tag.partner]
+            text = "" if tag.name in ("script", "style") else _TAG.sub("", sentence[tag.begin : done])
+            kind = InlineKind.KEPT if text.strip() else InlineKind.EMPTY
+            item = InlineItem(kind, (sentence[tag.begin : done],), text)
         else:
             kind, key = (InlineKind.CLOSE, tag.partner) if tag.closes else (InlineKind.OPEN, tag.begin)
-            item = InlineItem(kind, source, key=key, stands=stands, divides=tag.name not in ("sub", "sup"))
-        yield tag.begin, tag.end, item
+            item = InlineItem(kind, (source,), key=key, stands=stands, divides=tag.name not in ("sub", "sup"))
+        yield tag.begin, done, item
 
 
 def _kept_items(sentence: str, kept: Sequence[Range]) -> Iterator[tuple[int, int, InlineItem[str]]]:
     for begin, end in kept:
         yield begin, end, InlineItem(InlineKind.KEPT, (sentence[begin:end],), sentence[begin:end])
+
+
+def _divide_at_spaces(item: InlineItem[str]) -> Iterator[InlineItem[str]]:
+    """Yield the parts of a text: a reference to a no-break space is an empty item that separates words."""
+    if item.kind is not InlineKind.TEXT:
+        yield item
+        return
+    for number, part in enumerate(_NO_BREAK_SPACE.split(item.text)):
+        if number % 2:
+            yield InlineItem(InlineKind.EMPTY, (part,), breaks=True)
+        else:
+            yield from _text_items(part)
 
 
 def _text_items(text: str) -> list[InlineItem[str]]:

@@ -159,7 +159,7 @@ async def _translate_variants(
     decoded = filled
     if not context.options.sample:
         decoded = await _decode_without_repetition(decoded, context)
-        if lost := symbols.lost_symbols(decoded.variant.text, decoded.best.text):
+        if lost := _lost_symbols(decoded):
             variant = replace(decoded.variant, kept=(*decoded.variant.kept, *lost))
             decoded = await _decode_otherwise(variant, context) or decoded
     alternatives = await restore(decoded, context)
@@ -271,6 +271,17 @@ def _loses_copies(decoded: DecodedVariant) -> bool:
     spans = [span for span in decoded.variant.copied if span.kind in _REMOVED_IF_LOST]
     translation = decoded.best.text
     return bool(protect.lost_spans(spans, translation)) or not protect.are_in_order(spans, translation)
+
+
+def _lost_symbols(decoded: DecodedVariant) -> list[Range]:
+    """Return the ranges of the units and names that the best translation lacks, without those in other spans."""
+    variant = decoded.variant
+    spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER]
+    return [
+        (begin, end)
+        for begin, end in symbols.lost_symbols(variant.text, decoded.best.text)
+        if not any(span.begin < end and begin < span.end for span in spans)
+    ]
 
 
 async def _decode_without_blanks(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant | None:

@@ -345,6 +345,9 @@ def test_a_unit_that_the_model_changes_is_read_as_a_stand_in() -> None:
     table = Table({"use 20 mA now": ["nutze 20 MAC jetzt"]})
     assert translated(table, "use 20 mA now") == "use 20 mA now", "the table returns other texts unchanged"
     assert len(table.asked) > 1 and all("20 mA" not in text for text in table.asked[1:])
+    table.asked.clear()
+    assert translated(table, "use {iPad} now") == "use {iPad} now"
+    assert len(table.asked) == 1, "a placeholder is no name"
 
 
 DIRTY: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {

@@ -334,7 +334,7 @@ MEMORIES = [
         "content_type",
         EFFECT,
         lambda world: uploaded(world, content_type="text/xml").ok,
-        "of no importance",
+        "no effect",
     ),
     Row("import_translation_memory_from_filepath", "", EFFECT, lambda world: imported(world) == "a.tmx"),
     Row(
@@ -353,7 +353,7 @@ MEMORIES = [
     Row(
         "import_translation_memory_from_filepath",
         "a file that is no TMX",
-        "refused: None",
+        "refused: error",
         lambda world: bool(world.deepl.import_translation_memory_from_filepath(__file__)),
         "the message says why",
     ),

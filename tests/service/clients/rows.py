@@ -58,6 +58,6 @@ def observed(row: Row, world: World) -> str:
         cause = error.__cause__
         return f"refused: {getattr(cause, 'http_status_code', None) or 'error'}"
     except deepl.DeepLException as error:
-        return f"refused: {error.http_status_code}"
+        return f"refused: {error.http_status_code or 'error'}"
     except httpx.HTTPStatusError as error:
         return f"refused: {error.response.status_code}"

@@ -81,6 +81,13 @@ def likely_script(tag: str) -> str:
     return language.script or (language.maximize().script or "" if language.language in LIKELY_SUBTAGS else "")
 
 
+def regional_tag(code: str) -> str:
+    """Return a language with its most likely region, as Office writes languages: `de-DE` for `de`, `zh-TW` for `zt`."""
+    language = langcodes.Language.get(full_tag(code))
+    region = language.territory or language.maximize().territory
+    return f"{language.language}-{region}" if region else full_tag(code)
+
+
 @lru_cache(maxsize=1024)
 def language_and_script(code: str) -> tuple[str, str]:
     """Return (language, script) of a language code, to compare languages without regions: `("pt", "Latn")` for `pt-BR`.

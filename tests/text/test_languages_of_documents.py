@@ -6,6 +6,7 @@ from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment
 from tests.text.test_archives import CHAPTER, capitals
 from tests.text.test_documents import translate
+from tests.text.test_word_runs import WORD, members_of, run, word_file
 
 ATTRIBUTES = [
     ('<meta name="description" content="A dog">', '<meta name="description" content="A DOG">'),
@@ -74,6 +75,27 @@ def test_languages_of_xml_and_of_an_unchanged_file() -> None:
     document = open_document("a.xml", content, options)
     assert document.render([TranslatedSegment("B")]) == b'<a xml:lang="de"><b xml:lang="fr">B</b></a>'
     assert document.render([TranslatedSegment("A")]) == content
+
+
+@pytest.mark.parametrize(
+    ("languages", "expected"),
+    [
+        (("en", "de"), '<w:lang w:val="de-DE" w:eastAsia="zh-CN"/>'),
+        (("en", "ja"), '<w:lang w:val="en-US" w:eastAsia="ja-JP"/>'),
+        (("en", "ar"), '<w:lang w:val="en-US" w:eastAsia="zh-CN" w:bidi="ar-EG"/>'),
+        (("zh", "pt-BR"), '<w:lang w:val="pt-BR" w:eastAsia="zh-CN"/>'),
+        (("fr", "de"), '<w:lang w:val="en-US" w:eastAsia="zh-CN"/>'),
+    ],
+)
+def test_languages_of_runs(languages: tuple[str, str], expected: str) -> None:
+    form = '<w:rPr><w:lang w:val="en-US" w:eastAsia="zh-CN"/></w:rPr>'
+    styles = f'<w:styles xmlns:w="{WORD}"><w:rPrDefault>{form}</w:rPrDefault></w:styles>'
+    members = members_of(word_file(f"<w:p>{run('A dog', form)}</w:p>", {"word/styles.xml": styles}))
+    translated = capitals(
+        "a.docx", members, DocumentOptions(source_language=languages[0], target_language=languages[1])
+    )
+    for member in ("word/document.xml", "word/styles.xml"):
+        assert expected in translated.read(member).decode()
 
 
 def test_the_language_and_the_title_of_an_e_book() -> None:

@@ -14,12 +14,14 @@ from typing import Any
 
 from lxml import etree
 
+from mt.languages import language_and_script, regional_tag
 from mt.text.documents.base import DocumentOptions, SegmentList
 from mt.text.documents.packages import Package
 from mt.text.documents.run_items import Element, RunSchema
 from mt.text.documents.runs import RunParagraphs, parse_part
 from mt.text.documents.word import word_schema
 from mt.text.markup import Segment, TranslatedSegment
+from mt.text.markup.attributes import direction, same_language
 from mt.text.markup.inline import split_whitespace
 from mt.text.markup.parsing import NOT_XML
 
@@ -40,6 +42,7 @@ _TEXT_ROOTS = (
 """Root elements of files with text, in the order of their segments: area of the namespace, its last part, and name."""
 
 _COLUMN_ROOTS = frozenset({"spreadsheetml/main/table", "spreadsheetml/main/pivotCacheDefinition"})
+_EAST_ASIAN = frozenset({"Bopo", "Hang", "Hans", "Hant", "Jpan", "Kore"})
 _AREAS = {".docx": "wordprocessingml", ".pptx": "presentationml", ".xlsx": "spreadsheetml"}
 _CHART_EX = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
 
@@ -112,6 +115,7 @@ class OfficeDocument:
         """Parse the content. Raises: DocumentError if the content has another format, or exceeds a limit."""
         self._package = package = Package(name, content, options)
         self.segments: list[Segment] = SegmentList(name, options)
+        self._languages = options.source_language, options.target_language
         kinds = {member: _kind(root) for member, root in package.roots.items()}
         members = [member for member, kind in kinds.items() if kind in _TEXT_ROOTS]
         if not any(kinds[member].startswith(_AREAS[package.suffix]) for member in members):
@@ -123,6 +127,7 @@ class OfficeDocument:
             for column in _column_names(parse_part(name, member, package.read(member)))
         }
         members.sort(key=lambda member: (_TEXT_ROOTS.index(kinds[member]), _natural_order(member)))
+        self._styles = [member for member, kind in kinds.items() if kind == "wordprocessingml/main/styles"]
         self._members: dict[str, _Member] = {}
         for member in members:
             root = parse_part(name, member, package.read(member))
@@ -141,12 +146,20 @@ class OfficeDocument:
         Raises: DocumentError if a file in the archive is damaged.
         """
         assert len(translations) == len(self.segments)
+        pairs = zip(self.segments, translations, strict=True)
+        changed = any(segment.text != new.text for segment, new in pairs)
 
         def render_member(name: str) -> bytes | None:
-            member = self._members.get(name)
-            if member is None or not member.write(translations):
+            if name in self._members and self._members[name].write(translations):
+                root = self._members[name].root
+                _write_languages(root, *self._languages)
+            elif changed and name in self._styles:
+                root = parse_part(self._package.name, name, self._package.read(name))
+                if not _write_languages(root, *self._languages):
+                    return None
+            else:
                 return None
-            rendered: bytes = etree.tostring(member.root, xml_declaration=True, encoding="UTF-8", standalone=True)
+            rendered: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
             return rendered
 
         return self._package.rewrite(render_member)
@@ -221,6 +234,34 @@ def _plain_texts(root: Element, strict: bool) -> Iterator[Element]:
         yield from cache.iter(f"{chart}v")
     for texts in root.iter(f"{_CHART_EX}strDim", f"{_CHART_EX}txData"):
         yield from texts.iter(f"{_CHART_EX}pt", f"{_CHART_EX}v")
+
+
+def _write_languages(root: Element, source: str, target: str) -> bool:
+    """Write the target language where formats of text name the source language. Return whether there was such a place.
+
+    A format of Word names a language for each kind of script.
+    """
+    if not source or not target:
+        return False
+    changed = False
+    written, kinds = regional_tag(target), (_script_kind(source), _script_kind(target))
+    for element in root.iter("{*}lang"):
+        namespace = element.tag.rpartition("}")[0] + "}"
+        if same_language(element.get(namespace + kinds[0], ""), source):
+            element.set(namespace + kinds[1], written)
+            changed = True
+    for element in root.iter("{*}rPr", "{*}endParaRPr", "{*}defRPr"):
+        if same_language(element.get("lang", ""), source):
+            element.set("lang", written)
+            changed = True
+    return changed
+
+
+def _script_kind(language: str) -> str:
+    """Return the attribute in which Word names a language."""
+    if direction(language) == "rtl":
+        return "bidi"
+    return "eastAsia" if language_and_script(language)[1] in _EAST_ASIAN else "val"
 
 
 def _column_names(root: Element) -> Iterator[str]:

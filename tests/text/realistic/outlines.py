@@ -306,7 +306,8 @@ def archive_outline(content: bytes) -> Outline:
                 continue
             if tag in ("p", "h", "si", "is"):
                 outline.append((name, tag, mark_text("".join(element.itertext()))))
-            inline[f"{tag} {sorted(element.attrib.items())}"] += 1
+            attributes = ((name, "" if name in ("lang", _LANG) else value) for name, value in element.attrib.items())
+            inline[f"{tag} {sorted(attributes)}"] += 1
         outline += [(name, *entry) for entry in sorted(inline.items())]
     return outline
 

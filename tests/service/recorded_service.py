@@ -3,13 +3,17 @@
 The variable RECORDED_LOOP names the file for the callbacks that take long (see loop_recorder.py).
 """
 
+import asyncio
 import os
 import sys
 from pathlib import Path
+
+import uvloop
 
 from service.program import main
 from tests.service.loop_recorder import Recorder
 
 if __name__ == "__main__":
+    setattr(uvloop, "new_event_loop", asyncio.new_event_loop)  # noqa: B010 - callbacks of uvloop cannot be recorded
     Recorder(Path(os.environ["RECORDED_LOOP"])).install()
     sys.exit(main(sys.argv[1:]))

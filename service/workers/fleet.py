@@ -39,6 +39,8 @@ from service.workers.stats import FleetStats, ModelStats
 from service.workers.transport import ProcessTransport
 from service.workers.worker import WorkerTimeouts
 
+TIMER_SECONDS = 0.02  # by which two timers of the event loop for the same time may differ
+
 
 @dataclass(frozen=True)
 class FleetConfig:
@@ -324,7 +326,8 @@ class Fleet:
             self._counts["expired"] += 1
             raise DeadlineExceeded from None
         except asyncio.CancelledError:
-            self._counts["cancelled"] += 1
+            is_late = time.monotonic() > request.deadline - TIMER_SECONDS  # a timer of the caller was first
+            self._counts["expired" if is_late else "cancelled"] += 1
             raise
         finally:
             request.withdraw()

@@ -106,7 +106,7 @@ CEILINGS = {
 What does not win leaves. A change that raises a ceiling says why in its commit.
 """
 
-KEYWORDS_OF_USERS = ("mt.pipeline.translator.translate", "mt.pipeline.translator.stream")
+KEYWORDS_OF_USERS = tuple(f"mt.pipeline.translator.{name}" for name in ("translate", "translate_many", "stream"))
 """Functions with more parameters: a user of Python types their keywords, and would have to import a dataclass."""
 
 Sources = Mapping[str, str]

@@ -52,6 +52,16 @@ HTML_NAMES = BLOCKS | VOID | NO_WORDS | HTML_INLINE
 _CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "tr"})
 
 
+_CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
+_TEXTLESS = frozenset(
+    {
+        *("iframe", "math", "noembed", "noframes", "plaintext", "pre", "script", "style", "svg", "template"),
+        *("rp", "rt", "rtc", "textarea", "xmp"),  # rt: the reading of a word
+    }
+)
+VISIBLE = frozenset({"math", "plaintext", "pre", "rt", "rtc", "svg", "textarea", "xmp"})  # of _TEXTLESS
+
+
 @dataclass(frozen=True)
 class Dialect:
     """Rules for one kind of markup: which parts of it are texts to translate.
@@ -99,6 +109,10 @@ class Dialect:
         if not self.words or not name or name in NO_WORDS or name in self.breaks | self.spaces:
             return StandsForWord.NEVER
         return StandsForWord.WITHIN if not self.xml and name in HTML_INLINE else StandsForWord.ALWAYS
+
+
+HTML = Dialect(xml=False, splitting=BLOCKS, textless=_TEXTLESS, kept=_CODE, attributes=True, srcdoc=True, words=True)
+"""The rules for HTML."""
 
 
 def is_marked_as_kept(token: Token) -> bool:

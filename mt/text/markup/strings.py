@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from mt.text.alignment import Range
 from mt.text.markup.elements import BLOCKS, VOID, Dialect
 from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, split_whitespace
-from mt.text.markup.parsing import BULLET, SENTENCE_END
+from mt.text.markup.reading import BULLET, SENTENCE_END
 from mt.text.segment import TextPart, split_text
 
 _TAG = re.compile(

@@ -1,0 +1,399 @@
+"""Reading of the tokens of HTML and XML: which of them are texts to translate, and which parts surround them."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+from mt.text.markup.attributes import direction, language_attributes, same_language, text_attributes
+from mt.text.markup.elements import HTML, VISIBLE, Dialect, ElementIndex, is_marked_as_kept
+from mt.text.markup.inline import (
+    BuiltSegment,
+    Decode,
+    InlineItem,
+    InlineKind,
+    StandsForWord,
+    decode_nothing,
+    read_inline,
+    split_whitespace,
+)
+from mt.text.markup.marks import Segment, TranslatedSegment
+from mt.text.markup.messages import split_items
+from mt.text.markup.notes import is_note_mark
+from mt.text.markup.tokens import Attribute, Token, TokenKind, decode, html_tokens, references
+
+_HTML_SPACE = " \t\n\f\r"
+SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
+_NOTE_TOKENS = 8  # maximum number of tokens in a footnote mark
+BULLET = re.compile(r"\s*(?:[-–—*•·‣▪◦●■□✓✔➢+]|\d{1,3}[.)]|[A-Za-z]\))[ \t]")
+_LINE_OF_LIST = re.compile(rf"[ \t\f\r]*\n(?={BULLET.pattern})")
+_BACKSLASH = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_SYNTAX = re.compile(r"""(?<!\\)(\\n|")""")  # line breaks and, in the resources of Android, quotes around spaces
+_ESCAPES = {"n": "\n", "t": "\t"}
+_CDATA = re.compile(r"(<!\[CDATA\[)(.*)(\]\]>)", re.DOTALL)
+_HTML_WITHIN = re.compile(r"</?[A-Za-z]|&(?:[A-Za-z]+|#\d+|#[xX][0-9A-Fa-f]+);")
+_VERBATIM = frozenset({"code", "codeblock", "listing", "pre", "programlisting", "screen", "script", "source", "style"})
+"""Local names of XML elements whose CDATA sections are code."""
+
+
+class Rendering(Protocol):
+    """Parsed markup within other markup. Its segments are part of the segments of the whole."""
+
+    def render(self, translations: Sequence[TranslatedSegment]) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeText:
+    """Value of a translatable attribute. `segment_index` is that of its segment, and `source` includes the quotes."""
+
+    segment_index: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Markup within a text, with segments of its own: a note, or a CDATA section."""
+
+    markup: "Rendering"
+
+
+@dataclass(frozen=True, slots=True)
+class Changing:
+    """Part of a tag that is rendered as `translated` if any translation differs from its segment."""
+
+    source: str
+    translated: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeDocument:
+    """Value of an attribute that is an HTML document. `value` is its text, and `source` includes the quotes."""
+
+    markup: "Rendering"
+    value: str
+    source: str
+
+
+Part = str | AttributeText | Embedded | Changing | AttributeDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A translatable text. `segment_index` is the index of its segment.
+
+    `source` is rendered if the translation equals the segment. `built` is the segment with the sources of its marks.
+    """
+
+    segment_index: int
+    source: Sequence[Part]
+    built: BuiltSegment[Part]
+
+
+class TokenReader:
+    """Reader that goes through the tokens once, appends texts to `segments`, and makes the list `parts`."""
+
+    def __init__(
+        self,
+        tokens: Sequence[Token],
+        dialect: Dialect,
+        segments: list[Segment],
+        nested: Callable[[Sequence[Token], Dialect], Rendering],
+    ) -> None:
+        """`nested` parses tokens within these tokens by another dialect, and appends their segments to `segments`."""
+        self.tokens, self.dialect, self.segments, self.nested = tokens, dialect, segments, nested
+        self.parts: list[Part | Slot] = []
+        self.elements = ElementIndex(tokens, dialect)
+        self.items: list[InlineItem[Part]] = []
+        self.depth = 0  # number of open tags in `items`
+        self.language = ""  # the source language that the languages of elements are compared with
+        self.states: list[tuple[int, bool]] = []  # (token after the element, whether to translate)
+
+    def read(self) -> None:
+        number = 0
+        while number < len(self.tokens):
+            while self.states and number >= self.states[-1][0]:
+                self._flush()
+                self.states.pop()
+            number = self._token(number)
+        self._flush()
+
+    @property
+    def _translating(self) -> bool:
+        return self.states[-1][1] if self.states else True
+
+    def has_text(self) -> bool:
+        """Return whether the tokens contain text with letters that a reader sees, translated or not."""
+        hidden = self.dialect.textless - VISIBLE
+        number = 0
+        while number < len(self.tokens):
+            token = self.tokens[number]
+            if token.kind is TokenKind.START and token.name in hidden:
+                number = self.elements.end[number]
+                continue
+            if token.kind is TokenKind.TEXT and any(map(str.isalpha, token.source)):
+                return True
+            number += 1
+        return False
+
+    def _token(self, number: int) -> int:
+        """Read token `number`, or the whole element that begins there. Return the number of the next token to read."""
+        token, elements = self.tokens[number], self.elements
+        starts = token.kind in (TokenKind.START, TokenKind.EMPTY)
+        if starts and self._translating and token.name in self.dialect.notes and elements.partner[number] >= 0:
+            inside = self.tokens[number : elements.end[number]]
+            note = self.nested(inside, replace(self.dialect, notes=frozenset()))
+            self.items.append(InlineItem(InlineKind.EMPTY, (Embedded(note),)))
+            return elements.end[number]
+        if starts and self._translating and elements.untranslatable(number):
+            if self._keep_element(number):
+                return elements.end[number]
+            self._flush()
+            self.states.append((elements.end[number], False))
+            self.parts += self._opening(number)
+            return number + 1
+        elif starts and not self._translating and elements.requests_translation(number):
+            self.states.append((elements.end[number], True))
+        if not self._translating:
+            self.parts.append(token.source)
+        elif token.kind is TokenKind.TEXT:
+            self._lines(token.source)
+        elif elements.block[number]:
+            self._flush()
+            self.parts += self._tag(number)
+        elif self._is_note(number) and self._keep_element(number):
+            return elements.end[number]
+        elif (section := self._cdata(number)) is not None:
+            self._embed(section)
+        else:
+            self._inline(number)
+        return number + 1
+
+    def _keep_element(self, number: int) -> bool:
+        """Append the element that begins at `number` to the items, as one item that is not translated. Return True.
+
+        Return False, without appending an item, if the element has no end tag or contains a block. Without an end tag,
+        the element would include all text after it. A textless element of XML may contain blocks.
+        """
+        elements = self.elements
+        end = elements.end[number]
+        textless = elements.is_textless(number)
+        opaque = self.dialect.xml and textless
+        if (elements.holds_block(number) and not opaque) or (end > number + 1 and elements.partner[number] < 0):
+            return False
+        inside = self.tokens[number:end]
+        text = ""
+        if not textless and not self._is_note(number):
+            text = decode("".join(part.source for part in inside if part.kind is TokenKind.TEXT), self.dialect.xml)
+            text = " ".join(text.split()) if self.dialect.collapse else text
+        rest = "".join(part.source for part in inside[1:])
+        kind = InlineKind.KEPT if text.strip() else InlineKind.EMPTY
+        stands = self.dialect.stands_for_word("sup" if self._is_note(number) else inside[0].name)
+        self.items.append(InlineItem(kind, (*self._opening(number), rest), text, stands=stands))
+        return True
+
+    def _is_note(self, number: int) -> bool:
+        """Return whether the element that begins at `number` is a footnote mark.
+
+        Exponents and parts of formulas are not footnote marks.
+        """
+        if self.tokens[number].kind is not TokenKind.START or not self.items:
+            return False
+        inside = self.tokens[number : min(self.elements.end[number], number + _NOTE_TOKENS)]
+        before = (item.text for item in reversed(self.items) if item.kind is not InlineKind.CLOSE)
+        return is_note_mark(inside, before)
+
+    def _cdata(self, number: int) -> re.Match[str] | None:
+        """Return the match of a CDATA section that is translated, or None."""
+        token = self.tokens[number]
+        if not self.dialect.xml or token.kind is not TokenKind.OTHER or self.elements.within_text(number):
+            return None
+        parent = self.elements.parent[number]
+        if parent >= 0 and self.tokens[parent].name.rpartition(":")[2] in _VERBATIM:
+            return None
+        return _CDATA.fullmatch(token.source)
+
+    def _embed(self, section: re.Match[str]) -> None:
+        """Add a CDATA section as HTML, if it contains a tag or a reference, or else as text."""
+        self._flush()
+        opening, inside, closing = section.groups()
+        backslashes = self.dialect.backslashes
+        if _HTML_WITHIN.search(inside):
+            inner = replace(HTML, backslashes=backslashes, messages=self.dialect.messages)
+            tokens = list(html_tokens(inside))
+        else:
+            inner = replace(self.dialect, splitting=frozenset(), collapse=False, literal=True)
+            tokens = [Token(TokenKind.TEXT, inside)]
+        self.parts += [opening, Embedded(self.nested(tokens, inner)), closing]
+
+    def _lines(self, source: str) -> None:
+        """Append a text to the items. A line that begins with a bullet is a text of its own, unless a tag is open."""
+        place = 0
+        for line in _LINE_OF_LIST.finditer(source):
+            self._text(source[place : line.start()])
+            place = line.start()
+            if self.depth == 0:
+                self._flush()
+                self.parts.append(line[0])
+                place = line.end()
+        self._text(source[place:])
+
+    def _text(self, source: str) -> None:
+        """Append a text to the items. Leading and trailing white space and unknown entities become separate items."""
+        before, body, after = split_whitespace(source, _HTML_SPACE)
+        self._append_text(before)
+        if self.dialect.backslashes:
+            for piece in _SYNTAX.split(body):
+                if piece in ("\\n", '"'):
+                    self.items.append(InlineItem(InlineKind.EMPTY, (piece,), breaks=piece != '"'))
+                else:
+                    for part in split_whitespace(piece, _HTML_SPACE):
+                        self._append_text(part)
+        elif self.dialect.xml:
+            run = ""
+            for piece, meaning in references(body, xml=True):
+                if meaning is None:
+                    self._append_text(run)
+                    self.items.append(InlineItem(InlineKind.KEPT, (piece,), piece))
+                run = "" if meaning is None else run + piece
+            self._append_text(run)
+        else:
+            self._append_text(body)
+        self._append_text(after)
+
+    def _append_text(self, source: str) -> None:
+        if source:
+            self.items.append(InlineItem(InlineKind.TEXT, (source,), source))
+
+    def _inline(self, number: int) -> None:
+        token, partner = self.tokens[number], self.elements.partner[number]
+        parts = self._tag(number)
+        divides = self.dialect.words and token.name not in ("sub", "sup")
+        if token.kind is TokenKind.START and partner >= 0:
+            self.depth += 1
+            stands = self.dialect.stands_for_word(token.name)
+            self.items.append(InlineItem(InlineKind.OPEN, parts, key=number, stands=stands, divides=divides))
+        elif token.kind is TokenKind.END:
+            self.depth -= 1
+            self.items.append(InlineItem(InlineKind.CLOSE, parts, key=partner, divides=divides))
+        elif token.name == "br" and not self.dialect.xml:
+            before = next((item for item in reversed(self.items) if item.text.strip() or item.breaks), None)
+            following = self.tokens[number + 1].source if number + 1 < len(self.tokens) else ""
+            ends = before is None or before.breaks or SENTENCE_END.search(before.text[-20:])
+            if ends or BULLET.match(following):
+                self._flush()
+                self.parts += parts
+            else:
+                self.items.append(InlineItem(InlineKind.EMPTY, parts, breaks=True))
+        elif token.kind is TokenKind.EMPTY and token.name in self.dialect.spaces and not token.attributes:
+            self.items.append(InlineItem(InlineKind.TEXT, parts, " "))
+        elif token.kind is TokenKind.EMPTY and token.name in self.dialect.breaks:
+            self.items.append(InlineItem(InlineKind.EMPTY, parts, breaks=True))
+        else:
+            lost = token.kind is TokenKind.START and self.elements.end[number] != number + 1
+            stands = StandsForWord.NEVER if lost else self.dialect.stands_for_word(token.name)
+            self.items.append(InlineItem(InlineKind.OPEN if lost else InlineKind.EMPTY, parts, stands=stands))
+
+    def _opening(self, number: int) -> tuple[Part, ...]:
+        """Return the parts of the first tag of an element that is not translated.
+
+        Its attributes are translated if the element is not translated because of its name only, such as a <textarea>.
+        """
+        token = self.tokens[number]
+        if not self.dialect.attributes or not self.elements.is_textless(number) or is_marked_as_kept(token):
+            return (token.source,)
+        return self._tag(number)
+
+    def _tag(self, number: int) -> tuple[Part, ...]:
+        """Return the parts of a tag: its source, with a part for each attribute value that is text or a language.
+
+        Append the segments of these values to `segments`.
+        """
+        token = self.tokens[number]
+        parts: list[Part] = []
+        place = 0
+        if not token.attributes:
+            return (token.source,)
+        texts = text_attributes(token) if self.dialect.attributes and token.kind is TokenKind.START else frozenset()
+        codes = language_attributes(token) if self.dialect.languages else frozenset()
+        for attribute in token.attributes:
+            source = token.source[attribute.begin : attribute.end]
+            part: Part | None = None
+            if attribute.name in texts and any(map(str.isalpha, attribute.value)):
+                part = AttributeText(len(self.segments), source)
+                self.segments.append(Segment(attribute.value))
+            elif attribute.name == "srcdoc" and self.dialect.srcdoc and token.name == "iframe":
+                inner = self.nested(list(html_tokens(attribute.value)), replace(self.dialect, srcdoc=False))
+                part = AttributeDocument(inner, attribute.value, source)
+            elif attribute.name in codes:
+                part = self._language(token, attribute, source)
+            elif attribute.name == "dir" and self.dialect.languages and self.elements.block[number]:
+                part = self._direction(attribute, source)
+            if part is not None:
+                parts += (token.source[place : attribute.begin], part)
+                place = attribute.end
+        return (*parts, token.source[place:])
+
+    def _language(self, token: Token, attribute: Attribute, source: str) -> Part | None:
+        """Return the part of a language code, if it names the source language."""
+        assert self.dialect.languages is not None
+        self.language = self.language or self.dialect.languages[0] or attribute.value
+        target = self.dialect.languages[1]
+        if not target or not same_language(attribute.value, self.language):
+            return None
+        translated = source.replace(attribute.value, target) if attribute.value in source else f'"{target}"'
+        turns = direction(target) != direction(self.language)
+        if token.name == "html" and not self.dialect.xml and turns and token.attribute("dir") is None:
+            translated += f' dir="{direction(target)}"'
+        return Changing(source, translated)
+
+    def _direction(self, attribute: Attribute, source: str) -> Part | None:
+        """Return the part of a direction, if it is that of the source language and not that of the target language."""
+        assert self.dialect.languages is not None
+        before, after = direction(self.language or self.dialect.languages[0]), direction(self.dialect.languages[1])
+        same = before == after or attribute.value.lower() != before
+        return None if same else Changing(source, source.replace(attribute.value, after))
+
+    def _flush(self) -> None:
+        items, self.items, self.depth = self.items, [], 0
+        if not self.dialect.messages:
+            self._add(items, self._decode)
+            return
+        for part, translated, decode_part in split_items(items, self._decode):
+            if translated:
+                self._add(part, decode_part)
+            else:
+                self.parts += [source for item in part for source in item.parts]
+
+    def _add(self, items: Sequence[InlineItem[Part]], decode_items: Decode) -> None:
+        inline = read_inline(items, decode_items, self.dialect.collapse)
+        before, source, after = inline.sources()
+        self.parts += before
+        if inline.built is None:
+            self.parts += source
+        else:
+            self.parts.append(Slot(len(self.segments), source, inline.built))
+            self.segments.append(inline.built.segment)
+        self.parts += after
+
+    @property
+    def _decode(self) -> Decode:
+        if self.dialect.literal and not self.dialect.backslashes:
+            return decode_nothing
+        return _decode_backslashes if self.dialect.backslashes else partial(references, xml=self.dialect.xml)
+
+
+def _decode_backslashes(text: str) -> Iterator[tuple[str, str | None]]:
+    """Split a text at XML references and at escapes such as `\\n`. Yield (source, decoded text) of each piece."""
+    for source, meaning in references(text, xml=True):
+        if meaning != source:
+            yield source, meaning
+            continue
+        place = 0
+        for match in _BACKSLASH.finditer(source):
+            if match.start() > place:
+                yield source[place : match.start()], source[place : match.start()]
+            yield match[0], chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[2])
+            place = match.end()
+        if place < len(source):
+            yield source[place:], source[place:]

@@ -8,10 +8,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Protocol
 
 from mt.languages import Direction
-from mt.pipeline.results import SentenceReport, Translation
+from mt.pipeline.results import SentenceReport
 from mt.text.documents import DocumentOptions
 from mt.text.language_detection import LanguageDetector
 from service.errors import InvalidDocument, UnknownModel
@@ -19,6 +18,7 @@ from service.languages import TranslationRoute, TranslationRoutes, describe
 from service.memories.matching import FindMatches, attach_matches
 from service.parsers.pool import Parsers
 from service.translation.answers import BridgedText, answer_of, reports_of, unchanged_answer
+from service.translation.backend import TranslationBackend
 from service.translation.bridging import bridge_sentence, first_options, last_options
 from service.translation.cache import TranslationCache
 from service.translation.coroutines import (
@@ -41,31 +41,6 @@ DETECTION_COST = 100  # detecting the language of a text takes as long as other 
 KEY_COST = 20  # hashing a text takes as long as other work on this many characters
 TERM_CHARACTERS = 30  # average length of a glossary entry
 MAX_BRIDGED = 16  # maximum number of sentences of a stream that the second model has at a time
-
-
-class TranslationBackend(Protocol):
-    """The part of service.workers.fleet.Fleet that the translation service uses."""
-
-    @property
-    def models(self) -> tuple[ServedModel, ...]:
-        """The models that are served now."""
-
-    def model_for(self, direction: Direction, name: str = "") -> ServedModel:
-        """Return the model of this name, or else the default model of `direction`."""
-
-    def check_room(self, caller: str, texts: Sequence[str]) -> None:
-        """Raise Overloaded if the queue is too full for these texts."""
-
-    async def translate(
-        self,
-        texts: Sequence[SourceText],
-        options: TranslateOptions,
-        *,
-        caller: str = "",
-        deadline: float | None = None,
-        on_sentence: OnSentence | None = None,
-    ) -> list[Translation]:
-        """Return the translations of `texts`, in order, all by the same version of a model."""
 
 
 class TranslationService:

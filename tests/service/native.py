@@ -22,8 +22,9 @@ from service.metrics import Metrics
 from service.parsers.pool import Parsers
 from service.routes import detect, files, frontend, languages, memories, suggest, translate
 from service.settings import Settings
+from service.translation.backend import TranslationBackend
 from service.translation.document_store import DocumentStore
-from service.translation.service import TranslationBackend, TranslationService
+from service.translation.service import TranslationService
 from tests.service.app_thread import AppThread
 
 

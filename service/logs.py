@@ -22,6 +22,8 @@ LOG_EVENTS = {
     "model loaded on demand": "A request needed a model that was not in memory (model, seconds).",
     "model unloaded": "A replaced model has finished its requests (model, version), or a model made room for another "
     "(model, reason).",
+    "the folder of models is empty: the starter model is served; put models there, then reload": "The folder of the "
+    "setting models, such as a new volume, has no file (folder).",
     "no GPU: the CPU translates": "The setting device is auto, but no GPU can be used (reason).",
     "not answered in time": "The grace period ended before all requests were answered (requests).",
     "parser did not start": "No process of a document library could be started (problem).",

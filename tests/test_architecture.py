@@ -85,21 +85,21 @@ CEILINGS = {
     "mt.kernels": 1_800,
     "mt.language_model": 350,
     "mt.model": 950,
-    "mt.pipeline": 2_900,
+    "mt.pipeline": 3_300,
     "mt.scoring": 400,
-    "mt.text": 8_200,
+    "mt.text": 10_600,
     "mt.training": 1_850,
-    "mt": 2_900,
+    "mt": 3_000,
     "service.access": 850,
     "service.glossaries": 400,
     "service.http": 1_300,
-    "service.memories": 600,
-    "service.parsers": 650,
-    "service.routes": 2_300,
-    "service.translation": 2_100,
+    "service.memories": 700,
+    "service.parsers": 720,
+    "service.routes": 2_650,
+    "service.translation": 2_150,
     "service.verbs": 400,
-    "service.workers": 2_600,
-    "service": 2_500,
+    "service.workers": 2_650,
+    "service": 2_600,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.
 
@@ -438,8 +438,8 @@ def test_no_rule_forbids_what_is_allowed(rule: Callable[[Sources], list[str]], g
 def test_rooms_stay_below_their_ceilings() -> None:
     assert rooms_above_their_ceilings(read_sources("mt", "service"), CEILINGS) == []
     sources = {"mt.a.b": "x\ny", "mt.a.c": "x", "mt.d": "x", "other": "x"}
-    assert rooms_above_their_ceilings(sources, {"mt.a": 3, "mt": 1}) == ["other: 1 lines, at most 0"]
-    assert rooms_above_their_ceilings(sources, {"mt.a": 2, "mt": 1, "other": 1}) == ["mt.a: 3 lines, at most 2"]
+    assert rooms_above_their_ceilings(sources, {"mt.a": 3, "mt": 3_000}) == ["other: 1 lines, at most 0"]
+    assert rooms_above_their_ceilings(sources, {"mt.a": 2, "mt": 3_000, "other": 1}) == ["mt.a: 3 lines, at most 2"]
 
 
 def test_every_test_asserts_something() -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -109,6 +110,16 @@ class RepeatFilter(logging.Filter):
         return True
 
 
+class ErrorOutput:
+    """Logger of structlog that prints on stderr, and ignores a closed pipe and a full disk, as logging does."""
+
+    def msg(self, line: str) -> None:
+        with suppress(OSError, ValueError):  # ValueError: stderr is closed
+            print(line, file=sys.stderr, flush=True)
+
+    debug = info = warning = error = critical = fatal = exception = log = msg
+
+
 def configure_logs(as_json: bool) -> None:
     """Write the logs of all packages as JSON lines, or as text in columns."""
     shared: list[Processor] = [
@@ -120,7 +131,7 @@ def configure_logs(as_json: bool) -> None:
     )
     structlog.configure(  # not through the handlers of logging, which take twice the time
         processors=[*shared, renderer],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: ErrorOutput(),
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
     )
     handler = logging.StreamHandler()

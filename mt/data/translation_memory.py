@@ -163,12 +163,12 @@ def _po_units(stream: IO[bytes], name: str) -> Iterator[Unit]:
         raise DataError(str(error)) from None
     except PoError as error:
         raise DataError(f"{name}: not a .po file: {error}") from None
-    header = "\n".join(entry.translations[0] for entry in entries if entry.is_header)
+    header = "\n".join(entry.translations.get(0, "") for entry in entries if entry.is_header)
     languages = dict(re.findall(r"^(Language|X-Source-Language):[ \t]*(\S+)", header, re.MULTILINE))
     if "Language" not in languages:
         raise DataError(f"{name}: the header lacks Language; accepted: a header with Language and a language code")
     for entry in entries:
-        text = entry.translations[0]
+        text = entry.translations.get(0, "")
         if text and not entry.is_fuzzy and not entry.is_header:
             source = languages.get("X-Source-Language", "en")
             yield {source: " ".join(entry.source.split()), languages["Language"]: " ".join(text.split())}

@@ -305,10 +305,16 @@ class TextPlanner:
         """
         inline = read_marked_sentence(sentence, kept) if self.protect and match is None else None
         if inline and inline.built:
-            segment = inline.built.segment
-            bare = await self.translate(segment.text, segment.kept, None, no_break_spaces)
+            marked = inline.built.segment
+            bare = await self._translate_bare(marked.text, marked.kept, None, no_break_spaces)
             placed = await place_tags(inline, bare.alternatives, self.context, self.max_length)
             return replace(bare, alternatives=placed)
+        return await self._translate_bare(sentence, kept, match, no_break_spaces)
+
+    async def _translate_bare(
+        self, sentence: str, kept: Sequence[Range], match: MemoryMatch | None, no_break_spaces: bool
+    ) -> TranslatedSentence:
+        """Translate a sentence without tags: text that looks like a tag once others are removed is no tag."""
         normalised = self.context.normaliser.normalise(sentence, kept)
         source = self.context.encode(normalised.text)
         if exact := exact_translation(match, kept):

@@ -29,7 +29,6 @@ _ACRONYMS = frozenset(
 _NO_ACRONYMS = frozenset({"MR", "MRS", "DR", "ST", "VS", "TH", "PST", "SHH", "HMM"})
 _STOPS = frozenset(".。")
 _CLAUSE_ENDS = {mark: both for both in (",，", ";；", ":：") for mark in both} | {"、": ",、"}
-_ENGLISH_FIRST = re.compile(r"I\b")
 _GERMAN_WORDS = frozenset(  # words with a small letter that often begin a clause; not "Sie", which may be formal
     [
         *("Aber", "Alle", "Als", "Am", "An", "Auch", "Auf", "Aus", "Bei", "Bis", "Da", "Das", "Dass", "Dem"),
@@ -39,6 +38,89 @@ _GERMAN_WORDS = frozenset(  # words with a small letter that often begin a claus
         *("Von", "Vor", "Wann", "Was", "Wenn", "Wer", "Weil", "Wie", "Wir", "Wo", "Zu", "Zum", "Zur"),
     ]
 )
+_ENGLISH_WORDS = frozenset(
+    [
+        *("A", "After", "All", "An", "And", "As", "At", "Because", "Before", "But", "By", "For", "From", "He", "Her"),
+        *(
+            "His",
+            "How",
+            "If",
+            "In",
+            "It",
+            "Its",
+            "My",
+            "No",
+            "Not",
+            "Of",
+            "On",
+            "One",
+            "Or",
+            "Our",
+            "She",
+            "So",
+            "Some",
+        ),
+        *(
+            "That",
+            "The",
+            "Their",
+            "Then",
+            "There",
+            "These",
+            "They",
+            "This",
+            "Those",
+            "To",
+            "Two",
+            "Until",
+            "We",
+            "What",
+        ),
+        *("When", "Where", "Which", "While", "Who", "Why", "With", "You", "Your"),
+    ]
+)
+_FRENCH_WORDS = frozenset(
+    [
+        *("À", "Afin", "Alors", "Après", "Au", "Aussi", "Aux", "Avant", "Avec", "Car", "Ce", "Ces", "Cet", "Cette"),
+        *("Chaque", "Comme", "Dans", "De", "Des", "Deux", "Donc", "Du", "Elle", "Elles", "En", "Et", "Il", "Ils", "Je"),
+        *(
+            "La",
+            "Le",
+            "Les",
+            "Leur",
+            "Leurs",
+            "Lorsque",
+            "Ma",
+            "Mais",
+            "Mes",
+            "Mon",
+            "Ne",
+            "Nos",
+            "Notre",
+            "Nous",
+            "On",
+        ),
+        *(
+            "Ou",
+            "Où",
+            "Par",
+            "Parce",
+            "Pendant",
+            "Pour",
+            "Puis",
+            "Quand",
+            "Que",
+            "Qui",
+            "Sa",
+            "Sans",
+            "Ses",
+            "Si",
+            "Son",
+        ),
+        *("Sous", "Sur", "Tous", "Tout", "Tu", "Un", "Une", "Vos", "Votre", "Vous", "Y"),
+    ]
+)
+_CLAUSE_WORDS = {"de": _GERMAN_WORDS, "en": _ENGLISH_WORDS, "fr": _FRENCH_WORDS}
 _LEAST_WORDS = 2  # a sentence in capitals has at least so many words, or a word of at least _LONG_WORD letters
 _LONG_WORD = 6
 _LEAST_LONG = 3  # a word of at most so many letters may be a code, or in lower case in a headline
@@ -116,10 +198,11 @@ def as_clause(translation: str, clause: str, language: str, is_first: bool) -> s
 
 
 def _may_lower(word: str, language: str) -> bool:
-    """Return whether the first word of a translation is capitalised only because it begins a sentence."""
-    if primary_language(language) == "de":
-        return word in _GERMAN_WORDS
-    return word[1:].islower() and _ENGLISH_FIRST.match(word) is None
+    """Return whether the first word of a translation is capitalised only because it begins a sentence.
+
+    Other words than these may be names. In a language without a list, every word keeps its capital.
+    """
+    return word in _CLAUSE_WORDS.get(primary_language(language), frozenset())
 
 
 def _has_lower_word(sentence: str) -> bool:

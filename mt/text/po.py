@@ -131,10 +131,14 @@ def _store(entry: PoEntry, part: str, strings: list[str]) -> None:
 
 def _strings(source: str, line: int) -> list[str]:
     """Return the contents of the strings on a line, with escapes."""
-    matches = list(_STRING.finditer(source))
-    if "".join(match[0] for match in matches) != source:
-        raise PoError(f"line {line}: {source[:40]!r} is not a string in quotes")
-    return [match[1] for match in matches]
+    strings, place = [], 0
+    while place < len(source):
+        match = _STRING.match(source, place)
+        if match is None:
+            raise PoError(f"line {line}: {source[:40]!r} is not a string in quotes")
+        strings.append(match[1])
+        place = match.end()
+    return strings
 
 
 def _meaning(match: re.Match[str]) -> str:

@@ -109,8 +109,14 @@ def merge_divided(parts: Iterable[TextPart], kept: Sequence[Range]) -> Iterator[
         group.append(part)
         end += len(part.text)
         if last_ends[bisect_left(begins, end)] <= end:
-            yield group[0] if len(group) == 1 else TextPart("".join(merged.text for merged in group), False)
+            yield _joined(group)
             group = []
+    if group:  # a range that ends behind the text
+        yield _joined(group)
+
+
+def _joined(group: Sequence[TextPart]) -> TextPart:
+    return group[0] if len(group) == 1 else TextPart("".join(part.text for part in group), False)
 
 
 def join_parts(parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str) -> str:

@@ -25,8 +25,8 @@ _PLACEHOLDER = re.compile(
     rf"|\[\[.*\]\]|⟦.*⟧|[{OBJECTS}]+",
     re.DOTALL,
 )
-_FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*\d*(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")
-_WITHOUT_NAME = re.compile(r"%[-+ #0,']*\d*(?:\.\d+)?(?:hh|ll|[hlqzjt])?[A-Za-z@]|\{\}")
+_FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")
+_WITHOUT_NAME = re.compile(r"%[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?[A-Za-z@]|\{\}")
 _NUMERIC_FORMAT = re.compile(r",\s*(?:number|plural|selectordinal)\b|:[+\-,.\d]*[dfegn%]\}")
 _IDENTIFIER = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _NUMERIC_NAMES = frozenset(

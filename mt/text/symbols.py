@@ -13,11 +13,13 @@ from mt.text.casing import is_mixed_case
 
 # Not h, J and pm: "2 h" is a time of day in French, "3 J." are years in German, and "5 pm" is a time of day in English.
 _ONE_UNIT = (
-    "(?!pm(?!ol))(?:[kMGTmcdµμnpf]?(?:m[23²³]?|[gl])|mL|[kMGTmµμnpf]?(?:[AKNVWΩ\u2126]|Pa|Hz|Wh|Ah|VA|Bq|Gy|Sv|eV|mol)"
-    "|[kMGTmµμnpf][CFHJMSTU]|[mµμnpf]?s|[kM]Da|ha|hPa|mmHg|kcal|mbar|[kKMGTP]i?(?:B|bps|b|bit)|dB[mA]?|rpm|pp[mb]|psi|°F)"
+    "(?!pm(?!ol))(?:[kMGTmcdµμnpf]?(?:m[23²³]?|[glL])|[kMGTmµμnpf]?(?:[AKNVWΩ\u2126]|Pa|Hz|Wh|Ah|VA|Bq|Gy|Sv|eV|mol)"
+    "|[kMGTmµμnpf][CFHJMSTU]|[mµμnpf]?s|[kM]Da|ha|hPa|mmHg|kcal|m?bar|l[mx]|min|oz"
+    "|[kKMGTP]i?(?:B|bps|b|bit)|dB[mA]?|rpm|pp[mb]|psi|°F)"
 )
 _SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg and 2,5 µg/ml, or a word
     r"(?:(?P<sign>[~≈≤≥±])[ \u00a0]?)?(?<![\w.,/])[-+\u2212]?\d{1,12}(?:[.,’ \u00a0\u202f]\d{1,12}){0,4}"
+    r"(?:[–-]\d{1,12})?"
     rf"[ \u00a0\u202f](?P<unit>{_ONE_UNIT}(?:[/·]{_ONE_UNIT}|/h)?)(?![\w'’/-])"
     r"|[^\W\d_]+"
 )
@@ -27,6 +29,22 @@ _HINT = re.compile(
 _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
 _CODES = frozenset({"ean", "gtin", "iban", "id", "isbn", "sku", "uid", "uri", "url", "uuid"})
 _VOWELS = frozenset("aeiouy")
+_LETTER_WORDS = {  # letters that are words, such as "I" and "y"
+    "ca": "aeioy",
+    "cs": "aikosuvz",
+    "en": "ai",
+    "es": "aeouy",
+    "fr": "ay",
+    "gl": "aeou",
+    "hr": "aikosu",
+    "hu": "aes",
+    "it": "aeio",
+    "pl": "aiouwz",
+    "pt": "aeo",
+    "ro": "aeio",
+    "sk": "aiokusvz",
+    "sl": "ainosvz",
+}
 _VOWELLESS_WORDS = frozenset({"bg", "bs", "cs", "cy", "hr", "mk", "sk", "sl", "sr"})  # languages with words like "krk"
 
 
@@ -37,13 +55,11 @@ def lost_symbols(source: str, translation: str) -> list[Range]:
     other separators in the translation are left out.
     """
     wanted = list(_symbols(source)) if _HINT.search(source) else []
-    counts = Counter(symbol for symbol, _ in _symbols(translation)) if wanted else Counter[str]()
-    lost = []
-    for symbol, (begin, end) in wanted:
-        counts[symbol] -= 1
-        if counts[symbol] < 0 and not re.search(r"\d[.,’]\d", source[begin:end]):
-            lost.append((begin, end))
-    return sorted(lost)
+    if not wanted:
+        return []
+    lost = Counter(symbol for symbol, _ in wanted) - Counter(symbol for symbol, _ in _symbols(translation))
+    ranges = (place for symbol, place in wanted if symbol in lost)  # all of a symbol: which of them is lost is unknown
+    return sorted((begin, end) for begin, end in ranges if not re.search(r"\d[.,’]\d", source[begin:end]))
 
 
 def is_code(text: str, language: str) -> bool:
@@ -51,7 +67,9 @@ def is_code(text: str, language: str) -> bool:
     if not (text.isascii() and text.isalpha()):
         return False
     vowelless = text.islower() and _VOWELS.isdisjoint(text)
-    return len(text) == 1 or text in _CODES or (vowelless and primary_language(language) not in _VOWELLESS_WORDS)
+    if len(text) == 1:
+        return text.lower() not in _LETTER_WORDS.get(primary_language(language), "")
+    return text in _CODES or (vowelless and primary_language(language) not in _VOWELLESS_WORDS)
 
 
 def _symbols(text: str) -> Iterator[tuple[str, Range]]:

@@ -4,6 +4,7 @@ A job lives in memory, for an hour: it names a file to upload or to download, an
 """
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import uuid4
@@ -13,7 +14,7 @@ from cachetools import TTLCache
 from service.errors import NotFound, shorten
 
 SECONDS = 3600.0  # lifetime of a job
-MAX_JOBS, MAX_JOBS_PER_CALLER = 1000, 20  # the oldest are forgotten
+MAX_JOBS, MAX_JOBS_PER_CALLER = 1000, 20  # beyond them, jobs are forgotten
 
 
 class JobStatus(StrEnum):
@@ -67,6 +68,9 @@ class MemoryJobs:
         owned = self._of(job.owner)
         for oldest in owned[: max(0, len(owned) + 1 - MAX_JOBS_PER_CALLER)]:
             self._jobs.pop(oldest.id, None)
+        if len(self._jobs) >= MAX_JOBS:  # the caller with the most jobs loses one
+            [(owner, _)] = Counter(other.owner for other in self._jobs.values()).most_common(1)
+            self._jobs.pop(self._of(owner)[0].id, None)
         self._jobs[job.id] = job
         return job
 

@@ -85,6 +85,10 @@ def test_any_text_is_accepted(text: str, language: str) -> None:
         ("I came.", "ich kam,", "en", "I came,"),
         ("I'm here.", "je suis là;", "en", "I'm here;"),
         ("NATO came.", "la OTAN vint,", "en", "NATO came,"),
+        ("Marie est venue.", "then Mary came,", "fr", "Marie est venue,"),
+        ("Monday came.", "lunes vino,", "en", "Monday came,"),
+        ("Puis Marie est venue.", "then Mary came,", "fr", "puis Marie est venue,"),
+        ("Dios vino.", "then God came,", "es", "Dios vino,"),
         ("Die Polizei kam.", "the police came,", "de", "die Polizei kam,"),
         ("Sie kam.", "she came,", "de", "Sie kam,"),  # "Sie" may be formal
         ("Hunde kamen", "dogs came", "de", "Hunde kamen"),

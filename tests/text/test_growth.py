@@ -1,5 +1,6 @@
 """Time that functions of mt.text take for hostile input: at twice the size at most three times as long."""
 
+import io
 import re
 from collections.abc import Callable
 from functools import partial
@@ -10,7 +11,9 @@ from mt.errors import DocumentError
 from mt.text import casing, protect, repetition, restoration, segment
 from mt.text.alignment import Link, PieceAttention
 from mt.text.documents import DocumentOptions, open_document
+from mt.text.documents.packages import root_name
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
+from mt.text.markup.strings import find_tags
 from mt.text.markup.tokens import MAX_TOKENS
 from mt.text.terms import Terms
 from tests.attacks.payloads import SIZED_DOCUMENTS
@@ -207,6 +210,15 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
         lambda n: partial(translate_file, "a.po", b"# a\n" * n + b'msgid "a"\nmsgstr ""\n'),
         2000,
     ),
+    "documents: PO string without an end": (
+        lambda n: partial(translate_file, "a.po", b'msgid "a"\nmsgstr "' + b'\\"' * n + b"\n"),
+        5000,
+    ),
+    "documents: comments before a root element": (
+        lambda n: partial(root_name, io.BytesIO(b"<!-- a -->\n" * (n // 10) + b"<w/>")),
+        200,
+    ),
+    "strings: comments in comments": (lambda n: partial(find_tags, "<!--" * n + ">"), 20_000),
     "documents: PO metadata": (
         lambda n: partial(
             translate_file, "a.po", b'msgid ""\nmsgstr "a: b\\n' + b"a\\n" * n + b'"\n\nmsgid "a"\nmsgstr ""\n'

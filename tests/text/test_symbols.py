@@ -18,13 +18,16 @@ from tests.linear_time import assert_linear
         ("It is 500 nm.", "Es ist 500 Uhr.", ["500 nm"]),
         ("a room of 20 m²", "ein Raum von 20 qm", ["20 m²"]),
         ("a 5 kΩ resistor", "ein 5 k\ufffd Widerstand", ["5 kΩ"]),
-        ("3 µg/ml and 4 µg/ml", "3 µg/ml", ["4 µg/ml"]),
+        ("3 µg/ml and 4 µg/ml", "3 µg/ml", ["3 µg/ml", "4 µg/ml"]),
         ("12 kWh at 200 MB/s", "12 KWh bei 200 Mb/s", ["12 kWh", "200 MB/s"]),
         ("90 °F", "90 Grad", ["90 °F"]),
         ("Take ~ 5 mg.", "Nimm 5 mg.", ["~ 5 mg"]),
         ("Il y a 1 500 km.", "There are 1,500.", ["1 500 km"]),
         ("2.5 kg", "2,5 Kilo", []),  # the separator may be another
         ("2.5 kg", "2,5 kg", []),
+        ("12 V or 230 V", "12 au ou 230 V", ["12 V", "230 V"]),
+        ("7 mmol/L of sugar", "7 Mmol/L", ["7 mmol/L"]),
+        ("5–10 dB louder", "5 10 lauter", ["5–10 dB"]),
         ("He left at 5 pm.", "Er ging um 17 Uhr.", []),
         ("Il est 2 h.", "It is two o'clock.", []),
         ("in the 1970s", "in den Siebzigern", []),
@@ -47,6 +50,7 @@ def test_lost_symbols(source: str, translation: str, lost: list[str]) -> None:
         *((text, "en", True) for text in ("x", "M", "id", "pcs", "sku", "kg")),
         *((text, "en", False) for text in ("", "my", "is", "The", "qty", "5", "я", "水", "a b")),
         ("krk", "cs", False),
+        *((text, language, False) for text, language in (("I", "en"), ("a", "en-GB"), ("y", "es"), ("w", "pl"))),
     ],
 )
 def test_codes(text: str, language: str, expected: bool) -> None:

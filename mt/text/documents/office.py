@@ -273,4 +273,4 @@ def _column_names(root: Element) -> Iterator[str]:
 
 def _natural_order(member: str) -> list[tuple[bool, int, str]]:
     """Return a sort key for file names that compares numbers by value: slide2.xml comes before slide10.xml."""
-    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in _NUMBERS.split(member)]
+    return [(part.isdecimal(), len(part) if part.isdecimal() else 0, part) for part in _NUMBERS.split(member)]

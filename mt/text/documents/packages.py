@@ -19,7 +19,8 @@ from mt.text.documents.base import DocumentOptions
 MAX_MEMBERS = 20_000  # maximum number of files in an archive
 _MAX_TAGS = 4_000_000  # maximum number of tags in the XML of an archive; an element takes about 200 bytes of memory
 _BLOCK, _MAX_PROLOG = 4096, 1_000_000  # bytes that are read at a time, and at most, to find a root element
-_HTML = re.compile(rb"\s*(?:(?:<\?[^>]*>|<!--.*?-->)\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
+_HTML = re.compile(rb"<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+_BEFORE_ROOT = re.compile(rb"\s+|<\?[^>]*>|<!--(?:[^-]|-(?!->))*-->")  # repeated by `_is_html` in linear time
 DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 """Exceptions that zipfile raises for damaged, encrypted and unsupported archives."""
 
@@ -112,7 +113,7 @@ def root_name(file: IO[bytes]) -> str:
     parser = expat.ParserCreate(namespace_separator="}")
     parser.StartElementHandler = lambda name, _: names.append(name)
     block, size = file.read(_BLOCK), 0
-    if _HTML.match(block):
+    if _is_html(block):
         return "html"
     try:
         while block and not names and size < _MAX_PROLOG:
@@ -123,3 +124,11 @@ def root_name(file: IO[bytes]) -> str:
         pass
     name = names[0] if names else ""
     return "{" + name if "}" in name else name
+
+
+def _is_html(beginning: bytes) -> bool:
+    """Return whether a file with this beginning is HTML."""
+    place = 0
+    while skipped := _BEFORE_ROOT.match(beginning, place):
+        place = skipped.end()
+    return _HTML.match(beginning, place) is not None

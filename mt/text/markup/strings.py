@@ -16,7 +16,7 @@ from mt.text.markup.reading import BULLET, SENTENCE_END
 from mt.text.segment import TextPart, split_text
 
 _TAG = re.compile(
-    r"<(?P<end>/?)(?P<name>[A-Za-z][\w:-]{0,40}|\d{1,3})(?:\s[^<>]{0,1000})?(?P<empty>/?)>|<!--(?:[^-]|-(?!->)){0,1000}-->"
+    r"<(?P<end>/?)(?P<name>[A-Za-z][\w:-]{0,40}|\d{1,3})(?:\s[^<>]{0,1000})?(?P<empty>/?)>|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
 )
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
 _NO_TRANSLATION = re.compile(r"""\stranslate=["']?no\b|\sclass=["'][^"']*\bnotranslate\b""")

@@ -8,9 +8,10 @@ from mt.errors import DocumentError
 from mt.text.encoding_detection import detect_encoding
 
 _ENCODING = re.compile(
-    r"utf-?8|utf-?(?:16|32)(?:-?[bl]e)?|(?:us-?)?ascii|latin-?\d{1,2}|iso-?8859-?\d{1,2}|koi8-?[ru]"
-    r"|(?:windows-?|cp)(?:125\d|437|85\d|866|874|932|936|949|950)|tis-?620|mac-?roman"
-    r"|shift-?jis|euc-?(?:jp|kr|cn)|gb-?2312|gbk|gb-?18030|big5(?:-?hkscs)?",
+    r"utf-?8|utf-?(?:16|32)(?:-?[bl]e)?|(?:us-?)?ascii|latin-?\d{1,2}|iso-?8859-?\d{1,2}|koi8-?[rtu]"
+    r"|(?:windows-?|cp|ibm)(?:125\d|437|7\d\d|8[56]\d|874|932|936|949|950|1125)|tis-?620|kz-?1048|ptcp154"
+    r"|mac-?(?:intosh|roman|cyrillic|greek|turkish|latin-?2|central-?europe|croatian|iceland|romanian)|johab"
+    r"|s(?:hift-?)?jis|euc-?(?:jp|kr|cn)|gb-?2312|gbk|gb-?18030|big5(?:-?hkscs)?",
     re.IGNORECASE,
 )
 """Encodings that are accepted. Other codecs of Python may take quadratic time or accept any bytes."""

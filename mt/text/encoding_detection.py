@@ -22,6 +22,8 @@ _SIMPLIFIED = (
 _TRADITIONAL = (
     "的一是不了在人有我他這個上們來到時大地為子中你說生國年著就那和要她出也得裡後自以會家可下而過天去能對小多好"
 )
+_UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_ASCII = bytes(range(128))
 _SAMPLE_BYTES = 8000
 _MOST_UNFIT = 0.25  # share of the non-ASCII characters
 
@@ -83,19 +85,28 @@ _SCRIPTS = (  # of two that fit equally, the first is chosen
 
 
 def detect_encoding(content: bytes, language: str = "") -> str | None:
-    """Return the probable encoding of a text that is not UTF-8, or None if none is probable.
+    """Return the probable encoding of a text that is not valid UTF-8, or None if none is probable.
 
-    `language` is that of the text, if it is known. The result is the name of a codec that decodes the content.
+    `language` is that of the text, if it is known. The result is the name of a codec that decodes the content, or
+    "utf-8" if the content is probably UTF-8 with damaged bytes.
     """
     lines = [line for line in content.splitlines() if not line.isascii()]
     sample = b"\n".join(lines)[:_SAMPLE_BYTES]
     ranked = sorted(_candidates(sample, language))
-    return next((codec for unfit, _, _, codec in ranked if unfit <= _MOST_UNFIT and _decodes(content, codec)), None)
+    probable = (codec for unfit, _, _, codec in ranked if unfit <= _MOST_UNFIT)
+    return next((codec for codec in probable if codec == "utf-8" or _decodes(content, codec)), None)
+
+
+def utf8_share(content: bytes) -> float:
+    """Return the share of the bytes that are not ASCII which form characters of UTF-8, or 1 if all are ASCII."""
+    size = len(content.translate(None, _ASCII))
+    return sum(map(len, _UTF8.findall(content))) / size if size else 1.0
 
 
 def _candidates(sample: bytes, language: str) -> Iterator[tuple[float, bool, int, str]]:
     """Yield (share of the characters that do not fit, whether it is another language, rank, codec)."""
     texts: dict[str, str] = {}
+    yield (1 - utf8_share(sample)) / 2, False, -1, "utf-8"  # halved: another encoding may hide some characters
     for rank, script in enumerate(_SCRIPTS):
         for codec in script.codecs:
             if codec not in texts:

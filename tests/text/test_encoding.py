@@ -86,6 +86,11 @@ def test_nul_is_refused(name: str, content: bytes) -> None:
         ("a.xml", '<?xml version="1.0" encoding="ISO-8859-2"?><a>', "Książka", "iso8859-2"),
         ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=KOI8-R\\n"\n\nmsgid "', "Привет", "koi8-r"),
         ("a.po", 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=Big5\\n"\n\nmsgid "', "密碼", "big5"),
+        ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=macintosh\\n"\n\nmsgid "', "Mädchen", "mac-roman"),
+        ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=MacCyrillic\\n"\n\nmsgid "', "Привет", "mac-cyrillic"),
+        ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=KOI8-T\\n"\n\nmsgid "', "Привет", "koi8-t"),
+        ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=IBM850\\n"\n\nmsgid "', "Mädchen", "cp850"),
+        ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=JOHAB\\n"\n\nmsgid "', "안녕하세요", "johab"),
     ],
 )  # fmt: skip
 def test_declared_encodings(name: str, head: str, text: str, codec: str) -> None:
@@ -151,6 +156,28 @@ def test_any_content_is_read_exactly_or_refused(content: bytes, language: str) -
     except DocumentError:
         return
     assert encoding.mark + text.encode(encoding.codec) == content
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.csv", "a.srt", "a.properties", "a.po", "a.strings", "a.yaml"])
+@pytest.mark.parametrize(
+    ("text", "damage"),
+    [
+        ("Die Tür ist grün, und die Mädchen schlafen. " * 20, "ä".encode("cp1252")),
+        ("Die Tür ist grün, und die Mädchen schlafen. ", "ü".encode("cp437")),
+        ("Le garçon est déjà à l’hôtel, derrière l’église. ", "é".encode("cp1252") + b" "),
+        ("Девочка слушает музыку. " * 5, "ё".encode("cp1251")),
+        ("Το κορίτσι ακούει μουσική. ", b"\xff"),
+        ("パスワードが間違っています。", "駅".encode("cp932")),
+        ("我们明天去学校，请稍后再试。", b"\xe7\xab"),
+        ("비밀번호가 틀렸습니다. ", b"\x80"),
+        ("הילדה מקשיבה למוזיקה. ", b"\xc0\x80"),
+        ("😀 ça va 😀 ", b"\xed\xa0\xbd "),
+    ],
+)
+def test_damaged_utf_8_is_refused_with_the_place(name: str, text: str, damage: bytes) -> None:
+    content = b"a = " + text.encode() + damage + text.encode()
+    with pytest.raises(DocumentError, match=f"is not text in UTF-8 at byte {4 + len(text.encode())};"):
+        open_document(name, content)
 
 
 def test_noise_has_no_encoding() -> None:

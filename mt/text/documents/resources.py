@@ -6,7 +6,7 @@ from collections.abc import Callable
 from mt.errors import DocumentError
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.documents.markup import declared_encoding
-from mt.text.encoding import is_utf8
+from mt.text.encoding_detection import utf8_share
 from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.tokens import Token, TokenKind, xml_tokens
@@ -31,12 +31,12 @@ _RESOURCES_WITHIN = 4096  # number of bytes that are searched for the root eleme
 def open_properties(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse Java properties. Each value is a segment; keys, comments and the layout are kept.
 
-    A file that is not UTF-8 is read as Latin-1. Characters of a translation that Latin-1 lacks are then written as
-    escapes, such as `\\u00e4`. If a file contains such escapes and only ASCII characters, all other characters are
+    A file that is not UTF-8 is read as Latin-1, unless most of it is UTF-8. Characters of a translation that Latin-1
+    lacks are then written as escapes, such as `\\u00e4`. If a file contains such escapes and only ASCII characters, all other characters are
     written as escapes. In values with arguments such as `{0}`, two apostrophes stand for one, as in Java's
     MessageFormat.
     """
-    text, encoding = read_text(name, content, options, None if is_utf8(content) else "latin-1")
+    text, encoding = read_text(name, content, options, None if utf8_share(content) > 0.5 else "latin-1")
     codec = "ascii" if text.isascii() and "\\u" in text else encoding.codec
     document = TextDocument(SegmentList(name, options), encoding)
     done = 0

@@ -32,9 +32,9 @@ def open_properties(name: str, content: bytes, options: DocumentOptions) -> Text
     """Parse Java properties. Each value is a segment; keys, comments and the layout are kept.
 
     A file that is not UTF-8 is read as Latin-1, unless most of it is UTF-8. Characters of a translation that Latin-1
-    lacks are then written as escapes, such as `\\u00e4`. If a file contains such escapes and only ASCII characters, all other characters are
-    written as escapes. In values with arguments such as `{0}`, two apostrophes stand for one, as in Java's
-    MessageFormat.
+    lacks are then written as escapes, such as `\\u00e4`. If a file contains such escapes and only ASCII characters, all
+    other characters are written as escapes. In values with arguments such as `{0}`, two apostrophes stand for one, as
+    in Java's MessageFormat.
     """
     text, encoding = read_text(name, content, options, None if utf8_share(content) > 0.5 else "latin-1")
     codec = "ascii" if text.isascii() and "\\u" in text else encoding.codec

@@ -66,7 +66,7 @@ _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTE
 _LETTER = (
     rf"(?![$#%@]\{{|&nbsp;|(?<=[^\W\d_]{{3}}){_NOTE})[^{_BREAK}]"  # not the begin of a placeholder or footnote mark
 )
-_WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER})++)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*"
+_WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER})+)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*"
 SPAN = re.compile(
     rf"(?P<prose>[A-Z]?[a-z]++(?= \w))|(?P<brace>[$#%@]?\{{)|(?P<template>{_TEMPLATE})|(?P<address>{_ADDRESS})"
     rf"|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"

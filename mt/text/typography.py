@@ -12,7 +12,7 @@ BREAKS = re.compile(rf"\s*[{LINE_BREAKS}]\s*| {{3,}}")
 """Line breaks, tabs, and the runs of spaces between columns."""
 
 _NO_BREAK = re.compile("[\u00a0\u2007\u202f]")
-_NUMBER = rf"\d+(?:[.,’'{GROUP_SPACES}]\d+)*+"
+_NUMBER = rf"\d+(?:[.,’'{GROUP_SPACES}]\d+){{0,9}}"  # not possessive: see mt.text.span_patterns
 _AFTER_NUMBER = re.compile(rf"({_NUMBER})([{GROUP_SPACES}])(?=[^\s\d])")
 _BEFORE_NUMBER = re.compile(rf"(?<=\S)([{GROUP_SPACES}])({_NUMBER})")
 _SPACE_AFTER_NUMBER = re.compile(rf"({_NUMBER}) (?=[^\W\d]|[°%‰\u20a0-\u20cf$£¥])")

@@ -154,9 +154,10 @@ def find_copies(source: str, target: str) -> Iterator[tuple[SpanKind, Link]]:
     Occurrence n of a span in the source is linked to occurrence n in the target.
     """
     copies: defaultdict[str, deque[Range]] = defaultdict(deque)
-    for copy in protect.find_spans(target):
+    spans = protect.find_spans(source)
+    for copy in protect.find_translated_spans(target, spans):
         copies[copy.text].append((copy.begin, copy.end))
-    for span in protect.find_spans(source):
+    for span in spans:
         if copies[span.text]:
             yield span.kind, ((span.begin, span.end), copies[span.text].popleft())
 

@@ -159,7 +159,7 @@ async def _translate_variants(
     decoded = filled
     if not context.options.sample:
         decoded = await _decode_without_repetition(decoded, context)
-        if lost := _lost_symbols(decoded):
+        if lost := _lost_symbols(decoded, context):
             variant = replace(decoded.variant, kept=(*decoded.variant.kept, *lost))
             decoded = await _decode_otherwise(variant, context) or decoded
     alternatives = await restore(decoded, context)
@@ -273,13 +273,17 @@ def _loses_copies(decoded: DecodedVariant) -> bool:
     return bool(protect.lost_spans(spans, translation)) or not protect.are_in_order(spans, translation)
 
 
-def _lost_symbols(decoded: DecodedVariant) -> list[Range]:
-    """Return the ranges of the units and names that the best translation lacks, without those in other spans."""
-    variant = decoded.variant
+def _lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Range]:
+    """Return the ranges of the units, names and unknown letters that the best translation lacks.
+
+    Those in other spans are left out.
+    """
+    variant, text = decoded.variant, decoded.best.text
+    damaged = protect.damaged_words(variant.text, text, context.tokenizer.characters)
     spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER]
     return [
         (begin, end)
-        for begin, end in symbols.lost_symbols(variant.text, decoded.best.text)
+        for begin, end in sorted({*symbols.lost_symbols(variant.text, text), *damaged})
         if not any(span.begin < end and begin < span.end for span in spans)
     ]
 

@@ -333,6 +333,8 @@ class TextPlanner:
         repairs = self.protect or self.context.terms or kept
         translate = partial(translate_sentence, kept=kept) if repairs else translate_raw
         alternatives = await translate_with_formality(sentence, self.context, partial(translate, sentence))
+        if "\ufffd" not in sentence:  # otherwise an incomplete sequence of bytes that the model wrote
+            alternatives = tuple(replace(one, text=one.text.replace("\ufffd", "")) for one in alternatives)
         if match is None:
             return alternatives
         return await repair_match(sentence, alternatives, match, kept, self.context, self.max_length)

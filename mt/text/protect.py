@@ -18,8 +18,9 @@ BLEU of 100 captions of Multi30k by a model of 3+3 layers that had seen no spans
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -31,7 +32,7 @@ from mt.languages import primary_language
 from mt.text.alignment import CLOSING, Range, is_wide
 from mt.text.markup.elements import HTML_NAMES
 from mt.text.normalise import GROUP_SPACES
-from mt.text.span_patterns import CODE, EXACT, HINT, NUMBERS, PROSE, SPAN, UNIT, VERSION
+from mt.text.span_patterns import CODE, EXACT, FORMAT, HINT, NUMBERS, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
 
 _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
@@ -125,13 +126,32 @@ def unknown_words(sentence: str, known: Container[str]) -> list[Range]:
     """
     ranges: list[Range] = []
     for word in _PART.finditer(sentence) if not sentence.isascii() else ():
-        letters = [letter for letter in word[0] if letter.isalpha()]
-        unknown = [c for c in letters if not (c in known or c.lower() in known or normalize("NFKC", c) in known)]
-        if 2 * len(unknown) > len(letters):
+        if 2 * len(_unknown_letters(word[0], known)) > sum(map(str.isalpha, word[0])):
             begin = ranges[-1][1] if ranges else 0
             follows = ranges and not any(map(str.isalnum, sentence[begin : word.start()]))
             ranges.append((ranges.pop()[0] if follows else word.start(), word.end()))
     return ranges
+
+
+def damaged_words(sentence: str, translation: str, known: Container[str]) -> list[Range]:
+    """Return the ranges of the words with unknown letters (`unknown_words`) that the translation lacks.
+
+    Words of scripts without spaces are left out.
+    """
+    return [
+        word.span()
+        for word in (_PART.finditer(sentence) if not sentence.isascii() else ())
+        if not any(map(is_wide, word[0]))
+        and any(letter not in translation for letter in _unknown_letters(word[0], known))
+    ]
+
+
+def _unknown_letters(word: str, known: Container[str]) -> list[str]:
+    return [
+        letter
+        for letter in filter(str.isalpha, word)
+        if not (letter in known or letter.lower() in known or normalize("NFKC", letter) in known)
+    ]
 
 
 def list_marker_length(sentence: str, language: str) -> int:
@@ -209,9 +229,37 @@ def remove_spans(sentence: str, spans: Sequence[ProtectedSpan]) -> StrippedText:
 def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> tuple[ProtectedSpan, ...]:
     """Return all spans of a translation. `spans` are the spans of its source.
 
-    The text of a KEPT span counts as a span at most as often as it occurs in `spans`.
+    The text of a KEPT span counts as a span at most as often as it occurs in `spans`. A placeholder of the source is a
+    span without the letters beside it, such as `%s` in `%ss` and `l'%s`.
     """
-    return find_spans(translation, list(_find_kept(translation, spans)))
+    found = find_spans(translation, list(_find_kept(translation, spans)))
+    texts = {span.text for span in spans}
+    placeholders = sorted(filter(PLACEHOLDER.fullmatch, texts), key=len, reverse=True)
+    if not placeholders:
+        return found
+    pattern = re.compile(
+        "|".join(re.escape(text) + ("" if can_have_ending(text) else r"(?!\w)") for text in placeholders)
+    )
+    whole = [span for span in found if span.text in texts or span.kind is not SpanKind.OPAQUE]
+    parts = _apart(
+        (ProtectedSpan(*match.span(), match[0], SpanKind.OPAQUE) for match in pattern.finditer(translation)), whole
+    )
+    return tuple(sorted([*parts, *_apart(found, parts)], key=lambda span: span.begin))
+
+
+def can_have_ending(placeholder: str) -> bool:
+    """Return whether a placeholder remains itself with a letter after it: `%s` and `{name}` do, `$name` does not."""
+    return not placeholder[-1].isalnum() or FORMAT.fullmatch(placeholder) is not None
+
+
+def _apart(spans: Iterable[ProtectedSpan], others: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
+    """Return the spans that do not overlap `others`, which are in order and do not overlap each other."""
+    ends = [other.end for other in others]
+    return [
+        span
+        for span in spans
+        if (number := bisect_right(ends, span.begin)) == len(others) or others[number].begin >= span.end
+    ]
 
 
 def _find_kept(translation: str, spans: Sequence[ProtectedSpan]) -> Iterator[Range]:

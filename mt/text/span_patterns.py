@@ -6,7 +6,7 @@ Python 3.11.5, a possessive group ends in the wrong place if its last repetition
 
 import re
 
-from mt.text.alignment import WIDE
+from mt.text.alignment import OBJECTS, WIDE
 from mt.text.normalise import GROUP_SPACES
 
 _MONEY = "$¢£¤¥\u20a0-\u20cf"
@@ -84,6 +84,14 @@ CODE = re.compile(  # patterns that occur in code, but not in words of prose
     r"|[a-z]:(?!in(?:nen)?\b)[a-z\d]|[A-Z](?::[A-Z]|[a-z]*-[A-Z][a-z]+-[A-Z][A-Za-z])|[a-z]-0\d"  # a:b, X-Request-ID
     r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b|\w{2,64}+\.\w{2})"  # a dot inside, but not as in e.g. or U.S.
 )
+PLACEHOLDER = re.compile(
+    rf"[$#%@]?\{{.*\}}|%\W*[\w(].*|\$\w+\$?|:[a-z]\w*|<[A-Za-z%?].*>|&\w+;|__\w+__|\[[A-Z]+\d+[A-Z]*\]"
+    rf"|\[\[.*\]\]|⟦.*⟧|[{OBJECTS}]+",
+    re.DOTALL,
+)
+FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")
+"""A directive of printf. Its last letter is its end, whatever follows: `%ss` is `%s` and an `s`."""
+
 HINT = re.compile(  # a fast test, without a match in most sentences without spans
     rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹†‡⟦{_MONEY}{_EMOJI_CHARACTER}]"
     r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"

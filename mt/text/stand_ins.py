@@ -16,16 +16,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from mt.languages import likely_script, primary_language
-from mt.text.alignment import OBJECTS, WIDE, Range
-from mt.text.protect import ProtectedSpan
+from mt.text.alignment import WIDE, Range
+from mt.text.protect import ProtectedSpan, can_have_ending
+from mt.text.span_patterns import FORMAT, PLACEHOLDER
 
 _VOWELS = "AEIOU"
-_PLACEHOLDER = re.compile(
-    rf"[$#%@]?\{{.*\}}|%\W*[\w(].*|\$\w+\$?|:[a-z]\w*|<[A-Za-z%?].*>|&\w+;|__\w+__|\[[A-Z]+\d+[A-Z]*\]"
-    rf"|\[\[.*\]\]|⟦.*⟧|[{OBJECTS}]+",
-    re.DOTALL,
-)
-_FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?([A-Za-z@])")
 _WITHOUT_NAME = re.compile(r"%[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?[A-Za-z@]|\{\}")
 _NUMERIC_FORMAT = re.compile(r",\s*(?:number|plural|selectordinal)\b|:[+\-,.\d]*[dfegn%]\}")
 _IDENTIFIER = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -102,12 +97,12 @@ class ReplacedText:
 
 def is_placeholder(text: str) -> bool:
     """Return whether a protected span is a placeholder: it never stands for itself, so no model needs to read it."""
-    return _PLACEHOLDER.fullmatch(text) is not None
+    return PLACEHOLDER.fullmatch(text) is not None
 
 
 def likely_kinds(text: str) -> tuple[StandInKind, ...]:
     """Return the kinds of words that a span can stand for, the more likely one first."""
-    if (form := _FORMAT.fullmatch(text)) and form[1] in "diuxXoeEfFgG":
+    if (form := FORMAT.fullmatch(text)) and form[1] in "diuxXoeEfFgG":
         return (StandInKind.NUMBER,)
     if _NUMERIC_FORMAT.search(text):
         return (StandInKind.NUMBER,)
@@ -233,11 +228,12 @@ def put_back(translation: str, source: str, stand_ins: Sequence[StandIn], langua
 
 def _occurrences(translation: str, stand_ins: Sequence[StandIn], language: str) -> Iterator[tuple[int, Range]]:
     """Yield (index of a stand-in, range) for each occurrence of a stand-in as a word, in the order of the text."""
-    suffix = "s?" if primary_language(language) in _CLITIC else ""
+    clitic = primary_language(language) in _CLITIC
     numbers = {stand_in.word: number for number, stand_in in enumerate(stand_ins)}
-    pattern = re.compile(rf"(?<!{_WORD})({'|'.join(map(re.escape, numbers))})(?={suffix}(?!{_WORD}))")
+    pattern = re.compile(rf"(?<!{_WORD})({'|'.join(map(re.escape, numbers))})(s?)(?!{_WORD})")
     for match in pattern.finditer(translation):
-        yield numbers[match[1]], match.span()
+        if not match[2] or (clitic and can_have_ending(stand_ins[numbers[match[1]]].text)):
+            yield numbers[match[1]], match.span(1)
 
 
 def _is_acceptable(translation: str, place: Range, digits: Container[str], enclosed: bool) -> bool:

@@ -174,7 +174,7 @@ def test_attention_of_a_text_is_bounded_and_links_are_not(translator: Translator
     found = seen(translator, [text], ExplainOptions(alignment=True, attention=sum(sizes[:3])))[0].sentences
     assert [each.attention is not None for each in found[:3]] == [True] * 3
     assert sum(torch.tensor(each.attention.weights).numel() for each in found if each.attention) <= sum(sizes[:3])
-    assert all(each.links for each in found)
+    assert all(each.links for each in found if any(map(str.isalnum, each.text)))
 
 
 def test_however_sentences_are_grouped_the_same_is_seen(

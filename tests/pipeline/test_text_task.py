@@ -350,6 +350,12 @@ def test_a_unit_that_the_model_changes_is_read_as_a_stand_in() -> None:
     assert len(table.asked) == 1, "a placeholder is no name"
 
 
+def test_a_word_with_a_letter_that_the_model_cannot_write_is_read_as_a_stand_in() -> None:
+    table = Table({"see wọman now": ["sieh w\ufffd\ufffdman jetzt"]})
+    assert translated(table, "see wọman now") == "see wọman now", "the table returns other texts unchanged"
+    assert "\ufffd" not in translated(Table({"see man": ["sieh \ufffdMann"]}), "see man")
+
+
 DIRTY: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
     # name: table, text, what the model is asked, the translation
     "no-break spaces": ({"a man": ["ein Mann"]}, "a\u00a0man", ["a man"], "ein Mann"),

@@ -16,6 +16,7 @@ from mt.text.protect import (
     StrippedText,
     _removal_ranges,
     are_in_order,
+    damaged_words,
     find_spans,
     list_marker_length,
     lost_spans,
@@ -161,6 +162,12 @@ def test_spans_are_removed(sentence: str, text: str, removed: list[RemovedSpan])
         ("@a", "@a @a", ["@a"]),
         ("@anna @anna_b", "@anna_b", ["@anna"]),
         ("{x} {x}", "{x}", ["{x}", "{x}"]),
+        ("%s's house, %s", "%ss Haus, %s", []),
+        ("The %1$d of %s", "Le %1$d d'%s", []),
+        ("$USER$'s letter", "$USER$s Brief", []),
+        ("$name's letter", "$names Brief", ["$name"]),  # another variable
+        ("The house of :name", "La maison d':name", []),
+        ("%s of %sx", "%sx von", ["%s"]),
         ("👩", FAMILY, ["👩"]),
     ],
 )
@@ -268,6 +275,20 @@ def test_any_translation_gets_the_kept_text(
 def test_unknown_words(sentence: str, expected: list[str]) -> None:
     known = frozenset("abcdefghijklmnopqrstuvwxyz")
     assert [sentence[begin:end] for begin, end in unknown_words(sentence, known)] == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "translation", "expected"),
+    [
+        ("The dọg sees ǹo cat.", "Der d\ufffd\ufffdg sieht ǹo.", ["dọg"]),
+        ("The dọg sleeps.", "Der dọg schläft.", []),
+        ("The DỌG sleeps.", "Der DOG schläft.", ["DỌG"]),
+        ("The dog 住sleeps.", "Der Hund schläft.", []),
+    ],
+)
+def test_damaged_words(sentence: str, translation: str, expected: list[str]) -> None:
+    known = frozenset("abcdefghijklmnopqrstuvwxyz")
+    assert [sentence[begin:end] for begin, end in damaged_words(sentence, translation, known)] == expected
 
 
 def test_spans_keep_the_order_of_the_source() -> None:

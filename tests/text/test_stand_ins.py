@@ -64,6 +64,8 @@ def test_other_spans_stand_for_themselves(text: str) -> None:
     [
         ("Tom sleeps", [StandIn("Tom", "{x}")], "Tom schläft", "{x} schläft"),
         ("Tom's dog", [StandIn("Tom", "{x}")], "Toms Hund", "{x}s Hund"),
+        ("Tom's dog", [StandIn("Tom", "%1$s")], "Toms Hund", "%1$ss Hund"),
+        ("Tom's dog", [StandIn("Tom", "$x")], "Toms Hund", None),  # $xs is another variable
         ("Tom sleeps", [StandIn("Tom", "{x}")], "Tomas schläft", None),
         ("Tom sleeps", [StandIn("Tom", "{x}")], "Er schläft", None),
         ("Tom sleeps", [StandIn("Tom", "{x}")], "Tom, Tom schläft", None),

@@ -28,7 +28,7 @@ from dataclasses import replace
 from mt import Translator
 translator = Translator.load(sys.argv[1])
 options = replace(translator.options, beam_size=3, n_best=2)
-found = translator.translate(json.loads(sys.argv[2]), options=options, alignment=True)
+found = translator.translate_many(json.loads(sys.argv[2]), options=options, alignment=True)
 links = [[sentence.links for sentence in each.sentences] for each in found]
 print(json.dumps([[each.text, [one.text for one in each.alternatives], links] for each, links in zip(found, links)]))
 """

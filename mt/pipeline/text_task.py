@@ -1,5 +1,6 @@
 """Tasks that translate texts, and the planner that splits texts into sentences of a length that the model accepts."""
 
+import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,8 @@ from mt.text.markup.strings import read_marked_sentence, split_marked_text
 from mt.text.normalise import NormalisedText, remove_invisible
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces
+
+_DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
 
 
 @dataclass(frozen=True)
@@ -334,7 +337,7 @@ class TextPlanner:
         translate = partial(translate_sentence, kept=kept) if repairs else translate_raw
         alternatives = await translate_with_formality(sentence, self.context, partial(translate, sentence))
         if "\ufffd" not in sentence:  # otherwise an incomplete sequence of bytes that the model wrote
-            alternatives = tuple(replace(one, text=one.text.replace("\ufffd", "")) for one in alternatives)
+            alternatives = tuple(replace(one, text=_without_damage(one.text)) for one in alternatives)
         if match is None:
             return alternatives
         return await repair_match(sentence, alternatives, match, kept, self.context, self.max_length)
@@ -412,3 +415,8 @@ class TextPlanner:
 
 def _move(place: Range, offset: int) -> Range:
     return place[0] + offset, place[1] + offset
+
+
+def _without_damage(text: str) -> str:
+    """Remove U+FFFD from a translation. Between letters and digits, a space takes its place."""
+    return _DAMAGE_WITHIN.sub(" ", text).replace("\ufffd", "") if "\ufffd" in text else text

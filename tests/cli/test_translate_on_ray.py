@@ -211,12 +211,12 @@ def test_actors_of_a_cluster(device: str, resources: dict[str, float], pool: Act
 
 def test_standard_input_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main([str(FROZEN), "--ray", "auto"])
+        main(["--model", str(FROZEN), "--ray", "auto"])
     assert "--ray translates a file, not stdin" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not without_ray, reason="ray is installed")
 def test_ray_is_named_where_it_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in").write_text("The dog.\n")
-    assert main([str(FROZEN), str(tmp_path / "in"), "--ray", "auto"]) == 2
+    assert main(["--model", str(FROZEN), str(tmp_path / "in"), "--ray", "auto"]) == 2
     assert "ray is not installed. Run pip install 'mt-service[ray]'" in capsys.readouterr().err

@@ -115,7 +115,9 @@ def test_the_name_of_a_converted_document_has_its_suffix(running: Running) -> No
     headers = {"Authorization": f"DeepL-Auth-Key {running.keys['rich']}"}
     with httpx.Client(base_url=running.url, headers=headers, trust_env=False, timeout=30) as raw:
         answer = raw.post(f"/v2/document/{handle.document_id}/result", data={"document_key": handle.document_key})
-    assert answer.headers["content-disposition"] == "attachment; filename=\"_.docx\"; filename*=utf-8''%C3%84.docx"
+    assert (
+        answer.headers["content-disposition"] == "attachment; filename=\"_.pdf.docx\"; filename*=utf-8''%C3%84.pdf.docx"
+    )
 
 
 def test_a_memory_gets_the_target_language(client: deepl.DeepLClient, tmp_path: Path) -> None:

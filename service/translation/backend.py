@@ -1,4 +1,4 @@
-"""What the translation service asks of the models."""
+"""Interface of the models to the translation service."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -30,7 +30,7 @@ WordKey = tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[str, ...], int
 
 
 class Reading(Enum):
-    """What a model reads in place of the protected spans of a sentence. Numbers and emoji are not concerned."""
+    """Form in which a model reads the protected spans of a sentence, except numbers and emoji."""
 
     LIKELY = "likely"  # the likely stand-in for a placeholder or unknown characters, another span itself
     NUMBERS_IF_LIKELY = "numbers if likely"  # the same, with a number for a placeholder that may be a name or a number
@@ -163,7 +163,7 @@ class SourceVariant:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether a stand-in of another kind would be about as likely."""
+        """Return whether a stand-in of another kind would be about as likely."""
         return any(len(likely_kinds(stand_in.text)) > 1 for stand_in in self.stand_ins)
 
 

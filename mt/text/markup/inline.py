@@ -35,7 +35,7 @@ class InlineKind(Enum):
 
 
 class StandsForWord(Enum):
-    """Where an empty element can stand for a word."""
+    """Places in which an empty element can stand for a word."""
 
     NEVER = "never"
     WITHIN = "within"  # between words of a sentence, not at its beginning or end, as a picture

@@ -29,7 +29,7 @@ from service.routes import (
     translate,
 )
 from service.routes import metrics as metrics_route
-from service.routes.access import API_KEY
+from service.routes.access import API_KEY, KEY_SCHEME, admit, require_admin_unless_public
 from service.services import Services, open_services
 from service.settings import Settings
 from service.workers.fleet import Fleet
@@ -68,39 +68,37 @@ class Application(FastAPI):
         """
         if self.openapi_schema is None:
             schema = super().openapi()
-            for path, operations in schema["paths"].items():
+            for operations in schema["paths"].values():
                 for operation in operations.values():
                     operation["responses"].pop("422", None)
                     operation["responses"] |= {"4XX": PROBLEM, "5XX": PROBLEM}
-                    if "security" in operation and not self._needs_key(path, operation["security"]):
-                        operation["security"].insert(0, {})
+            settings: Settings = self.state.settings
             readers = []
-            for path, method, reader in body_readers():
-                readers.append(reader)
-                reader.document(schema["paths"][path][method.lower()], method)
-            components = schema["components"]["schemas"]
-            components |= body_schemas(readers)
-            components["Problem"] = Problem.model_json_schema()
+            for path, method, dependency in dependencies():
+                operation = schema["paths"][path][method.lower()]
+                if dependency is admit:
+                    operation["security"] = [{API_KEY: []}] if settings.require_key else [{}, {API_KEY: []}]
+                elif dependency is require_admin_unless_public and settings.public_metrics:
+                    operation["security"].insert(0, {})
+                elif isinstance(dependency, BodyReader):
+                    readers.append(dependency)
+                    dependency.document(operation, method)
+            components = schema["components"]
+            components["securitySchemes"][API_KEY] = KEY_SCHEME
+            components["schemas"] |= body_schemas(readers)
+            components["schemas"]["Problem"] = Problem.model_json_schema()
             for unused in ("HTTPValidationError", "ValidationError"):
-                components.pop(unused, None)
+                components["schemas"].pop(unused, None)
         assert self.openapi_schema is not None
         return self.openapi_schema
 
-    def _needs_key(self, path: str, security: list[dict[str, Any]]) -> bool:
-        """Return whether the service refuses an operation of `path` without a key."""
-        settings: Settings = self.state.settings
-        if {API_KEY: []} in security:
-            return settings.require_key
-        return path != "/metrics" or not settings.public_metrics
 
-
-def body_readers() -> Iterator[tuple[str, str, BodyReader]]:
-    """Yield (path, method, reader) of each operation with a body or fields in its query."""
+def dependencies() -> Iterator[tuple[str, str, object]]:
+    """Yield (path, method, dependency) of each dependency of each documented operation."""
     for route in (route for router in ROUTERS for route in router.routes):
-        if isinstance(route, APIRoute):
-            calls = [dependency.call for dependency in route.dependant.dependencies]
-            for reader in (call for call in calls if isinstance(call, BodyReader)):
-                yield from ((route.path_format, method, reader) for method in route.methods or ())
+        if isinstance(route, APIRoute) and route.include_in_schema:
+            for method in route.methods or ():
+                yield from ((route.path_format, method, used.call) for used in route.dependant.dependencies)
 
 
 def create_app(settings: Settings, fleet: Fleet, database: Database) -> FastAPI:

@@ -17,6 +17,9 @@ class FairSemaphore:
 
     async def acquire(self, caller: str) -> None:
         """Wait until `caller` gets a place. Calls with the same `caller` get places in the order of the calls."""
+        if not self._waiting and self._has_place(caller):
+            self._take(caller)
+            return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(caller, deque()).append(turn)
         self._assign()
@@ -29,17 +32,25 @@ class FairSemaphore:
 
     def release(self, caller: str) -> None:
         self._free += 1
-        self._held -= Counter([caller])
+        self._held[caller] -= 1
+        if not self._held[caller]:
+            del self._held[caller]
         self._assign()
+
+    def _has_place(self, caller: str) -> bool:
+        return self._free > 0 and self._held[caller] < self._most
+
+    def _take(self, caller: str) -> None:
+        self._free -= 1
+        self._held[caller] += 1
 
     def _assign(self) -> None:
         for caller in list(self._waiting):
             turns = self._waiting[caller]
             while turns and turns[0].done():  # cancelled
                 turns.popleft()
-            if turns and self._free and self._held[caller] < self._most:
-                self._free -= 1
-                self._held[caller] += 1
+            if turns and self._has_place(caller):
+                self._take(caller)
                 turns.popleft().set_result(None)
                 self._waiting.move_to_end(caller)
             if not turns:

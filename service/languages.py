@@ -117,6 +117,8 @@ def closest_language(code: str, languages: Sequence[str]) -> str | None:
     Examples: `PT-BR` matches `pt-BR`, `pb` and `pt`, in this order. `EN-GB` matches `en`. `ZH` matches `zh-Hant` if
     `languages` has no other Chinese. `deu-AT` matches `de`.
     """
+    if code in languages:
+        return code
     for tag in spellings(code):
         if tag in languages:
             return tag

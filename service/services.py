@@ -45,12 +45,13 @@ class Services:
     readiness: Readiness
 
 
-async def _services(request: Request) -> Services:
-    services: Services = request.state.services
+async def services_of(request: Request) -> Services:
+    """Return the services of the application. This is a dependency of routes."""
+    services: Services = request.scope["state"]["services"]
     return services
 
 
-ServicesDependency = Annotated[Services, Depends(_services)]
+ServicesDependency = Annotated[Services, Depends(services_of)]
 
 
 @asynccontextmanager

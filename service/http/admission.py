@@ -101,23 +101,36 @@ class RequestGate:
 async def while_connected(request: Request, work: Awaitable[T]) -> T:
     """Return the result of `work`. If the client disconnects, cancel `work` and wait until it has ended.
 
+    The request's body must already have been read. Work that ends without waiting, such as the answer from a cache,
+    starts no task.
+
     Raises:
         ClientDisconnect: if the client disconnected before `work` ended.
     """
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_disconnected(request))
-    try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ClientDisconnect
-        return working.result()
-    finally:
+    working = asyncio.current_task()
+    assert working is not None
+    watching: asyncio.Task[None] | None = None
+    disconnected = False
+
+    async def cancel_if_disconnected() -> None:
+        nonlocal disconnected
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        disconnected = True
         working.cancel()
-        leaving.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
 
+    def watch() -> None:
+        nonlocal watching
+        watching = asyncio.create_task(cancel_if_disconnected())
 
-async def _disconnected(request: Request) -> None:
-    """Wait until the client disconnects. The request's body must already have been read."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+    starting = asyncio.get_running_loop().call_soon(watch)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if disconnected and not working.uncancel():
+            raise ClientDisconnect from None
+        raise
+    finally:
+        starting.cancel()
+        if watching is not None:
+            watching.cancel()

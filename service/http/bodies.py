@@ -82,7 +82,7 @@ def body_schemas(readers: Iterable[BodyReader]) -> dict[str, Any]:
 
 def body_of(request: Request) -> bytes:
     """Return the body of a request, which service/http/middleware.py has read."""
-    body: bytes = request.state.body
+    body: bytes = request.scope["state"]["body"]
     return body
 
 
@@ -94,9 +94,10 @@ async def read_fields(request: Request) -> Fields:
     Raises:
         InvalidRequest: if the body is not valid for its Content-Type, or has too many fields.
     """
-    if not hasattr(request.state, "fields"):
-        request.state.fields = await _parse_fields(request)
-    fields: Fields = request.state.fields
+    state = request.scope["state"]
+    if "fields" not in state:
+        state["fields"] = await _parse_fields(request)
+    fields: Fields = state["fields"]
     return fields
 
 
@@ -136,16 +137,13 @@ async def read_form(request: Request) -> FormItems:
     Raises:
         InvalidRequest: if the body is not a valid form, or exceeds a limit of forms.
     """
-    if not hasattr(request.state, "form"):
-        chunks = _chunks(body_of(request))
-        try:
-            form = await _PartParser(request.headers, chunks, max_fields=MAX_FIELDS, max_files=MAX_FILES).parse()
-        except (MultiPartException, ValueError) as error:
-            reason = error.message if isinstance(error, MultiPartException) else "a value is not text"
-            raise InvalidRequest.listing([f"the body is not a valid form of type {MULTIPART}: {reason}"]) from error
-        request.state.form = form.multi_items()
-    items: FormItems = request.state.form
-    return items
+    chunks = _chunks(body_of(request))
+    try:
+        form = await _PartParser(request.headers, chunks, max_fields=MAX_FIELDS, max_files=MAX_FILES).parse()
+    except (MultiPartException, ValueError) as error:
+        reason = error.message if isinstance(error, MultiPartException) else "a value is not text"
+        raise InvalidRequest.listing([f"the body is not a valid form of type {MULTIPART}: {reason}"]) from error
+    return form.multi_items()
 
 
 def check_fields(content_type: str, query: bytes) -> None:

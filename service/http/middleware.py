@@ -3,11 +3,10 @@
 import asyncio
 import re
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from ipaddress import ip_address
-from uuid import uuid4
+from secrets import token_hex
 
 import structlog
 from fastapi import FastAPI
@@ -53,13 +52,13 @@ CLIENT_DISCONNECTED = 499  # status in logs and metrics only, as nginx uses it
 HEALTH = frozenset({"/livez", "/readyz", "/health"})
 PROBES = HEALTH | {"/metrics"}
 UNCOUNTED = PROBES | {"/", "/docs", "/openapi.json", "/spec"}  # paths of requests that start no work
-SECURITY_HEADERS: Mapping[str, str] = {
-    "Content-Security-Policy": (
-        "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; "
-        "frame-ancestors 'none'"
+SECURITY_HEADERS: dict[bytes, bytes] = {
+    b"content-security-policy": (
+        b"default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; "
+        b"frame-ancestors 'none'"
     ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
 }
 _ACCEPTED_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
@@ -138,10 +137,11 @@ class RequestLogMiddleware:
             return
         merge_slashes(scope)
         client_id = Headers(scope=scope).get(REQUEST_ID, "")
-        request_id = client_id if _ACCEPTED_ID.fullmatch(client_id) else uuid4().hex
+        request_id = client_id if _ACCEPTED_ID.fullmatch(client_id) else token_hex(16)
         record = start_record()
         scope.setdefault("state", {}).update(request_id=request_id, record=record)
-        log = structlog.get_logger().bind(request_id=request_id)
+        names = (REQUEST_ID, TRACE_ID) if speaks_deepl(scope) else (REQUEST_ID,)
+        headers = SECURITY_HEADERS | {name.lower().encode(): request_id.encode() for name in names}
         started = time.perf_counter()
         status = 0
 
@@ -149,12 +149,8 @@ class RequestLogMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers[REQUEST_ID] = request_id
-                if speaks_deepl(scope):
-                    headers[TRACE_ID] = request_id
-                for name, value in SECURITY_HEADERS.items():
-                    headers.setdefault(name, value)
+                present = {name for name, _ in message["headers"]}
+                message["headers"] += [header for header in headers.items() if header[0] not in present]
             await send(message)
 
         try:
@@ -162,19 +158,19 @@ class RequestLogMiddleware:
         except ClientDisconnect:
             status = CLIENT_DISCONNECTED
         except Exception as error:
-            log.error("failed", location=error_location(error))
+            structlog.get_logger().error("failed", request_id=request_id, location=error_location(error))
             if status == 0:
                 await error_response(scope, InternalError(error_location(error)))(scope, receive, send_with_headers)
-        self._ended(log, scope, status, time.perf_counter() - started, record)
+        self._ended(scope, status, time.perf_counter() - started, record)
 
-    def _ended(
-        self, log: structlog.stdlib.BoundLogger, scope: Scope, status: int, seconds: float, record: RequestRecord
-    ) -> None:
+    def _ended(self, scope: Scope, status: int, seconds: float, record: RequestRecord) -> None:
         route: str | None = getattr(scope.get("route"), "path", None)  # the template; a path may contain text
         self.metrics.count_request(route or "", scope["method"], status, seconds, record)
-        write = log.debug if route in PROBES and status < 400 else log.info
-        write(
+        if route in PROBES and status < 400:
+            return
+        structlog.get_logger().info(
             "request",
+            request_id=scope["state"]["request_id"],
             method=scope["method"] if scope["method"] in METHODS else "other",
             route=route,
             status=status,

@@ -3,24 +3,25 @@
 from typing import Annotated
 
 from fastapi import Depends, Request, Security
-from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from service.access.api_keys import same_secret
 from service.access.control import Caller, caller_network
 from service.errors import InvalidKey, NotFound
 from service.http.admission import WorkKind
 from service.http.bodies import first_text, read_fields
-from service.services import Services, ServicesDependency
+from service.services import Services, ServicesDependency, services_of
 
 API_KEY = "ApiKey"  # name of the scheme in the OpenAPI document
 _SCHEME = "deepl-auth-key"
-_header = APIKeyHeader(
-    name="Authorization",
-    scheme_name=API_KEY,
-    description="The word `DeepL-Auth-Key`, a space, and the key. The field `api_key` may have the key instead, or "
+KEY_SCHEME = {
+    "type": "apiKey",
+    "description": "The word `DeepL-Auth-Key`, a space, and the key. The field `api_key` may have the key instead, or "
     "`auth_key`, the older name of DeepL's contract.",
-    auto_error=False,
-)
+    "in": "header",
+    "name": "Authorization",
+}
+"""Description of the scheme in the OpenAPI document."""
 _bearer = HTTPBearer(scheme_name="Operator", description="The value of the setting `admin_key`.", auto_error=False)
 BearerDependency = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 
@@ -36,14 +37,13 @@ WRITES = (
 """Paths of POST requests that are no translations."""
 
 
-async def _admit(
-    request: Request, services: ServicesDependency, authorization: Annotated[str | None, Security(_header)]
-) -> Caller:
-    """Admit a request and return its caller.
+async def admit(request: Request) -> Caller:
+    """Admit a request and return its caller. This is a dependency of routes.
 
     A key in the header is checked before the body is parsed, and a key in the body afterwards.
     """
-    key = key_of(authorization)
+    services = await services_of(request)
+    key = key_of(request.headers.get("authorization"))
     if not key:
         fields = await read_fields(request)
         key = first_text(fields, "api_key") or first_text(fields, "auth_key")
@@ -52,13 +52,13 @@ async def _admit(
     return caller
 
 
-async def _admit_address(request: Request, services: ServicesDependency) -> None:
+async def admit_address(request: Request) -> None:
     """Admit a request that has no key, because it names something that cannot be guessed."""
-    _enter(request, services, caller_network(_address(request)))
+    _enter(request, await services_of(request), caller_network(_address(request)))
 
 
-CallerDependency = Annotated[Caller, Depends(_admit)]
-AddressAdmission = Depends(_admit_address)
+CallerDependency = Annotated[Caller, Depends(admit)]
+AddressAdmission = Depends(admit_address)
 
 
 def _address(request: Request) -> str:
@@ -68,7 +68,7 @@ def _address(request: Request) -> str:
 def _enter(request: Request, services: Services, caller: str) -> None:
     """Count the request as work of its kind until its answer has been sent. Raises: TooManyRequests, Overloaded."""
     kind = kind_of(request.method, request.scope["route"].path)
-    request.state.work.enter_context(services.fleet.gate.admitted(kind, caller))
+    request.scope["state"]["work"].enter_context(services.fleet.gate.admitted(kind, caller))
 
 
 def kind_of(method: str, path: str) -> WorkKind:

@@ -14,6 +14,7 @@ from service.errors import InvalidRequest, ServiceError, problem_body, shorten
 from service.glossaries.store import GlossaryStore
 from service.http.admission import while_connected
 from service.http.bodies import BodyReader
+from service.http.direct_route import DirectRoute
 from service.http.events import EVENT_SCHEMA, EVENT_STREAM, EventStream, encode_event
 from service.routes.access import CallerDependency
 from service.schemas import AUTO, DEFAULT_MODEL, TermFields
@@ -32,7 +33,7 @@ from service.translation.jobs import (
 )
 
 MAX_WEIGHTS = 200_000  # attention weights of all texts of a request: writing more would stop the event loop for long
-router = APIRouter(tags=["translation"])
+router = APIRouter(tags=["translation"], route_class=DirectRoute)
 
 TranslateRequestBody = Annotated[TranslateRequest, Depends(BodyReader(TranslateRequest))]
 

@@ -17,6 +17,7 @@ from service.access.control import Caller
 from service.errors import MAX_PROBLEMS, BodyTooLarge, InvalidRequest, shorten
 from service.http.admission import while_connected
 from service.http.bodies import JSON, URLENCODED, BodyReader
+from service.http.direct_route import DirectRoute
 from service.routes.access import CallerDependency
 from service.routes.deepl.language_codes import parse_source, parse_target, source_code
 from service.routes.deepl.schemas import (
@@ -32,7 +33,7 @@ from service.translation.answers import rounded_match
 from service.translation.coroutines import TEXT_COST
 from service.translation.jobs import Answer, Format, Job, free_characters
 
-router = APIRouter(tags=["DeepL"])
+router = APIRouter(tags=["DeepL"], route_class=DirectRoute)
 
 TranslateFields = Annotated[TranslateBody, Depends(BodyReader(TranslateBody, JSON, URLENCODED))]
 

@@ -25,6 +25,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, get_args, get_origin
 
+import anyio
 import structlog
 import uvicorn
 import uvloop
@@ -32,6 +33,7 @@ import uvloop
 from mt.arguments import ArgumentParser
 from mt.errors import MTError
 from mt.languages import language_name
+from mt.text.normalise import normalise_text
 from service.access.database import Database
 from service.app import create_app
 from service.core_dumps import disable_core_dumps
@@ -136,8 +138,7 @@ async def serve(settings: Settings) -> None:
         bind(settings.host, settings.port) as listener,
         Database.open(settings.database) as database,
     ):
-        # The first name of a language loads tables, which takes a second: meanwhile, the workers load the models.
-        naming = asyncio.create_task(asyncio.to_thread(language_name, "en"))
+        preparing = asyncio.create_task(asyncio.to_thread(load_tables))
         async with Fleet(FleetConfig.of(settings), process_transports(settings)) as fleet:
             limit = connection_limit(settings.max_connections)
             config = uvicorn.Config(
@@ -154,10 +155,17 @@ async def serve(settings: Settings) -> None:
             )
             server = HttpServer(config)
             signals.serve(fleet, server)
-            await naming
+            await preparing
+            await anyio.sleep(0)  # loads anyio's modules, which would delay the first streamed answer
             await server.serve(sockets=[listener])
             stats = await fleet.fresh_stats()
             structlog.get_logger().info("stopped", texts=stats.finished, decoder_steps=stats.work.steps)
+
+
+def load_tables() -> None:
+    """Load the names of languages and the tables of characters, which would delay the first requests by a second."""
+    language_name("en")
+    normalise_text("e\u0301")
 
 
 class HttpServer(uvicorn.Server):

@@ -16,7 +16,7 @@ class DirectRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         """Return the function that answers a request."""
-        dependencies = [(used.name, cast(Any, used.call)) for used in self.dependant.dependencies]
+        dependencies = [(cast(str, used.name), cast(Any, used.call)) for used in self.dependant.dependencies]
         request_name = self.dependant.request_param_name
 
         async def answer(request: Request) -> Response:

@@ -16,7 +16,7 @@ from service.core_dumps import disable_core_dumps
 from service.errors import error_location
 from service.pauses import shorten_pauses
 from service.workers.messages import FromWorker, ToWorker, WorkerStopped
-from service.workers.transport import LENGTH, OptionsMemory, StartMessage
+from service.workers.transport import LENGTH, OptionsMemory, StartMessage, frames
 from service.workers.worker_loop import load as load_model
 from service.workers.worker_loop import work
 
@@ -28,7 +28,7 @@ class ServiceGone(Exception):
 
 
 class Channel:
-    """The worker's end of the socket, which carries pickled lists of messages, each preceded by its length."""
+    """The worker's end of the socket, which carries pickles, each preceded by its length."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -37,11 +37,12 @@ class Channel:
 
     def send(self, messages: Sequence[FromWorker]) -> None:
         """Send messages. Raises: ServiceGone if the service has ended."""
-        data = pickle.dumps(list(messages), pickle.HIGHEST_PROTOCOL)
-        try:
-            self._connection.sendall(LENGTH.pack(len(data)) + data)
-        except OSError as error:
-            raise ServiceGone from error
+        for frame in frames(messages):
+            data = pickle.dumps(frame, pickle.HIGHEST_PROTOCOL)
+            try:
+                self._connection.sendall(LENGTH.pack(len(data)) + data)
+            except OSError as error:
+                raise ServiceGone from error
 
     def receive(self, wait: bool) -> list[ToWorker]:
         """Return the messages that have arrived. If `wait` is true, wait until there is at least one.

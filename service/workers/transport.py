@@ -8,18 +8,29 @@ import socket
 import struct
 import subprocess
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any, Protocol
 
+from mt.pipeline.results import SentenceTranslation
 from service.errors import error_location
-from service.workers.messages import Close, Deliver, ModelSetup, ToWorker, TranslateOptions, WorkerStopped
+from service.workers.messages import (
+    Close,
+    Deliver,
+    FromWorker,
+    ModelSetup,
+    TextDone,
+    ToWorker,
+    TranslateOptions,
+    WorkerStopped,
+)
 
 LENGTH = struct.Struct("!Q")  # number of bytes of a pickle, written before the pickle
 MAX_KNOWN_BYTES = 1 << 24  # size of the pickled options that a worker keeps; the latest options are always kept
+PART_SENTENCES = 50  # sentences of a translation in one frame; the service takes about 1 ms to read them
 SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # handled by the service, blocked in workers
 
 
@@ -46,6 +57,28 @@ class StartMessage:
     setup: ModelSetup
     parent: int  # process id of the service
     load: Callable[[ModelSetup], Any] | None  # loads the model; None stands for worker_loop.load
+
+
+def frames(messages: Sequence[FromWorker]) -> Iterator[object]:
+    """Yield the objects that a worker sends one after the other: (id, sentences) of long translations, then a list.
+
+    The list has the messages. A long translation in it has no sentences, because they precede it in parts.
+    """
+    short: list[FromWorker] = []
+    for message in messages:
+        if isinstance(message, TextDone) and len(sentences := message.translation.sentences) > PART_SENTENCES:
+            for begin in range(0, len(sentences), PART_SENTENCES):
+                yield message.id, sentences[begin : begin + PART_SENTENCES]
+            message = TextDone(message.id, replace(message.translation, sentences=()))
+        short.append(message)
+    yield short
+
+
+def complete(message: FromWorker, parts: dict[int, list[SentenceTranslation]]) -> FromWorker:
+    """Return a message with all of its sentences. `parts` has those that arrived before it, by message id."""
+    if isinstance(message, TextDone) and (sentences := parts.pop(message.id, None)):
+        return TextDone(message.id, replace(message.translation, sentences=tuple(sentences)))
+    return message
 
 
 class OptionsMemory:
@@ -167,6 +200,7 @@ class ProcessTransport:
     async def _run_connection(self, ours: socket.socket, deliver: Deliver) -> None:
         """Call `deliver` with the worker's messages until its process ends, and finally with WorkerStopped."""
         problem = ""
+        parts: dict[int, list[SentenceTranslation]] = defaultdict(list)  # sentences of incomplete messages, by id
         try:
             reader, writer = await asyncio.open_unix_connection(sock=ours)
             self._transport = writer.transport
@@ -174,7 +208,12 @@ class ProcessTransport:
             self._unsent.clear()
             while True:
                 (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
-                messages = pickle.loads(await reader.readexactly(length))
+                frame = pickle.loads(await reader.readexactly(length))
+                if isinstance(frame, tuple):
+                    parts[frame[0]] += frame[1]
+                    await asyncio.sleep(0)  # reading a frame that has arrived does not wait
+                    continue
+                messages = [complete(message, parts) for message in frame]
                 problem = next((message.problem for message in messages if isinstance(message, WorkerStopped)), problem)
                 deliver([message for message in messages if not isinstance(message, WorkerStopped)])
         except (asyncio.IncompleteReadError, OSError):

@@ -5,12 +5,13 @@ import pickle
 import shutil
 import socket
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -18,7 +19,7 @@ import pytest
 from mt import Translator
 from mt.checkpoint import model_digest
 from mt.languages import Direction
-from mt.pipeline.results import Alternative, Translation
+from mt.pipeline.results import Alternative, SentenceTranslation, Translation
 from mt.text.terms import Terms
 from service.errors import InternalError, error_location
 from service.translation.answers import answer_of, reports_of
@@ -265,6 +266,20 @@ def test_a_glossary_is_sent_to_a_worker_once_and_forgotten_by_both_ends(monkeypa
     monkeypatch.setattr(transport, "MAX_KNOWN_BYTES", 50_000)  # about two glossaries
     assert [send(number) > 1000 for number in (2, 3, 2, 3, 0)] == [True, True, False, False, True]
     assert len(service._known) == len(worker._known) == 2
+
+
+@pytest.mark.parametrize(("sentences", "parts"), [(0, 0), (50, 0), (51, 2), (100, 2), (120, 3)])
+def test_the_sentences_of_a_long_translation_are_sent_in_parts(sentences: int, parts: int) -> None:
+    alternatives = (Alternative("Der Hund.", 0.0, 0.0, (), ()),)
+    one = [SentenceTranslation(str(number), alternatives, (0, 1), (0, 1)) for number in range(sentences)]
+    messages: list[FromWorker] = [TextFailed(1, "a", "b"), TextDone(2, Translation(alternatives, tuple(one)))]
+    *first, last = transport.frames(messages)
+    assert len(first) == parts
+    arrived: dict[int, list[SentenceTranslation]] = defaultdict(list)
+    for id, part in cast(list[tuple[int, tuple[SentenceTranslation, ...]]], first):
+        assert len(part) <= 50
+        arrived[id] += part
+    assert [transport.complete(message, arrived) for message in cast(list[FromWorker], last)] == messages
 
 
 def test_callers_take_turns_at_planning(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

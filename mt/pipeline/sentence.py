@@ -22,6 +22,7 @@ from mt.pipeline.variants import (
 )
 from mt.text import casing, protect, repetition, segment, symbols
 from mt.text.alignment import Range
+from mt.text.clauses import clause_ranges
 from mt.text.protect import SpanKind
 from mt.text.terms import TermMatch
 
@@ -31,7 +32,7 @@ NO_REPEAT_NGRAM = 3
 _NUMBER_HANDICAP = 0.08
 """Difference of scores by which a sentence with a number must be better than the same sentence with a name."""
 
-LEAST_TOKENS = 24
+LEAST_TOKENS = 30
 """Sources of fewer tokens are not checked for omitted clauses: models rarely omit any, and the check takes time."""
 
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
@@ -68,8 +69,9 @@ async def translate_sentence(
         kept = (*kept, *(word for word in unknown if not any(a < word[1] and b > word[0] for a, b in terms)))
         if is_untranslatable(sentence, kept):
             return (_keep_source(sentence, matches),)
-    if not context.options.sample and not _is_covered(sentence, context):
-        parts = await _translate_in_parts(sentence, partial(_is_covered, context=context), context, kept)
+    if not context.options.sample and not _is_covered(sentence, context, context.covered_length):
+        fits = partial(_is_covered, context=context, limit=context.covered_length // 2)
+        parts = await _translate_in_parts(sentence, fits, context, kept)
         if parts:
             return parts
     lowered = casing.lower_capitals(sentence, context.source, kept)
@@ -186,13 +188,16 @@ def _preference(decoded: DecodedVariant) -> float:
 async def _decode_otherwise(variant: SourceVariant, context: SentenceContext) -> DecodedVariant | None:
     """Decode a sentence whose spans the model damages: with other stand-ins for all of them, and without the spans.
 
-    Return the best result with undamaged stand-ins, or else the result without the spans.
+    Return the first result with undamaged stand-ins, or else the result without the spans. Most second readings
+    succeed, so that decoding all readings at once would cost more.
     """
-    others = [_read(variant, reading, context) for reading in (Reading.NAMES, Reading.NUMBERS, Reading.LETTERS)]
-    removed = _read(variant, Reading.REMOVED, context)
-    decoded, _ = await decode_variants([*(one for one in others if one.stand_ins), removed], context, context.options)
-    good = [one for one in decoded if one.variant is not removed and not _loses_copies(one)]
-    return max(good, key=_preference, default=decoded[-1] if decoded else None)
+    for reading in (Reading.NAMES, Reading.NUMBERS, Reading.LETTERS):
+        other = _read(variant, reading, context)
+        decoded, _ = await decode_variants([other] if other.stand_ins else [], context, context.options)
+        if decoded and not _loses_copies(decoded[0]):
+            return decoded[0]
+    decoded, _ = await decode_variants([_read(variant, Reading.REMOVED, context)], context, context.options)
+    return decoded[0] if decoded else None
 
 
 async def translate_raw(sentence: str, context: SentenceContext) -> tuple[Alternative, ...]:
@@ -336,7 +341,7 @@ async def _translate_in_parts(
     Return () if the sentence cannot be divided. Protected spans are not divided.
     """
     spans = [(span.begin, span.end) for span in protect.find_spans(sentence, kept)]
-    parts = list(segment.merge_divided(segment.split_long_sentence(sentence, fits), spans))
+    parts = list(segment.merge_divided(segment.split_long_sentence(sentence, fits, context.source), spans))
     texts = [part.text for part in parts]
     to_translate = [
         (text, ranges)
@@ -357,10 +362,14 @@ async def _translate_in_parts(
     return tuple(joined)
 
 
-def _is_covered(sentence: str, context: SentenceContext) -> bool:
-    """Return whether the training text covers the length of a sentence. It covers sentences of one clause."""
-    limit = context.covered_length
-    if len(sentence) < limit or len(segment.clause_ranges(sentence)) == 1:
+def _is_covered(sentence: str, context: SentenceContext, limit: int) -> bool:
+    """Return whether a sentence has at most `limit` tokens, or one clause.
+
+    A sentence longer than those of the training text is divided into parts of half their length: of 60 sentences in
+    which 9 to 12 sentences of Tatoeba are joined by "and", parts of 40 tokens have 1.1 to 5.9 BLEU more than parts of
+    80 (en-de, de-en, en-fr, bundled model).
+    """
+    if len(sentence) < limit or len(clause_ranges(sentence, context.source)) == 1:
         return True
     return len(context.encode(sentence)) <= limit
 
@@ -368,11 +377,16 @@ def _is_covered(sentence: str, context: SentenceContext) -> bool:
 async def _omitted_clauses(decoded: DecodedVariant, context: SentenceContext) -> tuple[str, ...]:
     """Return the clauses of a sentence that its best translation omits. Short sentences are not checked."""
     text = decoded.variant.stripped.text
-    if len(decoded.request.source) < LEAST_TOKENS or len(clauses := segment.clause_ranges(text)) < 2:
+    best = decoded.best
+    if len(decoded.request.source) < LEAST_TOKENS or not repetition.may_omit(
+        text, best.text, best.piece_log_probabilities
+    ):
+        return ()
+    if len(clauses := clause_ranges(text, context.source)) < 2:
         return ()
     (attention,) = await piece_attention(decoded, [0], context)
     omitted = repetition.omitted_clauses(clauses, attention)
-    originals = segment.clause_ranges(decoded.variant.text)
+    originals = clause_ranges(decoded.variant.text, context.source)
     if len(originals) == len(clauses):  # without stand-ins
         text, omitted = decoded.variant.text, [originals[clauses.index(clause)] for clause in omitted]
     return tuple(text[begin:end].strip() for begin, end in omitted)

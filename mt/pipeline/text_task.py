@@ -397,7 +397,7 @@ class TextPlanner:
                 if self._is_untranslatable(piece, ranges):
                     yield TextPart(piece, kept=True)
                     continue
-                short = segment.split_long_sentence(piece, self._fits)
+                short = segment.split_long_sentence(piece, self._fits, self.context.source)
                 if not ranges:
                     yield from short
                     continue

@@ -11,6 +11,7 @@ from itertools import chain, pairwise
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
+from mt.text.clauses import may_lower
 from mt.text.protect import ProtectedSpan, find_spans, find_translated_spans
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -29,98 +30,6 @@ _ACRONYMS = frozenset(
 _NO_ACRONYMS = frozenset({"MR", "MRS", "DR", "ST", "VS", "TH", "PST", "SHH", "HMM"})
 _STOPS = frozenset(".。")
 _CLAUSE_ENDS = {mark: both for both in (",，", ";；", ":：") for mark in both} | {"、": ",、"}
-_GERMAN_WORDS = frozenset(  # words with a small letter that often begin a clause; not "Sie", which may be formal
-    [
-        *("Aber", "Alle", "Als", "Am", "An", "Auch", "Auf", "Aus", "Bei", "Bis", "Da", "Das", "Dass", "Dem"),
-        *("Den", "Der", "Die", "Dies", "Diese", "Dieser", "Du", "Durch", "Ein", "Eine", "Einem", "Einen", "Einer"),
-        *("Er", "Es", "Für", "Ich", "Im", "In", "Ist", "Kein", "Keine", "Mein", "Meine", "Mit", "Nach", "Nicht"),
-        *("Ob", "Oder", "Ohne", "Sein", "Seine", "Seit", "So", "Um", "Und", "Uns", "Unser", "Unsere", "Vom"),
-        *("Von", "Vor", "Wann", "Was", "Wenn", "Wer", "Weil", "Wie", "Wir", "Wo", "Zu", "Zum", "Zur"),
-    ]
-)
-_ENGLISH_WORDS = frozenset(
-    [
-        *("A", "After", "All", "An", "And", "As", "At", "Because", "Before", "But", "By", "For", "From", "He", "Her"),
-        *(
-            "His",
-            "How",
-            "If",
-            "In",
-            "It",
-            "Its",
-            "My",
-            "No",
-            "Not",
-            "Of",
-            "On",
-            "One",
-            "Or",
-            "Our",
-            "She",
-            "So",
-            "Some",
-        ),
-        *(
-            "That",
-            "The",
-            "Their",
-            "Then",
-            "There",
-            "These",
-            "They",
-            "This",
-            "Those",
-            "To",
-            "Two",
-            "Until",
-            "We",
-            "What",
-        ),
-        *("When", "Where", "Which", "While", "Who", "Why", "With", "You", "Your"),
-    ]
-)
-_FRENCH_WORDS = frozenset(
-    [
-        *("À", "Afin", "Alors", "Après", "Au", "Aussi", "Aux", "Avant", "Avec", "Car", "Ce", "Ces", "Cet", "Cette"),
-        *("Chaque", "Comme", "Dans", "De", "Des", "Deux", "Donc", "Du", "Elle", "Elles", "En", "Et", "Il", "Ils", "Je"),
-        *(
-            "La",
-            "Le",
-            "Les",
-            "Leur",
-            "Leurs",
-            "Lorsque",
-            "Ma",
-            "Mais",
-            "Mes",
-            "Mon",
-            "Ne",
-            "Nos",
-            "Notre",
-            "Nous",
-            "On",
-        ),
-        *(
-            "Ou",
-            "Où",
-            "Par",
-            "Parce",
-            "Pendant",
-            "Pour",
-            "Puis",
-            "Quand",
-            "Que",
-            "Qui",
-            "Sa",
-            "Sans",
-            "Ses",
-            "Si",
-            "Son",
-        ),
-        *("Sous", "Sur", "Tous", "Tout", "Tu", "Un", "Une", "Vos", "Votre", "Vous", "Y"),
-    ]
-)
-_CLAUSE_WORDS = {"de": _GERMAN_WORDS, "en": _ENGLISH_WORDS, "fr": _FRENCH_WORDS}
 _LEAST_WORDS = 2  # a sentence in capitals has at least so many words, or a word of at least _LONG_WORD letters
 _LONG_WORD = 6
 _LEAST_LONG = 3  # a word of at most so many letters may be a code, or in lower case in a headline
@@ -188,21 +97,13 @@ def as_clause(translation: str, clause: str, language: str, is_first: bool) -> s
     begin with a German noun. A final full stop is replaced by the punctuation that ends `clause`.
     """
     first = translation.split(maxsplit=1)[:1]
-    if first and not is_first and clause[:1].islower() and _may_lower(first[0], language):
+    if first and not is_first and clause[:1].islower() and may_lower(first[0], language):
         translation = translation[0].lower() + translation[1:]
     if translation[-1:] in _STOPS and clause[-1:] not in _STOPS:
         mark = clause[-1:] if clause[-1:] in _CLAUSE_ENDS else ""
         wide = translation[-1:] == "。"
         return translation[:-1] + (_CLAUSE_ENDS[mark][wide] if mark else "")
     return translation
-
-
-def _may_lower(word: str, language: str) -> bool:
-    """Return whether the first word of a translation is capitalised only because it begins a sentence.
-
-    Other words than these may be names. In a language without a list, every word keeps its capital.
-    """
-    return word in _CLAUSE_WORDS.get(primary_language(language), frozenset())
 
 
 def _has_lower_word(sentence: str) -> bool:

@@ -34,6 +34,12 @@ LEAST_SHARE: target pieces that attend most to a piece of the clause, per piece 
 the pieces of the clause, of the largest attention to the piece. Of 2,500 sentences of docs, web, tatoeba and Multi30k,
 at most 15 have a clause with less.
 """
+SURE, LONG_RATIO = -0.2, 1.1
+"""Mean log-probability of a piece, and width relative to the source, from which a translation omits no clause.
+
+Of the sentences of eight corpora (en-de, de-en, en-fr) that omit a clause according to `omitted_clauses`, 82 of 89 are
+below both values, but only 32 % of 260 sentences of docs.
+"""
 _WIDE = 2.5  # width, in letters, of a character of a script without spaces; the median of en-zh is 3
 
 
@@ -53,6 +59,16 @@ def is_too_short(source: str, target: str) -> bool:
         return False
     source_width = text_width(source)
     return source_width >= LEAST_WIDTH and text_width(target) < LEAST_RATIO * source_width
+
+
+def may_omit(source: str, target: str, log_probabilities: Sequence[float]) -> bool:
+    """Return whether a translation may omit a clause: the model was not sure (SURE), and it is not long (LONG_RATIO).
+
+    `log_probabilities` are those of the pieces of the translation.
+    """
+    return sum(log_probabilities) < SURE * len(log_probabilities) and text_width(target) < LONG_RATIO * text_width(
+        source
+    )
 
 
 def omitted_clauses(clauses: Sequence[Range], attention: PieceAttention) -> list[Range]:

@@ -16,6 +16,7 @@ import sentencex
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
+from mt.text.clauses import AFTER_CLAUSE, conjunctions
 from mt.text.normalise import MARGIN, normalise_text, plain_spaces
 
 LONGEST_SENTENCE = 4000
@@ -25,7 +26,6 @@ _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between
 _LINE_BREAK = re.compile("(\r\n|[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 _SPACE = re.compile(r"\s+")
 _OPERATORS = frozenset("=_+/\\|")
-_AFTER_CLAUSE = re.compile(r"""(?<=[,;:.!?،؛؟।–—])["'”’»)\]]*\s+|(?<=[，、；：。！？])(?=\S)""")
 _JOINER = "\u200d"
 
 
@@ -81,19 +81,13 @@ def split_margins(text: str) -> list[TextPart]:
     return list(_merge_kept([TextPart(text[:begin], True), TextPart(sentence, kept), TextPart(text[end:], True)]))
 
 
-def split_long_sentence(sentence: str, fits: Callable[[str], bool]) -> Iterator[TextPart]:
+def split_long_sentence(sentence: str, fits: Callable[[str], bool], language: str) -> Iterator[TextPart]:
     """Split a sentence into parts for which `fits` is true. Kept parts and single characters may be exceptions.
 
-    Parts are cut near their middle: after a punctuation mark that ends a clause, else at white space, else
-    between two characters that are not displayed as one.
+    Parts are cut near their middle: after a punctuation mark that ends a clause, else before a conjunction of the
+    language, else at white space, else between two characters that are not displayed as one.
     """
-    return _merge_kept(_halves(sentence, fits))
-
-
-def clause_ranges(sentence: str) -> list[Range]:
-    """Return the ranges of the clauses of a sentence. Clauses end at punctuation; there is at least one."""
-    places = [0, *(match.end() for match in _AFTER_CLAUSE.finditer(sentence)), len(sentence)]
-    return [(begin, end) for begin, end in pairwise(places) if begin < end] or [(0, 0)]
+    return _merge_kept(_halves(sentence, fits, language))
 
 
 def merge_divided(parts: Iterable[TextPart], kept: Sequence[Range]) -> Iterator[TextPart]:
@@ -222,15 +216,15 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
     return [paragraph[begin:end] for begin, end in pairwise(places)]
 
 
-def _halves(sentence: str, fits: Callable[[str], bool]) -> Iterator[TextPart]:
+def _halves(sentence: str, fits: Callable[[str], bool], language: str) -> Iterator[TextPart]:
     """Yield the parts that `split_long_sentence` returns, before adjacent kept parts are merged."""
     for part in split_margins(sentence):
         if part.kept or len(part.text) == 1 or fits(part.text):
             yield part
         else:
-            middle = _best_cut(part.text)
-            yield from _halves(part.text[:middle], fits)
-            yield from _halves(part.text[middle:], fits)
+            middle = _best_cut(part.text, language)
+            yield from _halves(part.text[:middle], fits, language)
+            yield from _halves(part.text[middle:], fits, language)
 
 
 def _blocks(text: str) -> Iterator[str]:
@@ -249,7 +243,7 @@ def _last_cut(text: str) -> int:
 
     If all characters are displayed as one, the result is the length of the text, so that each cut makes progress.
     """
-    for pattern in (_AFTER_CLAUSE, _SPACE):
+    for pattern in (AFTER_CLAUSE, _SPACE):
         places = [match.end() for match in pattern.finditer(text)]
         if places:
             return places[-1]
@@ -257,9 +251,9 @@ def _last_cut(text: str) -> int:
     return next((place for place in backwards if not _form_one(*text[place - 1 : place + 1])), len(text))
 
 
-def _best_cut(text: str) -> int:
+def _best_cut(text: str, language: str) -> int:
     """Return the offset nearest to the middle at which a text of two or more characters may be cut."""
-    for pattern in (_AFTER_CLAUSE, _SPACE):
+    for pattern in (AFTER_CLAUSE, *conjunctions(language), _SPACE):
         places = [match.end() for match in pattern.finditer(text)]
         if places:
             return min(places, key=lambda place: abs(2 * place - len(text)))

@@ -93,7 +93,7 @@ class Table:
         return Result(
             request.id,
             tuple(
-                Hypothesis(tuple(self.words.encode(each)), score, score, (0.0,) * (len(each.split()) + 1))
+                Hypothesis(tuple(self.words.encode(each)), score, score, (-0.5,) * (len(each.split()) + 1))
                 for each, score in zip(texts, scores, strict=True)
             ),
         )
@@ -125,7 +125,7 @@ def translated(table: Table, text: str) -> str:
 
 LONG = (
     "the sun is low and it is very warm now, all the old dogs sleep near the gate, "
-    "the small cats go to the wide river too."
+    "the small cats go to the wide blue river near the town too."
 )
 CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
     # name: table, text, what the model is asked, the translation
@@ -134,12 +134,11 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
     "a span that is lost gets stand-ins": (
         {
             "a x_y man": ["ein X"],
-            "a Martin man": ["1|ein Mann Martin"],
-            "a 37 man": ["2|37 Mann"],
-            "a Z man": ["3|ein"],
+            "a Martin man": ["ein Mann Peter"],
+            "a 37 man": ["37 Mann"],
         },
         "a x_y man",
-        ["a x_y man", "a Martin man", "a 37 man", "a Z man", "a man"],
+        ["a x_y man", "a Martin man", "a 37 man"],
         "x_y Mann",
     ),
     "a span whose stand-ins are lost too is left out and put back": (
@@ -171,7 +170,7 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
     "a number beside a placeholder comes from the source": (
         {"a Tom man": ["ein Tom 1 Mann"], "a Martin man": ["ein Martin Mann"]},
         "a {x} man",
-        ["a Tom man", "a Martin man", "a 37 man", "a Y man", "a man"],
+        ["a Tom man", "a Martin man"],
         "ein {x} Mann",
     ),
     "two names that change places": (
@@ -296,11 +295,11 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
     "a clause without attention is translated in a half": (
         {
             LONG: ["die Sonne steht tief und es ist jetzt sehr warm, alle alten Hunde schlafen am Tor."],
-            "the sun is low and it is very warm now,": ["Die Sonne steht tief und es ist jetzt sehr warm."],
-            LONG[40:]: ["Alle alten Hunde schlafen am Tor, die Katzen gehen zum Fluss."],
+            LONG[:77]: ["Die Sonne steht tief und es ist jetzt sehr warm, alle alten Hunde schlafen am Tor."],
+            LONG[78:]: ["Die Katzen gehen zum Fluss."],
         },
         LONG,
-        [LONG, "the sun is low and it is very warm now,", LONG[40:]],
+        [LONG, LONG[:77], LONG[78:]],
         "Die Sonne steht tief und es ist jetzt sehr warm, "
         "alle alten Hunde schlafen am Tor, die Katzen gehen zum Fluss.",
     ),
@@ -317,26 +316,29 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
 )
 def test_clauses_without_attention_are_listed(translation: str, omitted: tuple[str, ...]) -> None:
     """The parts are not translated any longer than the whole."""
-    table = Table({LONG: [translation], LONG[:39]: ["a"], LONG[40:]: ["b"]})
+    table = Table({LONG: [translation], LONG[:77]: ["a"], LONG[78:]: ["b"]})
     (sentence,) = table.run(table.planner().task(LONG)).translation().sentences
     assert (sentence.text, sentence.omitted, sentence.untranslated) == (translation, omitted, False)
 
 
 @pytest.mark.parametrize(
-    ("covered", "asked"),
+    ("text", "covered", "asked"),
     [
-        (80, [LONG]),
-        (20, [LONG[:39], LONG[40:]]),
-        (10, [LONG[:39], LONG[40:77], LONG[78:]]),
-        (2, [LONG[:39], LONG[40:77], LONG[78:]]),  # a clause is not divided
+        (LONG, 80, [LONG]),
+        (LONG, 31, [LONG[:39], LONG[40:77], LONG[78:]]),
+        (LONG, 30, [LONG[:39], LONG[40:77], LONG[78:]]),
+        (LONG[:39], 8, ["the sun is low", "and it is very warm now,"]),
+        (LONG[40:77], 4, [LONG[40:77]]),  # a clause is not divided
     ],
 )
-def test_a_sentence_longer_than_the_training_text_is_divided_at_clauses(covered: int, asked: list[str]) -> None:
+def test_a_sentence_longer_than_the_training_text_is_divided_at_clauses(
+    text: str, covered: int, asked: list[str]
+) -> None:
     table = Table({})
     planner = table.planner()
     planner = replace(planner, context=replace(planner.context, covered_length=covered))
-    (sentence,) = table.run(planner.task(LONG)).translation().sentences
-    assert table.asked == asked and sentence.text == LONG
+    (sentence,) = table.run(planner.task(text)).translation().sentences
+    assert table.asked == asked and sentence.text == text
     whole = LONG.replace("now, all", "{a, b}")  # a protected span is not divided
     assert table.run(planner.task(whole)).translation().text == whole and not any("{a," in text for text in table.asked)
 
@@ -527,7 +529,7 @@ def test_requests_of_later_calls_are_listed_so_that_they_can_be_cancelled() -> N
     (routine,) = task.take_calls()
     task.resume(routine, [table.answer(task.requests[0])])
     assert isinstance(routine.call, DecodeCall) and not task.done
-    assert task.requests[1:] == list(routine.call.requests) and len(task.requests) == 5
+    assert task.requests[1:] == list(routine.call.requests) and len(task.requests) == 2
 
 
 def test_finished_sentences_are_reported_in_order_and_join_to_the_translation() -> None:

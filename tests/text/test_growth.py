@@ -117,7 +117,7 @@ def split(unit: str, size: int, end: str = "") -> Callable[[], object]:
 
 
 def halve(unit: str, size: int) -> Callable[[], object]:
-    return lambda: list(segment.split_long_sentence("x" + unit * size + "x", lambda part: len(part) < 100))
+    return lambda: list(segment.split_long_sentence("x" + unit * size + "x", lambda part: len(part) < 100, "en"))
 
 
 GROWTH: dict[str, tuple[Prepare, int]] = {

@@ -55,7 +55,7 @@ def test_tabs_separate_paragraphs() -> None:
 
 @given(TEXTS, st.integers(1, 9))
 def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> None:
-    parts = list(split_long_sentence(text, lambda part: len(part) <= limit))
+    parts = list(split_long_sentence(text, lambda part: len(part) <= limit, "en"))
     assert joined(parts) == text
     assert all(part.kept or len(part.text) <= limit for part in parts)
 
@@ -103,17 +103,22 @@ def test_a_sentence_without_letters_and_digits_is_kept(text: str) -> None:
         ("我喜欢猫，他喜欢狗", 5, ["我喜欢猫，", "他喜欢狗"]),
         ("abe\u0301e", 3, ["ab", "e\u0301e"]),  # not between a letter and its accent
         ("fits", 4, ["fits"]),
+        ("the sun is low and dogs sleep", 18, ["the sun is low", "and dogs sleep"]),
+        ("the sun is low, and dogs sleep", 16, ["the sun is low,", "and dogs sleep"]),
+        ("dogs that who saw them sleep now", 22, ["dogs that", "who saw them sleep now"]),
+        ("he saw them because who knows why", 22, ["he saw them", "because who knows why"]),
+        ("the sandy rand is low", 13, ["the sandy", "rand is low"]),  # no conjunction inside a word
     ],
 )
 def test_long_sentences(text: str, limit: int, expected: list[str]) -> None:
-    parts = list(split_long_sentence(text, lambda part: len(part) <= limit))
+    parts = list(split_long_sentence(text, lambda part: len(part) <= limit, "en"))
     assert [part.text for part in parts if not part.kept] == expected
 
 
 def test_a_very_long_sentence_needs_few_measurements() -> None:
     counted = []
     for text in ("a" * 100_000, "ab " * 30_000, "," * 100 + "a b, " * 20_000, "\u0301" * 1000 + "a"):
-        list(split_long_sentence(text, lambda part: counted.append(len(part)) or len(part) <= 500))  # type: ignore[func-returns-value]
+        list(split_long_sentence(text, lambda part: counted.append(len(part)) or len(part) <= 500, "en"))  # type: ignore[func-returns-value]
     assert sum(counted) < 12 * 300_000  # halved until they fit
 
 

@@ -56,7 +56,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             to_weight = (-even * all_states).to(weight.dtype).expand_as(weight)
         to_states = torch.empty_like(states)
         at_labels = states.new_empty(2, len(labels), dtype=torch.float32)  # logits and probabilities of the labels
-        size = max(1, _chunk(states) // weight.shape[0])
+        size = max(1, chunk_size(states) // weight.shape[0])
         for x, y, to_x, at_label in zip(
             torch.split(states, size),
             torch.split(labels, size),
@@ -87,7 +87,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         return to_states * scale.to(to_states.dtype), to_weight, None, None
 
 
-def _chunk(states: Tensor) -> int:
+def chunk_size(states: Tensor) -> int:
     """Return the maximum number of logits in memory at a time, for the device and the dtype of `states`.
 
     It does not depend on the memory that is free at the moment: the size of the chunks changes the rounding of the

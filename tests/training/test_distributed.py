@@ -67,3 +67,20 @@ def test_a_run_goes_on_with_another_number_of_processes(place: Any) -> None:
     said = place.here(train, *recipe, "--run", "two", "--resume")
     assert "resumed at update 30" in said
     assert_same_run(place.folder / "one", place.folder / "two")
+
+
+@pytest.mark.slow
+def test_processes_that_the_script_starts_are_one_run(place: Any) -> None:
+    recipe = (*RECIPE, "model.dropout=0.3")
+    said = place.run(place.command("train.py", *recipe, "--run", "two", "--processes", "2"))
+    assert "processes: 2 on cpu, " in said
+    assert said.count("the model is in") == 1
+    place.here(train, *recipe, "--run", "one")
+    assert_same_run(place.folder / "one", place.folder / "two")
+
+
+@pytest.mark.slow
+def test_a_mistake_is_told_once_and_leaves_no_process(place: Any) -> None:
+    (place.folder / "corpora" / "test.de").unlink()
+    said = place.run(place.command("train.py", *RECIPE, "--run", "two", "--processes", "2"), status=2)
+    assert said.count("test.de") == 1 and "Traceback" not in said

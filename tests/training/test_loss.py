@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.nn.functional import cross_entropy, log_softmax
+from torch.nn.functional import log_softmax
 
 from mt.config import ModelConfig
 from mt.data.batching import TrainingBatch, make_batch
@@ -15,16 +15,15 @@ from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
 from mt.tokenizer import PAD
 from mt.training import loss as loss_module
-from mt.training.loss import _chunk, batch_loss, projected_cross_entropy, smoothed_cross_entropy
+from mt.training.loss import batch_loss, chunk_size, projected_cross_entropy, smoothed_cross_entropy
 
 VOCABULARY = 12
 
 
-@pytest.fixture
-def model() -> Transformer:
+def tiny(**changes: bool) -> Transformer:
     torch.manual_seed(1)
-    config = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=2, dropout=0.0)
-    return Transformer(config, VOCABULARY).eval()
+    sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 32, "heads": 2, "dropout": 0.0}
+    return Transformer(ModelConfig.model_validate({**sizes, **changes}), VOCABULARY).eval()
 
 
 @pytest.mark.parametrize(
@@ -61,15 +60,8 @@ def test_the_loss_by_hand(probabilities: list[float], label: int, smoothing: flo
     assert smoothed_cross_entropy(logits, torch.tensor([label]), smoothing).item() == pytest.approx(loss)
 
 
-def test_without_smoothing_it_is_the_summed_cross_entropy_of_torch() -> None:
-    logits, labels = torch.randn(7, 5), torch.tensor([0, 1, 2, 3, 4, 0, 1])
-    expected = cross_entropy(logits, labels, reduction="sum")
-    torch.testing.assert_close(smoothed_cross_entropy(logits, labels, 0.0), expected)
-
-
 def test_bf16_logits_give_an_fp32_loss() -> None:
-    logits = torch.randn(1000, 5, dtype=torch.bfloat16)
-    labels = torch.zeros(1000, dtype=torch.long)
+    logits, labels = torch.randn(1000, 5, dtype=torch.bfloat16), torch.zeros(1000, dtype=torch.long)
     loss = smoothed_cross_entropy(logits, labels, 0.1)
     assert loss.dtype == torch.float32
     torch.testing.assert_close(loss, smoothed_cross_entropy(logits.float(), labels, 0.1))
@@ -113,7 +105,7 @@ def test_a_chunk_of_logits_on_a_gpu_takes_a_64th_of_its_memory(
     properties = SimpleNamespace(total_memory=gigabytes << 30)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
     states = SimpleNamespace(device=torch.device("cuda"), is_cuda=True, element_size=lambda: dtype.itemsize)
-    assert _chunk(cast(torch.Tensor, states)) == logits
+    assert chunk_size(cast(torch.Tensor, states)) == logits
 
 
 def test_a_label_without_probability_counts_87_and_has_the_gradients_of_the_plain_loss() -> None:
@@ -145,70 +137,45 @@ def test_in_bf16_the_projected_loss_is_near_that_in_fp32() -> None:
         assert (ours.grad.float() - plain.grad).norm() < 0.01 * plain.grad.norm()
 
 
-def test_validation_has_the_loss_of_training(model: Transformer) -> None:
-    batch = make_batch([[4, 5, 3], [6, 3]], [[6, 7], [8]], np.array([0, 1]))
-    with torch.no_grad():
-        plain = batch_loss(model, batch, 0.1)
-    assert not plain.requires_grad
-    torch.testing.assert_close(batch_loss(model, batch, 0.1).detach(), plain)
-
-
 sentence = st.lists(st.integers(4, VOCABULARY - 1), min_size=1, max_size=6)
 
 
 @given(st.lists(st.tuples(sentence, sentence), min_size=1, max_size=5))
 @settings(max_examples=30)
 def test_a_batch_is_the_sum_of_its_pairs_however_much_padding_it_has(pairs: list[tuple[list[int], list[int]]]) -> None:
-    torch.manual_seed(1)
-    config = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=2, dropout=0.0)
-    model = Transformer(config, VOCABULARY).eval()
+    """In training as in validation, where no gradient is needed."""
+    model = tiny()
     sources, targets = [[*source, 3] for source, _ in pairs], [target for _, target in pairs]
-    together = batch_loss(model, make_batch(sources, targets, np.arange(len(pairs))), 0.1)
+    batch = make_batch(sources, targets, np.arange(len(pairs)))
+    together = batch_loss(model, batch, 0.1)
     alone = [batch_loss(model, make_batch([s], [t], np.array([0])), 0.1) for s, t in zip(sources, targets, strict=True)]
     torch.testing.assert_close(together, torch.stack(alone).sum())
-
-
-def test_padding_does_not_count(model: Transformer) -> None:
-    batch = make_batch([[4, 5, 3]], [[6, 7]], np.array([0]))
     source, target, labels = (
-        torch.nn.functional.pad(tensor, (0, 3), value=PAD) for tensor in (batch.source, batch.target, batch.labels)
+        torch.nn.functional.pad(x, (0, 3), value=PAD) for x in (batch.source, batch.target, batch.labels)
     )
-    padded = TrainingBatch.of(source, target, labels, (0,))
-    torch.testing.assert_close(batch_loss(model, padded, 0.1), batch_loss(model, batch, 0.1))
+    padded = TrainingBatch.of(source, target, labels, tuple(range(len(pairs))))
+    torch.testing.assert_close(batch_loss(model, padded, 0.1), together)
+    with torch.no_grad():
+        plain = batch_loss(model, batch, 0.1)
+    assert not plain.requires_grad
+    torch.testing.assert_close(together.detach(), plain)
 
 
-def test_an_output_layer_of_its_own_and_its_bias_count() -> None:
-    torch.manual_seed(1)
-    sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 32, "heads": 2, "dropout": 0.0}
-    model = Transformer(ModelConfig.model_validate({**sizes, "tie_output": False, "logits_bias": True}), VOCABULARY)
-    embedding = model.eval().embedding
-    assert embedding.output is not None and embedding.bias is not None
-    torch.nn.init.normal_(embedding.bias)
-    batch = make_batch([[4, 5, 3]], [[6, 7]], np.array([0]))
-    batch_loss(model, batch, 0.1).backward()
-    found = [embedding.output.grad, embedding.bias.grad]
-    logits = model(batch.source, batch.source_mask, batch.target)[0]
-    expected = torch.autograd.grad(
-        smoothed_cross_entropy(logits, batch.labels[0], 0.1), [embedding.output, embedding.bias]
-    )
-    torch.testing.assert_close(found, list(expected))
-
-
-def test_smoothing_leaves_out_what_never_comes_out() -> None:
-    """As if an imported model's pieces without a probability were no pieces; they get no gradient."""
-    torch.manual_seed(1)
-    sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 32, "heads": 2, "dropout": 0.0}
-    model = Transformer(ModelConfig.model_validate({**sizes, "tie_output": False, "logits_bias": True}), VOCABULARY)
-    embedding = model.eval().embedding
+@pytest.mark.parametrize("never", [[], [0, 2]])
+def test_an_output_layer_of_its_own_and_its_bias_count(never: list[int]) -> None:
+    """Smoothing leaves out what never comes out, as if it were no piece; it gets no gradient."""
+    model = tiny(tie_output=False, logits_bias=True)
+    embedding = model.embedding
     assert embedding.output is not None and embedding.bias is not None
     with torch.no_grad():
-        embedding.bias[[0, 2]] = NEVER
+        embedding.bias.normal_()[never] = NEVER
     batch = make_batch([[4, 5, 3]], [[6, 7]], np.array([0]))
     loss = batch_loss(model, batch, 0.1)
     loss.backward()
-    logits = model(batch.source, batch.source_mask, batch.target)[0][:, [1, *range(3, VOCABULARY)]]
-    expected = smoothed_cross_entropy(logits, batch.labels[0] - 2, 0.1)  # 3, 6 and 7 have moved by two places
+    kept = [id for id in range(VOCABULARY) if id not in never]
+    logits = model(batch.source, batch.source_mask, batch.target)[0][:, kept]
+    expected = smoothed_cross_entropy(logits, torch.tensor([kept.index(id) for id in batch.labels[0].tolist()]), 0.1)
     torch.testing.assert_close(loss, expected)
-    assert embedding.bias.grad is not None and embedding.output.grad is not None
-    assert not embedding.bias.grad[[0, 2]].any() and not embedding.output.grad[[0, 2]].any()
-    assert embedding.bias.grad[[1, *range(3, VOCABULARY)]].all()
+    gradients = torch.autograd.grad(expected, [embedding.output, embedding.bias])
+    torch.testing.assert_close([embedding.output.grad, embedding.bias.grad], list(gradients))
+    assert embedding.bias.grad is not None and not embedding.bias.grad[never].any() and embedding.bias.grad[kept].all()

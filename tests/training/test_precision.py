@@ -62,29 +62,29 @@ def test_a_pass_that_failed_half_way_leaves_nothing_to_the_next_update() -> None
 
 
 @pytest.mark.parametrize(
-    ("capabilities", "chosen"),
+    ("capabilities", "used", "chosen"),
     [
-        ({"avx2": True, "avx512_f": True, "avx512_bf16": False, "amx_bf16": False}, "float32"),
-        ({"avx512_bf16": True}, "bfloat16"),
-        ({"amx_bf16": True}, "bfloat16"),
-        ({"neon": True, "bf16": True}, "bfloat16"),
-        ({"neon": True, "bf16": False}, "float32"),
-        ({}, "float32"),
+        ({"avx2": True, "avx512_f": True, "avx512_bf16": False, "amx_bf16": False}, True, "float32"),
+        ({"avx512_bf16": True}, True, "bfloat16"),
+        ({"amx_bf16": True}, True, "bfloat16"),
+        ({"neon": True, "bf16": True}, True, "bfloat16"),
+        ({"neon": True, "bf16": True}, False, "float32"),  # Apple's processors, whose instructions torch does not use
+        ({"neon": True, "bf16": False}, True, "float32"),
+        ({}, True, "float32"),
+        (None, True, "float32"),  # a torch that does not know its processor
     ],
 )
 def test_auto_is_what_the_processor_has_instructions_for(
-    monkeypatch: pytest.MonkeyPatch, capabilities: dict[str, bool], chosen: str
+    monkeypatch: pytest.MonkeyPatch, capabilities: dict[str, bool] | None, used: bool, chosen: str
 ) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
-    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: True)
+    if capabilities is None:
+        monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    else:
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: used)
     assert choose_precision("auto", CPU, World()) == chosen
     assert choose_precision("float32", CPU, World()) == "float32"
     assert choose_precision("bfloat16", CPU, World()) == "bfloat16"
-
-
-def test_a_torch_that_does_not_know_its_processor_computes_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
-    assert choose_precision("auto", CPU, World()) == "float32"
 
 
 @pytest.mark.parametrize(("able", "chosen"), [(1.0, "float32"), (2.0, "bfloat16")])
@@ -93,13 +93,6 @@ def test_one_process_that_cannot_keeps_all_in_float32(
 ) -> None:
     monkeypatch.setattr(precision, "all_reduce", lambda world, mine: torch.tensor(able))
     assert choose_precision("auto", CPU, World(rank=0, size=2)) == chosen
-
-
-def test_instructions_that_torch_does_not_use_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Apple's processors have them, and torch's products in bfloat16 there do without."""
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"neon": True, "bf16": True}, raising=False)
-    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
-    assert choose_precision("auto", CPU, World()) == "float32"
 
 
 @pytest.mark.parametrize(("able", "chosen"), [(True, torch.bfloat16), (False, torch.float32)])

@@ -87,20 +87,23 @@ def test_what_is_restored_is_what_was_saved_and_goes_on_alike(tmp_path: Path, mu
 
 
 def test_the_files_of_a_checkpoint(tmp_path: Path) -> None:
-    """The format: a run that goes on may have been begun by an earlier release."""
+    """The format: a run that goes on may have been begun by an earlier release, which also kept random states."""
     path, state = saved(tmp_path)
     assert path == tmp_path / "00000003"
     assert sorted(file.name for file in path.iterdir()) == ["model.safetensors", "optimizer.safetensors", "state.json"]
     assert set(load_weights(path / "model.safetensors")) == set(state.model.state_dict())
-    assert set(load_weights(path / "optimizer.safetensors")) == {
+    moments = load_weights(path / "optimizer.safetensors")
+    assert set(moments) == {
         f"{kind}.{name}" for kind in ("step", "exp_avg", "exp_avg_sq") for name in state.model.state_dict()
     }
     values = {"data": "", **asdict(PROGRESS), "position": {"epoch": 2, "update": 5}}
     assert json.loads((path / "state.json").read_text()) == values
+    save_weights(path / "optimizer.safetensors", {**moments, "random.cpu": torch.get_rng_state()})
+    other = new_state(2)
+    restore_checkpoint(path, other)
+    assert same(state, other)
 
-
-def test_the_tensors_of_muon(tmp_path: Path) -> None:
-    path, _ = saved(tmp_path, muon=True)
+    path, _ = saved(tmp_path / "muon", muon=True)
     moments = load_weights(path / "optimizer.safetensors")
     assert {name for name in moments if name.startswith("momentum.")} == {"momentum.0.weight", "momentum.2.weight"}
     assert {name for name in moments if name.startswith("step.")} == {
@@ -108,25 +111,9 @@ def test_the_tensors_of_muon(tmp_path: Path) -> None:
     }
 
 
-def test_a_run_of_adam_does_not_go_on_with_muon(tmp_path: Path) -> None:
-    path, _ = saved(tmp_path)
-    with pytest.raises(ModelError, match=r"(?s)lacks tensors.*momentum\.0\.weight.*momentum\.2\.weight"):
-        restore_checkpoint(path, new_state(2, muon=True))
-
-
-def test_random_states_that_an_earlier_release_kept_do_no_harm(tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_corpus_is_refused(tmp_path: Path) -> None:
     path, state = saved(tmp_path)
-    tensors = load_weights(path / "optimizer.safetensors")
-    save_weights(path / "optimizer.safetensors", {**tensors, "random.cpu": torch.get_rng_state()})
-    other = new_state(2)
-    restore_checkpoint(path, other)
-    assert same(state, other)
-
-
-def test_other_data_are_refused_and_unknown_ones_are_not(tmp_path: Path) -> None:
-    path, state = saved(tmp_path)
-    other = replace(new_state(2, updates=1), data="b")
-    untouched = new_state(2, updates=1)
+    other, untouched = replace(new_state(2, updates=1), data="b"), new_state(2, updates=1)
     with pytest.raises(TrainingError, match="00000003 was trained on other text: a corpus of the recipe has changed"):
         restore_checkpoint(path, other)
     assert same(other, untouched) and other.progress == Progress()
@@ -155,15 +142,12 @@ def test_a_damaged_file_is_named_and_nothing_is_restored(tmp_path: Path, name: s
     assert checkpoints(tmp_path) == [path], "a damaged checkpoint is not passed over in silence"
 
 
-def test_a_foreign_checkpoint_names_every_tensor_that_does_not_fit(tmp_path: Path) -> None:
+def test_every_tensor_that_does_not_fit_is_named(tmp_path: Path) -> None:
     path, state = saved(tmp_path)
-    other = RunState(nn.Linear(3, 4), state.optimizers, Progress())
     with pytest.raises(ModelError, match=r"(?s)0\.weight.*2\.weight.*weight is missing"):
-        restore_checkpoint(path, other)
-
-
-def test_an_optimizer_without_moments_is_an_error(tmp_path: Path) -> None:
-    path, _ = saved(tmp_path)
+        restore_checkpoint(path, RunState(nn.Linear(3, 4), state.optimizers, Progress()))
+    with pytest.raises(ModelError, match=r"(?s)lacks tensors.*momentum\.0\.weight.*momentum\.2\.weight"):
+        restore_checkpoint(path, new_state(2, muon=True))
     tensors = load_weights(path / "optimizer.safetensors")
     del tensors["exp_avg.0.weight"], tensors["step.2.bias"]
     save_weights(path / "optimizer.safetensors", tensors)

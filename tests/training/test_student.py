@@ -47,23 +47,17 @@ def test_further_encoder_layers_change_nothing_yet(teacher: Path, tmp_path: Path
     assert [each.score for each in found[0]] == pytest.approx([each.score for each in found[1]])
 
 
-def test_what_is_there_is_not_destroyed(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "precious").touch()
-    for place in ("app", "app/src"):  # a project that has a config.json, and perhaps a model, too
-        (tmp_path / place).mkdir()
+def test_a_folder_that_is_no_model_or_the_teacher_is_not_replaced(
+    teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "app" / "src").mkdir(parents=True)  # a project that has a config.json, and perhaps a model, too
     for file in ("config.json", "model.safetensors"):
         (tmp_path / "app" / file).touch()
     around, alone = "is or contains the model to convert, and would be replaced", "is not a model"
-    for out, message in (
-        (teacher, around),
-        (teacher.parent, around),
-        (tmp_path / "runs", alone),
-        (tmp_path / "app", alone),
-    ):
+    for out, message in ((teacher, around), (teacher.parent, around), (tmp_path, alone), (tmp_path / "app", alone)):
         assert main([str(teacher), str(out), "--decoder-layers", "1"]) == 2
         assert message in capsys.readouterr().err
-    assert (tmp_path / "runs" / "precious").exists() and load_model(teacher)
+    assert (tmp_path / "app" / "src").exists() and load_model(teacher)
 
 
 def test_it_has_the_layers_and_the_rows_of_its_pieces(loaded: LoadedModel) -> None:

@@ -12,9 +12,9 @@ from mt.decoding.options import SearchOptions
 from mt.engine.backends.torch import SearchBatch, SearchDecoder
 from mt.engine.engine import Engine
 from mt.engine.requests import Request, Result
-from mt.engine.scheduler import Limits, RequestClass
+from mt.engine.scheduler import Limits
 from tests.decoding.conftest import Ids, TableScorer, TableState, random_table
-from tests.decoding.reference import decode
+from tests.decoding.reference import decode, drain
 
 VOCABULARY = 12
 EOS = 3
@@ -78,20 +78,18 @@ def test_kinds_take_turns() -> None:
         SearchOptions(sample=True, n_best=3, seed=4),
         SearchOptions(beam_size=2, no_repeat_ngram=2),
     ]
-    engine = table_engine(limits=Limits(rows=10))
-    for id, source in enumerate(sources(30)):
-        engine.submit(Request(id, source, kinds[id % len(kinds)]))
-    found = by_id(list(engine.drain()))
-    for id, source in enumerate(sources(30)):
-        assert found[id].hypotheses == alone(source, kinds[id % len(kinds)])
+    requests = [Request(id, source, kinds[id % 5], (5, 6) if id == 7 else ()) for id, source in enumerate(sources(30))]
+    found = drain(table_engine(limits=Limits(rows=10)), requests)
+    assert all(hypothesis.tokens[:2] == (5, 6) for hypothesis in found.pop(7).hypotheses)
+    for id in found:
+        assert found[id].hypotheses == alone(sources(30)[id], kinds[id % 5])
 
 
 @pytest.mark.parametrize("options", [BEAM, SearchOptions(beam_size=1), replace(BEAM, no_repeat_ngram=2)])
 def test_a_sentence_beside_a_busy_caller_takes_at_most_twice_its_steps_alone(options: SearchOptions) -> None:
     source = sources(1)[0]
     single = table_engine()
-    single.submit(Request(0, source, options))
-    list(single.drain())
+    drain(single, [Request(0, source, options)])
     engine = table_engine(limits=Limits(rows=12))
     kinds = [BEAM, SearchOptions(beam_size=2), SearchOptions(beam_size=4), SearchOptions(beam_size=1)]
     for id, other in enumerate(sources(60)):
@@ -122,12 +120,12 @@ def test_a_busy_caller_keeps_half_of_the_work_beside_another(
     for id, source in enumerate(sources(40)):
         engine.submit(Request(id, source, replace(BEAM, min_length=8)))
     engine.step()
-    id, rows = 100, []
+    id, asked, rows = 100, False, []
     for _ in range(200):
-        if not any(key[0] is RequestClass.INTERACTIVE for key in engine._batches):
+        if not asked:
             engine.submit(Request(id := id + 1, (5, EOS), SearchOptions(beam_size=1), caller=1))
         before = engine.rows
-        engine.step()
+        asked = id not in by_id(engine.step())
         rows.append(engine.rows - before)
     # A single row counts as 3 rows: 4 steps for one with 12 rows. With four times the cost, 1 step.
     assert sum(number > 1 for number in rows[:50]) == bulk_steps
@@ -160,8 +158,7 @@ def test_the_only_batch_takes_several_steps_at_once_if_it_has_few_rows(beams: in
     decoder = SeveralStepsDecoder()
     engine = Engine(decoder, Limits(rows=12, few_divisor=4, few_steps=4))
     source, options = sources(1)[0], SearchOptions(beam_size=beams, min_length=7)
-    engine.submit(Request(0, source, options))
-    (result,) = engine.drain()
+    result = drain(engine, [Request(0, source, options)])[0]
     assert set(decoder.asked) == {(beams, steps)}
     assert result.hypotheses == alone(source, options)
     assert engine.rows == beams * engine.steps and engine.steps >= 7
@@ -182,27 +179,13 @@ def test_an_interactive_batch_takes_all_steps_of_its_turn_at_once() -> None:
     assert results[7].hypotheses == alone(sources(8)[7], replace(BEAM, min_length=8))
 
 
-def test_a_prefix_goes_along() -> None:
-    engine = table_engine()
-    for id, source in enumerate(sources(5)):
-        engine.submit(Request(id, source, BEAM, prefix=(5, 6) if id == 2 else ()))
-    found = by_id(list(engine.drain()))
-    assert all(hypothesis.tokens[:2] == (5, 6) for hypothesis in found[2].hypotheses)
-    assert found[1].hypotheses == alone(sources(5)[1], BEAM)
-
-
 def test_steps_are_shared() -> None:
-    lengths = []
-    for source in sources(20):
-        engine = table_engine()
-        engine.submit(Request(0, source, BEAM))
-        list(engine.drain())
-        lengths.append(engine.steps)
-    together = table_engine()
-    for id, source in enumerate(sources(20)):
-        together.submit(Request(id, source, BEAM))
-    list(together.drain())
-    assert together.steps == max(lengths) < sum(lengths)
+    requests = [Request(id, source, BEAM) for id, source in enumerate(sources(20))]
+    single, together = [table_engine() for _ in requests], table_engine()
+    for engine, request in zip(single, requests, strict=True):
+        drain(engine, [request])
+    drain(together, requests)
+    assert together.steps == max(engine.steps for engine in single)
 
 
 def test_cancelled_sentences_leave_and_the_others_do_not_notice() -> None:
@@ -212,7 +195,6 @@ def test_cancelled_sentences_leave_and_the_others_do_not_notice() -> None:
         engine.submit(Request(id, source, replace(BEAM, min_length=5)))
     results = engine.step()
     engine.cancel([1, 3, 8, 12345])
-    assert [batch.size for batch in engine._batches.values()] == [4]
     results += engine.drain()
     assert sorted(by_id(results)) == [0, 2, 4, 5, 6, 7, 9]
     assert all(result.hypotheses == alone(sources(10)[result.id], replace(BEAM, min_length=5)) for result in results)
@@ -231,23 +213,13 @@ def test_when_all_are_cancelled_nothing_is_left_to_do() -> None:
 
 
 @pytest.mark.parametrize("logit", [None, math.nan])
-def test_one_that_fails_fails_alone(logit: float | None) -> None:
+def test_a_failed_sentence_fails_alone_and_the_engine_goes_on(logit: float | None) -> None:
     texts = sources(8)
     texts[5] = (5, POISON, EOS)
     engine = table_engine(poisoned(logit))
-    for id, source in enumerate(texts):
-        engine.submit(Request(id, source, BEAM))
-    found = by_id(list(engine.drain()))
-    assert found[5].hypotheses == ()
-    assert ("RuntimeError: cannot do this one" if logit is None else "not finite") in found[5].problem
-    for id in (0, 1, 2, 3, 4, 6, 7):
-        assert found[id] == Result(id, alone(texts[id], BEAM))
-
-
-def test_the_engine_goes_on_after_a_failure() -> None:
-    engine = table_engine(poisoned(None))
-    engine.submit(Request(1, (POISON, EOS), BEAM))
-    assert [result.id for result in engine.drain()] == [1]
-    source = sources(1)[0]
-    engine.submit(Request(2, source, BEAM))
-    assert list(engine.drain()) == [Result(2, alone(source, BEAM))]
+    for _ in range(2):
+        found = drain(engine, [Request(id, source, BEAM) for id, source in enumerate(texts)])
+        assert ("RuntimeError: cannot do this one" if logit is None else "not finite") in found[5].problem
+        assert not found.pop(5).hypotheses
+        for id in found:
+            assert found[id] == Result(id, alone(texts[id], BEAM))

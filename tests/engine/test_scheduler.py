@@ -197,8 +197,6 @@ def test_memory_is_counted_by_the_longest_sentence() -> None:
         assert admitted(waiting) == expected
     release(waiting, 0)
     assert admitted(waiting) == [1]
-    release(waiting, 1)
-    assert not waiting._memory._columns and not waiting._memory._widths
 
 
 @pytest.mark.parametrize(

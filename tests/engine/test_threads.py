@@ -19,6 +19,7 @@ from mt.engine.requests import Request, Result
 from mt.engine.scheduler import BatchKind, Limits
 from mt.engine.threads import AnyEngine, ThreadedEngine
 from tests.decoding.conftest import TableScorer, random_table
+from tests.decoding.reference import drain
 from tests.kernels.conftest import compile_model, odd_model, some_sources
 
 BEAM = SearchOptions(beam_size=3, n_best=2, max_length_factor=1.0, max_length_offset=8)
@@ -58,16 +59,6 @@ def test_threads_find_what_one_engine_finds(library: ctypes.CDLL, int8: bool) ->
         assert run(engine, wanted, threads) == expected
         assert engine.steps > 0
         assert list(engine.drain()) == [] and engine.step() == []
-
-
-def test_work_is_divided(library: ctypes.CDLL) -> None:
-    engine = ThreadedEngine(CompiledDecoder(compile_model(library, odd_model())), Limits(), 3)
-    for request in requests(30):
-        engine.submit(request)
-    assert all(thread.load > 0 for thread in engine._threads)
-    assert len(list(engine.drain())) == 30
-    assert [thread.load for thread in engine._threads] == [0, 0, 0]
-    assert all(thread.engine.steps > 0 for thread in engine._threads)
 
 
 @dataclass(frozen=True)
@@ -110,27 +101,25 @@ def test_what_is_cancelled_gives_no_result() -> None:
     assert not engine.busy and list(engine.drain()) == []
 
 
-def test_busy_until_the_last_result_is_handed_out() -> None:
+def test_work_is_divided_and_busy_until_its_last_result() -> None:
     decoder = gate()
-    engine = ThreadedEngine(decoder, Limits(), 2)
-    assert not engine.busy
-    engine.submit(requests(1)[0])
-    for _ in range(3):
+    engine = ThreadedEngine(decoder, Limits(), 3)
+    assert not engine.busy and engine.progress == (-1, -1, -1)
+    for request in requests(3):
+        engine.submit(request)
         assert engine.busy and engine.step() == []
+    assert engine.progress == (0, 0, 0), "each thread has work"
     decoder.opened.set()
-    assert [result.id for result in engine.drain()] == [0]
-    assert not engine.busy
+    assert sorted(result.id for result in engine.drain()) == [0, 1, 2]
+    assert not engine.busy and engine.progress == (-1, -1, -1)
 
 
-def test_one_that_fails_fails_alone_and_the_threads_go_on() -> None:
+def test_threads_go_on_after_a_failure() -> None:
     decoder = gate(ValueError("not this"))
     decoder.opened.set()
     engine = ThreadedEngine(decoder, Limits(), 2)
-    for request in requests(4):
-        engine.submit(request)
-    assert {result.problem for result in engine.drain()} == {"ValueError: not this"}
-    engine.submit(requests(1)[0])
-    assert len(list(engine.drain())) == 1
+    for count in (4, 1):
+        assert {result.problem for result in drain(engine, requests(count)).values()} == {"ValueError: not this"}
 
 
 class Death(BaseException):

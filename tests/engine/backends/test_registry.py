@@ -4,6 +4,7 @@ import ctypes
 import logging
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -24,7 +25,6 @@ from mt.kernels.library import CpuModel
 from mt.model.layers import DecoderLayer
 from mt.scoring.pairs import score_targets
 from mt.tokenizer import EOS
-from tests.conftest import sentences
 
 CPU = torch.device("cpu")
 FROZEN = Path(__file__).resolve().parents[2] / "frozen"  # a small model that was trained
@@ -61,11 +61,6 @@ def test_auto_takes_int8_where_the_calibration_text_allows_it(library: ctypes.CD
         same = [each.text == pair.target for each, pair in zip(found, pairs(), strict=True)]
         assert sum(same) >= 8, "a model with a width of 32 may stumble over rounding, but not often"
     assert Translator.load(folder, "cpu", dtype="float32").dtype == "float32"
-
-
-def test_auto_does_not_risk_int8_without_a_calibration_text(library: ctypes.CDLL, small_model: Path) -> None:
-    assert Translator.load(small_model, "cpu").dtype == "float32"
-    assert Translator.load(small_model, "cpu", dtype="int8").dtype == "int8"
 
 
 def test_an_outlier_is_noticed(library: ctypes.CDLL, tmp_path: Path) -> None:
@@ -157,28 +152,18 @@ def test_what_decodes(library: ctypes.CDLL, small_model: Path) -> None:
         assert isinstance(backend.decoder, kind) and backend.dtype is chosen
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("dtype", ["float32", "int8"])
-def test_threads_and_dtypes_translate_alike(library: ctypes.CDLL, small_model: Path, dtype: str, threads: int) -> None:
-    translator = Translator.load(small_model, "cpu", dtype=dtype, threads=threads)
-    texts = sentences(40)
-    together = [found.text for found in translator.translate_many(texts)]
-    assert together == [translator.translate_many([text])[0].text for text in texts]
-
-
-def test_a_dtype_that_is_unknown(small_model: Path) -> None:
-    with pytest.raises(ModelError, match="dtype is 'int4'; accepted: auto, float32, bfloat16, int8"):
-        Translator.load(small_model, "cpu", dtype="int4")
-
-
-def test_a_backend_can_be_chosen_and_left_out(small_model: Path) -> None:
+def test_a_backend_can_be_chosen(small_model: Path) -> None:
     slow = Translator.load(small_model, "cpu", dtype="float32", backend="torch")
     assert isinstance(slow.engine, Engine) and isinstance(slow.engine.decoder, SearchDecoder)
     assert slow.translate("The dog sees the cat.").text
-    with pytest.raises(ModelError, match="cuda: device is cpu; accepted: cuda"):
-        Translator.load(small_model, "cpu", backend="cuda")
-    with pytest.raises(ModelError, match="backend is 'gpu'; accepted: auto, cpu, cuda, torch"):
-        Translator.load(small_model, "cpu", backend="gpu")
+    rows: list[tuple[dict[str, Any], str]] = [
+        ({"backend": "cuda"}, "cuda: device is cpu; accepted: cuda"),
+        ({"backend": "gpu"}, "backend is 'gpu'; accepted: auto, cpu, cuda, torch"),
+        ({"dtype": "int4"}, "dtype is 'int4'; accepted: auto, float32, bfloat16, int8"),
+    ]
+    for options, problem in rows:
+        with pytest.raises(ModelError, match=problem):
+            Translator.load(small_model, "cpu", **options)
 
 
 def test_a_backend_that_cannot_capture_is_reported_and_left_out(

@@ -147,22 +147,6 @@ def test_n_best_lists_are_sorted_and_distinct(random_scorer: Any) -> None:
             assert not set(hypothesis.tokens) & {0, 1, 2, 3}
 
 
-def test_one_beam_is_greedy(random_scorer: Any) -> None:
-    """The state machine of beam search with K = 1 against the one of greedy search."""
-    scorer = random_scorer(30)
-    options = SearchOptions(beam_size=1, max_length=12)
-    sources = [(i, EOS) for i in range(4, 40)]
-    search = BeamSearch.start([2] * 36, [options] * 36, [()] * 36, SpecialIds(), torch.device("cpu"))
-    state = scorer.start(sources, 1)
-    while not search.finished.all():
-        assert search.advance(scorer.step(state, search.tokens)) is None
-    greedy = decode(scorer, sources, options)
-    assert [[h.tokens for h in found] for found in search.results(range(36))] == [
-        [h.tokens for h in found] for found in greedy
-    ]
-    assert len({found[0].tokens for found in greedy}) > 10
-
-
 def test_a_sentence_with_no_way_on_ends_empty_and_has_not_failed(table_scorer: Any) -> None:
     scorer = table_scorer(lambda source, tokens: [0.0] * 4 + [1.0])  # one word, which must not be said twice
     options = SearchOptions(beam_size=2, n_best=2, min_length=5, no_repeat_ngram=1)

@@ -107,21 +107,3 @@ def test_each_step_draws_anew(table_scorer: Any) -> None:
     changes = [one != other for h in found for one, other in pairwise(h.tokens)]
     assert len(changes) == 50 * 19
     assert sum(changes) / len(changes) == pytest.approx(0.5, abs=0.07)  # four standard deviations
-
-
-def test_greedy_takes_the_most_probable_token(random_scorer: Any) -> None:
-    scorer = random_scorer(20)
-    for source, [hypothesis] in zip(
-        [(9, EOS), (8, 7, EOS)],
-        decode(scorer, [(9, EOS), (8, 7, EOS)], SearchOptions(beam_size=1, max_length=8)),
-        strict=True,
-    ):
-        tokens: tuple[int, ...] = ()
-        while len(tokens) < 7:
-            scores = scorer.table(source, tokens)
-            token = max(range(3, 20), key=scores.__getitem__)
-            if token == EOS:
-                break
-            tokens = (*tokens, token)
-        assert hypothesis.tokens == tokens
-        assert hypothesis.score == pytest.approx(hypothesis.log_probability / (len(tokens) + 1))

@@ -32,31 +32,32 @@ def test_mean_probability() -> None:
     assert mean_probability([]) == 0
 
 
-@pytest.mark.parametrize(("probability", "expected"), [(0.2, 0), (0.4, 0), (0.5, 0.2), (0.7, 0.6), (0.9, 1), (1, 1)])
-def test_quality_on_the_line_within_its_bounds(probability: float, expected: float) -> None:
-    line = Confidence(slope=2, intercept=-0.8, sentences=1)
-    assert expected_quality(line, observed(probability)) == pytest.approx(expected)
+LINE = Confidence(slope=2, intercept=-0.8, sentences=1)
+CURVE = Confidence(slope=2, exponent=3, intercept=-0.1, sentences=1)
+LONG_TOKENS = Confidence(slope=0.5, intercept=0, token_length=0.1, sentences=1)
 
 
-def test_quality_on_a_curve() -> None:
-    curve = Confidence(slope=2, exponent=3, intercept=-0.1, sentences=1)
-    assert expected_quality(curve, observed(0.5)) == pytest.approx(0.15)
+@pytest.mark.parametrize(
+    ("parameters", "observation", "expected"),
+    [
+        *(
+            (LINE, observed(p), quality)
+            for p, quality in ((0.2, 0), (0.4, 0), (0.5, 0.2), (0.7, 0.6), (0.9, 1), (1, 1))
+        ),
+        (CURVE, observed(0.5), 0.15),
+        (LONG_TOKENS, observed(1, 1, characters=5), 0.5 + 0.1 * math.log(3)),
+    ],
+)
+def test_expected_quality_by_hand(parameters: Confidence, observation: Observation, expected: float) -> None:
+    assert expected_quality(parameters, observation) == pytest.approx(expected)
 
 
-def test_the_curve_goes_through_points_on_one() -> None:
-    fitted = fit([observed(0.5), observed(0.6), observed(0.9)], [12.5, 21.6, 72.9], exponent=3)
-    assert (fitted.slope, fitted.intercept, fitted.exponent) == pytest.approx((1, 0, 3))
-
-
-def test_long_tokens_count() -> None:
-    parameters = Confidence(slope=0.5, intercept=0, token_length=0.1, sentences=1)
-    assert expected_quality(parameters, observed(1, 1, characters=5)) == pytest.approx(0.5 + 0.1 * math.log(3))
-
-
-def test_the_line_goes_through_points_on_one() -> None:
-    fitted = fit([observed(0.5), observed(0.7), observed(0.9)], [20, 60, 100])
-    assert (fitted.slope, fitted.intercept) == pytest.approx((2, -0.8))
-    assert (fitted.token_length, fitted.sentences) == (0, 3)
+def test_the_fit_goes_through_points_on_a_line_or_a_curve() -> None:
+    line = fit([observed(0.5), observed(0.7), observed(0.9)], [20, 60, 100])
+    assert (line.slope, line.intercept) == pytest.approx((2, -0.8))
+    assert (line.token_length, line.sentences) == (0, 3)
+    curve = fit([observed(0.5), observed(0.6), observed(0.9)], [12.5, 21.6, 72.9], exponent=3)
+    assert (curve.slope, curve.intercept, curve.exponent) == pytest.approx((1, 0, 3))
 
 
 def test_the_fit_recovers_its_parameters() -> None:

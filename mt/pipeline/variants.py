@@ -22,7 +22,7 @@ from mt.text.protect import ProtectedSpan, SpanKind, StrippedText
 from mt.text.restoration import restore_spans
 from mt.text.stand_ins import StandIn, StandInKind, StandInWords, is_placeholder, likely_kinds, put_back, replace_spans
 from mt.text.terms import Terms
-from mt.text.typography import join_numbers
+from mt.text.typography import join_numbers, unify_quotes
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
 WordKey = tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[str, ...], int, str, str]
@@ -75,14 +75,14 @@ class SentenceContext:
         return Request(next(self.request_ids), source, options.of(source), self.prefix, self.caller, constraints)
 
     def alternative(self, hypothesis: Hypothesis, spans: Sequence[ProtectedSpan] = ()) -> Alternative:
-        """Convert a hypothesis to an alternative, without the prefix, and with its text on one line.
+        """Convert a hypothesis to an alternative: without the prefix, on one line, and with one kind of quotes.
 
         The numbers in `spans`, the protected spans of the source, keep their no-break spaces.
         """
         target, begin = self.tokenizer.target, len(self.prefix)
         tokens = hypothesis.tokens[begin:]
         return Alternative(
-            text=join_numbers(" ".join(target.decode(tokens).splitlines()), spans),
+            text=unify_quotes(join_numbers(" ".join(target.decode(tokens).splitlines()), spans), spans),
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
             pieces=tuple(target.pieces(tokens)),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import chain, pairwise
 
 from mt.languages import primary_language
-from mt.text.alignment import Range
+from mt.text.alignment import Range, is_wide
 from mt.text.clauses import may_lower
 from mt.text.protect import ProtectedSpan, find_spans, find_translated_spans
 
@@ -94,13 +94,15 @@ def as_clause(translation: str, clause: str, language: str, is_first: bool) -> s
     """Return the translation of a clause with the letter case and the final punctuation of the clause.
 
     Models write a clause like a sentence. A clause that is not the first begins with a small letter, unless it may
-    begin with a German noun. A final full stop is replaced by the punctuation that ends `clause`.
+    begin with a German noun. The punctuation that ends `clause` replaces a final full stop, or is added.
     """
     first = translation.split(maxsplit=1)[:1]
     if first and not is_first and clause[:1].islower() and may_lower(first[0], language):
         translation = translation[0].lower() + translation[1:]
+    mark = clause[-1:] if clause[-1:] in _CLAUSE_ENDS else ""
+    if mark and translation[-1:].isalnum():
+        return translation + _CLAUSE_ENDS[mark][is_wide(translation[-1])]
     if translation[-1:] in _STOPS and clause[-1:] not in _STOPS:
-        mark = clause[-1:] if clause[-1:] in _CLAUSE_ENDS else ""
         wide = translation[-1:] == "。"
         return translation[:-1] + (_CLAUSE_ENDS[mark][wide] if mark else "")
     return translation

@@ -35,6 +35,7 @@ from mt.text.normalise import GROUP_SPACES
 from mt.text.span_patterns import CODE, EXACT, FORMAT, HINT, NUMBERS, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
 
 _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
+_RANGE = re.compile(r"\d[\d.]*-\d[\d.]*")
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _LIST_MARKER = re.compile(
     r"(?:(?:[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.))\s+){1,4}"
@@ -188,8 +189,8 @@ def lost_spans(spans: Sequence[ProtectedSpan], translation: str) -> list[Protect
     return [
         span
         for span in spans
-        if counts[span_key(span)] < wanted[span_key(span)]
-        or (span.kind not in _MORE and counts[span_key(span)] > wanted[span_key(span)])
+        if (counts[key := span_key(span)] < wanted[key] and not _has_ends(span, counts))
+        or (span.kind not in _MORE and counts[key] > wanted[key])
     ]
 
 
@@ -368,10 +369,21 @@ def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
     for span in find_translated_spans(translation, spans):
         key = span_key(span)
         counts[key] += 1
+        counts.update(_ends(span))
         if span.kind is SpanKind.NUMBER and (bare := UNIT.sub("", key)) != key:
             counts[bare] += 1
     counts.update(number[0] for number in _ORDINAL.finditer(translation))
     return counts
+
+
+def _ends(span: ProtectedSpan) -> list[str]:
+    """Return the numbers of a range such as 5-10, which other languages write as 5–10 or "5 to 10"; else []."""
+    return span_key(span).split("-") if span.kind is SpanKind.NUMBER and _RANGE.fullmatch(span_key(span)) else []
+
+
+def _has_ends(span: ProtectedSpan, counts: Counter[str]) -> bool:
+    ends = _ends(span)
+    return bool(ends) and all(counts[end] for end in ends)
 
 
 def span_key(span: ProtectedSpan) -> str:

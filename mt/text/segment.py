@@ -26,6 +26,7 @@ _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between
 _LINE_BREAK = re.compile("(\r\n|[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 _SPACE = re.compile(r"\s+")
 _OPERATORS = frozenset("=_+/\\|")
+_PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _JOINER = "\u200d"
 
 
@@ -201,7 +202,7 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
     panics anyway, the paragraph is one sentence. A Rust panic is a BaseException and must not end the service.
     """
     normalised = normalise_text(paragraph)
-    plain = plain_spaces(normalised.text)
+    plain = plain_spaces(normalised.text).translate(_PLAIN_QUOTES)
     plain = plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
     try:
         sentences: list[str] = sentencex.segment(primary_language(language), plain)

@@ -41,6 +41,7 @@ _CLITIC = frozenset({"da", "de", "lb", "nb", "nl", "nn", "no", "sv"})  # languag
 _AROUND = {"(": ")", "[": "]", '"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "「": "」"}
 _OPENING, _CLOSING = "([{\"“„”«»‘‚’'「『（", ")]}\"“”«»’‘'」』）"
 _SPACED_QUOTES = "«»‹›"
+_COMPOUND = re.compile(r"-[^\W\d_]+(?![\w-])")
 _WORD = f"[^\\W{WIDE}]"
 
 
@@ -102,9 +103,9 @@ def is_placeholder(text: str) -> bool:
 
 def likely_kinds(text: str) -> tuple[StandInKind, ...]:
     """Return the kinds of words that a span can stand for, the more likely one first."""
-    if (form := FORMAT.fullmatch(text)) and form[1] in "diuxXoeEfFgG":
+    if (form := FORMAT.fullmatch(text)) and form[1] in "diuxXoeEfFgGn":
         return (StandInKind.NUMBER,)
-    if _NUMERIC_FORMAT.search(text):
+    if _NUMERIC_FORMAT.search(text) or text.startswith("%L"):  # %L1 is a number of Qt
         return (StandInKind.NUMBER,)
     if form and "(" not in text:
         return (StandInKind.NAME,) if form[1] == "@" else (StandInKind.NAME, StandInKind.NUMBER)
@@ -223,7 +224,21 @@ def put_back(translation: str, source: str, stand_ins: Sequence[StandIn], langua
             before.rstrip() if after.enclosed and before.rstrip()[-1:] not in _SPACED_QUOTES else before
         ) + after.text
         end = stop
+        if after.word.isdecimal() and is_placeholder(after.text) and _is_compound(translation, stop, source, after):
+            text, end = f"{text} ", stop + 1
+        elif translation[stop : stop + 2] in ("'s", "’s") and can_have_ending(after.text):
+            end = stop + (primary_language(language) in _CLITIC)  # Peter's becomes Peters
     return text + translation[end:]
+
+
+def has_compounds(translation: str, source: str, stand_ins: Sequence[StandIn]) -> bool:
+    """Return whether a hyphen joins a stand-in to a word, as in `Tom-Dateien` for "Tom files"."""
+    places = ((translation.find(one.word), one) for one in stand_ins)
+    return any(_is_compound(translation, place + len(one.word), source, one) for place, one in places if place >= 0)
+
+
+def _is_compound(translation: str, stop: int, source: str, stand_in: StandIn) -> bool:
+    return _COMPOUND.match(translation, stop) is not None and f"{stand_in.word}-" not in source
 
 
 def _occurrences(translation: str, stand_ins: Sequence[StandIn], language: str) -> Iterator[tuple[int, Range]]:

@@ -17,10 +17,12 @@ _ONE_UNIT = (
     "|[kMGTmµμnpf][CFHJMSTU]|[mµμnpf]?s|[kM]Da|ha|hPa|mmHg|kcal|m?bar|l[mx]|min|oz"
     "|[kKMGTP]i?(?:B|bps|b|bit)|dB[mA]?|rpm|pp[mb]|psi|°F)"
 )
-_SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg and 2,5 µg/ml, or a word
+_STANDARD = "(?:ANSI|ASTM|BS|CSA|DIN|EN|GOST|IEC|IEEE|ISO|JIS|NBR|NF|RFC|SAE|UL|UNI|VDE|ÖNORM)(?: (?:EN|ISO))*"
+_SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg and 2,5 µg/ml, a standard, or a word
     r"(?:(?P<sign>[~≈≤≥±])[ \u00a0]?)?(?<![\w.,/])[-+\u2212]?\d{1,12}(?:[.,’ \u00a0\u202f]\d{1,12}){0,4}"
     r"(?:[–-]\d{1,12})?"
     rf"[ \u00a0\u202f](?P<unit>{_ONE_UNIT}(?:[/·]{_ONE_UNIT}|/h)?)(?![\w'’/-])"
+    rf"|(?<![\w-])(?P<standard>{_STANDARD}[ \u00a0]\d{{2,6}}(?:[-:.]\d{{1,6}}){{0,3}})(?![\w-])"
     r"|[^\W\d_]+"
 )
 _HINT = re.compile(
@@ -49,7 +51,7 @@ _VOWELLESS_WORDS = frozenset({"bg", "bs", "cs", "cy", "hr", "mk", "sk", "sl", "s
 
 
 def lost_symbols(source: str, translation: str) -> list[Range]:
-    """Return the ranges of the measures and the words of mixed case in `source` that a translation lacks.
+    """Return the ranges of the measures, standards and words of mixed case in `source` that a translation lacks.
 
     A measure is a number with a unit; only the unit and a sign such as ~ are compared. Measures whose number may have
     other separators in the translation are left out.
@@ -73,9 +75,9 @@ def is_code(text: str, language: str) -> bool:
 
 
 def _symbols(text: str) -> Iterator[tuple[str, Range]]:
-    """Yield (symbol, range) of each measure and of each other word of mixed case."""
+    """Yield (symbol, range) of each measure, standard such as `EN 60335-1`, and other word of mixed case."""
     for match in _SYMBOL.finditer(text):
         if match["unit"]:
             yield (match["sign"] or "") + match["unit"], match.span()
-        elif is_mixed_case(match[0]) and not _GENDER.search(match[0]):
+        elif match["standard"] or (is_mixed_case(match[0]) and not _GENDER.search(match[0])):
             yield match[0], match.span()

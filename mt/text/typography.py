@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import cycle
 
 from mt.languages import primary_language
 from mt.text.normalise import GROUP_SPACES, LINE_BREAKS
@@ -12,6 +13,7 @@ BREAKS = re.compile(rf"\s*[{LINE_BREAKS}]\s*| {{3,}}")
 """Line breaks, tabs, and the runs of spaces between columns."""
 
 _NO_BREAK = re.compile("[\u00a0\u2007\u202f]")
+_QUOTES = ("„“", "„”", "“”", "«»")
 _NUMBER = rf"\d+(?:[.,’'{GROUP_SPACES}]\d+){{0,9}}"  # not possessive: see mt.text.span_patterns
 _AFTER_NUMBER = re.compile(rf"({_NUMBER})([{GROUP_SPACES}])(?=[^\s\d])")
 _BEFORE_NUMBER = re.compile(rf"(?<=\S)([{GROUP_SPACES}])({_NUMBER})")
@@ -47,6 +49,18 @@ def join_numbers(translation: str, spans: Sequence[ProtectedSpan]) -> str:
         return match[0].replace(" ", space[0] if space else NO_BREAK_SPACE)
 
     return _GROUPED.sub(joined, translation)
+
+
+def unify_quotes(translation: str, spans: Sequence[ProtectedSpan]) -> str:
+    """Replace straight quotation marks by the typographic ones that the translation also has.
+
+    `spans` are the protected spans of the source; code may contain straight ones. The length does not change.
+    """
+    used = next((pair for pair in _QUOTES if all(mark in translation for mark in pair)), None)
+    if used is None or translation.count('"') % 2 or any('"' in span.text for span in spans):
+        return translation
+    marks = cycle(used)
+    return re.sub('"', lambda match: next(marks), translation)
 
 
 def restore_no_break_spaces(source: str, translation: str, language: str) -> str:

@@ -96,6 +96,9 @@ def test_any_text_is_accepted(text: str, language: str) -> None:
         ("警察来了。", "the police came,", "zh", "警察来了，"),
         ("The police came.", "警察来了，", "en", "The police came,"),
         ("The police came.", "die Polizei kam", "en", "the police came"),
+        ("Madrid", "Madrid,", "en", "Madrid,"),
+        ("马德里", "Madrid,", "zh", "马德里，"),
+        ("Y bebió.", "and drank", "es", "y bebió"),
         ("", "die Polizei kam,", "en", ""),
     ],
 )

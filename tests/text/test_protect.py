@@ -98,6 +98,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("A,b;FooBar;Baz; then foo;bar", ["b;FooBar;Baz"]),
         ("the '_-' or \"\\t\" or ',' \"\", 'hi.' _", ["'_-'", '"\\t"', "','", '""', "_"]),  # strings of symbols
         ('sleep(0.5), f(x="a b") dog(s) of List<T> host:80', ["sleep(0.5)", 'f(x="a b")', "List<T>", "host:80"]),
+        ("if a < b and c > 5, y = 2x, I am", ["a < b", "c > 5", "y = 2x"]),
         ("System.Text.Json n-1 ~user top-10", ["System.Text.Json", "n-1", "~user", "10"]),
         (f"a{FAMILY}{FLAG}b {SKIN} {SCOTLAND} 1️⃣", [FAMILY, FLAG, SKIN, SCOTLAND, "1️⃣"]),
     ],
@@ -159,6 +160,9 @@ def test_spans_are_removed(sentence: str, text: str, removed: list[RemovedSpan])
         ("5%% done", "5% fertig", ["5%%"]),  # of printf
         ("3. Mann", "the 3rd man", []),
         ("2 men and two dogs", "2 Männer und 2 Hunde", []),  # a number may occur more often
+        ("5-10 dB or 5–10 dB", "5 bis 10 dB oder 5-10 dB", []),
+        ("5-10 dB", "5 dB", ["5-10"]),
+        ("2024-05-06", "2024 05 06", ["2024-05-06"]),
         ("@a", "@a @a", ["@a"]),
         ("@anna @anna_b", "@anna_b", ["@anna"]),
         ("{x} {x}", "{x}", ["{x}", "{x}"]),

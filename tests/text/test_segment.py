@@ -73,6 +73,7 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("en", "A line.\nB line\r\n\r\nC. D.", ["A line.", "B line", "C. D."]),
         ("en", "One.\u00a0Two.\tThree.", ["One.", "Two.", "Three."]),
         ("de", "Das ist z.B. gut. Dr. Müller kam am 3. Mai.", ["Das ist z.B. gut.", "Dr. Müller kam am 3. Mai."]),
+        ("en", "He said: ＂It runs.＂ It runs.", ["He said: ＂It runs.＂", "It runs."]),
         ("zh", "你好。世界！再见", ["你好。", "世界！", "再见"]),
         ("zh-Hant", "你好。世界！再見", ["你好。", "世界！", "再見"]),
         ("de-AT", "Dr. Müller kam am 3. Mai. Gut.", ["Dr. Müller kam am 3. Mai.", "Gut."]),

@@ -21,7 +21,10 @@ NAME, PLACE, NUMBER = StandInKind.NAME, StandInKind.PLACE, StandInKind.NUMBER
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
-        *[(text, (NUMBER,)) for text in ("%d", "%1$d", "%.2f", "%(n)d", "{n}", "{count}", "{{ totalCount }}", "%lld")],
+        *[
+            (text, (NUMBER,))
+            for text in ("%d", "%1$d", "%.2f", "%(n)d", "{n}", "%L1", "%n", "{{ totalCount }}", "%lld")
+        ],
         *[(text, (NUMBER,)) for text in ("{0, number, integer}", "{x:.2f}", "${age}", "{numFiles}", "#{n}")],
         *[(text, (NAME,)) for text in ("{name}", "%{user}", "%(name)s", "%@", "{{person.name}}", "мир", "<name>")],
         *[(text, (NAME, NUMBER)) for text in ("{0}", "%s", "%1$s", "{}", "\U000f0000", "⟦0⟧", "<0/>")],
@@ -71,7 +74,10 @@ def test_other_spans_stand_for_themselves(text: str) -> None:
         ("Tom sleeps", [StandIn("Tom", "{x}")], "Tom, Tom schläft", None),
         ("Tom sleeps", [StandIn("Tom", "{x}")], "Tom 1 schläft", None),
         ("Tom sleeps 1", [StandIn("Tom", "{x}")], "Tom 1 schläft", "{x} 1 schläft"),
-        ("37 files", [StandIn("37", "%d")], "37-Dateien", "%d-Dateien"),
+        ("37 files", [StandIn("37", "%d")], "37-Dateien", "%d Dateien"),
+        ("37-day plan", [StandIn("37", "%d")], "37-Tage-Plan", "%d-Tage-Plan"),
+        ("37 sleeps", [StandIn("37", "`x`")], "37-Hund", "`x`-Hund"),
+        ("Tom's dog", [StandIn("Tom", "%2$s")], "Tom's Hund", "%2$ss Hund"),
         ("37 files", [StandIn("37", "%d")], "370 Dateien", None),
         ('Open "Tom".', [StandIn("Tom", "{x}", enclosed=True)], "Öffne „ Tom“.", "Öffne „{x}“."),
         ('Open "Tom".', [StandIn("Tom", "{x}", enclosed=True)], "Öffne Tom.", None),

@@ -36,6 +36,8 @@ from tests.linear_time import assert_linear
         ("My iPhone and GitHub", "Mein IchPhone und GitHub", ["iPhone"]),
         ("Die MitarbeiterInnen der GmbH", "The employees of the LLC", ["GmbH"]),
         ("New York", "Neuyork", []),
+        ("EN 60335-1 and ISO 9001", "60335-1 und ISO 9001", ["EN 60335-1"]),
+        ("ROOM 101", "RAUM 101", []),
         ("", "", []),
     ],
 )

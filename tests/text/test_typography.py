@@ -9,6 +9,7 @@ from mt.text.typography import (
     join_numbers,
     places_of_sentence_ends,
     restore_no_break_spaces,
+    unify_quotes,
 )
 
 NUMBERS = {
@@ -35,6 +36,20 @@ SPACES = {
 @pytest.mark.parametrize(("source", "translation", "expected"), NUMBERS.values(), ids=NUMBERS)
 def test_spaces_in_numbers_do_not_break(source: str, translation: str, expected: str) -> None:
     assert join_numbers(translation, find_spans(source)) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ('"a" and "b"', '„a“ und "b"', "„a“ und „b“"),
+        ('"a" and "b"', '"a" et « b »', "«a» et « b »"),
+        ('"a" and "b"', '"a" und "b"', '"a" und "b"'),
+        ('"a" and 5"', '„a“ und 5"', '„a“ und 5"'),
+        ('"a" and open("x y")', '„a“ und open("x y")', '„a“ und open("x y")'),
+    ],
+)
+def test_quotation_marks_are_of_one_kind(source: str, translation: str, expected: str) -> None:
+    assert unify_quotes(translation, find_spans(source)) == expected
 
 
 @pytest.mark.parametrize(("source", "translation", "language", "expected"), SPACES.values(), ids=SPACES)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.attacks.target import (
+from scripts.attack.target import (
     BYSTANDER,
     LIVEZ_SECONDS,
     Target,

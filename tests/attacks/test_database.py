@@ -3,29 +3,17 @@
 import resource
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.attacks.target import ATTACKER, BYSTANDER, Response, Target, measure, running, together
+from scripts.attack.target import ATTACKER, BYSTANDER, Response, Target, glossary, measure, running, together
 
 pytestmark = pytest.mark.attack
 FULL = {503, 507}
 
 
-def glossary(entries: int = 1) -> dict[str, Any]:
-    tsv = "\n".join(f"word {number}\tWort {number}" for number in range(entries))
-    return {"name": "a", "source_lang": "en", "target_lang": "de", "entries": tsv, "entries_format": "tsv"}
-
-
-def put_document(target: Target, content: bytes, caller: str = ATTACKER) -> Response:
-    parts = (("source_lang", "", b"EN"), ("target_lang", "", b"DE"), ("file", '; filename="a.txt"', content))
-    body = b"".join(
-        f'--x\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n'.encode() + value + b"\r\n"
-        for name, more, value in parts
-    )
-    headers = {"Content-Type": "multipart/form-data; boundary=x"}
-    return target.request("POST", "/v2/document", body + b"--x--\r\n", headers, caller=caller)
+def document(target: Target, content: bytes, caller: str = ATTACKER) -> Response:
+    return target.send_file("/v2/document", "a.txt", content, caller=caller)
 
 
 def test_a_locked_database_refuses_at_once_and_reads_go_on(tmp_path: Path) -> None:
@@ -50,13 +38,13 @@ def test_a_full_disk_is_no_defect_and_the_service_recovers(tmp_path: Path) -> No
         old = resource.prlimit(target.process.pid, resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
         large = b"A dog. " * 14_000
         answers = [target.post_json("/v2/glossaries", glossary(5000)) for _ in range(3)]
-        answers.append(put_document(target, large))
+        answers.append(document(target, large))
         assert {answer.status for answer in answers} <= FULL, [answer.body for answer in answers]
         assert all(int(answer.headers["retry-after"]) > 0 for answer in answers)
         assert target.translate("We have two dogs.").status == 200
         resource.prlimit(target.process.pid, resource.RLIMIT_FSIZE, old)
         assert target.post_json("/v2/glossaries", glossary(5000)).status == 201
-        assert put_document(target, large).status == 200
+        assert document(target, large).status == 200
 
 
 def test_large_glossaries_of_one_caller_delay_nobody(tmp_path: Path) -> None:
@@ -74,8 +62,8 @@ def test_ten_callers_with_many_tiny_documents_refuse_nobody(tmp_path: Path) -> N
     with running(MT_DATABASE=str(tmp_path / "keys.sqlite")) as target:
         for caller in range(10):
             for number in range(20):
-                assert put_document(target, b"A dog %d." % number, f"127.0.1.{caller + 1}").status in (200, 429)
-        assert put_document(target, b"A dog.", BYSTANDER).status == 200
+                assert document(target, b"A dog %d." % number, f"127.0.1.{caller + 1}").status in (200, 429)
+        assert document(target, b"A dog.", BYSTANDER).status == 200
 
 
 def test_anonymous_callers_behind_one_address_do_not_see_each_other() -> None:

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
+from scripts.attack.mutations import mutate
 from service.parsers.frames import Status
 from service.parsers.process import run
-from tests.attacks.mutations import mutate
 
 pytestmark = pytest.mark.attack
 

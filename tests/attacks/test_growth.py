@@ -1,20 +1,14 @@
-"""Processor time of hostile input at n, 2n and 4n: parsers, markup, protection, terms and planning.
+"""Planning takes time that is proportional to the size of the text."""
 
-`python -m tests.attacks.test_growth [PART ...]` prints the table, of the inputs whose names begin with a PART.
-"""
-
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
 
 import pytest
 
 from mt.pipeline.translator import Translator
 from mt.text.terms import Terms
-from tests.attacks.payloads import SIZED_DOCUMENTS
-from tests.attacks.target import MODEL
-from tests.linear_time import RUNS, Prepare, assert_linear, cpu_time
-from tests.text.test_growth import GROWTH, SIZES, translate_file
+from scripts.attack.target import MODEL
+from tests.linear_time import Prepare, assert_linear
 
 pytestmark = pytest.mark.attack
 TERMS = Terms(tuple((f"a {number}", "b") for number in range(1000)))
@@ -54,28 +48,3 @@ PLANNING["planning: terms"] = partial(plan, "a ", terms=TERMS), 2000
 @pytest.mark.parametrize(("prepare", "size"), PLANNING.values(), ids=PLANNING.keys())
 def test_planning_takes_time_proportional_to_the_size(prepare: Prepare, size: int) -> None:
     assert_linear(prepare, size)
-
-
-def document(name: str, content: Callable[[int], bytes], size: int) -> Callable[[], object]:
-    return partial(translate_file, name, content(size))
-
-
-def inputs() -> Iterator[tuple[str, Prepare, int]]:
-    """Yield name, preparation and size n of each input."""
-    for kind, (name, content) in SIZED_DOCUMENTS.items():
-        yield kind, partial(document, name, content), 20_000
-    for kind, (prepare, size) in {**GROWTH, **PLANNING}.items():
-        yield kind, prepare, SIZES.get(kind, size)
-
-
-def main(parts: list[str]) -> None:
-    for kind, prepare, size in inputs():
-        if not parts or kind.startswith(tuple(parts)):
-            calls = [prepare(scale * size) for scale in (1, 2, 4)]
-            times = [1000 * min(cpu_time(call) for _ in range(RUNS)) for call in calls]
-            ratios = [times[1] / times[0], times[2] / times[1]]
-            print(" | ".join([kind, *(f"{value:.1f}" for value in (*times, *ratios))]), flush=True)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

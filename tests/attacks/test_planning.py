@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.attacks.target import Target, measure, running
+from scripts.attack.target import Target, measure, running
 
 pytestmark = pytest.mark.attack
 

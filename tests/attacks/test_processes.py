@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks.target import running
+from scripts.attack.target import running
 
 pytestmark = pytest.mark.attack
 

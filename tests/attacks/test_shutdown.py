@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks.target import BYSTANDER, MODEL, Target, open_socket, running, sentence
+from scripts.attack.target import BYSTANDER, MODEL, Target, open_socket, running, sentence
 
 pytestmark = pytest.mark.attack
 

@@ -1,4 +1,4 @@
-"""Mutated requests over real sockets: `python -m tests.attacks.fuzz_requests --count 20000 --seed 1`.
+"""Mutated requests over real sockets: `python -m scripts.attack.fuzz_requests --count 20000 --seed 1`.
 
 A request is a seed of request_seeds.json whose fields, encoding, head and bytes are mutated, in this order, so that
 mutations reach every layer of the service. No request may hang, be answered with 5xx (but 503 with Retry-After), or
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from tests.attacks.target import BYSTANDER, Target, open_socket, running
+from scripts.attack.target import BYSTANDER, Target, open_socket, running
 
 SEEDS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("request_seeds.json").read_text("utf-8"))
 SECONDS = 30  # without an answer, a request hangs

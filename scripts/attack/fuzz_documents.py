@@ -1,4 +1,4 @@
-"""Fuzzer for documents: `python -m tests.attacks.fuzz_documents --count 20000 --seed 1 [--service] [SUFFIX ...]`.
+"""Fuzzer for documents: `python -m scripts.attack.fuzz_documents --count 20000 --seed 1 [--service] [SUFFIX ...]`.
 
 Without `--service`, each mutated document is opened and rendered in a process that is watched: accepted are a result
 or a DocumentError, within limits of processor time and memory. With it, the documents are uploaded to a service. Prints
@@ -25,8 +25,8 @@ from pathlib import Path
 from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment
-from tests.attacks.fuzz_service import upload_all
-from tests.attacks.mutations import mutate, seeds
+from scripts.attack.fuzz_service import upload_all
+from scripts.attack.mutations import mutate, seeds
 
 HANG_SECONDS = 20.0  # of processor time
 MAX_BYTES_OF_MEMORY = 3_000_000_000

@@ -44,6 +44,20 @@ class Response:
         return json.loads(self.body)
 
 
+def form(fields: Mapping[str, str], name: str = "", content: bytes = b"") -> tuple[bytes, dict[str, str]]:
+    """Return the body and the headers of a multipart form, with a file if it has a name."""
+    boundary = uuid4().hex
+    parts = [
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{field}"\r\n\r\n{value}\r\n'.encode()
+        for field, value in fields.items()
+    ]
+    if name:
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+        parts.append(head.encode() + content + b"\r\n")
+    kind = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+    return b"".join([*parts, f"--{boundary}--\r\n".encode()]), kind
+
+
 @dataclass
 class Target:
     """`python -m service` in a process of its own."""
@@ -86,22 +100,25 @@ class Target:
         content = {"q": q, "source": "en", "target": "de", **fields}
         return self.post_json("/translate", content, caller=caller, timeout=timeout)
 
+    def send_file(
+        self,
+        path: str,
+        name: str,
+        content: bytes,
+        *,
+        method: str = "POST",
+        caller: str = ATTACKER,
+        timeout: float = 60,
+        **fields: str,
+    ) -> Response:
+        """Send a file from English into German, with the fields of both dialects, as a multipart form."""
+        languages = {"source": "en", "target": "de", "source_lang": "EN", "target_lang": "DE"}
+        body, headers = form(languages | fields, name, content)
+        return self.request(method, path, body, headers, caller=caller, timeout=timeout)
+
     def upload(self, name: str, content: bytes, *, caller: str = ATTACKER, timeout: float = 60) -> Response:
         """Translate a file."""
-        boundary = uuid4().hex
-        parts = [
-            f'--{boundary}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'.encode()
-            for key, value in (("source", "en"), ("target", "de"))
-        ]
-        parts.append(
-            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
-            f"Content-Type: application/octet-stream\r\n\r\n".encode()
-            + content
-            + b"\r\n"
-        )
-        body = b"".join([*parts, f"--{boundary}--\r\n".encode()])
-        headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
-        return self.request("POST", "/translate_file", body, headers, caller=caller, timeout=timeout)
+        return self.send_file("/translate_file", name, content, caller=caller, timeout=timeout)
 
     def processes(self) -> list[int]:
         """Return the ids of the service's processes."""
@@ -301,6 +318,12 @@ def measure(target: Target, attack: Callable[[], None], alone_seconds: float = 2
         failures=tuple(meanwhile.failures),
         work=percentile(meanwhile.work, 90),
     )
+
+
+def glossary(entries: int = 1) -> dict[str, str]:
+    """Return the body of a glossary from English into German with so many entries."""
+    tsv = "\n".join(f"word {number}\tWort {number}" for number in range(entries))
+    return {"name": "a", "source_lang": "en", "target_lang": "de", "entries": tsv, "entries_format": "tsv"}
 
 
 def together(*calls: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Values of the attacks of both reviews: `python -m tests.attacks.measure [--source FOLDER] [ROW ...]`.
+"""Values of the attacks of both reviews: `python -m scripts.attack.measure [--source FOLDER] [ROW ...]`.
 
 FOLDER is a checkout of the version to attack. Each attack gets a service process of its own; its value is printed.
 """
@@ -17,13 +17,14 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
-from tests.attacks.payloads import SIZED_DOCUMENTS
-from tests.attacks.target import (
+from scripts.attack.target import (
     BYSTANDER,
     ROOT,
     Impact,
     Response,
     Target,
+    form,
+    glossary,
     leave_answers_unread,
     measure,
     open_socket,
@@ -32,7 +33,7 @@ from tests.attacks.target import (
     sentence,
     together,
 )
-from tests.attacks.test_database import glossary, put_document
+from tests.attacks.payloads import SIZED_DOCUMENTS
 
 Start = Callable[..., AbstractContextManager[Target]]
 SECONDS = 20.0  # that an attacking request may take
@@ -175,7 +176,7 @@ def full_disk(start: Start) -> str:
     with tempfile.TemporaryDirectory() as folder, start(MT_DATABASE=f"{folder}/keys.sqlite") as target:
         largest = max(path.stat().st_size for path in Path(folder).iterdir())
         resource.prlimit(target.process.pid, resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
-        document = put_document(target, b"A dog. " * 14_000)
+        document = target.send_file("/v2/document", "a.txt", b"A dog. " * 14_000)
         written = target.post_json("/v2/glossaries", glossary(5000))
         return f"/v2/document {document.status}, /v2/glossaries {written.status}"
 
@@ -224,11 +225,8 @@ def shared_address(start: Start) -> str:
         target.post_json("/v2/glossaries", glossary())
         listed = len(target.request("GET", "/v2/glossaries").json["glossaries"])
         host = {"Host": "evil.example"}
-        body = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nA dog.\r\n'
-        for name, value in (("source", "en"), ("target", "de")):
-            body += f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
-        kind = {"Content-Type": "multipart/form-data; boundary=b"}
-        answer = target.request("POST", "/translate_file", body + b"--b--\r\n", host | kind)
+        body, kind = form({"source": "en", "target": "de"}, "a.txt", b"A dog.")
+        answer = target.request("POST", "/translate_file", body, host | kind)
         return f"{listed} foreign glossaries listed; Host in the answer: {b'evil' in answer.body} ({answer.status})"
 
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from queue import SimpleQueue
 
-from tests.attacks.mutations import MutatedDocument
-from tests.attacks.target import Target, percentile, running
+from scripts.attack.mutations import MutatedDocument
+from scripts.attack.target import Target, percentile, running
 
 CLIENTS = 4
 SETTLED_SECONDS = 5.0

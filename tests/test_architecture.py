@@ -47,7 +47,10 @@ OWNERS = {
     "py3langid": ("mt.text.language_detection",),
     "docx": ("mt.text.documents.pdf",),
     "fluent": ("mt.text.documents.fluent",),
-    "lxml": ("mt.text.documents.office", "mt.text.documents.run_items", "mt.text.documents.runs"),
+    "lxml": (
+        *("mt.text.documents.office", "mt.text.documents.run_items", "mt.text.documents.runs"),
+        "scripts.attack.mutations",
+    ),
     "markdown_it": ("mt.text.documents.markdown",),
     "pypdfium2": ("mt.text.documents.pdf_lines",),
     "huggingface_hub": ("mt.interop",),

@@ -156,7 +156,7 @@ def test_all_that_would_change_the_model_is_refused_at_once(read: Read) -> None:
     assert "training.lerning_rate is unknown" in said
 
 
-def test_what_the_model_cannot_do_is_refused_at_once(read: Read) -> None:
+def test_what_the_model_cannot_do_is_refused_at_once(read: Read, tmp_path: Path) -> None:
     said = refused(
         read,
         *('data.directions=["en-de", "de-en"]', 'tuning.frozen=["encoder.layer.*", "decoder.norm.weight"]'),
@@ -169,12 +169,8 @@ def test_what_the_model_cannot_do_is_refused_at_once(read: Read) -> None:
     assert "but no parameter is left to train" in refused(read, 'tuning.frozen=["*"]')
     said = refused(read, 'tuning.frozen=["encoder.*", "decoder.*"]', "training.optimizer=muon")
     assert "training.optimizer = 'muon', but tuning.frozen leaves no layer matrix to train; accepted: 'adam'" in said
-
-
-def test_a_model_that_is_not_there_is_told_with_what_else_is_wrong(read: Read, tmp_path: Path) -> None:
     said = refused(read, f"tuning.model='{tmp_path}'", "training.max_updates=0")
-    assert "tuning.model: " in said
-    assert "no model here: the folder has no config.json" in said
+    assert "tuning.model: " in said and "no model here: the folder has no config.json" in said
     assert "training.max_updates = 0" in said
 
 

@@ -1,16 +1,22 @@
 """A model of transformers and its import, side by side."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
+from torch.testing import assert_close
 
 from mt.checkpoint import LoadedModel
 from mt.decoding.options import SearchOptions
 from mt.decoding.scorer import ModelScorer
+from mt.errors import ModelError
+from mt.interop.importer import import_model
+from mt.interop.origin import ImportOptions
 from mt.scoring.pairs import score_targets
 from mt.tokenizer import BOS, EOS, UNK
 from tests.decoding.reference import decode
@@ -57,6 +63,43 @@ class Pair:
             ids = torch.tensor([source])
             own = self.ours.model(ids, ids > 0, torch.tensor([[BOS, *target]])).log_softmax(-1)
         return own[..., EOS:], whole[..., list(self.target_ids[EOS:])]
+
+    def log_probabilities(self, source: Sequence[int], target: Sequence[int]) -> Tensor:
+        """Ours of our pieces from EOS on, after BOS and each token of the target."""
+        ids = torch.tensor([source])
+        with torch.inference_mode():
+            logits = self.ours.model(ids, ids > 0, torch.tensor([[BOS, *target]]))
+        return logits.log_softmax(-1)[0, :, EOS:]
+
+    def assert_equal(
+        self, source: Sequence[int], target: Sequence[int], rounding: float = 1e-5, probabilities: bool = False
+    ) -> None:
+        """Assert that the encoder outputs and the logits of our pieces from EOS on differ by rounding only.
+
+        `probabilities` compares the log-probabilities of these pieces, too, in float32 sums of another order.
+        """
+        begun = [self.theirs.config.decoder_start_token_id, *(self.target_ids[id] for id in target)]
+        with torch.inference_mode():
+            mine = torch.tensor([source])
+            memory = self.ours.model.encode(mine, mine > 0)
+            logits = self.ours.model(mine, mine > 0, torch.tensor([[BOS, *target]]))[..., EOS:]
+            expected = self.theirs(
+                input_ids=torch.tensor([self.asked(source)]), decoder_input_ids=torch.tensor([begun])
+            )
+        pieces = list(self.target_ids[EOS:])
+        assert_close(memory, expected.encoder_last_hidden_state, atol=rounding, rtol=0)
+        assert_close(logits, expected.logits[..., pieces], atol=rounding, rtol=1e-5)
+        if probabilities:
+            whole = expected.logits.log_softmax(-1)[0, :, pieces]
+            assert_close(self.log_probabilities(source, target), whole, atol=1e-4, rtol=1e-5)
+
+    def assert_equal_beams(
+        self, sources: Sequence[Sequence[int]], longest: int, ngram: int, translations: int, prefix: Sequence[int] = ()
+    ) -> None:
+        """Assert that both searches find translations of equal scores, and more than so many different ones."""
+        found = self.beams(sources, longest, 1.0, ngram, prefix)
+        assert found.translations > translations
+        assert (found.better, found.worse) == (0, 0)
 
     def beams(
         self, sources: Sequence[Sequence[int]], longest: int, penalty: float, ngram: int = 0, prefix: Sequence[int] = ()
@@ -147,6 +190,19 @@ def loaded_pair(theirs: Any, ours: LoadedModel, vocabularies: Sequence[dict[str,
         their_ids(vocabularies[0], source.pieces(range(len(source)))),
         their_ids(vocabularies[-1], target.pieces(range(len(target)))),
     )
+
+
+def refusal(source: Path | str, out: Path, directions: Sequence[str] = (), **options: Any) -> str:
+    """The error of an import, after which nothing is written."""
+    with pytest.raises(ModelError) as caught:
+        import_model(str(source), out, directions, ImportOptions(**options))
+    assert not out.exists()
+    return str(caught.value)
+
+
+def edit_json(path: Path, **changes: Any) -> None:
+    values = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.write_text(json.dumps({**values, **changes}), encoding="utf-8")
 
 
 def card(folder: Path) -> str:

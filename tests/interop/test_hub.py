@@ -10,23 +10,25 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from mt import Translator
+from mt.checkpoint import load_model
 from mt.cli.main import main
 from mt.errors import ModelError
 from mt.interop.hub import fetch_model
 from mt.interop.importer import import_model
+from mt.interop.int8 import round_import
 from mt.interop.origin import ImportOptions
-from tests.interop.conftest import loaded
 from tests.interop.hub_stub import HubStub, Repository, commit_of, running
-from tests.interop.parity import card
+from tests.interop.parity import card, refusal
 
 huggingface_hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")
 
-from tests.interop.families import FAMILIES  # noqa: E402
 from tests.interop.test_huggingface import Write, models, write  # noqa: E402, F401 -- fixtures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,7 +94,7 @@ def test_a_model_of_the_catalogue_is_installed_at_one_revision(
     here.repositories[NAME] = Repository({"main": folder})
     assert main(["import", "opus-mt-en-de"]) == 0
     out = tmp_path / "installed" / "Helsinki-NLP--opus-mt-en-de"
-    assert loaded(out).description.directions.to_config() == ["en-de"]
+    assert load_model(out).description.directions.to_config() == ["en-de"]
     written = card(out)
     digest = hashlib.sha256((folder / SAFE).read_bytes()).hexdigest()
     for line in (
@@ -155,43 +157,24 @@ def test_the_conversion_of_another_pickle_is_not_used(
     assert fetched() == {SAFE}
 
 
-def test_a_pickle_is_fetched_only_if_it_is_wanted_and_there_is_nothing_else(
-    published: Path, fetched: Callable[..., set[str]]
+PARTS = {"model.safetensors.index.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"}
+OTHERS = {"config.json", "source.spm", "sentencepiece.bpe.model", "vocab.json"}
+NEVER = {"training_args.bin", "tf_model.h5", "rust_model.ot"}
+
+
+@pytest.mark.parametrize("weights", [{PICKLE}, {SAFE}, PARTS], ids=["pickle", "safetensors", "parts with an index"])
+def test_a_pickle_is_fetched_only_if_it_is_allowed_and_nothing_else_exists(
+    published: Path, fetched: Callable[..., set[str]], weights: set[str]
 ) -> None:
-    for name in ("config.json", "source.spm", PICKLE, "training_args.bin", "tf_model.h5"):
+    for name in {PICKLE} | weights | OTHERS | NEVER:
         (published / name).write_bytes(b"{}")
-    with pytest.raises(ModelError) as caught:
-        fetched()
-    assert f"{NAME}: its only weights are {PICKLE}, a pickle" in str(caught.value)
-    assert f"run `mt-service import {NAME}` with --allow-pickle" in str(caught.value)
-    assert "OPUS-MT's .npz file" in str(caught.value)
-    assert fetched(ImportOptions(allow_pickle=True)) == {"config.json", "source.spm", PICKLE}
-
-
-def test_with_safetensors_no_pickle_is_fetched(published: Path, fetched: Callable[..., set[str]]) -> None:
-    for name in (SAFE, PICKLE):
-        (published / name).write_bytes(b"")
-    assert fetched(ImportOptions(allow_pickle=True)) == {SAFE}
-
-
-def test_the_parts_of_the_weights_are_fetched_with_their_index(
-    published: Path, fetched: Callable[..., set[str]]
-) -> None:
-    parts = {"model.safetensors.index.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"}
-    others = {"config.json", "sentencepiece.bpe.model", "vocab.json"}
-    for name in {*parts, *others, PICKLE, "rust_model.ot"}:
-        (published / name).write_bytes(b"{}")
-    assert fetched(ImportOptions(allow_pickle=True)) == parts | others
-
-
-def test_a_sharded_model_equals_the_same_model_in_one_file(here: HubStub, tmp_path: Path) -> None:
-    family = FAMILIES[0]
-    whole, parts = family.write(tmp_path / "whole"), family.write(tmp_path / "parts", shard_size="100KB")
-    assert len(list(parts.glob("model-*.safetensors"))) > 1
-    here.repositories["facebook/m2m100_418M"] = Repository({"main": parts}, licence="mit")
-    import_model("m2m100_418M", tmp_path / "out", ("en-de",))
-    import_model(str(whole), tmp_path / "expected", ("en-de",))
-    assert (tmp_path / "out" / SAFE).read_bytes() == (tmp_path / "expected" / SAFE).read_bytes()
+    if weights == {PICKLE}:
+        with pytest.raises(ModelError) as caught:
+            fetched()
+        assert f"{NAME}: its only weights are {PICKLE}, a pickle" in str(caught.value)
+        assert f"run `mt-service import {NAME}` with --allow-pickle" in str(caught.value)
+        assert "OPUS-MT's .npz file" in str(caught.value)
+    assert fetched(ImportOptions(allow_pickle=True)) == weights | OTHERS
 
 
 def test_an_interrupted_download_is_continued(
@@ -222,31 +205,26 @@ def test_a_file_with_a_wrong_checksum_is_refused_and_fetched_again(
     assert fetched() == {"config.json", SAFE}
 
 
-def refusal(name: str, tmp_path: Path) -> str:
-    with pytest.raises(ModelError) as caught:
-        import_model(name, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-    return str(caught.value)
-
-
-def test_each_refusal_of_the_hub_says_what_to_do(
+def test_refusals_of_the_hub_say_what_to_do(
     published: Path, here: HubStub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    out = tmp_path / "out"
+    (published / "README.md").write_text("nothing", encoding="utf-8")
+    assert "has no weights that can be read (README.md)" in refusal(NAME, out)
+    assert "no public model of this name" in refusal("Nobody/nothing", out)
+    assert "no such model (did you mean opus-mt-en-de?)" in refusal("opus-mt-ende", out)
+    assert "has no such revision" in refusal(f"{NAME}@v9", out)
     (published / SAFE).write_bytes(b"weights")
-    assert "no public model of this name" in refusal("Nobody/nothing", tmp_path)
-    assert "no such model (did you mean opus-mt-en-de?)" in refusal("opus-mt-ende", tmp_path)
-    assert "has no such revision" in refusal(f"{NAME}@v9", tmp_path)
     here.repositories[NAME].gated = True
-    message = refusal(NAME, tmp_path)
+    message = refusal(NAME, out)
     assert f"conditions at {here.endpoint}/{NAME}" in message and "HF_TOKEN" in message
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    assert "HF_HUB_OFFLINE is set" in refusal(NAME, tmp_path)
-
-
-def test_a_repository_without_weights_is_named(published: Path, fetched: Callable[..., set[str]]) -> None:
-    (published / "README.md").write_text("nothing", encoding="utf-8")
-    with pytest.raises(ModelError, match=r"has no weights that can be read \(README.md\)"):
-        fetched()
+    assert "HF_HUB_OFFLINE is set" in refusal(NAME, out)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")
+    message = refusal(NAME, out)
+    assert f"{NAME}: no such folder exists, and the Hugging Face hub cannot be reached" in message
+    assert f"`hf download {NAME} --local-dir FOLDER` creates" in message
 
 
 def test_a_full_disk_is_not_called_a_hub_out_of_reach(
@@ -262,39 +240,46 @@ def test_a_full_disk_is_not_called_a_hub_out_of_reach(
     assert "cannot be reached" not in str(caught.value)
 
 
-def test_without_the_hub_the_message_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")
-    message = refusal(NAME, tmp_path)
-    assert f"{NAME}: no such folder exists, and the Hugging Face hub cannot be reached" in message
-    assert f"`hf download {NAME} --local-dir FOLDER` creates" in message
-
-
 @pytest.mark.slow
 def test_one_command_serves_a_model_of_the_hub(write: Write, hub: HubStub, tmp_path: Path) -> None:  # noqa: F811
-    hub.repositories[NAME] = Repository({"main": write()})
-    data = {"XDG_DATA_HOME": str(tmp_path / "data"), "HF_HOME": str(tmp_path / "home"), "NO_PROXY": "127.0.0.1"}
-    environment = {**os.environ, **data, "HF_ENDPOINT": hub.endpoint}
-    command = [sys.executable, "-m", "service", "--model", "hub:opus-mt-en-de", "--port", "0", "--device", "cpu"]
-    for endpoint in (hub.endpoint, "http://127.0.0.1:9"):  # the second time it is installed
-        with subprocess.Popen(
-            command, cwd=ROOT, env=environment | {"HF_ENDPOINT": endpoint}, stderr=subprocess.PIPE, text=True
-        ) as service:
+    """The second time it is installed, and needs no hub."""
+    folder = write()
+    hub.repositories[NAME] = Repository({"main": folder}, gated=True)
+    special = {"HF_TOKEN", "MT_MODELS", "MT_MODEL"}
+    environment = {key: value for key, value in os.environ.items() if key not in special} | {
+        "XDG_DATA_HOME": str(tmp_path / "data"), "HF_HOME": str(tmp_path / "home"), "NO_PROXY": "127.0.0.1"
+    }  # fmt: skip
+
+    def start(name: str, endpoint: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "service", "--model", f"hub:{name}", "--port", "0", "--device", "cpu"]
+        variables = environment | {"HF_ENDPOINT": endpoint}
+        return subprocess.Popen(command, cwd=ROOT, env=variables, stderr=subprocess.PIPE, text=True)
+
+    import_model(str(folder), tmp_path / "expected")
+    round_import(tmp_path / "expected")
+    text = "The dog sees a cat in the old house."
+    expected = Translator.load(tmp_path / "expected", "cpu").translate(text, source="en", target="de").text
+    nowhere = "http://127.0.0.1:9"
+    for name, endpoint, problem in (
+        ("opus-mt-en-de", hub.endpoint, f"conditions at {hub.endpoint}/{NAME}"),
+        ("opus-mt-de-en", nowhere, "the Hugging Face hub cannot be reached"),
+    ):
+        failed = start(name, endpoint)
+        _, errors = failed.communicate()
+        assert failed.returncode == 2 and problem in errors and "Traceback" not in errors
+    hub.repositories[NAME].gated = False
+    for endpoint in (hub.endpoint, nowhere):
+        with start("opus-mt-en-de", endpoint) as service:
             assert service.stderr is not None
             lines = []
             for line in service.stderr:
                 lines.append(line)
                 if '"listening"' in line:
                     break
+            events = [json.loads(line) for line in lines if line.startswith("{")]
+            request = {"q": text, "source": "en", "target": "de"}
+            answer = httpx.post(f"http://127.0.0.1:{events[-1]['port']}/translate", json=request, timeout=60)
             service.terminate()
             service.stderr.read()
-        assert service.returncode == 0, lines
-        events = [json.loads(line) for line in lines if line.startswith("{")]
-        assert events[-1]["event"] == "listening"
+        assert service.returncode == 0 and answer.json()["translatedText"] == expected, lines
         assert ("installing a model" in {event["event"] for event in events}) == (endpoint == hub.endpoint)
-    assert (tmp_path / "data" / "mt-service" / "models" / "Helsinki-NLP--opus-mt-en-de" / "config.json").is_file()
-    environment["HF_ENDPOINT"] = "http://127.0.0.1:9"
-    command[command.index("hub:opus-mt-en-de")] = "hub:opus-mt-de-en"
-    failed = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert failed.returncode == 2
-    assert "the Hugging Face hub cannot be reached" in failed.stderr
-    assert "error: the model hub:Helsinki-NLP/opus-mt-de-en could not be installed" in failed.stderr

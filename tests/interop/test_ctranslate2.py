@@ -1,7 +1,6 @@
 """Our models say the same in CTranslate2."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -11,8 +10,6 @@ from typing import Any
 import pytest
 import torch
 
-from mt.data.corpus import read_lines
-from mt.decoding.beam import BeamSearch
 from mt.decoding.options import SearchOptions
 from mt.decoding.scorer import ModelScorer
 from mt.errors import ModelError
@@ -148,59 +145,3 @@ def test_what_is_no_model_is_not_replaced(build: Build, tmp_path: Path) -> None:
             export_ctranslate2(folder, out)
     export_ctranslate2(folder, tmp_path / "out")
     export_ctranslate2(folder, tmp_path / "out")
-
-
-class EndsWithEnough(BeamSearch):
-    """CTranslate2's stopping rule: K finished hypotheses, even where one that is alive scores better."""
-
-    def advance(self, logits: torch.Tensor) -> torch.Tensor | None:
-        rows = super().advance(logits)
-        self.running.mul_(self.pool[:, -1] == -torch.inf)
-        return rows
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("alpha", "search"), [(1.0, EndsWithEnough), (0.0, BeamSearch), (1.0, BeamSearch)])
-def test_1000_real_sentences(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alpha: float, search: type[BeamSearch]
-) -> None:
-    """The same translations, beam 5, under one stopping rule. Without a length penalty the two rules agree.
-
-    With one, ours waits for better ones: whatever differs then scores better with us, unless the model repeats itself
-    and is cut off, which theirs is at 256 tokens and ours before.
-    """
-    corpora, folder = os.environ.get("MT_TEST_CORPORA"), os.environ.get("MT_TEST_MODEL")
-    if not corpora or not folder:
-        pytest.skip("MT_TEST_CORPORA (real corpora) and MT_TEST_MODEL (an en-de model) are not both set")
-    export_ctranslate2(Path(folder), tmp_path / "out")
-    monkeypatch.setattr("mt.decoding.search.BeamSearch", search)
-    model = loaded(Path(folder))
-    tokenizer = model.tokenizer
-    sources = [line.strip() for line in read_lines(Path(corpora) / "multi30k" / "test_2016_flickr.en.gz")]
-    encoded = sorted((tokenizer.encode(source) for source in sources), key=len)
-    options = SearchOptions(beam_size=5, length_penalty=alpha)
-    ours = [
-        hypotheses[0]
-        for begin in range(0, len(encoded), 100)
-        for hypotheses in decode(
-            ModelScorer(model.model), [[*source, EOS] for source in encoded[begin : begin + 100]], options
-        )
-    ]
-    found = translator(tmp_path / "out").translate_batch(
-        [tokenizer.pieces(source) for source in encoded],
-        beam_size=5,
-        length_penalty=alpha,
-        max_batch_size=100,
-        return_scores=True,
-    )
-    differ = [
-        (our, their)
-        for our, their in zip(ours, found, strict=True)
-        if tokenizer.pieces(our.tokens) != their.hypotheses[0]
-    ]
-    assert len(ours) == 1000
-    if alpha and search is BeamSearch:
-        ended = [(our, their) for our, their in differ if len(their.hypotheses[0]) < 256]
-        assert all(our.score > their.scores[0] for our, their in ended) and len(differ) < 50
-    else:
-        assert len(differ) <= 10

@@ -113,27 +113,6 @@ def test_ids_logits_and_four_beams_are_theirs(family: Family, tmp_path: Path) ->
     assert (found.better, found.worse) == (0, 0)
 
 
-@pytest.mark.slow
-@each_family
-def test_five_hundred_sentences(family: Family, tmp_path: Path) -> None:
-    """The same for more, and for two length penalties; the numbers are printed."""
-    pair, tokenizer, _ = imported(family, tmp_path)
-    _, prefix = prefixes(family, pair)
-    ties = count_ties(family, pair, tokenizer, tmp_path / "theirs", lines(1000, seed=5))
-    assert ties <= 10
-    largest = 0.0
-    for asked, text in zip(sources(family, pair, 50), lines(50, seed=4), strict=True):
-        _, _, logits, expected = pair.outputs(asked, [*prefix, *pair.ours.tokenizer.encode(text)])
-        largest = max(largest, float((logits - expected).abs().max()))
-    print(f"{family.name} {family.target}: {ties} of 1,000 segmentations tie; logits differ by {largest:.1e}")
-    assert largest < 1e-4
-    for penalty in (0.6, 1.0):
-        found = pair.beams(sources(family, pair, 250), longest=40, penalty=penalty, ngram=2, prefix=prefix)
-        print(penalty, found)
-        assert found.sentences > 125 and found.translations > 10
-        assert (found.better, found.worse) == (0, 0)
-
-
 @each_family
 def test_the_kernels_translate_as_plain_torch(family: Family, tmp_path: Path) -> None:
     library = load_library()

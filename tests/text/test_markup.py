@@ -251,21 +251,27 @@ def test_xml_preserves_unknown_entities_and_cdata() -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "segments", "rendered"),
+    ("source", "segments", "rendered"),
     [
-        ("<p>A &amp; <b>dog</b></p>", ["A & dog"], "<p>A &amp; <b>DOG</b></p>"),
-        ("Tom & a dog < 3", ["Tom & a dog < 3"], "TOM & A DOG < 3"),
-        (" - ", [], " - "),
+        ("<![CDATA[<p>A &amp; <b>dog</b></p>]]>", ["A & dog"], "<![CDATA[<p>A &amp; <b>DOG</b></p>]]>"),
+        ("<![CDATA[Tom & a dog < 3]]>", ["Tom & a dog < 3"], "<![CDATA[TOM & A DOG < 3]]>"),
+        ("<![CDATA[ - ]]>", [], "<![CDATA[ - ]]>"),
+        ("see <![CDATA[<a>my dog</a>]]> now", ["see my dog now"], "SEE <![CDATA[<a>MY DOG</a>]]> NOW"),
+        ("a <![CDATA[<b>]]>red<![CDATA[</b>]]> dog", ["a red dog"], "A <![CDATA[<b>]]>RED<![CDATA[</b>]]> DOG"),
+        ("its <![CDATA[R&D]]> now", ["its", "R&D", "now"], "ITS <![CDATA[R&D]]> NOW"),
+        ("a <![CDATA[<p>dog</p>]]>", ["a", "dog"], "A <![CDATA[<p>DOG</p>]]>"),
+        ("a<br/><![CDATA[dog<br>now]]>", ["a dog now"], "A<br/><![CDATA[DOG<br>NOW]]>"),
     ],
 )
-def test_a_cdata_section_is_html_or_text(section: str, segments: list[str], rendered: str) -> None:
-    document = parse_xml(f"<d><a><![CDATA[{section}]]></a><code><![CDATA[a dog]]></code></d>")
+def test_a_cdata_section_is_html_or_text(source: str, segments: list[str], rendered: str) -> None:
+    document = parse_xml(f"<d><a>{source}</a><code><![CDATA[a dog]]></code></d>")
     assert [segment.text for segment in document.segments] == segments
     translations = [
         TranslatedSegment(text.upper(), tuple(((at, at + 1), (at, at + 1)) for at in range(len(text))))
         for text in segments
     ]
-    assert document.render(translations) == f"<d><a><![CDATA[{rendered}]]></a><code><![CDATA[a dog]]></code></d>"
+    assert document.render(translations) == f"<d><a>{rendered}</a><code><![CDATA[a dog]]></code></d>"
+    assert identity(document) == f"<d><a>{source}</a><code><![CDATA[a dog]]></code></d>"
 
 
 def test_segments_have_the_ranges_of_their_marks() -> None:
@@ -345,7 +351,14 @@ def test_words_for_empty_elements_never_stay() -> None:
         '<p>The dog<a epub:type="noteref" href="#n1">*</a> sleeps.</p>',
         '<p>The dog <a role="doc-noteref" href="#n1">1</a> sleeps.</p>',
         '<p>The dog<a class="footnote-ref" href="#n1">†</a> sleeps.</p>',
-        "<p>The dog<sup>a</sup> sleeps.</p>".replace(">a<", ">[a]<"),
+        "<p>The dog<sup>[a]</sup> sleeps.</p>",
+        '<p>The dog<a href="#f3"><sup>a</sup></a> sleeps.</p>',
+        "<p>The dog<sup>iv</sup> sleeps.</p>",
+        "<p>The dog<sup>1,a</sup> sleeps.</p>",
+        "<p>The dog<sup>1</sup><sup>,</sup><sup>2</sup> sleeps.</p>",
+        '<p>The dog<span class="superscript">1</span> sleeps.</p>',
+        '<p>The dog<span style="vertical-align: super">1</span> sleeps.</p>',
+        '<p>The dog<sup><a href="#c"><span class="c">&#91;</span>1<span class="c">&#93;</span></a></sup> sleeps.</p>',
     ],
 )
 def test_footnote_marks_are_no_words(source: str) -> None:
@@ -354,11 +367,19 @@ def test_footnote_marks_are_no_words(source: str) -> None:
     assert result.startswith(("<p>THE DOG<", "<p>THE DOG <")) and result.endswith(" SLEEPS.</p>")
 
 
+def test_a_raised_remark_is_a_text_of_its_own() -> None:
+    source = "<p>he is there<sup>[<i><a>who?</a></i>]</sup>. it ends<sup>[note 1]</sup></p>"
+    assert texts(source) == ["[who?]", "[note 1]", "he is there. it ends"]
+    assert upper("<p>he is there<sup>[who?]</sup>.</p>") == "<p>HE IS THERE<sup>[WHO?]</sup>.</p>"
+
+
 @pytest.mark.parametrize(
     ("source", "text"),
     [
         ('<p>See page <a href="p5">5</a> now.</p>', "See page 5 now."),
         ("<p>It has 20 m<sup>2</sup> now.</p>", "It has 20 m2 now."),
+        ("<p>Le XVI<sup>e</sup> siècle, x<sup>i</sup>, 2<sup>nd</sup></p>", "Le XVIe siècle, xi, 2nd"),
+        ("<p>A dog:<i>big</i>,age:<i>two</i>;<b>see</b>:house</p>", "A dog: big, age: two; see: house"),
         ("<p>Read the <a>news</a> now.</p>", "Read the news now."),
         ("<p><b>Name:</b>the dog</p>", "Name: the dog"),
         ("<p><span>Address:</span><span>garden</span></p>", "Address: garden"),

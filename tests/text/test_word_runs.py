@@ -14,6 +14,7 @@ from tests.text.test_archives import archive
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 BOLD, LINE = "<w:rPr><w:b/></w:rPr>", '<w:rPr><w:u w:val="single"/></w:rPr>'
+RAISED, LOWERED = (f'<w:rPr><w:vertAlign w:val="{name}script"/></w:rPr>' for name in ("super", "sub"))
 CHANGE = 'w:id="1" w:author="A" w:date="2025-01-01T00:00:00Z"'
 
 
@@ -180,6 +181,32 @@ ROWS = [
         inside("ins", run("On page ") + code("PAGE")) + mark("separate") + run("7") + mark("end") + run(" it ends."),
         ["7 it ends."],
         "[ins On page (begin)( PAGE )](separate)7(end) IT ENDS.",
+    ),
+    # footnote marks, labels
+    (
+        run("The dog") + run("1", RAISED) + run(" sleeps.") + run("[a]", RAISED) + run(" A cat sleeps."),
+        ["The dog sleeps. A cat sleeps."],
+        "THE DOG1 SLEEPS.[a] A CAT SLEEPS.",
+    ),
+    (
+        run("The dog") + run("1, ", RAISED) + run("b ", RAISED) + run("sleeps for 2") + run("nd", RAISED),
+        ["The dog sleeps for 2nd"],
+        "THE DOG1, b SLEEPS FOR 2ND",
+    ),
+    (
+        run("The dog") + inside("hyperlink", run("*", RAISED), 'r:id="rId9"') + run(" drinks NaCl") + run("2", LOWERED),
+        ["The dog drinks NaCl2"],
+        "THE DOG[hyperlink *] DRINKS NACL2",
+    ),
+    (run("Name:", BOLD) + run("the old house"), ["Name: the old house"], "*NAME:*THE OLD HOUSE"),
+    (
+        inside("hyperlink", run("A dog:"), 'r:id="rId9"')
+        + run("cat")
+        + run("Word", BOLD)
+        + run(",of ")
+        + run("2", BOLD),
+        ["A dog: cat Word, of 2"],
+        "[hyperlink A DOG:]CAT *WORD*, OF *2*",
     ),
     # direction, special characters, readings, pictures
     (

@@ -6,13 +6,14 @@ as a link, a content control or a tracked insertion.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass, field, replace
+from itertools import count, groupby
 from typing import Any
 
 from lxml import etree
 
 from mt.text.markup.inline import InlineItem, InlineKind, partners, split_whitespace
+from mt.text.markup.notes import is_note_mark
 
 Element = Any  # of lxml, which has no types
 _MAX_FIELD = 40  # maximum number of characters of a field that is read as a part of its sentence
@@ -90,7 +91,15 @@ class RunFormat:
     properties: Element | None
 
 
-Part = Any  # Element, Wrapper, FieldCode or RunFormat
+@dataclass(frozen=True)
+class RunText:
+    """Part of an item that is not translated: a text with its format."""
+
+    properties: Element | None
+    text: str
+
+
+Part = Any  # Element, Wrapper, FieldCode, RunFormat or RunText
 Item = InlineItem[Part]
 
 
@@ -123,7 +132,7 @@ class RunReader:
         items = list(self._walk(paragraph))
         if self._schema.field_mark:
             items = _FieldReader(self._schema, items, self._keys).items()
-        items = _without_wordless_pairs(items, self._schema.content)
+        items = _without_wordless_pairs(list(self._with_notes(items)), self._schema.content)
         keys = [self._format_key(self._properties(item)) if item.kind is InlineKind.TEXT else "" for item in items]
         base = self._base_format(items, keys)
         return base, list(self._formatted(items, keys, self._format_key(base)))
@@ -145,9 +154,9 @@ class RunReader:
                 yield _value((child,), self._walk(child))
             elif child.tag in schema.wrappers or child.tag in schema.fields:
                 key = next(self._keys)
-                yield InlineItem(InlineKind.OPEN, (Wrapper(child),), key=key)
+                yield InlineItem(InlineKind.OPEN, (Wrapper(child),), key=key, divides=True)
                 yield from self._walk(wrapper_content(schema, child))
-                yield InlineItem(InlineKind.CLOSE, (Wrapper(child),), key=key)
+                yield InlineItem(InlineKind.CLOSE, (Wrapper(child),), key=key, divides=True)
             else:
                 yield InlineItem(InlineKind.EMPTY, (child,), breaks=child.tag in schema.breaks)
 
@@ -162,6 +171,32 @@ class RunReader:
 
     def _properties(self, item: Item) -> Element | None:
         return item.parts[0].getparent().find(self._schema.properties)
+
+    def _with_notes(self, items: Sequence[Item]) -> Iterator[Item]:
+        """Yield the items, with an EMPTY item in place of each text that is a footnote mark."""
+        before: list[Item] = []  # the texts before the item
+        for raised, group in groupby(items, lambda item: item.kind is InlineKind.TEXT and self._level(item)):
+            texts = list(group)
+            mark = "".join(item.text for item in texts)
+            if raised == 1 and is_note_mark(mark, (item.text for item in reversed(before)), raised=True):
+                properties = self._properties(texts[0])
+                for text in filter(None, split_whitespace(mark)):
+                    if text.isspace():  # of the format of the text around the mark
+                        yield replace(before[-1], text=text)
+                    else:
+                        yield InlineItem(InlineKind.EMPTY, (RunText(properties, text),))
+            else:
+                yield from texts
+                before += (item for item in texts if item.kind is InlineKind.TEXT)
+
+    def _level(self, item: Item) -> int:
+        """Return 1 for a text above the line, -1 for one below it, and 0 for other texts."""
+        properties = self._properties(item)
+        if properties is None:
+            return 0
+        align = properties.find("{*}vertAlign")
+        value = properties.get("baseline", "0") if align is None else next(iter(align.values()), "")
+        return -1 if value.startswith(("-", "sub")) else int(value not in ("0", "0%", "baseline"))
 
     def _base_format(self, items: Sequence[Item], keys: Sequence[str]) -> Element | None:
         """Return the run properties of most of the text. Return None if that text has no properties."""
@@ -200,15 +235,16 @@ class RunReader:
             wanted = key if item.kind is InlineKind.TEXT else base_key
             if wanted != opened_key:
                 if opened is not None:
-                    yield InlineItem(InlineKind.CLOSE, opened.parts, key=opened.key)
+                    yield replace(opened, kind=InlineKind.CLOSE)
                     opened = None
                 if wanted != base_key:
-                    opened = InlineItem(InlineKind.OPEN, (RunFormat(self._properties(item)),), key=next(self._keys))
+                    part, divides = RunFormat(self._properties(item)), self._level(item) == 0
+                    opened = InlineItem(InlineKind.OPEN, (part,), key=next(self._keys), divides=divides)
                     yield opened
                 opened_key = wanted
             yield item
         if opened is not None:
-            yield InlineItem(InlineKind.CLOSE, opened.parts, key=opened.key)
+            yield replace(opened, kind=InlineKind.CLOSE)
 
 
 def wrapper_content(schema: RunSchema, wrapper: Element) -> Element:

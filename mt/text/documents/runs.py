@@ -19,10 +19,11 @@ from mt.text.documents.run_items import (
     RunFormat,
     RunReader,
     RunSchema,
+    RunText,
     Wrapper,
     wrapper_content,
 )
-from mt.text.markup import Segment, TranslatedSegment, place_marks
+from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.inline import BuiltSegment, InlineKind, InlineText, decode_nothing, read_inline
 from mt.text.markup.parsing import NOT_XML
 
@@ -123,7 +124,7 @@ class _Writer:
         self.containers[0].extend(self.last)
 
     def _translated(self, built: BuiltSegment[Part], new: TranslatedSegment) -> None:
-        for piece in place_marks(built.segment, new):
+        for piece in built.pieces(new):
             if piece.opens >= 0:
                 mark = built.segment.marks[piece.opens]
                 if mark.empty or mark.kept:
@@ -180,6 +181,10 @@ class _Writer:
         for element in elements:
             if isinstance(element, FieldCode):
                 self._append(element.elements)
+            elif isinstance(element, RunText):
+                self.formats.append(element.properties)
+                self._text(element.text)
+                self.formats.pop()
             elif not isinstance(element, Wrapper | RunFormat):
                 place, run = self.containers[-1], element.getparent()
                 if run is not None and run.tag == self.schema.run:

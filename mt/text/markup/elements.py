@@ -66,7 +66,8 @@ VISIBLE = frozenset({"math", "plaintext", "pre", "rt", "rtc", "svg", "textarea",
 class Dialect:
     """Rules for one kind of markup: which parts of it are texts to translate.
 
-    All sets contain names of elements, except `textless_attributes`, which contains names of attributes.
+    All sets contain names of elements, except `textless_attributes`, which contains names of attributes, and `raised`,
+    which contains names of styles of text above the line.
 
     - If `xml` is true, the markup is parsed as XML, otherwise as HTML.
     - The tags of `splitting` elements end the current text. If `outline` is true, the tags of all other elements do so,
@@ -93,6 +94,7 @@ class Dialect:
     textless_attributes: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
     notes: frozenset[str] = frozenset()
+    raised: frozenset[str] = frozenset()
     breaks: frozenset[str] = frozenset()
     spaces: frozenset[str] = frozenset()
     backslashes: bool = False

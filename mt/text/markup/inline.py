@@ -17,6 +17,7 @@ Decode = Callable[[str], Iterator[tuple[str, str | None]]]
 
 _OBJECT = re.compile(f"[{OBJECTS}]")
 _SPACES = re.compile(r"[ \t\n\f\r]+")
+_GLUED = re.compile(r"\A([,;:!?)])(?=[^\W\d_]{2})")  # after a tag, as in `<b>Size</b>:big`
 _NO_WORD_AFTER = re.compile(r"""[.,;!?)\]}’”»…]["'”’»)\]]*$""")  # an empty element directly after it is not a word
 _SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’»)\]]*\s*$""")
 _NO_WORD_BEFORE = re.compile(
@@ -84,7 +85,7 @@ class BuiltSegment(Generic[PartType]):
         """Return the parts of the translation: pieces of text, converted by `write`, and the sources of the marks."""
         has_objects = any(mark.kept and _OBJECT.match(self.segment.text, mark.begin) for mark in self.segment.marks)
         parts: list[PartType] = []
-        for piece in self._joined(place_marks(self.segment, translated)):
+        for piece in self.pieces(translated):
             if piece.opens >= 0:
                 parts += self.openings[piece.opens]
             elif piece.closes < 0:
@@ -93,8 +94,9 @@ class BuiltSegment(Generic[PartType]):
                 parts.append(closing)
         return parts
 
-    def _joined(self, pieces: list[MarkedPiece]) -> list[MarkedPiece]:
-        """Return the pieces without the spaces at the tags of `divisions` that are not in the source."""
+    def pieces(self, translated: TranslatedSegment) -> list[MarkedPiece]:
+        """Return the pieces of the translation, without the spaces at the tags of `divisions`."""
+        pieces = place_marks(self.segment, translated)
         if not self.divisions:
             return pieces
         texts = [number for number, piece in enumerate(pieces) if piece.text.strip()]
@@ -322,8 +324,9 @@ class _Builder(Generic[PartType]):
                 self._append(" ")
                 self.divisions.add(closed if items[number - 1].kind is InlineKind.CLOSE else len(self.marks))
             if item.kind is InlineKind.TEXT:
-                follows_empty = number > 0 and items[number - 1].kind is InlineKind.EMPTY
-                self._text(item, follows_empty)
+                before = items[number - 1] if number else item
+                text = _GLUED.sub(r"\1 ", item.text) if before.divides else item.text
+                self._text(item, text, follows_empty=before.kind is InlineKind.EMPTY)
             elif item.kind is InlineKind.CLOSE and not self.ordered:
                 closed = mark = self.open.pop()
                 self.marks[mark] = replace(self.marks[mark], end=self.length)
@@ -358,8 +361,8 @@ class _Builder(Generic[PartType]):
             self._append(" ")
         self._mark(item, Mark(self.length, self.length, glued=item.kind is InlineKind.CLOSE, spaced=spaced))
 
-    def _text(self, item: InlineItem[PartType], follows_empty: bool) -> None:
-        for source, meaning in self.decode(item.text):
+    def _text(self, item: InlineItem[PartType], source_text: str, follows_empty: bool) -> None:
+        for source, meaning in self.decode(source_text):
             text = meaning or ""
             whole = source.endswith((";", "''")) or source.startswith("\\")  # "&lt" without ";" could absorb letters
             if source != text and len(text) == 1 and whole and not (text.isascii() and text.isalnum()):

@@ -1,32 +1,64 @@
-"""Recognition of the marks that refer to footnotes."""
+"""Recognition of the marks that refer to footnotes, in markup and in the runs of Word documents."""
 
 import re
 from collections.abc import Iterable, Sequence
 
-from mt.text.markup.tokens import Token, TokenKind
+from mt.text.markup.tokens import Token, TokenKind, decode
 
-_NAMES = frozenset({"a", "noteref", "ref", "sup", "xref"})
-_MARK = re.compile(
-    r"\s*(?:\d{1,3}(?:\s?[,–-]\s?\d{1,3}){0,3}|[*†‡§¶]{1,3}|[¹²³⁰⁴-⁹]{1,3}"
-    r"|(?P<brackets>[\[(](?:\d{1,3}|[a-z]|[ivx]{1,4}|[*†‡§¶]{1,3})[\])]))\s*"
-)
+_NAMES = frozenset({"a", "noteref", "ref", "span", "sup", "text:span", "xref"})
+_SIGN = r"(?:\d{1,3}|[*†‡§¶#‖]{1,3}|[¹²³⁰⁴-⁹]{1,3})"
+_LETTER = r"(?:[^\W\d_]|[ivx]{1,5}|[IVX]{1,5}|TM|SM)"
+_SIGNS = re.compile(rf"\s*{_SIGN}(?:\s?[,;–-]\s?{_SIGN}){{0,7}}\s*")
+_LETTERS = re.compile(rf"\s*(?:{_SIGN}|{_LETTER})(?:\s?[,;–-]\s?(?:{_SIGN}|{_LETTER})){{0,7}}\s*|\s*[,;]\s*")
+_BRACKETS = re.compile(rf"\s*[\[(](?:{_SIGN}|{_LETTER})[\])]\s*")
+_REMARK = re.compile(r"\s*\[[^\[\]]{2,60}\]\s*")
 _TYPE = re.compile(r"(?:^|[\s:-])(?:noteref|fn|footnote|endnote)(?:$|[\s_-])")
 _TYPE_ATTRIBUTES = ("epub:type", "role", "class", "ref-type")
-_LONG_WORD = re.compile(r"""[^\W\d_]{3}[.,;:!?"'”’»)\]]*$""")
+_RAISED = re.compile(r"(?:^|\s)sup(?:er(?:script)?)?(?:$|\s)|vertical-align:\s*super")
+_MAX_TOKENS = 16  # maximum number of tokens in a mark
+_LONG_WORD = re.compile(r"""(?:[^\W\d_]{3}|\w{2}[.,;:!?])[.,;:!?"'”’»)\]]*$""")
+_NUMERAL = re.compile(r"(?<!\w)[A-Z]+$")  # before the ending of an ordinal number, as in XVI<sup>e</sup>
 
 
-def is_note_mark(element: Sequence[Token], before: Iterable[str]) -> bool:
-    """Return whether an element is a footnote mark. `before` yields the texts of its paragraph before it, backwards.
+def is_note_mark(text: str, before: Iterable[str], raised: bool, typed: bool = False) -> bool:
+    """Return whether `text` is a footnote mark. `before` yields the texts of its paragraph before it, backwards.
 
-    A mark is attached to a word, as in `dog<sup>1</sup>`, unless it has brackets or an attribute that says what it is.
-    Exponents and parts of formulas, which follow short words, are not footnote marks.
+    A mark is attached to a word, as in `dog<sup>1</sup>`, unless it has brackets or is `typed`, which means that an
+    attribute says what it is. Only a `raised` mark, which is written above the line, is a letter. Exponents and parts
+    of formulas, which follow short words, are not footnote marks.
     """
-    if element[0].name not in _NAMES:
+    bracketed = _BRACKETS.fullmatch(text) is not None
+    letters = (raised or typed) and _LETTERS.fullmatch(text)
+    if not (bracketed or letters or _SIGNS.fullmatch(text)):
         return False
-    mark = _MARK.fullmatch("".join(token.source for token in element if token.kind is TokenKind.TEXT))
-    if mark is None:
+    if bracketed or typed:
+        before = (part.rstrip() for part in before if part.strip())
+    word = next(iter(before), "")
+    return _LONG_WORD.search(word) is not None and not (any(map(str.isalpha, text)) and _NUMERAL.search(word))
+
+
+def is_note_element(element: Sequence[Token], before: Iterable[str], styles: frozenset[str]) -> bool:
+    """Return whether an element of markup is a footnote mark. `styles` are the names of styles of raised text."""
+    if element[0].name not in _NAMES or len(element) > _MAX_TOKENS:
         return False
+    raised = any(_is_raised(token, styles) for token in element)
     types = (token.attribute(name) or "" for token in element for name in _TYPE_ATTRIBUTES)
-    if mark["brackets"] or any(map(_TYPE.search, types)):
-        before = (text.rstrip() for text in before if text.strip())
-    return _LONG_WORD.search(next(iter(before), "")) is not None
+    typed = any(map(_TYPE.search, types))
+    plain = element[0].name in ("span", "text:span")
+    return (raised or typed or not plain) and is_note_mark(_text(element), before, raised, typed)
+
+
+def is_remark(element: Sequence[Token]) -> bool:
+    """Return whether an element is a raised remark in brackets, such as `[citation needed]`."""
+    return element[0].name == "sup" and len(element) <= _MAX_TOKENS and _REMARK.fullmatch(_text(element)) is not None
+
+
+def _text(element: Sequence[Token]) -> str:
+    return decode("".join(token.source for token in element if token.kind is TokenKind.TEXT), xml=False)
+
+
+def _is_raised(token: Token, styles: frozenset[str]) -> bool:
+    if token.name == "sup":
+        return True
+    values = (attribute.value for attribute in token.attributes if attribute.name in ("class", "style"))
+    return any(map(_RAISED.search, values)) or (token.attribute("text:style-name") or "") in styles

@@ -61,9 +61,11 @@ def parse_html(text: str, options: MarkupOptions | None = None, segments: list[S
 def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Segment] | None = None) -> "Markup":
     """Parse XML, whether it is well-formed or not.
 
-    By default, a tag ends a text unless the parent of its element also contains text directly. A CDATA section without
-    text beside it is translated, as HTML if it contains a tag or a reference of HTML. The segments are appended to the
-    list `segments`. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
+    By default, a tag ends a text unless the parent of its element also contains text directly. A CDATA section is read
+    as HTML if it contains a tag or a reference of HTML, and belongs to the text beside it unless it contains a block.
+    The segments are appended to the list `segments`.
+
+    Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
     """
     options = options or MarkupOptions()
     dialect = Dialect(

@@ -20,21 +20,18 @@ from mt.text.markup.inline import (
 )
 from mt.text.markup.marks import Segment, TranslatedSegment
 from mt.text.markup.messages import split_items
-from mt.text.markup.notes import is_note_mark
+from mt.text.markup.notes import is_note_element, is_remark
+from mt.text.markup.sections import is_html, read_section, with_inline_sections
 from mt.text.markup.tokens import Attribute, Token, TokenKind, decode, html_tokens, references
 
 _HTML_SPACE = " \t\n\f\r"
 SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
-_NOTE_TOKENS = 8  # maximum number of tokens in a footnote mark
+_NOTE_TOKENS = 17  # number of tokens of an element that are examined: a footnote mark has fewer
 BULLET = re.compile(r"\s*(?:[-–—*•·‣▪◦●■□✓✔➢+]|\d{1,3}[.)]|[A-Za-z]\))[ \t]")
 _LINE_OF_LIST = re.compile(rf"[ \t\f\r]*\n(?={BULLET.pattern})")
 _BACKSLASH = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _SYNTAX = re.compile(r"""(?<!\\)(\\n|")""")  # line breaks and, in the resources of Android, quotes around spaces
 _ESCAPES = {"n": "\n", "t": "\t"}
-_CDATA = re.compile(r"(<!\[CDATA\[)(.*)(\]\]>)", re.DOTALL)
-_HTML_WITHIN = re.compile(r"</?[A-Za-z]|&(?:[A-Za-z]+|#\d+|#[xX][0-9A-Fa-f]+);")
-_VERBATIM = frozenset({"code", "codeblock", "listing", "pre", "programlisting", "screen", "script", "source", "style"})
-"""Local names of XML elements whose CDATA sections are code."""
 
 
 class Rendering(Protocol):
@@ -101,9 +98,12 @@ class TokenReader:
         nested: Callable[[Sequence[Token], Dialect], Rendering],
     ) -> None:
         """`nested` parses tokens within these tokens by another dialect, and appends their segments to `segments`."""
-        self.tokens, self.dialect, self.segments, self.nested = tokens, dialect, segments, nested
+        self.dialect, self.segments, self.nested = dialect, segments, nested
         self.parts: list[Part | Slot] = []
         self.elements = ElementIndex(tokens, dialect)
+        self.tokens = with_inline_sections(self.elements) if dialect.xml else tokens
+        if self.tokens is not tokens:
+            self.elements = ElementIndex(self.tokens, dialect)
         self.items: list[InlineItem[Part]] = []
         self.depth = 0  # number of open tags in `items`
         self.language = ""  # the source language that the languages of elements are compared with
@@ -140,7 +140,7 @@ class TokenReader:
         """Read token `number`, or the whole element that begins there. Return the number of the next token to read."""
         token, elements = self.tokens[number], self.elements
         starts = token.kind in (TokenKind.START, TokenKind.EMPTY)
-        if starts and self._translating and token.name in self.dialect.notes and elements.partner[number] >= 0:
+        if starts and self._translating and elements.partner[number] >= 0 and self._has_own_text(number):
             inside = self.tokens[number : elements.end[number]]
             note = self.nested(inside, replace(self.dialect, notes=frozenset()))
             self.items.append(InlineItem(InlineKind.EMPTY, (Embedded(note),)))
@@ -163,8 +163,8 @@ class TokenReader:
             self.parts += self._tag(number)
         elif self._is_note(number) and self._keep_element(number):
             return elements.end[number]
-        elif (section := self._cdata(number)) is not None:
-            self._embed(section)
+        elif (section := read_section(number, elements)) is not None:
+            self._embed(*section)
         else:
             self._inline(number)
         return number + 1
@@ -199,31 +199,28 @@ class TokenReader:
         """
         if self.tokens[number].kind is not TokenKind.START or not self.items:
             return False
-        inside = self.tokens[number : min(self.elements.end[number], number + _NOTE_TOKENS)]
-        before = (item.text for item in reversed(self.items) if item.kind is not InlineKind.CLOSE)
-        return is_note_mark(inside, before)
+        before = (item.text for item in reversed(self.items) if item.text or item.breaks)
+        return is_note_element(self._beginning(number), before, self.dialect.raised)
 
-    def _cdata(self, number: int) -> re.Match[str] | None:
-        """Return the match of a CDATA section that is translated, or None."""
-        token = self.tokens[number]
-        if not self.dialect.xml or token.kind is not TokenKind.OTHER or self.elements.within_text(number):
-            return None
-        parent = self.elements.parent[number]
-        if parent >= 0 and self.tokens[parent].name.rpartition(":")[2] in _VERBATIM:
-            return None
-        return _CDATA.fullmatch(token.source)
+    def _has_own_text(self, number: int) -> bool:
+        """Return whether the content of the element that begins at `number` is not part of the text around it."""
+        if self.tokens[number].name in self.dialect.notes:
+            return True
+        return bool(self.items) and not self.elements.holds_block(number) and is_remark(self._beginning(number))
 
-    def _embed(self, section: re.Match[str]) -> None:
+    def _beginning(self, number: int) -> Sequence[Token]:
+        return self.tokens[number : min(self.elements.end[number], number + _NOTE_TOKENS)]
+
+    def _embed(self, opening: str, content: str, closing: str) -> None:
         """Add a CDATA section as HTML, if it contains a tag or a reference, or else as text."""
         self._flush()
-        opening, inside, closing = section.groups()
         backslashes = self.dialect.backslashes
-        if _HTML_WITHIN.search(inside):
+        if is_html(content):
             inner = replace(HTML, backslashes=backslashes, messages=self.dialect.messages)
-            tokens = list(html_tokens(inside))
+            tokens = list(html_tokens(content))
         else:
             inner = replace(self.dialect, splitting=frozenset(), collapse=False, literal=True)
-            tokens = [Token(TokenKind.TEXT, inside)]
+            tokens = [Token(TokenKind.TEXT, content)]
         self.parts += [opening, Embedded(self.nested(tokens, inner)), closing]
 
     def _lines(self, source: str) -> None:
@@ -268,7 +265,7 @@ class TokenReader:
     def _inline(self, number: int) -> None:
         token, partner = self.tokens[number], self.elements.partner[number]
         parts = self._tag(number)
-        divides = self.dialect.words and token.name not in ("sub", "sup")
+        divides = token.name not in ("sub", "sup")
         if token.kind is TokenKind.START and partner >= 0:
             self.depth += 1
             stands = self.dialect.stands_for_word(token.name)

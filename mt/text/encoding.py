@@ -10,8 +10,10 @@ from mt.text.encoding_detection import detect_encoding
 _ENCODING = re.compile(
     r"utf-?8|utf-?(?:16|32)(?:-?[bl]e)?|(?:us-?)?ascii|latin-?\d{1,2}|iso-?8859-?\d{1,2}|koi8-?[rtu]"
     r"|(?:windows-?|cp|ibm)(?:125\d|437|7\d\d|8[56]\d|874|932|936|949|950|1125)|tis-?620|kz-?1048|ptcp154"
-    r"|mac-?(?:intosh|roman|cyrillic|greek|turkish|latin-?2|central-?europe|croatian|iceland|romanian)|johab"
-    r"|s(?:hift-?)?jis|euc-?(?:jp|kr|cn)|gb-?2312|gbk|gb-?18030|big5(?:-?hkscs)?",
+    r"|mac-?(?:intosh|roman|arabic|cyrillic|farsi|greek|turkish|latin-?2|central-?europe|croatian|iceland|romanian)"
+    r"|hp-?roman-?8|cp1006|johab|s(?:hift-?)?jis(?:-?2004|-?x-?0213)?|ms-?(?:932|936|949|950)|uhc"
+    r"|iso-?2022-?(?:jp(?:-?\d|-?ext)?|kr)|euc-?(?:jp|kr|cn|jis-?2004|jisx0213)|gb-?2312|gbk|gb-?18030|hz-?gb-?2312"
+    r"|big5(?:-?hkscs)?",
     re.IGNORECASE,
 )
 """Encodings that are accepted. Other codecs of Python may take quadratic time or accept any bytes."""
@@ -59,10 +61,11 @@ class TextEncoding:
 
 def accepted_encoding(name: str) -> str | None:
     """Return the name of Python's codec for an encoding, or None if the encoding is not accepted."""
-    if not _ENCODING.fullmatch(name.strip().replace("_", "-")):
+    name = re.sub(r"(?i)^x-|:\d{4}$", "", name.strip())  # such as x-mac-roman, and ISO-8859-1:1987
+    if not _ENCODING.fullmatch(name.replace("_", "-")):
         return None
     try:
-        return codecs.lookup(name.strip()).name
+        return codecs.lookup(name).name
     except LookupError:
         return None
 

@@ -14,7 +14,11 @@ _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"[ \t]*')
 _ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(.))")
 _MEANINGS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _FORMS = {"\\": "\\\\", '"': '\\"', **{meaning: f"\\{letter}" for letter, meaning in _MEANINGS.items()}}
-_CHARSET = re.compile(r"(Content-Type:[^\"\n]{0,200}?charset=)([\w.:-]+)", re.IGNORECASE)
+_JOIN = re.compile(r"\"[ \t]{0,100}(?:\r\n|\r|\n)[ \t]{0,100}\"")  # between two lines of a string
+_CHARSET = re.compile(  # within a header in which \0 stands for each character of a join
+    "\0*".join("Content-Type:") + r"[^\"\n\\]{0,300}?" + "\0*".join("charset=") + r"\0*([\w.:-]+(?:\0+[\w.:-]+)*)",
+    re.IGNORECASE,
+)
 _CHARSET_WITHIN = 100_000  # number of bytes that are searched for the header, after comments such as a license
 
 
@@ -95,13 +99,18 @@ def quote(text: str, newline: str = "\n") -> str:
 
 def declared_charset(content: bytes) -> str | None:
     """Return the encoding that the header of a .po file declares, or None."""
-    match = _CHARSET.search(content[:_CHARSET_WITHIN].decode("latin-1"))
-    return match[2] if match else None
+    match = _find_charset(content[:_CHARSET_WITHIN].decode("latin-1"))
+    return match[1].replace("\0", "") if match else None
 
 
 def with_charset(text: str, charset: str) -> str:
     """Return the text of a .po file with another encoding in its header."""
-    return _CHARSET.sub(rf"\g<1>{charset}", text, count=1)
+    match = _find_charset(text[:_CHARSET_WITHIN])
+    return text[: match.start(1)] + charset + text[match.end(1) :] if match else text
+
+
+def _find_charset(text: str) -> re.Match[str] | None:
+    return _CHARSET.search(_JOIN.sub(lambda join: "\0" * len(join[0]), text))
 
 
 def _continues(part: str, keyword: str) -> bool:

@@ -90,6 +90,11 @@ def test_nul_is_refused(name: str, content: bytes) -> None:
         ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=MacCyrillic\\n"\n\nmsgid "', "ё", "mac-cyrillic"),
         ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=KOI8-T\\n"\n\nmsgid "', "Привет", "koi8-t"),
         ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=IBM850\\n"\n\nmsgid "', "Mädchen", "cp850"),
+        ("a.po", 'msgid ""\nmsgstr ""\n"Content-Type: text; "\n"charset=macintosh\\n"\n\nmsgid "', "Öl", "mac-roman"),
+        ("a.po", 'msgid ""\nmsgstr "Content-Type: text; charset=KOI8-"\r\n "R\\n"\n\nmsgid "', "Привет", "koi8-r"),
+        ("a.po", 'msgid ""\nmsgstr "Content-Type: text; charset=x-sjis\\n"\n\nmsgid "', "こんにちは", "shift_jis"),
+        ("a.po", 'msgid ""\nmsgstr "Content-Type: text; charset=ISO-2022-JP\\n"\n\nmsgid "', "犬", "iso2022_jp"),
+        ("a.po", 'msgid ""\nmsgstr "Content-Type: text; charset=hp-roman8\\n"\n\nmsgid "', "Käse", "hp-roman8"),
         ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=JOHAB\\n"\n\nmsgid "', "안녕하세요", "johab"),
     ],
 )  # fmt: skip
@@ -131,8 +136,8 @@ def test_other_encodings_are_refused(encoding: str) -> None:
         ("a.html", "<p>Käse", "<p>&#1057;&#1099;&#1088;"),
         (
             "a.po",
-            'msgid ""\nmsgstr "Content-Type: text/plain; charset=CP1252\\n"\n\nmsgid "Käse"\nmsgstr ""\n',
-            'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "Käse"\nmsgstr "Сыр"\n',
+            'msgid ""\nmsgstr "Content-Type: text/plain; "\n"charset=CP"\n"1252\\n"\n\nmsgid "Käse"\nmsgstr ""\n',
+            'msgid ""\nmsgstr "Content-Type: text/plain; "\n"charset=UTF-8\\n"\n\nmsgid "Käse"\nmsgstr "Сыр"\n',
         ),
     ],
 )

@@ -86,6 +86,17 @@ ANDROID = r"""<?xml version="1.0"?>
     <plurals name="files"><item quantity="one">a file</item><item quantity="other">files</item></plurals>
 </resources>
 """
+STRINGSDICT = """<?xml version="1.0"?>
+<plist version="1.0"><dict><key>one</key><dict>
+  <key>NSStringLocalizedFormatKey</key><string>%#@dogs@ sleep</string>
+  <key>dogs</key><dict>
+    <key>NSStringFormatSpecTypeKey</key><string>NSStringPluralRuleType</string>
+    <key>NSStringFormatValueTypeKey</key><string>d</string>
+    <key>one</key><string>%d dog</string><key>other</key>
+    <string>%d dogs &amp; cats</string>
+  </dict>
+</dict></dict></plist>
+"""
 TABLE = 'id,name,"long\ntext"\r\n1,A dog,"He said ""hi"", then left"\r\n2,"","3.5"\r\n3,Two words,'
 FILES = {
     "a.yaml": YAML,
@@ -95,6 +106,7 @@ FILES = {
     "a.strings": STRINGS,
     "a.resx": RESX,
     "strings.xml": ANDROID,
+    "a.stringsdict": STRINGSDICT,
     "a.csv": TABLE,
     "a.tsv": 'a\tA dog\r\nb\tHe "quotes", twice\r\n',
 }
@@ -142,6 +154,7 @@ def test_a_file_without_changes_has_the_same_bytes(name: str) -> None:
         ("a.strings", ['Say "you" %@', "Line\nbreak"]),
         ("a.resx", ["One <b> & two"]),
         ("strings.xml", ["It's very good, %1$s! Bye", "Two dogs", "It's a page", "Monday", "a file", "files"]),
+        ("a.stringsdict", ["%#@dogs@ sleep", "%d dog", "%d dogs & cats"]),
         ("a.csv", ["id", "name", "long\ntext", "A dog", 'He said "hi", then left', "Two words"]),
         ("a.tsv", ["a", "A dog", "b", 'He "quotes", twice']),
     ],
@@ -222,6 +235,7 @@ MESSAGES = {
     "a.strings": '"a" = "%s";',
     "a.resx": "<root><data name='a'><value>%s</value></data></root>",
     "strings.xml": "<resources><string name='a'>%s</string></resources>",
+    "a.csv": '1,"%s"',
     "a.xlf": "<xliff version='1.2'><trans-unit><source>%s</source></trans-unit></xliff>",
 }
 

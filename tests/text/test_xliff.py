@@ -196,6 +196,37 @@ def test_white_space_around_a_wrapped_source_is_kept() -> None:
     assert "</source>\n<target>\n    THE DOG SLEEPS.\n  </target>\n" in found
 
 
+SEGMENTS = (
+    '<source>A dog. A cat.</source><seg-source><g id="1"><mrk mtype="seg" mid="1">A dog.</mrk> '
+    '<mrk mtype="seg" mid="2">A <x id="5"/> cat.</mrk></g></seg-source>'
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "written"),
+    [
+        ('<mrk mtype="seg" mid="1"/> <mrk mtype="seg" mid="2"/>', ("A DOG.", 'A <x id="5"/> CAT.')),
+        (
+            '<mrk mtype="seg" mid="1">Ein Hund.</mrk> <mrk mtype="seg" mid="2"></mrk>',
+            ("Ein Hund.", 'A <x id="5"/> CAT.'),
+        ),
+        ('<mrk mtype="seg" mid="2">Eine Katze.</mrk> <mrk mtype="seg" mid="1"/>', ("A DOG.", "Eine Katze.")),
+    ],
+)
+def test_each_marked_segment_is_written_into_its_mark(target: str, written: tuple[str, str]) -> None:
+    result = translated(version_1(unit(f'{SEGMENTS}<target><g id="1">{target}</g></target>'))).partition("<target>")[2]
+    marks = re.findall(r'<mrk mtype="seg" mid="(.)">(.*?)</mrk>', result)
+    assert dict(marks) == dict(zip("12", written, strict=True))
+
+
+def test_tags_in_the_text_of_phrase_are_tags() -> None:
+    content = version_1(unit("<source>The {b&gt;red house&lt;b} is {1&gt;new&lt;1}</source>"))
+    assert texts(content) == ["The red house is new"]
+    document = open_document("a.mxliff", content.encode(), EN_DE)
+    aligned = TranslatedSegment("Neu ist das Haus", (((17, 20), (0, 3)), ((4, 13), (12, 16))))
+    assert "<target>{1&gt;Neu&lt;1} ist das {b&gt;Haus&lt;b}</target>" in document.render([aligned]).decode()
+
+
 def test_a_target_gets_the_prefix_of_its_source() -> None:
     content = '<x:xliff version="1.2"><x:trans-unit><x:source>A b</x:source></x:trans-unit></x:xliff>'
     assert "</x:source><x:target>A B</x:target></x:trans-unit>" in translated(content)

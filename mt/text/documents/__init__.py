@@ -20,6 +20,7 @@ from mt.text.documents.resources import (
     open_properties,
     open_resx,
     open_strings,
+    open_stringsdict,
 )
 from mt.text.documents.tables import open_table
 from mt.text.documents.tmx import open_tmx
@@ -59,6 +60,9 @@ _OPENERS: dict[str, Opener] = {
     ".json": open_json,
     ".markdown": open_markdown,
     ".md": open_markdown,
+    ".mdx": open_markdown,
+    ".mqxliff": open_xliff,
+    ".mxliff": open_xliff,
     ".odp": ArchiveDocument,
     ".ods": ArchiveDocument,
     ".odt": ArchiveDocument,
@@ -68,8 +72,10 @@ _OPENERS: dict[str, Opener] = {
     ".pptx": OfficeDocument,
     ".properties": open_properties,
     ".resx": open_resx,
+    ".sdlxliff": open_xliff,
     ".srt": open_subtitles,
     ".strings": open_strings,
+    ".stringsdict": open_stringsdict,
     ".tmx": open_tmx,
     ".tsv": open_table,
     ".txt": open_text,

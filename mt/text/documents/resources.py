@@ -22,6 +22,7 @@ _ARGUMENT = re.compile(r"\{\d")
 _STRINGS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\r\n]*|\"(?:[^\"\\]|\\(?:.|\Z))*+(?:\"|\Z)|[=;]", re.DOTALL)
 _STRINGS_ESCAPE = re.compile(r"\\(?:[Uu]([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _REFERENCE = re.compile(r"\s*[@?](?:[\w.]+:)?\w+/[\w.]+\s*")  # of Android, to another resource
+_FORM_KEYS = frozenset({"NSStringLocalizedFormatKey", "zero", "one", "two", "few", "many", "other"})
 _RESOURCES = re.compile(rb"<(?:[\w.-]+:)?resources[\s>]")
 _RESOURCES_WITHIN = 4096  # number of bytes that are searched for the root element, after comments and a license
 
@@ -123,8 +124,8 @@ def open_resx(name: str, content: bytes, options: DocumentOptions) -> TextDocume
         typed = data.attribute("type") is not None or data.attribute("mimetype") is not None
         return data.name == "data" and not typed and not (data.attribute("name") or "").startswith(">>")
 
-    def is_value(token: Token, parent: Token) -> bool:
-        return token.name == "value"
+    def is_value(elements: ElementIndex, number: int) -> bool:
+        return elements.tokens[number].name == "value"
 
     dialect = Dialect(xml=True, splitting=frozenset(), collapse=False, messages=True, words=True)
     return _open_elements(name, content, options, dialect, is_text, is_value)
@@ -144,7 +145,8 @@ def open_android(name: str, content: bytes, options: DocumentOptions) -> TextDoc
     def is_translatable(token: Token) -> bool:
         return token.attribute("translatable") != "false"
 
-    def is_string(token: Token, parent: Token) -> bool:
+    def is_string(elements: ElementIndex, number: int) -> bool:
+        token, parent = elements.tokens[number], elements.tokens[elements.parent[number]]
         named = token.name == "string" or (token.name == "item" and parent.name in ("string-array", "plurals"))
         return named and is_translatable(token)
 
@@ -154,18 +156,32 @@ def open_android(name: str, content: bytes, options: DocumentOptions) -> TextDoc
     return _open_elements(name, content, options, dialect, is_translatable, is_string)
 
 
+def open_stringsdict(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Parse the plural forms of an Apple program. Each form and each text around plural forms is a segment."""
+
+    def is_dictionary(token: Token) -> bool:
+        return token.name == "dict"
+
+    def is_form(elements: ElementIndex, number: int) -> bool:
+        key = next((n for n in range(number - 1, number - 4, -1) if elements.tokens[n].kind is TokenKind.END), -1)
+        named = key > 0 and elements.tokens[key].name == "key" and elements.inner(elements.partner[key]) in _FORM_KEYS
+        return named and elements.tokens[number].name == "string"
+
+    return _open_elements(name, content, options, Dialect(xml=True, splitting=frozenset()), is_dictionary, is_form)
+
+
 def _open_elements(
     name: str,
     content: bytes,
     options: DocumentOptions,
     dialect: Dialect,
     selects_parent: Callable[[Token], bool],
-    selects: Callable[[Token, Token], bool],
+    selects: Callable[[ElementIndex, int], bool],
 ) -> TextDocument:
     """Parse an XML file. The content of some elements is translated, and everything else is kept.
 
-    An element is translated if `selects_parent(parent)` and `selects(element, parent)` are true, where `element` and
-    `parent` are start tags. `selects_parent` is called only once for each parent, because a parent may have many
+    An element is translated if `selects_parent` is true of the start tag of its parent, and `selects` of its elements
+    and the index of its start tag. `selects_parent` is called only once for each parent, because a parent may have many
     attributes and many children.
     """
     text, encoding = read_text(name, content, options, declared_encoding(content))
@@ -181,7 +197,7 @@ def _open_elements(
         if parent not in parents:
             parents[parent] = selects_parent(tokens[parent])
             document.frame.append(tokens[parent].source)
-        if parents[parent] and selects(token, tokens[parent]):
+        if parents[parent] and selects(elements, number):
             inner = elements.inner(number)
             if dialect.backslashes and _REFERENCE.fullmatch(inner):
                 continue

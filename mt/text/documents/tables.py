@@ -19,6 +19,8 @@ _EXAMINED = 100_000  # number of characters that are searched for the separator
 def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse a .csv or .tsv file. Each cell with a letter is a segment; quotes and separators are kept.
 
+    In a plural or select message, each branch is a segment.
+
     The option `columns` selects columns by their names in the first row, or by their numbers from 1. If it is used, the
     first row is kept. The separator of .csv is the one that the first line states, as in `sep=;`, or else the one of
     `,`, `;`, tab and `|` that divides most rows into the same number of cells. If none divides more than half of the
@@ -53,7 +55,7 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
         document.has_text = document.has_text or has_letters
         if translated and has_letters:
             document.keep(text[done : match.start()])
-            document.add_stripped(value, source, partial(_write, source=source, separator=separator, quoted=quoted))
+            document.add_string(value, source, partial(_write, source=source, separator=separator, quoted=quoted))
             done = match.end(2)
         if match[3] == separator != "":
             column += 1

@@ -1,6 +1,8 @@
 """XLIFF 1.2 and 2. The translation of a unit is written into its <target>."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from html import escape
 
 from mt.errors import DocumentError
@@ -8,7 +10,7 @@ from mt.languages import full_tag, language_and_script
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.documents.markup import declared_encoding
 from mt.text.markup.elements import Dialect, ElementIndex
-from mt.text.markup.parsing import parse_dialect
+from mt.text.markup.parsing import Markup
 from mt.text.markup.tokens import Token, TokenKind, decode, xml_tokens
 from mt.text.xliff import is_translated
 
@@ -16,6 +18,7 @@ _UNITS = frozenset({"trans-unit", "segment"})  # of version 1.2 and of version 2
 _SCOPES = frozenset({"xliff", "file", "body", "group", "unit"})
 _CODES = frozenset({"bpt", "bx", "cp", "ec", "ept", "ex", "it", "ph", "sc", "x"})
 _LANGUAGES = {"file": ("source-language", "target-language"), "xliff": ("srcLang", "trgLang")}  # of versions 1.2, 2
+_TEXT_TAG = re.compile(r"\{(\w{1,9})(?:&gt;|>)|&lt;(\w{1,9})\}")  # of Phrase: {b>red<b}
 _LISTED = 10  # maximum number of pairs of languages in an error message
 _UNKNOWN = frozenset({"", "mul", "und"})  # language codes that name no language
 
@@ -24,8 +27,10 @@ def open_xliff(name: str, content: bytes, options: DocumentOptions) -> TextDocum
     """Parse XLIFF. Segments are the translatable units that `is_translated` does not call translated.
 
     With `retranslate`, all translatable units are segments. If a unit has a <seg-source>, each <mrk> element in it is a
-    segment. White space is that of the translation, unless `xml:space` is `preserve`. Inline codes are placed by
-    alignment, like tags. Each branch of a plural or select message is a segment. Rendering changes only targets, their
+    segment, whose translation is the content of the <mrk> with the same number in the target, if there is one.
+
+    White space is that of the translation, unless `xml:space` is `preserve`. Inline codes are placed by alignment, like
+    tags. Each branch of a plural or select message is a segment. Rendering changes only targets, their
     states, and a target language that is missing.
 
     Raises: DocumentError if there is no unit, or if the file names other languages than `options`.
@@ -128,14 +133,45 @@ class _Reader:
             return
         self._document.frame.append(elements.inner(source))
         target = children.get("target")
+        space = tokens[source].attribute("xml:space")
+        collapse = not preserve if space is None else space != "preserve"
+        dialect = Dialect(
+            xml=True, splitting=frozenset(), textless=_CODES, collapse=collapse, messages=True, words=True
+        )
+        if _local(tokens[source]) == "seg-source":
+            pairs = self._segment_pairs(source, target)
+            if pairs:
+                for pair in pairs:
+                    self._add_translation(unit, *pair, dialect)
+                return
+            dialect = replace(dialect, splitting=frozenset({"mrk"}))
+        self._add_translation(unit, source, target, dialect, children.get("source", source))
+
+    def _segment_pairs(self, source: int, target: int | None) -> list[tuple[int, int]]:
+        """Return the pairs of <mrk> elements of a <seg-source> and a <target> that have the same number."""
+        if target is None:
+            return []
+        sources, targets = ({mid: number for number, mid in self._marked_segments(n)} for n in (source, target))
+        return [(sources[mid], number) for mid, number in targets.items() if mid in sources]
+
+    def _marked_segments(self, number: int) -> Iterator[tuple[int, str]]:
+        for inner in range(number + 1, self._elements.end[number]):
+            token = self._tokens[inner]
+            if token.kind in (TokenKind.START, TokenKind.EMPTY) and token.attribute("mtype") == "seg":
+                yield inner, token.attribute("mid") or ""
+
+    def _add_translation(
+        self, unit: int, source: int, target: int | None, dialect: Dialect, whole: int | None = None
+    ) -> None:
+        """Add the content of the element `source` as the content of the element `target`, if that is not translated.
+
+        `whole` is the element with the text of `source`, if that is another one.
+        """
+        tokens, elements = self._tokens, self._elements
         state = tokens[unit if target is None else target].attribute("state") or tokens[unit].attribute("state")
-        texts = self._text(children.get("source", source)), "" if target is None else self._text(target)
+        texts = self._text(source if whole is None else whole), "" if target is None else self._text(target)
         if not self._options.retranslate and is_translated(*texts, state, tokens[unit].attribute("approved")):
             return
-        space = tokens[source].attribute("xml:space")
-        splitting = frozenset({"mrk"} if _local(tokens[source]) == "seg-source" else ())
-        collapse = not preserve if space is None else space != "preserve"
-        dialect = Dialect(xml=True, splitting=splitting, textless=_CODES, collapse=collapse, messages=True, words=True)
         tokens[unit] = _as_translated(tokens[unit])
         if target is None:
             self._keep_until(elements.end[source])
@@ -147,7 +183,7 @@ class _Reader:
             opening = _as_translated(tokens[target])
             self._done = elements.end[target]
         self._document.keep(opening.source.removesuffix(">").removesuffix("/").rstrip() + ">")
-        self._document.embed(parse_dialect(elements.inner(source), dialect))
+        self._document.embed(Markup(list(_inline_tokens(elements.inner(source))), dialect, []))
         self._document.keep(f"</{opening.name}>")
 
     def _children(self, unit: int) -> dict[str, int]:
@@ -177,6 +213,21 @@ class _Reader:
 
 def _local(token: Token) -> str:
     return token.name.rpartition(":")[2]
+
+
+def _inline_tokens(source: str) -> Iterator[Token]:
+    """Yield the tokens of the content of a source. The tags that Phrase writes into its text are tags."""
+    for token in xml_tokens(source):
+        place = 0
+        for tag in _TEXT_TAG.finditer(token.source) if token.kind is TokenKind.TEXT else ():
+            if tag.start() > place:
+                yield Token(TokenKind.TEXT, token.source[place : tag.start()])
+            yield Token(TokenKind.START if tag[1] else TokenKind.END, tag[0], "{" + (tag[1] or tag[2]))
+            place = tag.end()
+        if place == 0:
+            yield token
+        elif place < len(token.source):
+            yield Token(TokenKind.TEXT, token.source[place:])
 
 
 def _token_text(token: Token) -> str:

@@ -42,11 +42,39 @@ WORKBOOK = {
     "xl/workbook.xml": '<workbook><sheet name="Kept"/></workbook>',
     "xl/comments1.xml": f"<comments {SHEET}><t>Kept</t></comments>",
 }
+MASTER = f"""<p:sldMaster {SHOW} {DRAWING}><p:sp><p:nvPr><p:ph type="title"/></p:nvPr><a:p><a:r><a:t>Edit it</a:t></a:r>
+</a:p></p:sp><p:sp><p:cNvPr descr="A red dog"/><p:nvPr/><a:p><a:r><a:t>Secret</a:t></a:r></a:p></p:sp></p:sldMaster>"""
+PRINTED = f"""<worksheet {SHEET}><dataValidation promptTitle="Size" prompt="A number" sqref="A1"/><headerFooter>
+<oddHeader>&amp;L&amp;"Arial,Bold"&amp;12R&amp;&amp;D now&amp;RPage &amp;P of &amp;N</oddHeader></headerFooter>
+</worksheet>"""
+SHAPES = f"""<w:document xmlns:w="{WORD}"><w:p><w:r><v:textpath xmlns:v="v" string="Draft"/><wp:docPr
+xmlns:wp="w" id="1" name="Picture 1" descr="A dog" title=""/></w:r></w:p>
+<w:tbl><w:tblPr><w:tblCaption w:val="Two dogs"/></w:tblPr></w:tbl>
+<w:sdt><w:sdtPr><w:dropDownList><w:listItem w:displayText="red" w:value="red"/></w:dropDownList></w:sdtPr></w:sdt>
+<w:altChunk xmlns:r="{OFFICE}" r:id="a"/><w:altChunk xmlns:r="{OFFICE}" r:id="b"/></w:document>"""
+MESSAGE = """MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary="x"\r\n\r\n--x\r
+Content-Type: text/html; charset="utf-8"\r\nContent-Transfer-Encoding: quoted-printable\r\n\r
+<p class=3D"a">An old dog=E2=80=A6</p>\r\n--x--\r\n"""
+INSERTED = {
+    "word/document.xml": SHAPES,
+    "word/_rels/document.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    f'<Relationship Id="a" Type="{OFFICE}/aFChunk" Target="a.htm"/>'
+    f'<Relationship Id="b" Type="{OFFICE}/aFChunk" Target="/b.mht"/></Relationships>',
+    "word/a.htm": "<html><p>A <b>big</b> dog</p></html>",
+    "b.mht": MESSAGE,
+}
 
 
 @pytest.mark.parametrize(
     ("name", "members", "texts"),
     [
+        ("a.docx", INSERTED, ["Draft", "A dog", "Two dogs", "red", "A big dog", "An old dog…"]),
+        (
+            "a.pptx",
+            {"a.xml": MASTER, **PRESENTATION},
+            ["A red house", "Cell one below", "Page 7", "Last", "A note", "A red dog", "Secret", "East", "Sales"],
+        ),
+        ("a.xlsx", {"a.xml": PRINTED}, ["R&&D now", "Page &P of &N", "Size", "A number"]),
         ("a.pptx", PRESENTATION, ["A red house", "Cell one below", "Page 7", "Last", "A note", "East", "Sales"]),
         ("a.xlsx", WORKBOOK, ["A dog", "First line", "second line", "This is very good", "Inline"]),
     ],
@@ -54,6 +82,27 @@ WORKBOOK = {
 def test_texts(name: str, members: Mapping[str, str], texts: list[str]) -> None:
     document = open_document(name, archive(members))
     assert [segment.text for segment in document.segments] == texts
+
+
+def test_translated_attributes_headers_and_inserted_files() -> None:
+    translated = capitals("a.docx", INSERTED)
+    assert re.findall('(?:string|descr|w:val|displayText)="(.*?)"', translated.read("word/document.xml").decode()) == [
+        *("DRAFT", "A DOG", "TWO DOGS", "RED"),
+    ]
+    assert translated.read("word/a.htm").decode() == "<html><p>A <b>BIG</b> DOG</p></html>"
+    assert translated.read("b.mht").decode() == MESSAGE.replace("An old dog", "AN OLD DOG")
+    header = capitals("a.xlsx", {"a.xml": PRINTED}).read("a.xml").decode()
+    assert '>&amp;L&amp;"Arial,Bold"&amp;12R&amp;&amp;D NOW&amp;RPAGE &amp;P OF &amp;N<' in header
+
+
+def test_an_inserted_file_of_another_format_is_an_error() -> None:
+    relations = INSERTED["word/_rels/document.xml.rels"].replace("a.htm", "a.rtf")
+    with pytest.raises(
+        DocumentError, match=r"contains word/a\.rtf, which Word inserts.*; accepted: such files in HTML"
+    ):
+        open_document(
+            "a.docx", archive({**INSERTED, "word/_rels/document.xml.rels": relations, "word/a.rtf": "{rtf1}"})
+        )
 
 
 def test_a_translated_presentation() -> None:
@@ -158,7 +207,7 @@ def test_a_table_of_texts_in_utf16() -> None:
     assert len(open_document("a.xlsx", out.getvalue()).segments) == 5
 
 
-@pytest.mark.parametrize(("name", "members"), [("a.pptx", PRESENTATION), ("a.xlsx", WORKBOOK)])
+@pytest.mark.parametrize(("name", "members"), [("a.pptx", PRESENTATION), ("a.xlsx", WORKBOOK), ("a.docx", INSERTED)])
 def test_a_file_without_changes_is_the_same(name: str, members: Mapping[str, str]) -> None:
     content = archive(members)
     document = open_document(name, content)

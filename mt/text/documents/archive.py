@@ -6,19 +6,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from mt.languages import full_tag
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
 from mt.text.documents.markup import declared_encoding, with_languages
-from mt.text.documents.packages import Package
+from mt.text.documents.packages import Package, with_language
 from mt.text.encoding import decode_text
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment, parse_html
-from mt.text.markup.attributes import same_language
 from mt.text.markup.elements import Dialect
 from mt.text.markup.parsing import parse_dialect
 
 Parse = Callable[[str, list[Segment]], Markup]
 
-_DC_LANGUAGE = re.compile(rb"(<dc:language\b[^<>]*>\s*)([\w-]+)(?=\s*</dc:language>)")
+_RAISED_STYLE = re.compile(
+    r'<style:style\b[^<>]{0,300}?\sstyle:name="([^"<>]{1,100})"[^<>]{0,300}>\s{0,100}'
+    r'<style:text-properties\b[^<>]{0,1000}?\sstyle:text-position="(?:super|[1-9])'
+)
 _HTML_NAME = re.compile(r".*\.x?html?", re.IGNORECASE)
 
 _HIDDEN = """office:annotation office:automatic-styles office:font-face-decls office:meta office:scripts office:settings
@@ -84,7 +85,7 @@ def _parse_html(options: MarkupOptions, text: str, segments: list[Segment]) -> M
 
 
 def _parse_xml(dialect: Dialect, text: str, segments: list[Segment]) -> Markup:
-    return parse_dialect(text, dialect, segments)
+    return parse_dialect(text, replace(dialect, raised=frozenset(_RAISED_STYLE.findall(text))), segments)
 
 
 def _parser(member: str, root: str, package: Package, options: MarkupOptions) -> Parse | None:
@@ -113,7 +114,7 @@ class ArchiveDocument:
         """
         self._package = package = Package(name, content, options)
         self.segments: list[Segment] = SegmentList(name, options)
-        self._languages = options.source_language, full_tag(options.target_language)
+        self._languages = options.source_language, options.target_language
         self._documents: dict[str, tuple[int, TextDocument]] = {}
         for member in package.members:
             parse = _parser(member, package.roots.get(member, ""), package, with_languages(options))
@@ -139,11 +140,6 @@ class ArchiveDocument:
         parts = (part for _, document in self._documents.values() for part in document.structure())
         return [*self._package.members, *parts]
 
-    def _target_language(self, match: re.Match[bytes]) -> bytes:
-        """Return the element `dc:language` with the target language, if it has the source language."""
-        code, (source, target) = match[2].decode(), self._languages
-        return match[1] + target.encode() if target and same_language(code, source or code) else match[0]
-
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of the file, with each segment replaced by its translation.
 
@@ -154,10 +150,13 @@ class ArchiveDocument:
         changed = any(segment.text != new.text for segment, new in pairs)
 
         def render_member(member: str) -> bytes | None:
-            if member not in self._documents:
+            if member in self._documents:
+                begin, document = self._documents[member]
+                rendered = document.render(translations[begin : begin + len(document.segments)])
+            elif self._package.roots.get(member, "").endswith("}document-meta"):
+                rendered = self._package.read(member)
+            else:
                 return None
-            begin, document = self._documents[member]
-            rendered = document.render(translations[begin : begin + len(document.segments)])
-            return _DC_LANGUAGE.sub(self._target_language, rendered) if changed else rendered
+            return with_language(rendered, *self._languages) if changed else rendered
 
         return self._package.rewrite(render_member)

@@ -15,14 +15,16 @@ from typing import Any
 from lxml import etree
 
 from mt.languages import language_and_script, regional_tag
-from mt.text.documents.base import DocumentOptions, SegmentList
-from mt.text.documents.packages import Package
+from mt.text.documents.base import Document, DocumentOptions, SegmentList
+from mt.text.documents.chunks import chunk_members, open_chunk
+from mt.text.documents.packages import Package, with_language
 from mt.text.documents.run_items import Element, RunSchema
 from mt.text.documents.runs import RunParagraphs, parse_part
 from mt.text.documents.word import word_schema
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.attributes import direction, same_language
 from mt.text.markup.inline import split_whitespace
+from mt.text.markup.marks import Mark
 from mt.text.markup.parsing import NOT_XML
 
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
@@ -31,10 +33,13 @@ _ROOT = re.compile(
     r"\{http://(?:schemas\.openxmlformats\.org/(\w+)/2006|(purl)\.oclc\.org/ooxml/(\w+))/(\w+)\}(\w+)"
     r"|\{http://schemas\.microsoft\.com/office/(drawing)/20\d\d/(\w+)\}(\w+)"
 )
+_HEADER_CODE = re.compile(r"((?<!&)&(?:[LCRBIUESXYHO]|\"[^\"]*\"|\d+|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}))")
+_HEADER_VALUE = re.compile(r"&[&PNDTFAGZ]")  # such as the number of the page, and "&" itself
 _TEXT_ROOTS = (
     *("wordprocessingml/main/document", "wordprocessingml/main/footnotes", "wordprocessingml/main/endnotes"),
     *("wordprocessingml/main/hdr", "wordprocessingml/main/ftr"),
     *("presentationml/main/sld", "presentationml/main/notes"),
+    *("presentationml/main/sldLayout", "presentationml/main/sldMaster"),
     *("spreadsheetml/main/sst", "spreadsheetml/main/worksheet", "drawingml/spreadsheetDrawing/wsDr"),
     *("drawingml/chart/chartSpace", "drawingml/chart/userShapes", "drawing/chartex/chartSpace"),
     *("drawingml/diagram/dataModel", "drawing/diagram/drawing"),
@@ -43,6 +48,18 @@ _TEXT_ROOTS = (
 
 _COLUMN_ROOTS = frozenset({"spreadsheetml/main/table", "spreadsheetml/main/pivotCacheDefinition"})
 _EAST_ASIAN = frozenset({"Bopo", "Hang", "Hans", "Hant", "Jpan", "Kore"})
+_ATTRIBUTES = {
+    **dict.fromkeys(("cNvPr", "docPr"), ("title", "descr")),
+    "dataValidation": ("promptTitle", "prompt", "errorTitle", "error"),
+    **dict.fromkeys(("hlinkClick", "hyperlink"), ("tooltip",)),
+    "listItem": ("displayText",),
+    "textpath": ("string",),
+    **dict.fromkeys(("listEntry", "tblCaption", "tblDescription"), ("val",)),
+}
+"""Names of attributes with text, by element: alternative texts, hints, choices, and texts of watermarks."""
+
+_PROPERTIES = "/metadata/core-properties}coreProperties"
+_HEADERS = tuple(f"{{*}}{pages}{kind}" for pages in ("first", "odd", "even") for kind in ("Header", "Footer"))
 _AREAS = {".docx": "wordprocessingml", ".pptx": "presentationml", ".xlsx": "spreadsheetml"}
 _CHART_EX = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
 
@@ -107,8 +124,10 @@ class OfficeDocument:
 
     The segments of a Word document are the paragraphs of body, tables, text boxes, notes, headers and footers, split at
     tabs. Those of a presentation are the paragraphs of slides, notes, tables and text boxes, and those of a workbook
-    the lines of cells and text boxes. The texts of diagrams and charts follow. Formulas, numbers, names of sheets and
-    comments are kept, and so are the column names of tables, because formulas refer to them.
+    the lines of cells, text boxes, headers and footers. Alternative texts, hints and watermarks are segments, too. The
+    texts of diagrams and charts follow, and files that Word inserts (`chunks`). Of layouts and master slides, only text
+    that slides show is translated. Formulas, numbers, names of sheets and comments are kept, and so are the column
+    names of tables, because formulas refer to them.
     """
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
@@ -132,13 +151,20 @@ class OfficeDocument:
         for member in members:
             root = parse_part(name, member, package.read(member))
             self._members[member] = _Member(name, root, self.segments, kept)
+        self._chunks: dict[str, tuple[int, Document]] = {}
+        for member in chunk_members(package) if package.suffix == ".docx" else ():
+            chunk = open_chunk(package, member, options)
+            self._chunks[member] = len(self.segments), chunk
+            self.segments.extend(chunk.segments)
         self.decisions: dict[str, Any] = {}
-        self.has_text = bool(self.segments) or any(member.has_text() for member in self._members.values())
+        chunks = any(chunk.has_text for _, chunk in self._chunks.values())
+        self.has_text = bool(self.segments) or chunks or any(member.has_text() for member in self._members.values())
 
     def structure(self) -> list[Hashable]:
         """Return the names of the files in the archive, and the numbers of the elements in those with text."""
         elements = ((name, *count) for name, member in self._members.items() for count in member.elements())
-        return [*self._package.members, *elements]
+        chunks = (part for _, chunk in self._chunks.values() for part in chunk.structure())
+        return [*self._package.members, *elements, *chunks]
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of the file, with each segment replaced by its translation.
@@ -150,9 +176,14 @@ class OfficeDocument:
         changed = any(segment.text != new.text for segment, new in pairs)
 
         def render_member(name: str) -> bytes | None:
+            if name in self._chunks:
+                begin, chunk = self._chunks[name]
+                return chunk.render(translations[begin : begin + len(chunk.segments)])
             if name in self._members and self._members[name].write(translations):
                 root = self._members[name].root
                 _write_languages(root, *self._languages)
+            elif changed and self._package.roots.get(name, "").endswith(_PROPERTIES):
+                return with_language(self._package.read(name), *self._languages)
             elif changed and name in self._styles:
                 root = parse_part(self._package.name, name, self._package.read(name))
                 if not _write_languages(root, *self._languages):
@@ -171,14 +202,26 @@ class _Member:
     def __init__(self, name: str, root: Element, segments: list[Segment], kept: set[str]) -> None:
         self.root = root
         strict = any("purl.oclc.org" in namespace for namespace in root.nsmap.values())
-        texts = (element for element in _plain_texts(root, strict) if element.text not in kept)
-        self._values = [_Value(element, segments) for element in texts]
+        self._values = [
+            _Value(element, attribute, segments)
+            for element, attribute in _plain_texts(root, strict)
+            if (element.get(attribute) if attribute else element.text) not in kept
+        ]
         word = word_schema(_namespace("wordprocessingml/main", strict))
         self._schemas = (word, _shape_schema(strict), *_cell_schemas(strict))
-        self._paragraphs = [RunParagraphs(name, root, schema, segments, kept) for schema in self._schemas]
+        self._paragraphs = [
+            RunParagraphs(name, shown, schema, segments, kept)
+            for schema in self._schemas
+            for shown in _shown_elements(root)
+        ]
 
     def has_text(self) -> bool:
-        texts = (element.text or "" for schema in self._schemas for element in self.root.iter(schema.text))
+        texts = (
+            element.text or ""
+            for shown in _shown_elements(self.root)
+            for schema in self._schemas
+            for element in shown.iter(schema.text)
+        )
         return any(any(map(str.isalpha, text)) for text in texts)
 
     def elements(self) -> list[tuple[str, int]]:
@@ -199,18 +242,25 @@ class _Member:
 
 
 class _Value:
-    """An element with text that has no formats. Each line of the text that contains a letter is a segment."""
+    """A text without formats: that of an element or, if `attribute` is not empty, of its attribute.
 
-    def __init__(self, element: Element, segments: list[Segment]) -> None:
-        self._element, self._segments = element, segments
+    Each line that contains a letter is a segment. Codes for formats in headers of worksheets divide segments.
+    """
+
+    def __init__(self, element: Element, attribute: str, segments: list[Segment]) -> None:
+        self._element, self._attribute, self._segments = element, attribute, segments
         self._parts: list[str | int] = []  # white space, or the index of a segment
-        for line in (element.text or "").splitlines(keepends=True):
-            before, text, after = split_whitespace(line)
-            if any(map(str.isalpha, text)):
-                self._parts += [before, len(segments), after]
-                segments.append(Segment(text))
-            else:
-                self._parts.append(line)
+        header = element.tag.endswith(("Header", "Footer"))
+        text = element.get(attribute) if attribute else element.text
+        for line in (text or "").splitlines(keepends=True):
+            for piece in _HEADER_CODE.split(line) if header else (line,):
+                before, body, after = split_whitespace(piece)
+                values = list(_HEADER_VALUE.finditer(body)) if header else []
+                if not any(map(str.isalpha, _HEADER_VALUE.sub("", body) if header else body)) or piece[:1] == "&":
+                    self._parts.append(piece)
+                else:
+                    self._parts += [before, len(segments), after]
+                    segments.append(Segment(body, tuple(Mark(*value.span(), kept=True) for value in values)))
 
     def write(self, translations: Sequence[TranslatedSegment]) -> bool:
         numbers = [part for part in self._parts if isinstance(part, int)]
@@ -218,22 +268,44 @@ class _Value:
             return False
         parts = (translations[part].text if isinstance(part, int) else part for part in self._parts)
         text = NOT_XML.sub("", "".join(parts))
+        if self._attribute:
+            self._element.set(self._attribute, text)
+            return True
         self._element.text = text
         if text != text.strip() and self._element.tag.endswith("}t"):
             self._element.set(_SPACE, "preserve")
         return True
 
 
-def _plain_texts(root: Element, strict: bool) -> Iterator[Element]:
-    """Yield the elements with texts that have no formats: the texts of cells, and the labels of charts."""
+def _shown_elements(root: Element) -> Iterator[Element]:
+    """Yield the elements whose text a reader sees: the root, or the shapes of a layout that are no placeholders."""
+    if not root.tag.endswith(("}sldLayout", "}sldMaster")):
+        yield root
+        return
+    for shape in root.iter("{*}sp", "{*}graphicFrame"):
+        if next(shape.iter("{*}ph"), None) is None:
+            yield shape
+
+
+def _plain_texts(root: Element, strict: bool) -> Iterator[tuple[Element, str]]:
+    """Yield texts that have no formats, as pairs of an element and the name of its attribute, or "" for its content.
+
+    These are the texts of cells, the labels of charts, the headers and footers of worksheets, and attributes.
+    """
     for schema in _cell_schemas(strict):
         for cell in root.iter(schema.paragraph):
-            yield from cell.findall(schema.text)
+            yield from ((text, "") for text in cell.findall(schema.text))
     chart = _namespace("drawingml/chart", strict)
     for cache in root.iter(f"{chart}strCache"):
-        yield from cache.iter(f"{chart}v")
+        yield from ((value, "") for value in cache.iter(f"{chart}v"))
     for texts in root.iter(f"{_CHART_EX}strDim", f"{_CHART_EX}txData"):
-        yield from texts.iter(f"{_CHART_EX}pt", f"{_CHART_EX}v")
+        yield from ((value, "") for value in texts.iter(f"{_CHART_EX}pt", f"{_CHART_EX}v"))
+    if root.tag.endswith("}worksheet"):
+        yield from ((header, "") for header in root.iter(*_HEADERS))
+    for element in root.iter(*(f"{{*}}{name}" for name in _ATTRIBUTES)):
+        for name in element.attrib:
+            if name.rpartition("}")[2] in _ATTRIBUTES[element.tag.rpartition("}")[2]]:
+                yield element, name
 
 
 def _write_languages(root: Element, source: str, target: str) -> bool:

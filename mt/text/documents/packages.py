@@ -14,11 +14,14 @@ from typing import IO
 from xml.parsers import expat
 
 from mt.errors import DocumentError, DocumentLimitExceeded
+from mt.languages import full_tag
 from mt.text.documents.base import DocumentOptions
+from mt.text.markup.attributes import same_language
 
 MAX_MEMBERS = 20_000  # maximum number of files in an archive
 _MAX_TAGS = 4_000_000  # maximum number of tags in the XML of an archive; an element takes about 200 bytes of memory
 _BLOCK, _MAX_PROLOG = 4096, 1_000_000  # bytes that are read at a time, and at most, to find a root element
+_LANGUAGE = re.compile(rb"(<dc:language\b[^<>]*>\s*)([\w-]+)(?=\s*</dc:language>)")
 _HTML = re.compile(rb"<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _BEFORE_ROOT = re.compile(rb"\s+|<\?[^>]*>|<!--(?:[^-]|-(?!->))*-->")  # repeated by `_is_html` in linear time
 DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
@@ -102,6 +105,19 @@ class Package:
         if tags > _MAX_TAGS:
             raise DocumentLimitExceeded(f"{self.name} has too many XML tags; accepted: at most {_MAX_TAGS:,}")
         return roots
+
+
+def with_language(content: bytes, source: str, target: str) -> bytes:
+    """Return the description of a document with the target language in place of the source language, if it names it.
+
+    `source` may be empty: then any language is the source language.
+    """
+
+    def written(match: re.Match[bytes]) -> bytes:
+        code = match[2].decode()
+        return match[1] + full_tag(target).encode() if target and same_language(code, source or code) else match[0]
+
+    return _LANGUAGE.sub(written, content)
 
 
 def root_name(file: IO[bytes]) -> str:

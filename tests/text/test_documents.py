@@ -24,7 +24,7 @@ from mt.text.documents.packages import Package
 from mt.text.markup import TranslatedSegment
 
 MARKDOWN = """---
-title: "Not touched"
+slug: "Not touched"
 ---
 # The *big* house #
 
@@ -244,7 +244,7 @@ def test_markdown_keeps_its_structure() -> None:
     assert segments[0] == "The big house"
     assert "Quoted text" in segments and "two x" in segments and "The note." in segments
     result = translate("a.md", MARKDOWN)
-    kept = ['title: "Not touched"', 'print("hi")', "    indented code", '[foo]: http://a.b "t"', "======", "|------"]
+    kept = ['slug: "Not touched"', 'print("hi")', "    indented code", '[foo]: http://a.b "t"', "======", "|------"]
     written = [
         "# THE *BIG* HOUSE #",
         "> QUOTED TEXT",
@@ -265,7 +265,27 @@ def test_markdown_keeps_its_structure() -> None:
         ("|a|\n|-|\n|two \\|  |\n", "|A|\n|-|\n|TWO \\|  |\n"),
         ("A term\n: the *text*\n", "A TERM\n: THE *TEXT*\n"),
         ("[one two][]\n\n[one two]: u\n", "[ONE TWO][one two]\n\n[one two]: u\n"),
-        ("A [dog] ran[^1].\n\n[dog]: u\n[^1]: u\n", "A [DOG][dog] RAN[^1].\n\n[dog]: u\n[^1]: u\n"),
+        ("A [dog] ran[^1].\n\n[dog]: u\n[^1]: u\n", "A [DOG][dog] RAN[^1].\n\n[dog]: u\n[^1]: U\n"),
+        ("> [!NOTE]\n> one\n> [!TIP]- two\n> three\n", "> [!NOTE]\n> ONE\n> [!TIP]- TWO\n> THREE\n"),
+        (":::tip[A *b*]\none\n:::\n::: warning two\n:::\n", ":::tip[A *B*]\nONE\n:::\n::: warning TWO\n:::\n"),
+        ("::::{note} one\n:class: x\n::::\n", "::::{note} ONE\n:class: x\n::::\n"),
+        (
+            '!!! note "one"\n    two\n\n    - three\n\n=== "four"\n\n    ```\n    five\n    ```\nsix\n',
+            '!!! note "ONE"\n    TWO\n\n    - THREE\n\n=== "FOUR"\n\n    ```\n    five\n    ```\nSIX\n',
+        ),
+        ("??? tip\n    one\n    !!! b\n        two\n", "??? tip\n    ONE\n    !!! b\n        TWO\n"),
+        ("[^a]: one\n    two\n[^b]: three\n*[ab]: four\n", "[^a]: ONE TWO\n[^b]: THREE\n*[ab]: FOUR\n"),
+        ("one $a*b*c$ two \\(d\\) for $5 or $6\n", "ONE $a*b*c$ TWO \\(d\\) FOR $5 OR $6\n"),
+        ("one\n$$\na_b_c\n$$\ntwo\n\\[ d e \\]\n", "ONE\n$$\na_b_c\n$$\nTWO\n\\[ d e \\]\n"),
+        ("{{< tip >}}\none {{< ref a >}} two\n{{< /tip >}}\n", "{{< tip >}}\nONE {{< ref a >}} TWO\n{{< /tip >}}\n"),
+        ("import A from 'a';\nexport const b = 1\n\n# c\n", "import A from 'a';\nexport const b = 1\n\n# C\n"),
+        ("```\n> [!NOTE]\n:::tip one\n```\ntwo\n", "```\n> [!NOTE]\n:::tip one\n```\nTWO\n"),
+        ("one ==two== ++three++ C++\n", "ONE ==TWO== ++THREE++ C++\n"),
+        ('![one](u "t")\n\n![two]\n\n[two]: u\n', '![ONE](u "t")\n\n![TWO][two]\n\n[two]: u\n'),
+        (
+            "---\ntitle: one\ntags: [two]\nseo:\n  description: >\n    a\n    b\n---\n",
+            "---\ntitle: ONE\ntags: [two]\nseo:\n  description: >\n    A B\n---\n",
+        ),
     ],
 )
 def test_markdown_that_depends_on_its_text(source: str, translated: str) -> None:

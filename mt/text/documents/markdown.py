@@ -2,7 +2,8 @@
 
 markdown-it reports the lines and the inline tokens of each block, but not where an inline token is in the source.
 `_InlineReader` finds the places by comparing the tokens with the source. A block whose tokens do not match the source
-is left untranslated. Code, URLs, link references and front matter are kept.
+is left untranslated. Code, URLs, link references and formulas are kept, and the front matter except its titles and
+descriptions.
 """
 
 import re
@@ -14,20 +15,30 @@ from itertools import pairwise
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from mt.errors import DocumentError
 from mt.text.documents.base import DocumentOptions, DocumentPart, SegmentList, TextDocument, TextSlot, read_text
+from mt.text.documents.markdown_syntax import SYNTAX, VALUE, hide_syntax
+from mt.text.documents.yaml import add_values
 from mt.text.markup import Segment, TranslatedSegment, parse_html
 from mt.text.markup.inline import InlineItem, InlineKind
 from mt.text.markup.tokens import TokenKind, html_tokens, references
 
 _LINE = re.compile(r"\r\n|\r|\n")
 _FRONT_MATTER = re.compile(
-    r"\A(---|\+\+\+)[ \t]*(?:\r\n|\n).*?^(?:\1|\.\.\.)[ \t]*(?:\r\n|\n|\Z)", re.DOTALL | re.MULTILINE
+    r"\A(---|\+\+\+)[ \t]*(?:\r\n|\n)(.*?)^(?:\1|\.\.\.)[ \t]*(?:\r\n|\n|\Z)", re.DOTALL | re.MULTILINE
 )
+_FRONT_TEXTS = frozenset(
+    {
+        *("abstract", "caption", "description", "excerpt", "headline", "linkTitle", "nav_title", "pagination_label"),
+        *("short_title", "sidebar_label", "sidebar_title", "subtitle", "summary", "tagline", "title"),
+    }
+)
+"""Keys of the front matter whose values are texts that a reader sees."""
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _HARD_BREAK = re.compile(r"(?:\\|[ ]*)\n[ \t]*")
-_FOOTNOTE = re.compile(r"(\[\^[^\[\]\s]+\]:?)")
-_NOTE_MARK = re.compile(r"\[\^[^\[\]\s]+\](?![\[(])")
+_FIXED = re.compile(rf"(\[\^[^\[\]\s]+\]|{SYNTAX}+|{VALUE}+)")  # footnote marks and hidden syntax
+_HIGHLIGHT = re.compile(r"(==|\+\+)(?=[^\W_])([^=+\n]{1,300})(?<=[\w.!?])(\1)")
 _BLOCK_START = re.compile(r"\A(\d*)([-+#>=]|(?<=\d)[.)](?=\s|\Z))")
 _END_TAG = re.compile(r"</([A-Za-z][\w-]*)")
 _TASK = re.compile(r"\[[ xX]\](?=[ \t])")  # at the beginning of the items of a task list
@@ -43,10 +54,11 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
     text, encoding = read_text(name, content, options)
     document = TextDocument(SegmentList(name, options), encoding)
     front = _FRONT_MATTER.match(text)
-    hidden = "\n" * len(_LINE.findall(front[0])) + text[front.end() :] if front else text
-    lines = _Lines(text)
+    begin = front.end() if front else 0
+    hidden = re.sub(r"[^\r\n]", " ", text[:begin]) + hide_syntax(text[begin:])
+    lines = _Lines(hidden)
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
-    read_until = 0
+    read_until = _add_front_matter(document, name, front) if front else 0
     document.has_text = any(map(str.isalpha, hidden))
     for token in parser.parse(hidden):
         document.frame.append((token.type, token.tag))
@@ -69,6 +81,18 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
             read_until = places[-1]
     document.keep(text[read_until:])
     return document
+
+
+def _add_front_matter(document: TextDocument, name: str, front: re.Match[str]) -> int:
+    """Add the texts of front matter in YAML to a document. Return the offset up to which the file was added."""
+    if front[1] != "---":
+        return 0
+    document.keep(front.string[: front.start(2)])
+    try:
+        add_values(document, name, front[2], _FRONT_TEXTS)
+    except DocumentError:
+        document.keep(front[2])
+    return front.end(2)
 
 
 class _Lines:
@@ -129,6 +153,7 @@ class _InlineReader:
         self.begin = len(match[0]) if (match := _TASK.match(self.token.content)) else 0
         self.closed = {name.lower() for name in _END_TAG.findall(self.token.content)}
         children = [child for child in self.token.children or () if child.type != "text" or child.content]
+        self.alone = not any(child.content.strip() for child in children if child.type != "image")
         number = 0
         while number < len(children):
             child = children[number]
@@ -137,11 +162,6 @@ class _InlineReader:
                     number += 1
                 end = self.token.content.find(">", self.at) + 1
                 fits = self._whole(InlineKind.KEPT, end, self.token.content[self.at + 1 : end - 1])
-            elif child.type == "link_open" and (note := _NOTE_MARK.match(self.token.content, self.at)):
-                # The definition of a footnote that is one word is also that of a link.
-                while children[number].type != "link_close":
-                    number += 1
-                fits = self._whole(InlineKind.EMPTY, note.end())
             else:
                 fits = self._child(child)
             if not fits:
@@ -171,15 +191,16 @@ class _InlineReader:
             return self._html(child.content)
         if child.type == "image":
             end = self._label_end(at + 1)
+            if self.alone and end > 0 and content[at + 2 : end] == child.content:
+                self._tag(InlineKind.OPEN, "![", "image")
+                self._whole(InlineKind.TEXT, end, child.content)
+                return self._close_label(child.content, "image")
             return content.startswith("![", at) and end > 0 and self._whole(InlineKind.EMPTY, self._target_end(end))
         if child.type == "link_open":
             return self._tag(InlineKind.OPEN, "[", "link")
         if child.type == "link_close":
-            end = self._target_end(at) if content.startswith("]", at) else -1
-            if content[at:end] in ("]", "][]") and self.open:
-                label = content[self.open[-1][0] + 1 : at].replace("\n", " ")
-                self.labels[len(self.collected)] = f"][{label}]"
-            return end > 0 and self._tag(InlineKind.CLOSE, content[at:end], "link")
+            label = content[self.open[-1][0] + 1 : at].replace("\n", " ") if self.open else ""
+            return content.startswith("]", at) and self._close_label(label, "link")
         if child.nesting:
             return self._tag(InlineKind.OPEN if child.nesting > 0 else InlineKind.CLOSE, child.markup, child.markup)
         return False
@@ -204,11 +225,23 @@ class _InlineReader:
         if at < self.begin:
             self._whole(InlineKind.EMPTY, self.at + min(len(source), self.begin - self.at))
             source = source[self.at - at :]
-        for number, part in enumerate(_FOOTNOTE.split(source)):
-            if part:
-                kind = InlineKind.EMPTY if number % 2 else InlineKind.TEXT
-                self._whole(kind, self.at + len(part), "" if number % 2 else part)
+        for number, part in enumerate(_FIXED.split(source)):
+            end = self.at + len(part)
+            if part.startswith(VALUE):
+                self._whole(InlineKind.KEPT, end, self._source(end))
+            elif number % 2:
+                self._whole(InlineKind.EMPTY, end)
+            else:
+                self._highlights(part)
         return True
+
+    def _highlights(self, text: str) -> None:
+        """Append a text, in which the signs around a highlighted or inserted part are tags."""
+        for number, part in enumerate(_HIGHLIGHT.split(text)):
+            if number % 4 in (1, 3):
+                self._tag(InlineKind.OPEN if number % 4 == 1 else InlineKind.CLOSE, part, part)
+            elif part:
+                self._whole(InlineKind.TEXT, self.at + len(part), part)
 
     def _tag(self, kind: InlineKind, source: str, name: str) -> bool:
         if not source or not self.token.content.startswith(source, self.at):
@@ -234,6 +267,13 @@ class _InlineReader:
         return self.token.content.startswith(source, self.at) and self._whole(
             InlineKind.EMPTY, self.at + len(source), breaks=tokens[0].name == "br"
         )
+
+    def _close_label(self, label: str, name: str) -> bool:
+        """Append the end of a link or image with the text `label`, which may be the name of a reference."""
+        target = self.token.content[self.at : self._target_end(self.at)]
+        if label and target in ("]", "][]"):
+            self.labels[len(self.collected)] = f"][{label}]"
+        return self._tag(InlineKind.CLOSE, target, name)
 
     def _label_end(self, begin: int) -> int:
         depth = 0

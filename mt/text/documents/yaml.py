@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Container, Hashable, Iterator
 
 import yaml
 
@@ -28,8 +28,20 @@ def open_yaml(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     """
     text, encoding = read_text(name, content, options)
     document = TextDocument(SegmentList(name, options), encoding)
+    add_values(document, name, text)
+    return document
+
+
+def add_values(document: TextDocument, name: str, text: str, keys: Container[str] | None = None) -> None:
+    """Add the strings of a YAML text to a document, or only those of some keys.
+
+    Raises: DocumentError, before the document is changed, if the text is not YAML.
+    """
+    frame: list[Hashable] = []
+    scalars = [scalar for scalar, key in _values(name, text, frame) if keys is None or key in keys]
+    document.frame += frame
     done = 0
-    for scalar in _values(name, text, document.frame):
+    for scalar in scalars:
         begin, end = scalar.start_mark.index, scalar.end_mark.index
         if scalar.anchor is not None or scalar.tag is not None:
             begin = _after_properties(text, begin)
@@ -43,14 +55,14 @@ def open_yaml(name: str, content: bytes, options: DocumentOptions) -> TextDocume
             continue
         done = end
     document.keep(text[done:])
-    return document
 
 
-def _values(name: str, text: str, frame: list[Hashable]) -> Iterator[yaml.ScalarEvent]:
-    """Yield the strings of a YAML text, except keys. Append everything else to `frame`.
+def _values(name: str, text: str, frame: list[Hashable]) -> Iterator[tuple[yaml.ScalarEvent, str]]:
+    """Yield the strings of a YAML text with the last key before each. Append everything else to `frame`.
 
     Raises: DocumentError if the text is not YAML.
     """
+    key = ""
     keys: list[bool | None] = []  # for each open collection: whether a key is next, or None for a sequence
     try:
         for event in yaml.parse(text, Loader=_LOADER):
@@ -68,7 +80,9 @@ def _values(name: str, text: str, frame: list[Hashable]) -> Iterator[yaml.Scalar
                 if len(keys) > _MAX_DEPTH:
                     raise DocumentLimitExceeded(f"{name} is nested too deeply; accepted: at most {_MAX_DEPTH} levels")
             elif is_text:
-                yield event
+                yield event, key
+            elif is_key and isinstance(event, yaml.ScalarEvent):
+                key = event.value
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""

@@ -681,5 +681,6 @@ def test_every_suffix_is_tested() -> None:
     tried |= {"a.epub", "a.odt", "a.ods", "a.odp"}  # test_archives.py
     tried |= {"a.pptx", "a.xlsx"}  # test_office.py
     tried |= {"a.ftl", "a.pdf", "a.tmx"}  # test_fluent.py, test_pdf.py, test_tmx.py
+    tried |= {"a.mdx", "a.mqxliff", "a.mxliff", "a.sdlxliff", "a.stringsdict"}  # as .md, .xlf and .resx
     tried |= {"a.arb", "a.csv", "a.properties", "a.resx", "a.strings", "a.tsv", "a.yaml", "a.yml"}  # test_resources.py
     assert {"." + name.split(".")[1] for name in tried} == set(SUFFIXES)

@@ -373,6 +373,14 @@ def test_a_raised_remark_is_a_text_of_its_own() -> None:
     assert upper("<p>he is there<sup>[who?]</sup>.</p>") == "<p>HE IS THERE<sup>[WHO?]</sup>.</p>"
 
 
+def test_the_text_of_a_picture_is_apart_from_the_text_around_it() -> None:
+    source = "<p>a <svg><title>b</title><text><tspan>c</tspan> d</text><style>e</style></svg> f<svg><path/></svg></p>"
+    assert texts(source) == ["b", "c d", "a \U000f0000 f"]
+    assert texts("<svg translate=no><text>b</text></svg>") == []
+    capitals = source.replace("b<", "B<").replace("c<", "C<").replace(" d", " D")
+    assert upper(source) == capitals.replace("<p>a", "<p>A").replace(" f<", " F<")
+
+
 @pytest.mark.parametrize(
     ("source", "text"),
     [

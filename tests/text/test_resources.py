@@ -30,6 +30,7 @@ en:
     Line one.
 
       Line two.
+  order: [:year, :month]
   folded: >-
     A paragraph that
     goes on.
@@ -201,6 +202,23 @@ def test_tags_and_line_breaks_of_android() -> None:
     assert r"It\'s" not in found
     assert '<string name="wide">"  TWO DOGS  "</string>' in found
     assert r'IT\'S <b>VERY</b> GOOD, <xliff:g id="n">%1$s</xliff:g>!\nBYE</string>' in found
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "translation", "written"),
+    [
+        ("_Open", "Open", "Jetzt offen", "Jetzt _offen"),
+        ("_Open the door", "Open the door", "Öffne die Tür", "_Öffne die Tür"),
+        ("E&xit", "Exit", "Beenden", "&Beenden"),
+        ("Show &All", "Show All", "Alle zeigen", "&Alle zeigen"),
+        ("R&D &amp; a_b, Q & A", "R&D &amp; a_b, Q & A", "R&D &amp; a_b, F & A", "R&D &amp; a_b, F & A"),
+        ("_a_ &b &c", "_a_ &b &c", "x", "x"),
+    ],
+)
+def test_access_keys_of_labels(label: str, text: str, translation: str, written: str) -> None:
+    content = f'msgid "{label}"\nmsgstr ""\n'
+    assert texts("a.po", content) == [text]
+    assert f'msgstr "{written}"' in translated("a.po", content.encode(), lambda _: translation)
 
 
 def test_branches_of_messages_in_json() -> None:

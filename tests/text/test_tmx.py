@@ -74,6 +74,12 @@ def variants(content: str) -> list[list[tuple[str, str]]]:
     ]
 
 
+@pytest.mark.parametrize("empty", ["<seg></seg>", "<seg/>", "<seg> </seg>"])
+def test_an_empty_variant_gets_a_text(empty: str) -> None:
+    units = f'<tu><tuv xml:lang="en"><seg>A dog.</seg></tuv><tuv xml:lang="de">{empty}</tuv></tu>'
+    assert variants(german(memory(units))) == [[("en", "<seg>A dog.</seg>"), ("de", "<seg>A dog.</seg>")]]
+
+
 @pytest.mark.parametrize("content", FILES.values(), ids=FILES.keys())
 def test_only_missing_variants_are_added(content: str) -> None:
     for before, after in zip(variants(content), variants(german(content)), strict=True):

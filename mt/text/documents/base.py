@@ -1,5 +1,6 @@
 """Interface and options of documents, and the class of documents that consist of text."""
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,6 +11,11 @@ from mt.text.encoding import TextEncoding, decode_text
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment
 from mt.text.markup.inline import Decode, InlineItem, InlineKind, read_inline, split_whitespace
 from mt.text.messages import double_apostrophes, safe_apostrophes, split_message
+
+_ACCESS_KEY = re.compile(  # in labels of Windows, Qt and GTK, such as _Open and E&xit
+    r"(?<![\w&])[&_](?=[^\W\d_])(?!\w{1,10};)|(?:(?<=(?<!\w)[A-Z])|(?<=(?<!\w)[A-Z][a-z]))&(?=[a-z])"
+)
+_MAX_LABEL = 100  # characters
 
 
 @dataclass(frozen=True)
@@ -167,7 +173,8 @@ class TextDocument:
             self.keep(source)
             return
         before, body, after = split_whitespace(text)
-        self.add(Segment(body), source, lambda _, new: write(before + new.text + after))
+        body, sign, letter = _without_access_key(body)
+        self.add(Segment(body), source, lambda _, new: write(before + _with_access_key(new.text, sign, letter) + after))
 
     def add_string(self, text: str, source: str, write: Callable[[str], str], doubled: bool = False) -> None:
         """Append a string of a program. In an ICU message, each branch is a text of its own.
@@ -233,6 +240,22 @@ class TextDocument:
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         return self._encoding.encode(self.text(translations), self._errors)
+
+
+def _without_access_key(text: str) -> tuple[str, str, str]:
+    """Return a text without the sign of its access key, the sign, and the key: `_Open` becomes (`Open`, `_`, `O`)."""
+    match = _ACCESS_KEY.search(text)
+    if match is None or text.count(match[0]) > 1 or len(text) > _MAX_LABEL:
+        return text, "", ""
+    return text[: match.start()] + text[match.end() :], match[0], text[match.end()]
+
+
+def _with_access_key(text: str, sign: str, letter: str) -> str:
+    """Insert the sign of an access key before a word that begins with its letter, or else before the first word."""
+    if not sign:
+        return text
+    place = re.search(rf"(?<!\w){re.escape(letter)}", text, re.IGNORECASE) or re.search(r"(?<!\w)[^\W\d_]", text)
+    return text[: place.start()] + sign + text[place.start() :] if place else text
 
 
 def split_item(item: InlineItem[str]) -> list[InlineItem[str]]:

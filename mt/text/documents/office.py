@@ -34,6 +34,7 @@ _ROOT = re.compile(
     r"|\{http://schemas\.microsoft\.com/office/(drawing)/20\d\d/(\w+)\}(\w+)"
 )
 _HEADER_CODE = re.compile(r"((?<!&)&(?:[LCRBIUESXYHO]|\"[^\"]*\"|\d+|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}))")
+_FILE_NAME = re.compile(r"\S+\.[A-Za-z]{3,4}")  # which programs write as the alternative text of a picture
 _HEADER_VALUE = re.compile(r"&[&PNDTFAGZ]")  # such as the number of the page, and "&" itself
 _TEXT_ROOTS = (
     *("wordprocessingml/main/document", "wordprocessingml/main/footnotes", "wordprocessingml/main/endnotes"),
@@ -304,7 +305,8 @@ def _plain_texts(root: Element, strict: bool) -> Iterator[tuple[Element, str]]:
         yield from ((header, "") for header in root.iter(*_HEADERS))
     for element in root.iter(*(f"{{*}}{name}" for name in _ATTRIBUTES)):
         for name in element.attrib:
-            if name.rpartition("}")[2] in _ATTRIBUTES[element.tag.rpartition("}")[2]]:
+            known = name.rpartition("}")[2] in _ATTRIBUTES[element.tag.rpartition("}")[2]]
+            if known and not _FILE_NAME.fullmatch(element.get(name)):
                 yield element, name
 
 

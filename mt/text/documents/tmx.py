@@ -16,7 +16,7 @@ _ANY_SOURCE = "*all*"  # srclang of a file without a source language: any varian
 
 
 def open_tmx(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse TMX. A translation unit is a segment if it has no variant in `options.target_language`.
+    """Parse TMX. A translation unit is a segment if it has no text in `options.target_language`.
 
     The text of a unit is its variant in the source language; units without such a variant are kept. The source language
     is `options.source_language`, or else the source language of the header, or else the language of the first variant.
@@ -81,14 +81,16 @@ class _UnitReader:
         existing = next((segment for number, segment in variants if self._is_in(number, self._target)), None)
         inner = self._elements.inner(chosen[1])
         self._document.frame.append(inner)
-        if existing is not None:
-            if self._retranslate:
-                self.keep_until(existing + 1)
-                self._document.embed(parse_dialect(inner, _SEGMENT))
-                self._done = self._elements.end[existing] - 1
-            return
         markup = parse_dialect(inner, _SEGMENT)
-        if markup.segments:
+        if existing is not None:
+            if self._retranslate or (markup.segments and not self._elements.inner(existing).strip()):
+                self.keep_until(existing)
+                opening = self._tokens[existing].source.removesuffix(">").removesuffix("/").rstrip()
+                self._document.keep(f"{opening}>")
+                self._document.embed(markup)
+                self._document.keep("</seg>")
+                self._done = self._elements.end[existing]
+        elif markup.segments:
             self.keep_until(self._elements.end[variants[-1][0]])
             name = "lang" if self._tokens[chosen[0]].attribute("xml:lang") is None else "xml:lang"
             self._document.keep(f'{self._space(chosen[0])}<tuv {name}="{escape(self._target)}">')
@@ -100,9 +102,8 @@ class _UnitReader:
         return [number for number in self._elements.children(parent) if self._tokens[number].name == name]
 
     def _segment(self, variant: int) -> int | None:
-        """Return the index of the <seg> start tag of a variant, or None if the variant has no <seg> or an empty one."""
-        segments = self._children(variant, "seg")
-        return segments[0] if segments and self._tokens[segments[0]].kind is TokenKind.START else None
+        """Return the index of the <seg> tag of a variant, or None if the variant has no <seg>."""
+        return next(iter(self._children(variant, "seg")), None)
 
     def _is_in(self, variant: int, language: str) -> bool:
         """Return whether a variant is in `language`. Regions are ignored."""

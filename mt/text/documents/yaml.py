@@ -15,6 +15,7 @@ _RESOLVER = yaml.SafeLoader("")
 _STRING = "tag:yaml.org,2002:str"
 _PLAIN = re.compile(r"[^\W\d_][^:#\n\r\t,\[\]{}\"'`|>]*(?<! )", re.UNICODE)
 _PROPERTIES = re.compile(r"(?:(?:&[^\s,\[\]{}]+|!(?:<[^>\s]*>|[^\s,\[\]{}]*))(?:\s|(?<=\s)#[^\r\n]*)*)*")
+_SYMBOL = re.compile(r"([\[,] *):(?=[A-Za-z_]\w* *[,\]])")  # of Ruby, in a list: PyYAML does not read [:year, :month]
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
@@ -38,7 +39,15 @@ def add_values(document: TextDocument, name: str, text: str, keys: Container[str
     Raises: DocumentError, before the document is changed, if the text is not YAML.
     """
     frame: list[Hashable] = []
-    scalars = [scalar for scalar, key in _values(name, text, frame) if keys is None or key in keys]
+    try:
+        found = list(_values(name, text, frame))
+    except DocumentError:
+        frame.clear()
+        hidden = _SYMBOL.sub(r"\1*", text)  # an alias, which is no text
+        if hidden == text:
+            raise
+        found = list(_values(name, hidden, frame))
+    scalars = [scalar for scalar, key in found if keys is None or key in keys]
     document.frame += frame
     done = 0
     for scalar in scalars:

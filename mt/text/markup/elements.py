@@ -1,7 +1,7 @@
 """Elements of HTML and XML: pairs of tags, and the properties that decide how an element is translated."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate
 
@@ -115,6 +115,15 @@ class Dialect:
 
 HTML = Dialect(xml=False, splitting=BLOCKS, textless=_TEXTLESS, kept=_CODE, attributes=True, srcdoc=True, words=True)
 """The rules for HTML."""
+
+
+def in_svg(dialect: Dialect) -> Dialect:
+    """Return the rules for the text of a picture in HTML, given the rules for the HTML."""
+    return replace(
+        dialect,
+        splitting=dialect.splitting | {"defs", "desc", "g", "svg", "symbol", "text", "title"},
+        textless=(dialect.textless - {"svg"}) | {"metadata"},
+    )
 
 
 def is_marked_as_kept(token: Token) -> bool:
@@ -250,9 +259,9 @@ class ElementIndex:
     def _close_implied(self, stack: _OpenElements, number: int) -> None:
         """Close the open HTML blocks without end tag that end where start tag `number` begins.
 
-        For example, <li> ends the list item before it.
+        For example, <li> ends the list item before it. No element of a picture, such as <title>, ends one around it.
         """
-        if self.dialect.xml:
+        if self.dialect.xml or stack.depths.get("svg"):
             return
         closed = _closed_by(self.tokens[number].name)
         while stack.blocks and stack.names[stack.blocks[-1]] in closed:

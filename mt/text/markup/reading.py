@@ -7,7 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from mt.text.markup.attributes import direction, language_attributes, same_language, text_attributes
-from mt.text.markup.elements import HTML, VISIBLE, Dialect, ElementIndex, is_marked_as_kept
+from mt.text.markup.elements import HTML, VISIBLE, Dialect, ElementIndex, in_svg, is_marked_as_kept
 from mt.text.markup.inline import (
     BuiltSegment,
     Decode,
@@ -142,8 +142,9 @@ class TokenReader:
         starts = token.kind in (TokenKind.START, TokenKind.EMPTY)
         if starts and self._translating and elements.partner[number] >= 0 and self._has_own_text(number):
             inside = self.tokens[number : elements.end[number]]
-            note = self.nested(inside, replace(self.dialect, notes=frozenset()))
-            self.items.append(InlineItem(InlineKind.EMPTY, (Embedded(note),)))
+            inner = in_svg(self.dialect) if token.name == "svg" else replace(self.dialect, notes=frozenset())
+            stands = self.dialect.stands_for_word("sup" if token.name in self.dialect.notes else token.name)
+            self.items.append(InlineItem(InlineKind.EMPTY, (Embedded(self.nested(inside, inner)),), stands=stands))
             return elements.end[number]
         if starts and self._translating and elements.untranslatable(number):
             if self._keep_element(number):
@@ -203,9 +204,13 @@ class TokenReader:
         return is_note_element(self._beginning(number), before, self.dialect.raised)
 
     def _has_own_text(self, number: int) -> bool:
-        """Return whether the content of the element that begins at `number` is not part of the text around it."""
-        if self.tokens[number].name in self.dialect.notes:
+        """Return whether the element that begins at `number` has text that is not part of the text around it."""
+        name = self.tokens[number].name
+        if name in self.dialect.notes:
             return True
+        if name == "svg" and name in self.dialect.textless and not is_marked_as_kept(self.tokens[number]):
+            inside = self.tokens[number : self.elements.end[number]]
+            return any(token.kind is TokenKind.TEXT and any(map(str.isalpha, token.source)) for token in inside)
         return bool(self.items) and not self.elements.holds_block(number) and is_remark(self._beginning(number))
 
     def _beginning(self, number: int) -> Sequence[Token]:

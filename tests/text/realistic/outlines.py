@@ -28,6 +28,7 @@ from odf import opendocument
 
 TEXT = "TEXT"
 Outline = list[tuple[Any, ...]]
+_TEXTS = ("descr", "title", "promptTitle", "prompt", "errorTitle", "error")  # attributes of Office with text
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _RUNS = {
     *("r", "t", "rPr", "span", "s", "tab", "br", "lang", "proofErr", "lastRenderedPageBreak", "hyperlink"),
@@ -306,7 +307,9 @@ def archive_outline(content: bytes) -> Outline:
                 continue
             if tag in ("p", "h", "si", "is"):
                 outline.append((name, tag, mark_text("".join(element.itertext()))))
-            attributes = ((name, "" if name in ("lang", _LANG) else value) for name, value in element.attrib.items())
+            attributes = (
+                (name, "" if name in ("lang", _LANG, *_TEXTS) else value) for name, value in element.attrib.items()
+            )
             inline[f"{tag} {sorted(attributes)}"] += 1
         outline += [(name, *entry) for entry in sorted(inline.items())]
     return outline

@@ -45,6 +45,11 @@ OPEN_DOCUMENT = {
     "meta.xml": "<office:document-meta><dc:title>Kept</dc:title></office:document-meta>",
     "Pictures/1.png": "\x89PNG",
 }
+MARKS = f"""<office:document-content {NAMES} xmlns:form="f"><style:style style:name="T1"><style:text-properties
+style:text-position="super 58%"/></style:style><form:button form:label="Save it"/><text:p>The dog<text:span
+text:style-name="T1">1</text:span> sleeps. <text:span>Name:</text:span>a <draw:frame><svg:title>A picture</svg:title>
+<svg:desc>of a dog</svg:desc></draw:frame><text:a office:title="A hint">red cat</text:a> runs</text:p>
+</office:document-content>"""
 CHAPTER = """<?xml version="1.0" encoding="utf-8"?>
 <html xmlns="http://www.w3.org/1999/xhtml"><head><title>The book</title></head>
 <body><h1>One</h1><p>A <b>big</b> dog.<br/>It sleeps.</p></body></html>"""
@@ -97,6 +102,11 @@ def capitals(name: str, members: Mapping[str, str], options: DocumentOptions | N
                 ),
                 *("The header", "Axis"),
             ],
+        ),
+        (
+            "a.odt",
+            {"content.xml": MARKS},
+            ["A picture", "of a dog", "Save it", "A hint", "The dog sleeps. Name: a red cat runs"],
         ),
         ("a.epub", BOOK, ["The book", "One", "A big dog.", "It sleeps.", "The book", "One"]),
         ("a.epub", {"c 1.xml": CHAPTER}, ["The book", "One", "A big dog.", "It sleeps."]),

@@ -411,6 +411,7 @@ def test_words_on_both_sides_of_a_tag_are_not_joined_to_code(source: str, text: 
         ("The dog<i>1</i> sleeps", "Es schläft der Hund 1", "0-2 1-3 2-4 3-1", "Es schläft der Hund<i>1</i>"),
         ("The dog<i>1</i> sleeps", "1 Hund schläft", "0-1 1-1 2-0 3-2", "<i>1</i> Hund schläft"),
         ("Hello<b>World</b>", "Welt hallo", "0-1 1-0", "<b>Welt</b> hallo"),
+        ("It is. <b>Name:</b>a dog", "Es. Name: Hund", "0-0 2-1 4-2", "Es. <b>Name:</b>Hund"),
     ],
 )
 def test_words_on_both_sides_of_a_tag_are_joined_again(source: str, target: str, pairs: str, wanted: str) -> None:

@@ -35,14 +35,16 @@ text:table-count text:table-formula text:template-name text:time text:title text
 text:user-field-input text:variable-get text:variable-input text:variable-set text:word-count"""
 _VALUES = """table:formula office:value office:date-value office:time-value office:boolean-value
 presentation:placeholder"""
+_APART = "text:note draw:caption draw:connector draw:custom-shape draw:ellipse draw:frame draw:g draw:line draw:rect"
 _OPEN_DOCUMENT = Dialect(
     xml=True,
-    splitting=frozenset({"text:p", "text:h", "text:tab"}),
+    splitting=frozenset({"svg:desc", "svg:title", "text:p", "text:h", "text:tab"}),
     textless=frozenset(_HIDDEN.split()),
     kept=frozenset(_FIELDS.split()),
-    notes=frozenset({"text:note"}),
+    notes=frozenset(_APART.split()),
     breaks=frozenset({"text:s", "text:line-break"}),
     spaces=frozenset({"text:s"}),
+    attributes=True,
     textless_attributes=frozenset(_VALUES.split()),
 )
 """Rules for the content of OpenDocument files: the texts are paragraphs and headings, split at tabs.

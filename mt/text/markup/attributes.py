@@ -7,12 +7,14 @@ _TEXTS = frozenset(
     {
         *("alt", "aria-description", "aria-label", "aria-placeholder", "aria-roledescription", "aria-valuetext"),
         *("placeholder", "title"),
+        *("form:label", "form:title", "office:title"),  # of OpenDocument
     }
 )
 _BY_ELEMENT = {
     **dict.fromkeys(("optgroup", "option", "track"), _TEXTS | {"label"}),
     **dict.fromkeys(("script", "style", "template"), frozenset[str]()),
     **dict.fromkeys(("td", "th"), _TEXTS | {"abbr"}),
+    "text:label": frozenset({"text:value"}),
 }
 _BUTTONS = frozenset({"button", "reset", "submit"})
 _META = frozenset(
@@ -30,7 +32,7 @@ _RIGHT_TO_LEFT = frozenset({"Adlm", "Arab", "Hebr", "Mand", "Nkoo", "Rohg", "Sam
 
 
 def text_attributes(token: Token) -> frozenset[str]:
-    """Return the names of the attributes of an HTML tag whose values are text to translate."""
+    """Return the names of the attributes of a tag of HTML or OpenDocument whose values are text to translate."""
     if token.name == "input":
         kind = (token.attribute("type") or "").lower()
         return frozenset() if kind == "hidden" else _TEXTS | ({"value"} if kind in _BUTTONS else set())

@@ -76,7 +76,7 @@ class Dialect:
       text. The content of `kept` elements is part of a text, but is not translated.
     - The content of `notes` elements is divided into texts of its own, and the element is an empty one within a text.
     - Empty XML elements in `breaks` stand for white space, those in `spaces` for one space if they have no attribute.
-    - If `attributes` is true, attributes of HTML with text are translated, and if `srcdoc` is true, so are documents in
+    - If `attributes` is true, attributes with text are translated, and if `srcdoc` is true, so are documents in
       attributes.
     - `languages` is that of MarkupOptions.
     - If `backslashes` is true, a backslash begins an escape, as in the resources of Android.

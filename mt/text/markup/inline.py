@@ -71,8 +71,8 @@ class BuiltSegment(Generic[PartType]):
     """A segment, and the source of each of its marks.
 
     `openings[i]` and `closings[i]` are the sources of the tags of mark i. An empty or kept mark has only an opening.
-    `forms` maps characters to their escaped form in the source. The source has no space before the start tags and after
-    the end tags of the marks in `divisions`, but the segment has one.
+    `forms` maps characters to their escaped form in the source. The source has no space before the start tags of the
+    marks in `divisions`, and after the end tags of the marks whose complement (`~`) is in it, but the segment has one.
     """
 
     segment: Segment
@@ -102,7 +102,11 @@ class BuiltSegment(Generic[PartType]):
         texts = [number for number, piece in enumerate(pieces) if piece.text.strip()]
         for left, right in pairwise(texts):
             between = pieces[left : right + 1]
-            divides = any(not self.divisions.isdisjoint((piece.opens, piece.closes)) for piece in between)
+            divides = any(
+                (piece.opens if piece.opens >= 0 else ~piece.closes) in self.divisions
+                for piece in between
+                if piece.opens >= 0 or piece.closes >= 0
+            )
             if divides and _look_like_code(pieces[left].text.rstrip(), pieces[right].text.lstrip()):
                 pieces[left] = MarkedPiece(pieces[left].text.rstrip())
                 pieces[right] = MarkedPiece(pieces[right].text.lstrip())
@@ -322,7 +326,7 @@ class _Builder(Generic[PartType]):
         for number, item in enumerate(items):
             if number in divisions:
                 self._append(" ")
-                self.divisions.add(closed if items[number - 1].kind is InlineKind.CLOSE else len(self.marks))
+                self.divisions.add(~closed if items[number - 1].kind is InlineKind.CLOSE else len(self.marks))
             if item.kind is InlineKind.TEXT:
                 before = items[number - 1] if number else item
                 text = _GLUED.sub(r"\1 ", item.text) if before.divides else item.text

@@ -316,7 +316,7 @@ class TokenReader:
         place = 0
         if not token.attributes:
             return (token.source,)
-        texts = text_attributes(token) if self.dialect.attributes and token.kind is TokenKind.START else frozenset()
+        texts = text_attributes(token) if self.dialect.attributes and token.kind is not TokenKind.END else frozenset()
         codes = language_attributes(token) if self.dialect.languages else frozenset()
         for attribute in token.attributes:
             source = token.source[attribute.begin : attribute.end]

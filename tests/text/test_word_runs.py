@@ -208,6 +208,11 @@ ROWS = [
         ["A dog: cat Word, of 2"],
         "[hyperlink A DOG:]CAT *WORD*, OF *2*",
     ),
+    (
+        run("The dog") + run("1", '<w:rPr><w:rStyle w:val="FootnoteReference"/></w:rPr>') + run(" sleeps."),
+        ["The dog sleeps."],
+        "THE DOG1 SLEEPS.",
+    ),
     # direction, special characters, readings, pictures
     (
         run("הכלב ") + inside("dir", inside("bdo", run("ישן"), 'w:val="rtl"'), 'w:val="rtl"') + run(" בגן."),
@@ -234,6 +239,12 @@ ROWS = [
         "</w:ruby></w:r>" + run(" reads."),
         ["Kenta reads."],
         "KENTA READS.",
+    ),
+    (run("Name") + "<w:r><w:ptab/></w:r>" + run("Ann"), ["Name", "Ann"], "NAME[ptab]ANN"),
+    (
+        run("If ") + '<m:oMath xmlns:m="m"><m:r><m:t>x</m:t></m:r></m:oMath>' + run(" is big, go."),
+        ["If \U000f0000 is big, go."],
+        "IF [oMath[r[t x]]] IS BIG, GO.",
     ),
     (
         run("See ") + inside("hyperlink", PICTURE, 'r:id="rId9"') + run(" and ") + control(PICTURE) + run(" here."),

@@ -4,6 +4,7 @@ A run is a piece of text with one format. A wrapper is an element around runs wh
 as a link, a content control or a tracked insertion.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,10 +13,12 @@ from typing import Any
 
 from lxml import etree
 
-from mt.text.markup.inline import InlineItem, InlineKind, partners, split_whitespace
+from mt.text.markup.inline import InlineItem, InlineKind, StandsForWord, partners, split_whitespace
 from mt.text.markup.notes import is_note_mark
 
 Element = Any  # of lxml, which has no types
+_FORMULAS = frozenset({"m", "oMath"})  # local names of formulas, which stand for a word of their sentence
+_NOTE_STYLE = re.compile(r"(?i)(?:foot|end)note|superscript")
 _MAX_FIELD = 40  # maximum number of characters of a field that is read as a part of its sentence
 _TEXT_FIELDS = frozenset(
     {
@@ -158,7 +161,9 @@ class RunReader:
                 yield from self._walk(wrapper_content(schema, child))
                 yield InlineItem(InlineKind.CLOSE, (Wrapper(child),), key=key, divides=True)
             else:
-                yield InlineItem(InlineKind.EMPTY, (child,), breaks=child.tag in schema.breaks)
+                is_word = isinstance(child.tag, str) and child.tag.rpartition("}")[2] in _FORMULAS
+                stands = StandsForWord.ALWAYS if is_word else StandsForWord.NEVER
+                yield InlineItem(InlineKind.EMPTY, (child,), breaks=child.tag in schema.breaks, stands=stands)
 
     def _texts(self, text: str) -> Iterator[str]:
         """Yield the leading white space, the rest, and the trailing white space of a text, if not empty.
@@ -194,8 +199,11 @@ class RunReader:
         properties = self._properties(item)
         if properties is None:
             return 0
-        align = properties.find("{*}vertAlign")
-        value = properties.get("baseline", "0") if align is None else next(iter(align.values()), "")
+        style = properties.find("{*}rStyle")
+        if style is not None and _NOTE_STYLE.search(next(iter(style.values()), "")):
+            return 1
+        found = next(properties.iterchildren("{*}vertAlign", "{*}position"), None)
+        value = properties.get("baseline", "0") if found is None else next(iter(found.values()), "")
         return -1 if value.startswith(("-", "sub")) else int(value not in ("0", "0%", "baseline"))
 
     def _base_format(self, items: Sequence[Item], keys: Sequence[str]) -> Element | None:

@@ -28,7 +28,7 @@ def word_schema(namespace: str) -> RunSchema:
         fields=names("fldSimple"),
         first=names("customXmlPr fldData pPr sdtEndPr sdtPr smartTagPr"),
         dropped=names("lastRenderedPageBreak proofErr rt rubyPr softHyphen"),
-        breaks=names("tab br cr"),
-        tabs=names("tab"),
+        breaks=names("tab ptab br cr"),
+        tabs=names("tab ptab"),
         invisible=names("lang noProof rtl webHidden"),
     )

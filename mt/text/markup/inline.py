@@ -83,20 +83,24 @@ class BuiltSegment(Generic[PartType]):
 
     def render(self, translated: TranslatedSegment, write: Callable[[str], PartType]) -> list[PartType]:
         """Return the parts of the translation: pieces of text, converted by `write`, and the sources of the marks."""
-        has_objects = any(mark.kept and _OBJECT.match(self.segment.text, mark.begin) for mark in self.segment.marks)
         parts: list[PartType] = []
         for piece in self.pieces(translated):
             if piece.opens >= 0:
                 parts += self.openings[piece.opens]
             elif piece.closes < 0:
-                parts.append(write(_OBJECT.sub("", piece.text) if has_objects else piece.text))
+                parts.append(write(piece.text))
             elif (closing := self.closings[piece.closes]) is not None:
                 parts.append(closing)
         return parts
 
     def pieces(self, translated: TranslatedSegment) -> list[MarkedPiece]:
-        """Return the pieces of the translation, without the spaces at the tags of `divisions`."""
+        """Return the pieces of the translation, without the spaces at the tags of `divisions`.
+
+        Characters that stand for an empty element are left out, too.
+        """
         pieces = place_marks(self.segment, translated)
+        if any(mark.kept and _OBJECT.match(self.segment.text, mark.begin) for mark in self.segment.marks):
+            pieces = [replace(piece, text=_OBJECT.sub("", piece.text)) for piece in pieces]
         if not self.divisions:
             return pieces
         texts = [number for number, piece in enumerate(pieces) if piece.text.strip()]

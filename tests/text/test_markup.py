@@ -387,6 +387,11 @@ def test_the_text_of_a_picture_is_apart_from_the_text_around_it() -> None:
         ('<p>See page <a href="p5">5</a> now.</p>', "See page 5 now."),
         ("<p>It has 20 m<sup>2</sup> now.</p>", "It has 20 m2 now."),
         ("<p>Le XVI<sup>e</sup> siècle, x<sup>i</sup>, 2<sup>nd</sup></p>", "Le XVIe siècle, xi, 2nd"),
+        ("<p>The dog<sup>1)</sup>and the cat<sup>2</sup></p>", "The dog and the cat"),
+        (
+            "<p>dog[<b>old</b>], a dog<b>[old]</b>, dog(<i>my</i>), f(<i>x</i>)</p>",
+            "dog [old], a dog [old], dog (my), f(x)",
+        ),
         ("<p>A dog:<i>big</i>,age:<i>two</i>;<b>see</b>:house</p>", "A dog: big, age: two; see: house"),
         ("<p>Read the <a>news</a> now.</p>", "Read the news now."),
         ("<p><b>Name:</b>the dog</p>", "Name: the dog"),

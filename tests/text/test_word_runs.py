@@ -213,6 +213,7 @@ ROWS = [
         ["The dog sleeps."],
         "THE DOG1 SLEEPS.",
     ),
+    (run("The dog") + run("1", RAISED) + run("and a cat"), ["The dog and a cat"], "THE DOG1AND A CAT"),
     # direction, special characters, readings, pictures
     (
         run("הכלב ") + inside("dir", inside("bdo", run("ישן"), 'w:val="rtl"'), 'w:val="rtl"') + run(" בגן."),

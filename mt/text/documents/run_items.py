@@ -180,8 +180,10 @@ class RunReader:
     def _with_notes(self, items: Sequence[Item]) -> Iterator[Item]:
         """Yield the items, with an EMPTY item in place of each text that is a footnote mark."""
         before: list[Item] = []  # the texts before the item
+        done = 0
         for raised, group in groupby(items, lambda item: item.kind is InlineKind.TEXT and self._level(item)):
             texts = list(group)
+            done += len(texts)
             mark = "".join(item.text for item in texts)
             if raised == 1 and is_note_mark(mark, (item.text for item in reversed(before)), raised=True):
                 properties = self._properties(texts[0])
@@ -189,7 +191,8 @@ class RunReader:
                     if text.isspace():  # of the format of the text around the mark
                         yield replace(before[-1], text=text)
                     else:
-                        yield InlineItem(InlineKind.EMPTY, (RunText(properties, text),))
+                        glued = done < len(items) and mark[-1:] == text[-1:] and items[done].text[:1].isalnum()
+                        yield InlineItem(InlineKind.EMPTY, (RunText(properties, text),), breaks=glued)
             else:
                 yield from texts
                 before += (item for item in texts if item.kind is InlineKind.TEXT)

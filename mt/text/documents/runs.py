@@ -228,10 +228,12 @@ def _groups(items: Sequence[Item], schema: RunSchema) -> Iterator[list[Item]]:
     for item in items:
         depth += {InlineKind.OPEN: 1, InlineKind.CLOSE: -1}.get(item.kind, 0)
         group.append(item)
-        tab = (
-            item.breaks and schema.tabs and any(next(part.iter(*schema.tabs), None) is not None for part in item.parts)
-        )
+        tab = item.breaks and schema.tabs and any(_has(part, schema.tabs) for part in item.parts)
         if not depth and (tab or (schema.splits_lines and "\n" in item.text)):
             yield group
             group = []
     yield group
+
+
+def _has(part: Part, names: frozenset[str]) -> bool:
+    return not isinstance(part, RunText) and next(part.iter(*names), None) is not None

@@ -18,6 +18,7 @@ Decode = Callable[[str], Iterator[tuple[str, str | None]]]
 _OBJECT = re.compile(f"[{OBJECTS}]")
 _SPACES = re.compile(r"[ \t\n\f\r]+")
 _GLUED = re.compile(r"\A([,;:!?)])(?=[^\W\d_]{2})")  # after a tag, as in `<b>Size</b>:big`
+_BRACKET = re.compile(r"(?<=[^\W\d_]{3})(?=[\[(]\Z)")  # before a tag, as in `dog(<i>old</i>)`
 _NO_WORD_AFTER = re.compile(r"""[.,;!?)\]}’”»…]["'”’»)\]]*$""")  # an empty element directly after it is not a word
 _SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’»)\]]*\s*$""")
 _NO_WORD_BEFORE = re.compile(
@@ -298,8 +299,10 @@ def _divisions(items: Sequence[InlineItem[PartType]]) -> Iterator[int]:
 
 
 def _look_like_code(before: str, after: str) -> bool:
-    """Return whether two texts would look like code if they were joined, as in `Name:the` and `dog1`."""
+    """Return whether two texts would look like code if they were joined, as in `Name:the`, `dog1` and `dog[a]`."""
     last, first = before[-1:], after[:1]
+    if first and first in "[(" and last.islower():
+        return len(before) > 2 and before[-3:].isalpha()
     if not first.isalnum() or not last or (first.isdigit() and before[-2:-1].isdigit()):
         return False
     if last == ".":
@@ -334,6 +337,7 @@ class _Builder(Generic[PartType]):
             if item.kind is InlineKind.TEXT:
                 before = items[number - 1] if number else item
                 text = _GLUED.sub(r"\1 ", item.text) if before.divides else item.text
+                text = _BRACKET.sub(" ", text) if number + 1 < len(items) and items[number + 1].divides else text
                 self._text(item, text, follows_empty=before.kind is InlineKind.EMPTY)
             elif item.kind is InlineKind.CLOSE and not self.ordered:
                 closed = mark = self.open.pop()

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from mt.text.markup.tokens import Token, TokenKind, decode
 
 _NAMES = frozenset({"a", "noteref", "ref", "span", "sup", "text:span", "xref"})
-_SIGN = r"(?:\d{1,3}|[*†‡§¶#‖]{1,3}|[¹²³⁰⁴-⁹]{1,3})"
-_LETTER = r"(?:[^\W\d_]|[ivx]{1,5}|[IVX]{1,5}|TM|SM)"
+_SIGN = r"(?:\d{1,3}\)?|[*†‡§¶#‖]{1,3}|[¹²³⁰⁴-⁹]{1,3})"
+_LETTER = r"(?:(?:[^\W\d_]|[ivx]{1,5}|[IVX]{1,5}|TM|SM)\)?|[®©™℠])"
 _SIGNS = re.compile(rf"\s*{_SIGN}(?:\s?[,;–-]\s?{_SIGN}){{0,7}}\s*")
 _LETTERS = re.compile(rf"\s*(?:{_SIGN}|{_LETTER})(?:\s?[,;–-]\s?(?:{_SIGN}|{_LETTER})){{0,7}}\s*|\s*[,;]\s*")
 _BRACKETS = re.compile(rf"\s*[\[(](?:{_SIGN}|{_LETTER})[\])]\s*")

@@ -184,13 +184,15 @@ class TokenReader:
             return False
         inside = self.tokens[number:end]
         text = ""
-        if not textless and not self._is_note(number):
+        is_note = self._is_note(number)
+        if not textless and not is_note:
             text = decode("".join(part.source for part in inside if part.kind is TokenKind.TEXT), self.dialect.xml)
             text = " ".join(text.split()) if self.dialect.collapse else text
         rest = "".join(part.source for part in inside[1:])
         kind = InlineKind.KEPT if text.strip() else InlineKind.EMPTY
-        stands = self.dialect.stands_for_word("sup" if self._is_note(number) else inside[0].name)
-        self.items.append(InlineItem(kind, (*self._opening(number), rest), text, stands=stands))
+        stands = self.dialect.stands_for_word("sup" if is_note else inside[0].name)
+        glued = is_note and end < len(self.tokens) and self.tokens[end].source[:1].isalnum()
+        self.items.append(InlineItem(kind, (*self._opening(number), rest), text, breaks=glued, stands=stands))
         return True
 
     def _is_note(self, number: int) -> bool:

@@ -373,6 +373,19 @@ def test_a_raised_remark_is_a_text_of_its_own() -> None:
     assert upper("<p>he is there<sup>[who?]</sup>.</p>") == "<p>HE IS THERE<sup>[WHO?]</sup>.</p>"
 
 
+def test_notes_and_index_terms_of_xml_are_apart_from_the_text_around_them() -> None:
+    source = (
+        "<p>a<footnote><para>b c</para></footnote> d<indexterm><primary>e</primary></indexterm> f<note>g</note></p>"
+    )
+    assert texts(source, parse_xml) == ["b c", "e", "g", "a d f"]
+    document = parse_xml(source)
+    capitals = (
+        "<p>A<footnote><para>B C</para></footnote> D<indexterm><primary>E</primary></indexterm> F<note>G</note></p>"
+    )
+    links = tuple(((at, at + 1), (at, at + 1)) for at in range(5))
+    assert document.render([TranslatedSegment(one.text.upper(), links) for one in document.segments]) == capitals
+
+
 def test_the_text_of_a_picture_is_apart_from_the_text_around_it() -> None:
     source = "<p>a <svg><title>b</title><text><tspan>c</tspan> d</text><style>e</style></svg> f<svg><path/></svg></p>"
     assert texts(source) == ["b", "c d", "a \U000f0000 f"]

@@ -19,6 +19,9 @@ from mt.text.markup.tokens import Token, html_tokens, xml_tokens
 from mt.text.messages import safe_apostrophes
 
 _BACKSLASH_FORMS = {"\\": "\\\\", "'": "\\'", '"': '\\"', "\n": "\\n", "\t": "\\t"}
+_NOTES = frozenset({"endnote", "fn", "footnote", "indexterm", "note"})
+"""Names of elements in XML for publishing (DocBook, DITA, JATS, TEI) that are apart from the text around them."""
+
 _LITERAL_FORMS = {"&": "&", "<": "<"}
 NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -74,6 +77,7 @@ def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Se
         non_splitting=options.non_splitting_tags,
         outline=options.outline_detection,
         kept=options.ignore_tags,
+        notes=_NOTES - options.ignore_tags,
         breaks=frozenset({"br"}),
         words=True,
         languages=options.languages,

@@ -12,25 +12,28 @@ SYNTAX, VALUE = "\ufdd0", "\ufdd1"
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _FENCE = re.compile(r"[ \t>]*(?:[-*+][ \t]+)?(`{3,}|~{3,})")
 _INDENT = r"(?P<indent>[ \t]*(?:>[ \t]*)*)"
+_BRACES = r"\{[^{}]*\}"
+_NAME = rf"(?:[\w-]+|{_BRACES})?"  # of a directive
 _DIVIDERS = [  # a line of each kind ends the text before it; `title` is text of its own
     re.compile(_INDENT + pattern)
     for pattern in (
         r"(?<=>)[ \t]*\[![\w-]+\][-+]?[ \t]*(?P<title>.*)",  # callouts of GitHub and Obsidian
-        r":{3,}[ \t]*(?:[\w-]+|\{[^{}]*\})?(?:\{[^{}]*\})?\[(?P<title>[^\[\]]*)\](?:\{[^{}]*\})?[ \t]*",  # Docusaurus
-        r":{3,}[ \t]*(?:[\w-]+|\{[^{}]*\})?(?:[ \t]*\{[^{}]*\})?[ \t]*(?P<title>[^{}\[\]]*)",  # Pandoc, VuePress, MyST
+        rf":{{3,}}[ \t]{{0,3}}{_NAME}(?:{_BRACES})?\[(?P<title>[^\[\]]*)\](?:{_BRACES})?[ \t]*",  # Docusaurus
+        rf":{{3,}}[ \t]{{0,3}}{_NAME}(?:[ \t]?{_BRACES})?[ \t]?(?P<title>[^{{}}\[\]]*)",  # Pandoc, VuePress, MyST
         r":(?:align|class|color|height|icon|name|open|width):(?:[ \t].*)?(?P<title>)",  # options of directives of MyST
         r"(?:\{\{[<%](?:(?!\}\}).)*\}\}|\{%(?:(?!%\}).)*%\})[ \t]*(?P<title>)",  # Hugo, Jekyll
-        r"(?:import[ \t].*[\"'].*[\"'];?|export[ \t]+(?:const|default|function|let)\b.*)[ \t]*(?P<title>)",  # MDX
+        r"import[ \t][^\"']*[\"'][^\"']*[\"'];?[ \t]*(?P<title>)",  # MDX
+        r"export[ \t]+(?:const|default|function|let)\b.*(?P<title>)",
     )
 ]
 _CONTAINER = re.compile(  # of MkDocs; the text of the container is indented
-    _INDENT
-    + r"(?:(?:!!!|\?\?\?\+?)[ \t]+[\w-][\w -]*(?:\"(?P<title>[^\"]*)\")?|===[+!]?[ \t]+\"(?P<tab>[^\"]*)\")[ \t]*"
+    _INDENT + r"(?:(?:!!!|\?\?\?\+?)[ \t]+[\w-]+(?: [\w-]+)*(?: ?\"(?P<title>[^\"]*)\")?"
+    r"|===[+!]?[ \t]+\"(?P<tab>[^\"]*)\")[ \t]*"
 )
 _DEFINITION = re.compile(_INDENT + r"(?:\[\^[^\[\]\s]+\]|\*\[[^\[\]]+\]):[ \t]+(?P<title>\S.*)")
 _FORMULA = re.compile(_INDENT + r"(?:(?P<dollars>\$\$)|(?P<bracket>\\\[)|\\begin\{(?P<name>\w+\*?)\})")
 _INLINE = re.compile(
-    r"(?P<code>(`+)[^`\n]+?\2(?!`))|(?P<formula>(?<![\\\w$])\$\$?(?![\s$])(?:[^$\\\n]|\\.){1,300}(?<!\s)\$\$?(?![\w$])"
+    r"(?P<code>(?<!`)(`+)(?!`)[^`\n]+\2(?!`))|(?P<formula>(?<![\\\w$])\$\$?(?![\s$])(?:[^$\\\n]|\\.){1,300}(?<!\s)\$\$?(?![\w$])"
     r"|\\\((?:(?!\\\)).){1,300}\\\))|\{\{[<%](?:(?!\}\}).){1,300}\}\}|\{%(?:(?!%\}).){1,300}%\}"
 )
 _PROSE = re.compile(r"[^\W\d_]{2,}[ ,]+[^\W\d_]{2,}")

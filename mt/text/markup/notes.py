@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from mt.text.markup.tokens import Token, TokenKind, decode
 
-_NAMES = frozenset({"a", "noteref", "ref", "span", "sup", "text:span", "xref"})
+NOTE_NAMES = frozenset({"a", "noteref", "ref", "span", "sup", "text:span", "xref"})
 _SIGN = r"(?:\d{1,3}\)?|[*†‡§¶#‖]{1,3}|[¹²³⁰⁴-⁹]{1,3})"
 _LETTER = r"(?:(?:[^\W\d_]|[ivx]{1,5}|[IVX]{1,5}|TM|SM)\)?|[®©™℠])"
 _SIGNS = re.compile(rf"\s*{_SIGN}(?:\s?[,;–-]\s?{_SIGN}){{0,7}}\s*")
@@ -15,7 +15,8 @@ _REMARK = re.compile(r"\s*\[[^\[\]]{2,60}\]\s*")
 _TYPE = re.compile(r"(?:^|[\s:-])(?:noteref|fn|footnote|endnote)(?:$|[\s_-])")
 _TYPE_ATTRIBUTES = ("epub:type", "role", "class", "ref-type")
 _RAISED = re.compile(r"(?:^|\s)sup(?:er(?:script)?)?(?:$|\s)|vertical-align:\s*super")
-_MAX_TOKENS = 16  # maximum number of tokens in a mark
+MAX_TOKENS = 16  # maximum number of tokens in a mark
+_MAX_WORD = 50  # number of characters before a mark that are examined
 _LONG_WORD = re.compile(r"""(?:[^\W\d_]{3}|\w{2}[.,;:!?])[.,;:!?"'”’»)\]]*$""")
 _NUMERAL = re.compile(r"(?<!\w)[A-Z]+$")  # before the ending of an ordinal number, as in XVI<sup>e</sup>
 
@@ -33,13 +34,13 @@ def is_note_mark(text: str, before: Iterable[str], raised: bool, typed: bool = F
         return False
     if bracketed or typed:
         before = (part.rstrip() for part in before if part.strip())
-    word = next(iter(before), "")
+    word = next(iter(before), "")[-_MAX_WORD:]
     return _LONG_WORD.search(word) is not None and not (any(map(str.isalpha, text)) and _NUMERAL.search(word))
 
 
 def is_note_element(element: Sequence[Token], before: Iterable[str], styles: frozenset[str]) -> bool:
     """Return whether an element of markup is a footnote mark. `styles` are the names of styles of raised text."""
-    if element[0].name not in _NAMES or len(element) > _MAX_TOKENS:
+    if element[0].name not in NOTE_NAMES or len(element) > MAX_TOKENS:
         return False
     raised = any(_is_raised(token, styles) for token in element)
     types = (token.attribute(name) or "" for token in element for name in _TYPE_ATTRIBUTES)
@@ -50,7 +51,7 @@ def is_note_element(element: Sequence[Token], before: Iterable[str], styles: fro
 
 def is_remark(element: Sequence[Token]) -> bool:
     """Return whether an element is a raised remark in brackets, such as `[citation needed]`."""
-    return element[0].name == "sup" and len(element) <= _MAX_TOKENS and _REMARK.fullmatch(_text(element)) is not None
+    return element[0].name == "sup" and len(element) <= MAX_TOKENS and _REMARK.fullmatch(_text(element)) is not None
 
 
 def _text(element: Sequence[Token]) -> str:

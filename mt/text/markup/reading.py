@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Protocol
 
 from mt.text.markup.attributes import direction, language_attributes, same_language, text_attributes
@@ -20,13 +21,12 @@ from mt.text.markup.inline import (
 )
 from mt.text.markup.marks import Segment, TranslatedSegment
 from mt.text.markup.messages import split_items
-from mt.text.markup.notes import is_note_element, is_remark
+from mt.text.markup.notes import MAX_TOKENS, NOTE_NAMES, is_note_element, is_remark
 from mt.text.markup.sections import is_html, read_section, with_inline_sections
 from mt.text.markup.tokens import Attribute, Token, TokenKind, decode, html_tokens, references
 
 _HTML_SPACE = " \t\n\f\r"
 SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
-_NOTE_TOKENS = 17  # number of tokens of an element that are examined: a footnote mark has fewer
 BULLET = re.compile(r"\s*(?:[-–—*•·‣▪◦●■□✓✔➢+]|\d{1,3}[.)]|[A-Za-z]\))[ \t]")
 _LINE_OF_LIST = re.compile(rf"[ \t\f\r]*\n(?={BULLET.pattern})")
 _BACKSLASH = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
@@ -200,9 +200,10 @@ class TokenReader:
 
         Exponents and parts of formulas are not footnote marks.
         """
-        if self.tokens[number].kind is not TokenKind.START or not self.items:
+        token = self.tokens[number]
+        if token.kind is not TokenKind.START or token.name not in NOTE_NAMES or not self.items:
             return False
-        before = (item.text for item in reversed(self.items) if item.text or item.breaks)
+        before = (item.text for item in islice(reversed(self.items), 2 * MAX_TOKENS) if item.text or item.breaks)
         return is_note_element(self._beginning(number), before, self.dialect.raised)
 
     def _has_own_text(self, number: int) -> bool:
@@ -213,10 +214,13 @@ class TokenReader:
         if name == "svg" and name in self.dialect.textless and not is_marked_as_kept(self.tokens[number]):
             inside = self.tokens[number : self.elements.end[number]]
             return any(token.kind is TokenKind.TEXT and any(map(str.isalpha, token.source)) for token in inside)
-        return bool(self.items) and not self.elements.holds_block(number) and is_remark(self._beginning(number))
+        if name != "sup" or not self.items or self.elements.holds_block(number):
+            return False
+        return is_remark(self._beginning(number))
 
     def _beginning(self, number: int) -> Sequence[Token]:
-        return self.tokens[number : min(self.elements.end[number], number + _NOTE_TOKENS)]
+        """Return the tokens of an element, or one more than a footnote mark can have."""
+        return self.tokens[number : min(self.elements.end[number], number + MAX_TOKENS + 1)]
 
     def _embed(self, opening: str, content: str, closing: str) -> None:
         """Add a CDATA section as HTML, if it contains a tag or a reference, or else as text."""

@@ -280,7 +280,19 @@ def test_markdown_keeps_its_structure() -> None:
         ("{{< tip >}}\none {{< ref a >}} two\n{{< /tip >}}\n", "{{< tip >}}\nONE {{< ref a >}} TWO\n{{< /tip >}}\n"),
         ("import A from 'a';\nexport const b = 1\n\n# c\n", "import A from 'a';\nexport const b = 1\n\n# C\n"),
         ("```\n> [!NOTE]\n:::tip one\n```\ntwo\n", "```\n> [!NOTE]\n:::tip one\n```\nTWO\n"),
-        ("one ==two== ++three++ C++\n", "ONE ==TWO== ++THREE++ C++\n"),
+        ("one ==two== ++three++ C++ ^[four]\n", "ONE ==TWO== ++THREE++ C++ ^[FOUR]\n"),
+        ("- > [!NOTE]\n  > one\n", "- > [!NOTE]\n  > ONE\n"),
+        (
+            "````{note}\n```{tip} one\ntwo\n```\n```py\nthree\n```\n````\nfour\n",
+            "````{note}\n```{tip} ONE\nTWO\n```\n```py\nthree\n```\n````\nFOUR\n",
+        ),
+        ("{% highlight py %}\none\n{% endhighlight %}\ntwo\n", "{% highlight py %}\none\n{% endhighlight %}\nTWO\n"),
+        (
+            "export const a = {\n  b: 'c d'\n}\n\n{/* e */}\n# f\n",
+            "export const a = {\n  b: 'c d'\n}\n\n{/* e */}\n# F\n",
+        ),
+        ("<Card\n  title='x'\n>\none\n</Card>\n", "<Card\n  title='x'\n>\nONE\n</Card>\n"),
+        ("![one](u){ .left }\n\n[two](u){ .a b }\n", "![ONE](u){ .left }\n\n[TWO](u){ .a b }\n"),
         ('![one](u "t")\n\n![two]\n\n[two]: u\n', '![ONE](u "t")\n\n![TWO][two]\n\n[two]: u\n'),
         (
             "---\ntitle: one\ntags: [two]\nseo:\n  description: >\n    a\n    b\n---\n",

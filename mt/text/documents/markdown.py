@@ -38,10 +38,13 @@ _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _HARD_BREAK = re.compile(r"(?:\\|[ ]*)\n[ \t]*")
 _FIXED = re.compile(rf"(\[\^[^\[\]\s]+\]|{SYNTAX}+|{VALUE}+)")  # footnote marks and hidden syntax
-_HIGHLIGHT = re.compile(r"(==|\+\+)(?=[^\W_])([^=+\n]{1,300})(?<=[\w.!?])(\1)")
+_HIGHLIGHT = re.compile(  # ==marked==, ++inserted++ and ^[an inline footnote]
+    r"(==(?=[^\W_][^=\n]{0,300}==)|\+\+(?=[^\W_][^+\n]{0,300}\+\+)|\^\[(?=[^\[\]\n]{1,300}\]))([^=+\[\]\n]+)(==|\+\+|\])"
+)
 _BLOCK_START = re.compile(r"\A(\d*)([-+#>=]|(?<=\d)[.)](?=\s|\Z))")
 _END_TAG = re.compile(r"</([A-Za-z][\w-]*)")
 _TASK = re.compile(r"\[[ xX]\](?=[ \t])")  # at the beginning of the items of a task list
+_ATTRIBUTES = re.compile(r"\{[^{}\n]*\}")  # of a picture or link before them, in many dialects
 _SPECIAL = "\\`*_[]<~"
 
 
@@ -153,7 +156,8 @@ class _InlineReader:
         self.begin = len(match[0]) if (match := _TASK.match(self.token.content)) else 0
         self.closed = {name.lower() for name in _END_TAG.findall(self.token.content)}
         children = [child for child in self.token.children or () if child.type != "text" or child.content]
-        self.alone = not any(child.content.strip() for child in children if child.type != "image")
+        texts = (_ATTRIBUTES.sub("", child.content) for child in children if child.type != "image")
+        self.alone = not any(text.strip() for text in texts)
         number = 0
         while number < len(children):
             child = children[number]
@@ -225,6 +229,10 @@ class _InlineReader:
         if at < self.begin:
             self._whole(InlineKind.EMPTY, self.at + min(len(source), self.begin - self.at))
             source = source[self.at - at :]
+        attributes = _ATTRIBUTES.match(source)
+        if attributes and self.collected and self.collected[-1].kind in (InlineKind.CLOSE, InlineKind.EMPTY):
+            self._whole(InlineKind.EMPTY, self.at + attributes.end())
+            source = source[attributes.end() :]
         for number, part in enumerate(_FIXED.split(source)):
             end = self.at + len(part)
             if part.startswith(VALUE):
@@ -239,7 +247,7 @@ class _InlineReader:
         """Append a text, in which the signs around a highlighted or inserted part are tags."""
         for number, part in enumerate(_HIGHLIGHT.split(text)):
             if number % 4 in (1, 3):
-                self._tag(InlineKind.OPEN if number % 4 == 1 else InlineKind.CLOSE, part, part)
+                self._tag(InlineKind.OPEN if number % 4 == 1 else InlineKind.CLOSE, part, "highlight")
             elif part:
                 self._whole(InlineKind.TEXT, self.at + len(part), part)
 

@@ -11,7 +11,7 @@ SYNTAX, VALUE = "\ufdd0", "\ufdd1"
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _FENCE = re.compile(r"[ \t>]*(?:[-*+][ \t]+)?(`{3,}|~{3,})")
-_INDENT = r"(?P<indent>[ \t]*(?:>[ \t]*)*)"
+_INDENT = r"(?P<indent>[ \t]*(?:(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t]))[ \t]*)*)"
 _BRACES = r"\{[^{}]*\}"
 _NAME = rf"(?:[\w-]+|{_BRACES})?"  # of a directive
 _DIVIDERS = [  # a line of each kind ends the text before it; `title` is text of its own
@@ -24,6 +24,7 @@ _DIVIDERS = [  # a line of each kind ends the text before it; `title` is text of
         r"(?:\{\{[<%](?:(?!\}\}).)*\}\}|\{%(?:(?!%\}).)*%\})[ \t]*(?P<title>)",  # Hugo, Jekyll
         r"import[ \t][^\"']*[\"'][^\"']*[\"'];?[ \t]*(?P<title>)",  # MDX
         r"export[ \t]+(?:const|default|function|let)\b.*(?P<title>)",
+        r"\{/\*.*\*/\}[ \t]*(?P<title>)",
     )
 ]
 _CONTAINER = re.compile(  # of MkDocs; the text of the container is indented
@@ -31,7 +32,23 @@ _CONTAINER = re.compile(  # of MkDocs; the text of the container is indented
     r"|===[+!]?[ \t]+\"(?P<tab>[^\"]*)\")[ \t]*"
 )
 _DEFINITION = re.compile(_INDENT + r"(?:\[\^[^\[\]\s]+\]|\*\[[^\[\]]+\]):[ \t]+(?P<title>\S.*)")
-_FORMULA = re.compile(_INDENT + r"(?:(?P<dollars>\$\$)|(?P<bracket>\\\[)|\\begin\{(?P<name>\w+\*?)\})")
+_DIRECTIVE = re.compile(  # of MyST: the text between the fences is Markdown
+    _INDENT
+    + r"(?P<fence>`{3,}|~{3,})\{(?:admonition|attention|card|caution|danger|dropdown|error|hint|important|margin|note"
+    r"|seealso|sidebar|tab-item|tip|topic|versionadded|versionchanged|warning)\}[ \t]?(?P<title>[^`]*)"
+)
+_VERBATIM = [  # (beginning of a part that is not Markdown, what a line of its end contains)
+    (re.compile(_INDENT + begin), end)
+    for begin, end in (
+        (r"\$\$", r"\$\$"),
+        (r"\\\[", r"\\\]"),
+        (r"\\begin\{(?P<name>\w+)\*?\}", r"\\end\{%s"),
+        (r"\{%-?[ \t]*(?P<name>code|highlight|math|mermaid)\b", "end%s"),
+        (r"\{\{[<%]-?[ \t]*(?P<name>code|highlight|math|mermaid)\b", r"/[ \t]*%s"),
+        (r"export[ \t].*[{(\[][ \t]*\Z", r"\A[})\]]"),
+        (r"<[A-Z][\w.]*[ \t]*\Z", ">"),
+    )
+]
 _INLINE = re.compile(
     r"(?P<code>(?<!`)(`+)(?!`)[^`\n]+\2(?!`))|(?P<formula>(?<![\\\w$])\$\$?(?![\s$])(?:[^$\\\n]|\\.){1,300}(?<!\s)\$\$?(?![\w$])"
     r"|\\\((?:(?!\\\)).){1,300}\\\))|\{\{[<%](?:(?!\}\}).){1,300}\}\}|\{%(?:(?!%\}).){1,300}%\}"
@@ -49,26 +66,44 @@ def hide_syntax(text: str) -> str:
 
 
 def _hidden_lines(text: str) -> Iterator[str]:
-    fence = end = ""  # what ends the code or the formula of the line
+    fence = ""  # the fence of the code of the line
+    end: re.Pattern[str] | None = None  # what ends the part without Markdown of the line
+    directives: list[str] = []  # the fences of the directives around the line
     for match in _LINE.finditer(text):
         line, newline = match.groups()
         opened = _FENCE.match(line)
+        closes = opened is not None and line.strip(" \t>`~") == ""
+        hidden = line
         if fence:
-            closed = opened is not None and opened[1].startswith(fence) and line.strip(" \t>`~") == ""
-            fence = "" if closed else fence
-            yield line + newline
-        elif end:
-            yield _hide(line, 0, "# ", len(line), len(line)) + newline
-            end = "" if end in line else end
+            fence = "" if opened and closes and opened[1].startswith(fence) else fence
+        elif end is not None:
+            hidden = _hide(line, 0, "# ", len(line), len(line))
+            end = None if end.search(line) else end
+        elif directive := _DIRECTIVE.fullmatch(line):
+            directives.append(directive["fence"])
+            hidden = _hide(line, directive.end("indent"), "# ", *directive.span("title"))
+        elif opened and closes and directives and opened[1].startswith(directives[-1]):
+            directives.pop()
+            hidden = _hide(line, opened.start(1), "# ", len(line), len(line))
         elif opened:
             fence = opened[1]
-            yield line + newline
-        elif (formula := _FORMULA.match(line)) and _is_whole(line, formula):
-            closing = _closing(formula)
-            end = "" if closing in line[formula.end() :] else closing
-            yield _hide(line, len(formula["indent"]), "# ", len(line), len(line)) + newline
+        elif verbatim := _verbatim(line):
+            end = verbatim[1]
+            hidden = _hide(line, verbatim[0], "# ", len(line), len(line))
         else:
-            yield _hidden_line(line) + newline
+            hidden = _hidden_line(line)
+        yield hidden + newline
+
+
+def _verbatim(line: str) -> tuple[int, re.Pattern[str] | None] | None:
+    """Return the indent of a line that begins a part without Markdown, and what ends it in a later line, if it does."""
+    for pattern, closing in _VERBATIM:
+        if begin := pattern.match(line):
+            end = re.compile(closing % re.escape(begin["name"]) if "%s" in closing else closing)
+            closed = end.search(line, begin.end())
+            rest = line[closed.end() :] if closed else ""
+            return None if any(map(str.isalnum, rest)) else (begin.end("indent"), None if closed else end)
+    return None
 
 
 def _hidden_line(line: str) -> str:
@@ -94,15 +129,3 @@ def _hide(line: str, indent: int, marker: str, begin: int, end: int) -> str:
 def _hidden_value(match: re.Match[str]) -> str:
     prose = match["formula"] and _PROSE.search(match[0]) and "\\" not in match[0][2:-2]
     return match[0] if match["code"] or prose else VALUE * len(match[0])
-
-
-def _closing(formula: re.Match[str]) -> str:
-    if formula["name"]:
-        return f"\\end{{{formula['name']}}}"
-    return "$$" if formula["dollars"] else "\\]"
-
-
-def _is_whole(line: str, formula: re.Match[str]) -> bool:
-    """Return whether the line of the beginning of a formula contains nothing but the formula."""
-    rest, closing = line[formula.end() :].rstrip(), _closing(formula)
-    return closing not in rest or rest.endswith(closing)

@@ -95,7 +95,7 @@ STRINGSDICT = """<?xml version="1.0"?>
     <key>NSStringFormatValueTypeKey</key><string>d</string>
     <key>one</key><string>%d dog</string><key>other</key>
     <string>%d dogs &amp; cats</string>
-  </dict>
+  </dict><key>width</key><dict><key>20</key><string>Short</string><key>mac</key><string>Press</string></dict>
 </dict></dict></plist>
 """
 TABLE = 'id,name,"long\ntext"\r\n1,A dog,"He said ""hi"", then left"\r\n2,"","3.5"\r\n3,Two words,'
@@ -155,7 +155,7 @@ def test_a_file_without_changes_has_the_same_bytes(name: str) -> None:
         ("a.strings", ['Say "you" %@', "Line\nbreak"]),
         ("a.resx", ["One <b> & two"]),
         ("strings.xml", ["It's very good, %1$s! Bye", "Two dogs", "It's a page", "Monday", "a file", "files"]),
-        ("a.stringsdict", ["%#@dogs@ sleep", "%d dog", "%d dogs & cats"]),
+        ("a.stringsdict", ["%#@dogs@ sleep", "%d dog", "%d dogs & cats", "Short", "Press"]),
         ("a.csv", ["id", "name", "long\ntext", "A dog", 'He said "hi", then left', "Two words"]),
         ("a.tsv", ["a", "A dog", "b", 'He "quotes", twice']),
     ],
@@ -219,6 +219,9 @@ def test_access_keys_of_labels(label: str, text: str, translation: str, written:
     content = f'msgid "{label}"\nmsgstr ""\n'
     assert texts("a.po", content) == [text]
     assert f'msgstr "{written}"' in translated("a.po", content.encode(), lambda _: translation)
+    value = "<root><data name='a'><value>{}</value></data></root>"
+    result = translated("a.resx", value.format(label.replace("&", "&amp;")).encode(), lambda _: translation)
+    assert result == value.format(written.replace("&", "&amp;"))
 
 
 def test_branches_of_messages_in_json() -> None:

@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from mt.errors import DocumentError
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.documents.markup import declared_encoding
 from mt.text.encoding_detection import utf8_share
 from mt.text.markup.elements import Dialect, ElementIndex
-from mt.text.markup.parsing import parse_dialect
-from mt.text.markup.tokens import Token, TokenKind, xml_tokens
+from mt.text.markup.parsing import escape, parse_dialect
+from mt.text.markup.tokens import Token, TokenKind, decode, xml_tokens
 
 _PROPERTY = re.compile(
     r"[ \t\f]*+(?:[#!][^\r\n]*+|(?P<head>(?:\\(?:\r\n|.|\Z)|[^\\\s=:])*+[ \t\f]*+[=:]?[ \t\f]*+)"
@@ -22,7 +23,12 @@ _ARGUMENT = re.compile(r"\{\d")
 _STRINGS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\r\n]*|\"(?:[^\"\\]|\\(?:.|\Z))*+(?:\"|\Z)|[=;]", re.DOTALL)
 _STRINGS_ESCAPE = re.compile(r"\\(?:[Uu]([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _REFERENCE = re.compile(r"\s*[@?](?:[\w.]+:)?\w+/[\w.]+\s*")  # of Android, to another resource
-_FORM_KEYS = frozenset({"NSStringLocalizedFormatKey", "zero", "one", "two", "few", "many", "other"})
+_FORM_KEYS = frozenset(
+    {
+        *("NSStringLocalizedFormatKey", "zero", "one", "two", "few", "many", "other"),
+        *("appletv", "applevision", "applewatch", "ipad", "iphone", "ipod", "mac"),
+    }
+)
 _RESOURCES = re.compile(rb"<(?:[\w.-]+:)?resources[\s>]")
 _RESOURCES_WITHIN = 4096  # number of bytes that are searched for the root element, after comments and a license
 
@@ -164,8 +170,10 @@ def open_stringsdict(name: str, content: bytes, options: DocumentOptions) -> Tex
 
     def is_form(elements: ElementIndex, number: int) -> bool:
         key = next((n for n in range(number - 1, number - 4, -1) if elements.tokens[n].kind is TokenKind.END), -1)
-        named = key > 0 and elements.tokens[key].name == "key" and elements.inner(elements.partner[key]) in _FORM_KEYS
-        return named and elements.tokens[number].name == "string"
+        if key < 0 or elements.tokens[key].name != "key" or elements.tokens[number].name != "string":
+            return False
+        title = elements.inner(elements.partner[key])
+        return title in _FORM_KEYS or title.isdigit()  # numbers are widths
 
     return _open_elements(name, content, options, Dialect(xml=True, splitting=frozenset()), is_dictionary, is_form)
 
@@ -203,7 +211,11 @@ def _open_elements(
                 continue
             document.frame.append(token.source)
             document.keep("".join(each.source for each in tokens[done : number + 1]))
-            document.embed(parse_dialect(inner, dialect))
             done = elements.end[number] - 1
+            plain = all(each.kind is TokenKind.TEXT for each in tokens[number + 1 : done])
+            if plain and not dialect.backslashes:
+                document.add_string(decode(inner, xml=True), inner, partial(escape, forms={}, xml=True))
+            else:
+                document.embed(parse_dialect(inner, dialect))
     document.keep("".join(token.source for token in tokens[done:]))
     return document

@@ -115,6 +115,11 @@ def capitals(name: str, members: Mapping[str, str], options: DocumentOptions | N
             {"text/2.dat": "<!DOCTYPE HTML>\n<title>A dog</title><p>&nbsp;It ran<br>home"},
             ["A dog", "It ran home"],
         ),
+        (
+            "a.epub",
+            {"a.svg": '<svg xmlns="svg"><title>A map</title><g><path/><text>a river</text></g></svg>'},
+            ["A map", "a river"],
+        ),
         ("a.epub", {"N.XML": BOOK["OEBPS/toc.ncx"]}, ["The book", "One"]),
         (
             "a.odt",

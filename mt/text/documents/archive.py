@@ -97,7 +97,7 @@ def _parser(member: str, root: str, package: Package, options: MarkupOptions) ->
         if name in ("ncx", "package"):
             dialect = _TABLE_OF_CONTENTS if name == "ncx" else _PACKAGE
             return partial(_parse_xml, replace(dialect, languages=options.languages))
-        return partial(_parse_html, options) if name == "html" or _HTML_NAME.fullmatch(member) else None
+        return partial(_parse_html, options) if name in ("html", "svg") or _HTML_NAME.fullmatch(member) else None
     if name not in ("document-content", "document-styles"):
         return None
     if "/" in member:  # an embedded object has a folder with files of the same names

@@ -10,7 +10,7 @@ from mt.text.documents.markup import declared_encoding
 from mt.text.encoding_detection import utf8_share
 from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import escape, parse_dialect
-from mt.text.markup.tokens import Token, TokenKind, decode, xml_tokens
+from mt.text.markup.tokens import Token, TokenKind, decode, references, xml_tokens
 
 _PROPERTY = re.compile(
     r"[ \t\f]*+(?:[#!][^\r\n]*+|(?P<head>(?:\\(?:\r\n|.|\Z)|[^\\\s=:])*+[ \t\f]*+[=:]?[ \t\f]*+)"
@@ -214,7 +214,10 @@ def _open_elements(
             done = elements.end[number] - 1
             plain = all(each.kind is TokenKind.TEXT for each in tokens[number + 1 : done])
             if plain and not dialect.backslashes:
-                document.add_string(decode(inner, xml=True), inner, partial(escape, forms={}, xml=True))
+                forms = {
+                    meaning: source for source, meaning in references(inner, xml=True) if meaning not in (source, None)
+                }
+                document.add_string(decode(inner, xml=True), inner, partial(escape, forms=forms, xml=True))
             else:
                 document.embed(parse_dialect(inner, dialect))
     document.keep("".join(token.source for token in tokens[done:]))

@@ -9,7 +9,18 @@ from mt.text.markup.strings import find_tags, read_marked_sentence, split_marked
 WITHOUT_TAGS = [
     *("a < b and c > d", "I <3 you", "<anna@example.org>", "x<y and y>z", "List<String> x", "vector<p>", "a<b>c"),
     *("Hello <name>!", "<your name>", "if (a<b && c>d)", "<", ">", "<>", "</b>", "<b>", "Map<String, List<Integer>>"),
-    *("1 <= 2", "->", "<-", "<<EOF", "\\<b", "&lt;b&gt;x&lt;/b&gt;", "<https://x.org/>", "a <b and c> d", "<%= x %>"),
+    *(
+        "1 <= 2",
+        "->",
+        "<-",
+        "<<EOF",
+        "\\<b",
+        "&lt;b&gt;x",
+        "a &lt; b &gt; c",
+        "<https://x.org/>",
+        "a <b and c> d",
+        "<%= x %>",
+    ),
 ]
 WITH_TAGS = [
     ("The <b>dog</b> sleeps.", ["<b>", "</b>"]),
@@ -23,6 +34,10 @@ WITH_TAGS = [
     ("a < b <b>c</b>", ["<b>", "</b>"]),
     ("List<String> <b>x</b>", ["<b>", "</b>"]),
     ("<B>Groß</b>", ["<B>", "</b>"]),
+    (
+        "&lt;a href=&quot;x&quot;&gt;b&lt;/a&gt;&lt;br/&gt;",
+        ["&lt;a href=&quot;x&quot;&gt;", "&lt;/a&gt;", "&lt;br/&gt;"],
+    ),
     ("<a href={url}>Здесь</a>", ["<a href={url}>", "</a>"]),
 ]
 

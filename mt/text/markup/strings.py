@@ -2,7 +2,7 @@
 
 A tag is recognised if it has a partner, is empty (`<br/>`), or is a block or an empty element of HTML. Texts that only
 contain `<`, such as `a < b`, `List<String>` and `<name@example.org>`, have no tags. References such as `&amp;` are not
-decoded: they are protected in the text, and stay as they are.
+decoded: they are protected in the text, and stay as they are. A tag may be written with references: `&lt;b&gt;`.
 """
 
 import re
@@ -16,8 +16,11 @@ from mt.text.markup.reading import BULLET, SENTENCE_END
 from mt.text.segment import TextPart, split_text
 
 _TAG = re.compile(
-    r"<(?P<end>/?)(?P<name>[A-Za-z][\w:-]{0,40}|\d{1,3})(?:\s[^<>]{0,1000})?(?P<empty>/?)>|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
+    r"(?:<|(?P<escaped>&lt;))(?P<end>/?)(?P<name>[A-Za-z][\w:-]{0,40}|\d{1,3})"
+    r"(?:\s(?(escaped)(?:(?!&[lg]t;)[^<>]){0,1000}|[^<>]{0,1000}))?(?P<empty>/?)(?(escaped)&gt;|>)"
+    r"|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
 )
+_ANGLE = re.compile(r"<|&lt;")
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
 _NO_TRANSLATION = re.compile(r"""\stranslate=["']?no\b|\sclass=["'][^"']*\bnotranslate\b""")
 _NO_BREAK_SPACE = re.compile(r"(&nbsp;|&#160;|&#[xX][aA]0;)")
@@ -41,7 +44,7 @@ class StringTag:
 
 def find_tags(text: str) -> list[StringTag]:
     """Return the tags and comments of a text, in order."""
-    if "<" not in text or ">" not in text:
+    if not _ANGLE.search(text):
         return []
     matches = list(_TAG.finditer(text))
     partners = _partners(matches)

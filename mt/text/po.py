@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from mt.languages import full_tag, language_and_script
+
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _FIELD = re.compile(r"(msgctxt|msgid_plural|msgid|msgstr(?:[ \t]*\[[ \t]*(\d{1,2})[ \t]*\])?)[ \t]*(?=\"|\Z)")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"[ \t]*')
@@ -19,6 +21,7 @@ _CHARSET = re.compile(  # within a header in which \0 stands for each character 
     "\0*".join("Content-Type:") + r"[^\"\n\\]{0,300}?" + "\0*".join("charset=") + r"\0*([\w.:-]+(?:\0+[\w.:-]+)*)",
     re.IGNORECASE,
 )
+_LANGUAGE = re.compile(r'(?:\A|[\n"])Language: *([\w-]*) *\\n')
 _CHARSET_WITHIN = 100_000  # number of bytes that are searched for the header, after comments such as a license
 
 
@@ -107,6 +110,14 @@ def with_charset(text: str, charset: str) -> str:
     """Return the text of a .po file with another encoding in its header."""
     match = _find_charset(text[:_CHARSET_WITHIN])
     return text[: match.start(1)] + charset + text[match.end(1) :] if match else text
+
+
+def with_language(text: str, source: str, target: str) -> str:
+    """Return the text of a .po file with the target language in a header that has none, or the source language."""
+    match = _LANGUAGE.search(text, 0, _CHARSET_WITHIN)
+    if match is None or (match[1] and language_and_script(match[1].replace("_", "-")) != language_and_script(source)):
+        return text
+    return text[: match.start(1)] + full_tag(target).replace("-", "_") + text[match.end(1) :]
 
 
 def _find_charset(text: str) -> re.Match[str] | None:

@@ -1,10 +1,12 @@
 """Languages, directions and attributes of documents in HTML, and the languages of e-books."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment
-from tests.text.test_archives import CHAPTER, capitals
+from tests.text.test_archives import CHAPTER, NAMES, capitals
 from tests.text.test_documents import translate
 from tests.text.test_word_runs import WORD, members_of, run, word_file
 
@@ -112,3 +114,40 @@ def test_the_language_and_the_title_of_an_e_book() -> None:
     ).replace("A dog", "A DOG")
     assert '<ncx xml:lang="fr">' in translated.read("toc.ncx").decode()
     assert '<html lang="fr" xml:lang="fr" ' in translated.read("c.xml").decode()
+
+
+TEXT = f"<office:document-content {NAMES}><text:p>A dog</text:p></office:document-content>"
+META = "<office:document-meta xmlns:office='o' xmlns:dc='d'><dc:language>en-US</dc:language></office:document-meta>"
+CORE = (
+    '<c:coreProperties xmlns:c="http://schemas.openxmlformats.org/package/2006/metadata/core-properties" xmlns:dc="d">'
+    "<dc:language>en-US</dc:language></c:coreProperties>"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "before", "after"),
+    [
+        ("a.arb", '{"@@locale": "en_US", "a": "A dog"}', '"@@locale": "en_US"', '"@@locale": "pt_BR"'),
+        ("a.arb", '{"@@locale": "fr", "a": "A dog"}', '"@@locale": "fr"', '"@@locale": "fr"'),
+        ("a.po", 'msgid ""\nmsgstr "Language: en\\n"\n\nmsgid "A dog"\nmsgstr ""\n', "Language: en", "Language: pt_BR"),
+        ("a.po", 'msgid ""\nmsgstr ""\n"Language: \\n"\n\nmsgid "A"\nmsgstr ""\n', "Language: ", "Language: pt_BR"),
+        ("a.po", 'msgid ""\nmsgstr "Language: fr\\n"\n\nmsgid "A dog"\nmsgstr ""\n', "Language: fr", "Language: fr"),
+    ],
+)
+def test_languages_of_program_texts(name: str, content: str, before: str, after: str) -> None:
+    document = open_document(name, content.encode(), DocumentOptions(source_language="en", target_language="pt-BR"))
+    assert after + "\\n" * (name == "a.po") in document.render([TranslatedSegment("B")]).decode()
+    assert before in document.render([TranslatedSegment(document.segments[0].text)]).decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "member", "members"),
+    [
+        ("a.odt", "meta.xml", {"content.xml": TEXT}),
+        ("a.docx", "core.xml", members_of(word_file(f"<w:p>{run('A dog')}</w:p>"))),
+    ],
+)
+def test_the_language_of_metadata(name: str, member: str, members: Mapping[str, str]) -> None:
+    files = {**members, member: {"meta.xml": META, "core.xml": CORE}[member]}
+    translated = capitals(name, files, DocumentOptions(source_language="en", target_language="de"))
+    assert translated.read(member).decode() == files[member].replace("en-US", "de")

@@ -222,6 +222,10 @@ class TextDocument:
             self.add(built.segment, "".join(source), render)
         self.parts += after
 
+    def is_changed(self, translations: Sequence[TranslatedSegment]) -> bool:
+        """Return whether any translation differs from its segment."""
+        return any(segment.text != new.text for segment, new in zip(self.segments, translations, strict=True))
+
     def text(self, translations: Sequence[TranslatedSegment]) -> str:
         assert len(translations) == len(self.segments)
         return "".join(self._rendered(part, translations) for part in self.parts)

@@ -6,7 +6,7 @@ from functools import partial
 from mt.errors import DocumentError
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.markup import TranslatedSegment
-from mt.text.po import PoEntry, PoError, declared_charset, quote, read_po, with_charset
+from mt.text.po import PoEntry, PoError, declared_charset, quote, read_po, with_charset, with_language
 
 
 def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
@@ -21,6 +21,7 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
     """
     text, encoding = read_text(name, content, options, declared_charset(content))
     document = _PoDocument(SegmentList(name, options), encoding)
+    document.languages = options.source_language, options.target_language
     writer = _Writer(text, document, options)
     try:
         for entry in read_po(text):
@@ -34,10 +35,17 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
 
 
 class _PoDocument(TextDocument):
-    """A .po file. If its encoding lacks characters of the translations, the header is changed to UTF-8."""
+    """A .po file. If its encoding lacks characters of the translations, the header is changed to UTF-8.
+
+    A header that names no language, or the source language, gets the target language.
+    """
+
+    languages = "", ""
 
     def text(self, translations: Sequence[TranslatedSegment]) -> str:
         text = super().text(translations)
+        if self.languages[1] and self.is_changed(translations):
+            text = with_language(text, *self.languages)
         return text if self._encoding.has_all(text) else with_charset(text, "UTF-8")
 
 

@@ -5,8 +5,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from mt.errors import DocumentError, DocumentLimitExceeded
+from mt.languages import full_tag
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
-from mt.text.markup import Segment
+from mt.text.markup import Segment, TranslatedSegment
+from mt.text.markup.attributes import same_language
 from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
 from mt.text.markup.tokens import MAX_TOKENS, references
 
@@ -23,6 +25,7 @@ _TAG_NAME = re.compile(r"[a-z]+", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’»)\]]*\s*$""")
 _DIALOGUE = re.compile(r"[ \t]*[-–—][ \t]*")
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_LOCALE = re.compile(r'("@@locale"[ \t\r\n]*:[ \t\r\n]*")([\w-]+)')
 _JSON_COLON = re.compile(r"[ \t\r\n]*:")
 
 
@@ -98,12 +101,14 @@ def _open_json(name: str, content: bytes, options: DocumentOptions, keeps_attrib
     text, encoding = read_text(name, content, options)
     _check_json(name, text)
     ascii_only = text.isascii() and "\\u" in text
-    document = TextDocument(SegmentList(name, options), encoding)
+    document = _JsonDocument(SegmentList(name, options), encoding)
+    document.languages = (options.source_language, options.target_language) if keeps_attributes else ("", "")
 
     def write(new: str) -> str:
         return json.dumps(new, ensure_ascii=ascii_only)
 
     place = depth = 0
+    key = ""
     kept = False  # whether the values of the current key of the outermost object are kept
     for match in _JSON_STRING.finditer(text):
         between = text[place : match.start()]
@@ -111,6 +116,7 @@ def _open_json(name: str, content: bytes, options: DocumentOptions, keeps_attrib
         place = match.end()
         value: str = json.loads(match[0], strict=False)
         is_key = _JSON_COLON.match(text, match.end()) is not None
+        key = value if is_key else key
         if keeps_attributes:
             depth += sum(map(between.count, "[{")) - sum(map(between.count, "]}"))
             if is_key and depth == 1:
@@ -118,11 +124,26 @@ def _open_json(name: str, content: bytes, options: DocumentOptions, keeps_attrib
         document.frame.append("".join(between.split()))
         if is_key or kept:
             document.keep(match[0])
-            document.frame.append(match[0])
+            document.frame.append(match[0] if is_key or key != "@@locale" else "")
         else:
             document.add_string(value, match[0], write)
     document.keep(text[place:])
     return document
+
+
+class _JsonDocument(TextDocument):
+    """A JSON file. The source language that an .arb names becomes the target language."""
+
+    languages = "", ""
+
+    def text(self, translations: Sequence[TranslatedSegment]) -> str:
+        text = super().text(translations)
+        return _LOCALE.sub(self._locale, text, count=1) if self.languages[1] and self.is_changed(translations) else text
+
+    def _locale(self, match: re.Match[str]) -> str:
+        source, target = self.languages
+        known = same_language(match[2].replace("_", "-"), source)
+        return match[1] + (full_tag(target).replace("-", "_") if known else match[2])
 
 
 def _check_json(name: str, text: str) -> None:

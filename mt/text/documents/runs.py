@@ -236,4 +236,5 @@ def _groups(items: Sequence[Item], schema: RunSchema) -> Iterator[list[Item]]:
 
 
 def _has(part: Part, names: frozenset[str]) -> bool:
+    """Return whether a part of an EMPTY item is, or contains, an element with one of `names`."""
     return not isinstance(part, RunText) and next(part.iter(*names), None) is not None

@@ -18,7 +18,7 @@ _RAISED = re.compile(r"(?:^|\s)sup(?:er(?:script)?)?(?:$|\s)|vertical-align:\s*s
 MAX_TOKENS = 16  # maximum number of tokens in a mark
 _MAX_WORD = 50  # number of characters before a mark that are examined
 _LONG_WORD = re.compile(r"""(?:[^\W\d_]{3}|\w{2}[.,;:!?])[.,;:!?"'”’»)\]]*$""")
-_NUMERAL = re.compile(r"(?<!\w)[A-Z]+$")  # before the ending of an ordinal number, as in XVI<sup>e</sup>
+_NUMERAL = re.compile(r"(?<!\w)[IVXLCDM]+$")  # before the ending of an ordinal number, as in XVI<sup>e</sup>
 
 
 def is_note_mark(text: str, before: Iterable[str], raised: bool, typed: bool = False) -> bool:

@@ -16,3 +16,7 @@ def test_ties_may_change_places_and_nothing_else() -> None:
             assert_same(wrong, [[first, tie, last]])
     with pytest.raises(AssertionError):
         assert_same([[Hypothesis((4,), -1.0, -1.0, (-0.9, -0.1))]], [[first]])
+    assert_same([[first]] * 7 + [[tie]], [[first]] * 8)  # a tie at the last rank
+    for wrong in ([[first]] * 6 + [[tie]] * 2, [[first]] * 7 + [[last]]):
+        with pytest.raises(AssertionError):
+            assert_same(wrong, [[first]] * 8)

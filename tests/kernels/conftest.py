@@ -1,6 +1,7 @@
 """Small random models, and what the compiled kernels make of them."""
 
 import ctypes
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -9,13 +10,21 @@ import torch
 
 from mt.checkpoint import to_arrays
 from mt.config import ModelConfig
-from mt.decoding.options import SpecialIds
-from mt.engine.backends.cpu import with_positions
-from mt.kernels.library import CpuModel, load_library
+from mt.decoding.hypothesis import Hypothesis
+from mt.decoding.options import SearchOptions, SpecialIds
+from mt.engine.backends.cpu import CompiledDecoder, with_positions
+from mt.engine.engine import Engine
+from mt.engine.requests import Request
+from mt.engine.scheduler import Limits
+from mt.kernels.build import cache_folder, compile_library, fitting_targets
+from mt.kernels.library import CpuModel, CpuShortlist, load_library, open_library
+from mt.kernels.shortlist import Shortlist
 from mt.model.transformer import Transformer
+from tests.decoding.reference import drain
 
 Ids = tuple[int, ...]
 EOS = 3
+BEAM = SearchOptions(beam_size=4, n_best=4, max_length_factor=1.0, max_length_offset=6)
 ODD: dict[str, Any] = {  # sizes that do not fill vectors
     "encoder_layers": 2,
     "decoder_layers": 2,
@@ -65,10 +74,38 @@ def some_sources(count: int, vocabulary: int = 77, longest: int = 20, seed: int 
     return [(*(random.randrange(4, vocabulary) for _ in range(random.randint(0, longest))), EOS) for _ in range(count)]
 
 
+def translate(
+    model: CpuModel,
+    sources: Sequence[Ids],
+    options: SearchOptions = BEAM,
+    limits: Limits | None = None,
+    prefixes: Sequence[Ids] | None = None,
+    shortlist: Shortlist | None = None,
+) -> list[list[Hypothesis]]:
+    """Translate all sources by one engine."""
+    decoder = CompiledDecoder(model, CpuShortlist(model, shortlist) if shortlist else None)
+    wanted = zip(sources, prefixes or [()] * len(sources), strict=True)
+    requests = [Request(id, source, options, prefix) for id, (source, prefix) in enumerate(wanted)]
+    results = drain(Engine(decoder, limits), requests)
+    return [list(results[request.id].hypotheses) for request in requests]
+
+
 @pytest.fixture(scope="session")
 def library() -> ctypes.CDLL:
     """The compiled kernels for this processor."""
-    found = load_library()
-    if found is None:
+    loaded = load_library()
+    if loaded is None:
         pytest.skip("there is no C++ compiler to make the kernels, and no library that was made before")
-    return found
+    return loaded
+
+
+@pytest.fixture(scope="session", params=fitting_targets(), ids=lambda target: target.name)
+def target_library(request: pytest.FixtureRequest) -> ctypes.CDLL:
+    """The compiled kernels for each target that this processor has."""
+    folder = cache_folder()
+    assert folder is not None, "there is no home directory"
+    path = folder / f"{request.param.name}.so"
+    loaded = open_library(path) if path.exists() or compile_library(request.param, folder) else None
+    if loaded is None:
+        pytest.skip(f"there is no C++ compiler that makes the kernels for {request.param.name}")
+    return loaded

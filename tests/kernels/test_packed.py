@@ -21,8 +21,8 @@ from mt.kernels.build import cache_folder
 from mt.kernels.packed import UNUSED_SECONDS, digest, private_memory, shared_memory
 from mt.kernels.quantization import Int8Weights
 from mt.pipeline.translator import Translator
-from tests.engine.backends.test_cpu import BEAM, run
-from tests.kernels.conftest import compile_model, odd_model, some_sources
+from tests.kernels.conftest import BEAM, compile_model, odd_model, some_sources
+from tests.kernels.conftest import translate as run
 
 FROZEN = Path(__file__).parents[1] / "frozen" / "model"
 

@@ -2,10 +2,10 @@ import math
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.testing import assert_close
 
-from mt.model.attention import AttentionFunction, MultiHeadAttention, attention, attention_weights, fused_attention
+from mt.model.attention import AttentionFunction, attention, fused_attention
 
 PATHS = [attention, fused_attention]
 
@@ -64,13 +64,6 @@ def test_a_mask_hides_keys_as_if_they_were_not_there(attend: AttentionFunction) 
     assert_close(attend(q, k, v, mask, 0.0, False), attend(q, k[:, :, kept], v[:, :, kept], None, 0.0, False))
 
 
-@pytest.mark.parametrize("attend", PATHS)
-def test_a_query_allowed_one_key_gets_its_value(attend: AttentionFunction) -> None:
-    q, k, v = random_qkv(3, 3)
-    backwards = torch.eye(3, dtype=torch.bool).flip(0)  # the first query sees the last key only
-    assert_close(attend(q, k, v, backwards, 0.0, False), v.flip(2))
-
-
 @pytest.mark.parametrize(
     ("queries", "keys", "shape"),
     [(1, 1, None), (3, 5, None), (3, 5, (2, 1, 1, 5)), (4, 4, (4, 4)), (3, 5, (2, 4, 3, 5))],
@@ -99,15 +92,6 @@ def test_in_bfloat16_both_paths_agree() -> None:
     assert_close(fused_attention(q, k, v).float(), attention(q.float(), k.float(), v.float()), atol=0.03, rtol=0.03)
 
 
-def test_weights_are_a_distribution_over_allowed_keys() -> None:
-    q, k, _ = random_qkv(4, 4)
-    causal = torch.ones(4, 4, dtype=torch.bool).tril()
-    weights = attention_weights(q, k, causal)
-    assert_close(weights.sum(-1), torch.ones(2, 4, 4))
-    assert (weights.masked_select(~causal) == 0).all()
-    assert (weights.masked_select(causal) > 0).all()
-
-
 def test_dropout_falls_on_the_weights() -> None:
     # All keys alike, all values 1: each of the 100 weights is 1/100, kept as 1/75 with probability 0.75.
     q, k, v = torch.zeros(1, 1, 50, 4), torch.zeros(1, 1, 100, 4), torch.ones(1, 1, 100, 4)
@@ -116,27 +100,3 @@ def test_dropout_falls_on_the_weights() -> None:
     assert_close(kept, kept.round(), atol=1e-3, rtol=0)
     assert 70 < kept.mean() < 80
     assert kept.min() < kept.max()
-
-
-@pytest.mark.parametrize("attend", PATHS)
-@pytest.mark.parametrize("masked", [False, True])
-def test_multi_head_attention_equals_torch(attend: AttentionFunction, masked: bool) -> None:
-    torch.manual_seed(1)
-    ours, theirs = MultiHeadAttention(16, 4, 0.0, attend), nn.MultiheadAttention(16, 4, batch_first=True)
-    projections = (ours.query, ours.key, ours.value)
-    theirs.load_state_dict(
-        {
-            "in_proj_weight": torch.cat([projection.weight for projection in projections]),
-            "in_proj_bias": torch.cat([projection.bias for projection in projections]),
-            "out_proj.weight": ours.output.weight,
-            "out_proj.bias": ours.output.bias,
-        }
-    )
-    x, memory = torch.randn(3, 5, 16), torch.randn(3, 7, 16)
-    real = torch.arange(7) < torch.tensor([[7], [4], [1]])
-    mask = real[:, None, None, :] if masked else None
-    expected, weights = theirs(
-        x, memory, memory, key_padding_mask=~real if masked else None, average_attn_weights=False
-    )
-    assert_close(ours(x, memory, mask), expected, atol=1e-5, rtol=1e-5)
-    assert_close(ours.weights(x, memory, mask), weights, atol=1e-5, rtol=1e-5)

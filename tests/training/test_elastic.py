@@ -1,7 +1,6 @@
 """torchrun starts a run again when a process, or a machine, is lost: it goes on from its last checkpoint."""
 
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -18,7 +17,6 @@ import torch
 from torch.multiprocessing.spawn import spawn
 
 from mt import distributed
-from tests.weights import load_weights
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -75,13 +73,6 @@ def agents() -> Iterator[list[subprocess.Popen[str]]]:
                 lose(agent)
 
 
-def at_work(agent: subprocess.Popen[str]) -> None:
-    """Waits until it has joined the others."""
-    while not workers(agent):
-        assert agent.poll() is None, agent.communicate()[1]
-        time.sleep(0.01)
-
-
 def lose(agent: subprocess.Popen[str]) -> str:
     """As if the plug of its machine were pulled; what was said there."""
     gone = [*workers(agent).values()]
@@ -136,45 +127,3 @@ def test_a_killed_worker_changes_no_bit(place: Any, rank: int) -> None:
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
-
-
-def test_a_machine_is_lost_and_another_joins(place: Any) -> None:
-    """Two agents are two machines. The updates stay the same: what one had is done by the other."""
-    recipe = (
-        *(*RECIPE, "model.dropout=0", "tokenizer.dropout=0", "training.adam_epsilon=1e-3"),
-        "training.learning_rate=3e-4",
-        *("training.max_updates=800", "training.save_every=20", "training.validate_every=400"),
-    )
-    place.run(place.command("train.py", *recipe, "--run", "whole"))
-    port = free_port()
-    command = torchrun(
-        place.command("train.py", *recipe, "--run", "run", "--resume"),
-        *("--nnodes", "1:2", "--nproc-per-node", "1", "--max-restarts", "9", "--local-addr", "127.0.0.1"),
-        *("--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "test"),
-        *("--rdzv-conf", "last_call_timeout=3"),
-    )
-    run = place.folder / "run"
-    with agents() as started:
-        started.append(place.start(command))
-        while not listens(port):  # where the agents meet
-            time.sleep(0.1)
-        started.append(place.start(command))
-        at_work(started[1])
-        reach(run, newest(run) + 20, started[0])
-        said = [lose(started[1])]
-        reach(run, newest(run) + 20, started[0])
-        started.append(place.start(command))
-        at_work(started[2])
-        said += [started[number].communicate()[1] for number in (0, 2)]
-    assert started[0].returncode == started[2].returncode == 0, said
-    sizes = [int(size) for text in said for size in re.findall(r"(\d) process\(es\)", text)]
-    assert sizes.count(2) >= 2 and 1 in sizes, said
-    ours, theirs = (
-        load_weights(each / "checkpoints/00000800/model.safetensors") for each in (run, place.folder / "whole")
-    )
-    assert max(float((ours[key] - theirs[key]).abs().max()) for key in ours) < 1e-4

@@ -1,6 +1,5 @@
 import json
 import math
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -324,29 +323,6 @@ def test_a_resumed_run_is_the_run_that_was_not_stopped(make_trainer: MakeTrainer
     assert equal(weights_of(last), weights_of(whole))
     assert last.progress.best_score == whole.progress.best_score
     assert last.progress.position == whole.progress.position
-
-
-def test_no_figure_is_recorded_twice_when_a_run_goes_back(make_trainer: MakeTrainer) -> None:
-    trainer = make_trainer("run", "training.max_updates=25", "training.save_every=12", "training.validate_every=12")
-    train(trainer)
-    before = metrics(trainer)
-    for update in (24, 25):
-        shutil.rmtree(trainer.run / f"checkpoints/{update:08d}")
-    with (trainer.run / "metrics.jsonl").open("a") as file:
-        file.write('{"update": 30, "train_lo')  # a kill cut this line short
-    again = make_trainer("run", "training.max_updates=25", "training.save_every=12", "training.validate_every=12")
-    assert again.resume()
-    assert again.progress.updates == 12
-    train(again)
-    after = metrics(again)
-    assert [(record["update"], "valid_bleu" in record) for record in after] == [
-        (10, False),
-        (12, True),
-        (20, False),
-        (24, True),
-    ]
-    assert after[:2] == before[:2]
-    assert after[3] == before[3], "the same weights, so the same validation"
 
 
 @pytest.mark.parametrize(

@@ -101,14 +101,6 @@ def test_the_kernels_of_a_trained_model_are_accepted(library: ctypes.CDLL, tmp_p
     assert load_model(folder).description.weights == "int8" and not (folder / FLOAT_WEIGHTS).exists()
 
 
-def test_float_weights_remain_on_demand(library: ctypes.CDLL, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(FROZEN, tmp_path / "model"))
-    assert round_import(folder, keep_float=True) == load_model(folder).int8_check
-    exact, rounded = (load_model(path).model.state_dict() for path in (FROZEN, folder))
-    assert all(torch.equal(exact[name], rounded[name]) for name in exact)
-    assert FLOAT_WEIGHTS in (folder / "README.md").read_text(encoding="utf-8")
-
-
 def test_float_weights_remain_if_int8_diverges(
     library: ctypes.CDLL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

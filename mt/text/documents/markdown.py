@@ -120,7 +120,8 @@ class _Lines:
             stripped = whole.rstrip()
             at = self.text.find(raw, max(search_begin, self.starts[number]), self.starts[number + 1])
             if number > line or (stripped.endswith(raw) and self.starts[number] >= search_begin):
-                at = self.starts[number] + stripped.rfind(raw) if raw else self.starts[number]
+                offset = stripped.rfind(raw.rstrip()) if raw else 0  # a line may end with the spaces of a hard break
+                at = self.starts[number] + offset if offset >= 0 else -1
             if at < 0 or (number > line and raw != part):
                 return []
             if places:

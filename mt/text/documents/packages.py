@@ -8,6 +8,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable
+from copy import copy
 from io import BytesIO
 from pathlib import PurePath
 from typing import IO
@@ -77,7 +78,7 @@ class Package:
             for info in self._archive.infolist():
                 content = self.read(info.filename)
                 rendered = render_member(info.filename)
-                written.writestr(info, content if rendered is None else rendered)
+                written.writestr(copy(info), content if rendered is None else rendered)  # zipfile changes it
         return out.getvalue()
 
     def _check(self, options: DocumentOptions) -> None:

@@ -1,8 +1,8 @@
 """PDF files: headings, paragraphs and lists are found in their lines, and become those of a Word document."""
 
 import io
-from collections.abc import Callable
-from random import Random
+import tomllib
+from pathlib import Path
 
 import docx
 import pytest
@@ -15,36 +15,32 @@ from mt.text.documents.pdf_layout import Block, BlockKind, read_blocks
 from mt.text.documents.pdf_lines import SOFT_HYPHEN, PdfLine, PdfText, read_pdf
 from mt.text.markup import TranslatedSegment
 from tests.attacks.payloads import pdf
-from tests.text.realistic_pdfs import FILES, Blocks, drawn
 
-TWO_TEXTS = drawn([("Helvetica", 9, 72, 700, "A dog"), ("Helvetica", 20, 72, 600, "A cat")])
+FOLDER = Path(__file__).parent / "pdfs"
+BLOCKS: dict[str, list[list[str]]] = tomllib.loads((FOLDER / "blocks.toml").read_text(encoding="utf-8"))
+"""The kind and the text of each block."""
+
 PAGE = (600.0, 800.0)
+STYLES = {"paragraph": "Normal", "bullet": "List Bullet", "heading 1": "Heading 1", "heading 2": "Heading 2"}
+TWO_TEXTS = pdf(b"BT /F 9 Tf 72 700 Td (A dog) Tj ET BT /F 20 Tf 72 600 Td (A cat) Tj ET")
 
 
-def blocks(content: bytes) -> Blocks:
-    found = read_blocks(read_pdf("a.pdf", content, DocumentOptions()))
-    return [(f"heading {block.level}" if block.level else block.kind.value, block.text) for block in found]
+@pytest.mark.parametrize("name", BLOCKS)
+def test_blocks_of_a_file(name: str) -> None:
+    read = read_blocks(read_pdf("a.pdf", (FOLDER / f"{name}.pdf").read_bytes(), DocumentOptions()))
+    kinds = [f"heading {block.level}" if block.level else block.kind.value for block in read]
+    assert [[kind, block.text] for kind, block in zip(kinds, read, strict=True)] == BLOCKS[name]
 
 
-@pytest.mark.parametrize("write", FILES, ids=lambda write: write.__name__)
-def test_realistic_files(write: Callable[[Random], tuple[bytes, Blocks]]) -> None:
-    content, expected = write(Random(3))
-    assert blocks(content) == expected
-
-
-@pytest.mark.parametrize("write", FILES, ids=lambda write: write.__name__)
-def test_the_word_document_has_the_blocks(write: Callable[[Random], tuple[bytes, Blocks]]) -> None:
-    content, expected = write(Random(3))
-    document = open_document("a.pdf", content)
+@pytest.mark.parametrize("name", BLOCKS)
+def test_the_word_document_has_the_blocks(name: str) -> None:
+    document = open_document("a.pdf", (FOLDER / f"{name}.pdf").read_bytes())
     written = docx.Document(
         io.BytesIO(document.render([TranslatedSegment(segment.text.upper()) for segment in document.segments]))
     )
-    styles = {"paragraph": "Normal", "bullet": "List Bullet", "heading 1": "Heading 1", "heading 2": "Heading 2"}
-    body = [(kind, text) for kind, text in expected if kind != "header"]
-    assert [(paragraph.style.name, paragraph.text) for paragraph in written.paragraphs if paragraph.style] == [
-        (styles[kind], text.upper()) for kind, text in body
-    ]
-    headers = [text.upper() for kind, text in expected if kind == "header"]
+    body = [(STYLES[kind], text.upper()) for kind, text in BLOCKS[name] if kind != "header"]
+    assert [(paragraph.style.name, paragraph.text) for paragraph in written.paragraphs if paragraph.style] == body
+    headers = [text.upper() for kind, text in BLOCKS[name] if kind == "header"]
     assert [paragraph.text for paragraph in written.sections[0].header.paragraphs if paragraph.text] == headers
 
 
@@ -55,12 +51,9 @@ def test_the_pages_have_the_same_size() -> None:
     assert (section.page_width.pt, section.page_height.pt) == PAGE
 
 
-def laid_out(texts: list[str], **changes: float) -> list[PdfLine]:
+def laid_out(texts: list[str]) -> list[PdfLine]:
     """Lines of 12 points below each other, whose widths are those of their texts."""
-    return [
-        PdfLine(text, 0, 72, 72 + 6 * len(text), 700 - 14 * row, changes.get("size", 12), False)
-        for row, text in enumerate(texts)
-    ]
+    return [PdfLine(text, 0, 72, 72 + 6 * len(text), 700 - 14 * row, 12, False) for row, text in enumerate(texts)]
 
 
 @pytest.mark.parametrize(
@@ -87,8 +80,8 @@ def test_an_indent_and_a_gap_begin_a_paragraph() -> None:
     lines = [PdfLine(text, 0, 72, 336, 700 - 14 * row, 12, False) for row in range(3)]
     indented = PdfLine(text, 0, 90, 354, 658, 12, False)
     below = PdfLine(text, 0, 72, 336, 620, 12, False)
-    found = read_blocks(PdfText([*lines, indented, below], [PAGE]))
-    assert [len(block.text) // len(text) for block in found] == [3, 1, 1]
+    result = read_blocks(PdfText([*lines, indented, below], [PAGE]))
+    assert [len(block.text) // len(text) for block in result] == [3, 1, 1]
 
 
 def test_running_titles_and_page_numbers_are_not_text() -> None:
@@ -98,9 +91,9 @@ def test_running_titles_and_page_numbers_are_not_text() -> None:
         lines.append(PdfLine(f"Body of page number {page}.", page, 72, 300, 400, 12, False))
         lines.append(PdfLine(f"Annual report | {page + 1}", page, 72, 120, 30, 9, False))
         lines.append(PdfLine(f"Page {page + 1} of 4", page, 200, 250, 30, 9, False))
-    found = read_blocks(PdfText(lines, [PAGE] * 4))
-    assert found[:2] == [Block(BlockKind.HEADER, "The title"), Block(BlockKind.FOOTER, "Annual report")]
-    assert [block.text for block in found[2:]] == [f"Body of page number {page}." for page in range(4)]
+    result = read_blocks(PdfText(lines, [PAGE] * 4))
+    assert result[:2] == [Block(BlockKind.HEADER, "The title"), Block(BlockKind.FOOTER, "Annual report")]
+    assert [block.text for block in result[2:]] == [f"Body of page number {page}." for page in range(4)]
 
 
 def locked() -> bytes:

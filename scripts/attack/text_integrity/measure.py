@@ -1,6 +1,6 @@
 """Count the items that translations lose, change or move, by class.
 
-Usage: python -m tests.text.integrity.measure MODEL [DOCS] [--source en --target de]
+Usage: python -m scripts.attack.text_integrity.measure MODEL [DOCS] [--source en --target de]
 
 MODEL is a model directory that translates from English. DOCS is a .tsv.xz file of English documentation, such as
 docs/train.en-de.tsv.xz of the corpora in MT_TEST_CORPORA. With DOCS, 200 sentences of it and 200 comments of Python's

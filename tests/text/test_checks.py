@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import pytest
 
 from mt.errors import DocumentError
-from mt.text.documents import DocumentOptions, open_document, resources, runs, tables
-from mt.text.markup import TranslatedSegment, parsing
-from tests.text.test_archives import CONTENT, archive
+from mt.text.documents import Document, DocumentOptions, open_document
+from mt.text.documents.checks import CheckedDocument
+from mt.text.markup import TranslatedSegment
+from tests.text.documents import archive, encoded, render
+from tests.text.test_archives import CONTENT
 from tests.text.test_office import DRAWING, SHEET, SHOW
 from tests.text.test_word_runs import inside, run, word_file
 
@@ -31,7 +33,7 @@ FORMULA = '<table:table-cell table:formula="of:=A1"><text:p>sum</text:p></table:
 )
 def test_a_file_whose_text_is_not_translated_is_an_error(name: str, content: str | bytes) -> None:
     with pytest.raises(DocumentError, match=KEPT):
-        open_document(name, content.encode() if isinstance(content, str) else content)
+        open_document(name, encoded(content))
 
 
 def test_a_column_without_text_is_an_error() -> None:
@@ -56,44 +58,41 @@ def test_a_column_without_text_is_an_error() -> None:
     ],
 )
 def test_a_file_without_text_to_translate_is_returned(name: str, content: str | bytes) -> None:
-    data = content.encode() if isinstance(content, str) else content
-    document = open_document(name, data)
-    assert document.render([TranslatedSegment(segment.text) for segment in document.segments]) == data
+    assert render(name, content) == encoded(content)
 
 
-def as_it_is(text: str, *_: object, **__: object) -> str:
-    return text
+class Damaged:
+    """A document whose translation has other content."""
+
+    def __init__(self, document: Document, written: bytes) -> None:
+        self.segments, self.decisions, self.has_text = document.segments, document.decisions, document.has_text
+        self.structure, self.written = document.structure, written
+
+    def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
+        return self.written
 
 
-def nothing(self: object, elements: Sequence[object]) -> None:
-    return
-
-
-def no_copy(self: object, element: object, parent: object) -> object:
-    return parent
-
-
-TAB = word_file(f"<w:p>{run('A dog')}<w:r><w:tab/></w:r>{run('ran')}</w:p>")
-INSERTED = word_file(f"<w:p>{run('A ')}{inside('ins', run('dog'))}{run(' ran')}</w:p>")
+TAB, TEXT = "<w:r><w:tab/></w:r>", run("A dog")
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "owner", "writer", "replacement"),
+    ("name", "content", "written"),
     [
-        ("a.txt", "A dog\nA cat\n", tables, "_write", as_it_is),
-        ("a.csv", "dog,cat\n", tables, "_write", as_it_is),
-        ("a.strings", '"k" = "dog";\n"l" = "cat";\n', resources, "_write_string", as_it_is),
-        ("a.html", "<p>A dog</p>", parsing, "escape", as_it_is),
-        ("a.docx", TAB, runs._Writer, "_append", nothing),
-        ("a.docx", INSERTED, runs._Writer, "_copy", no_copy),
+        ("a.txt", "A dog\nA cat\n", "Ein Hund\n\tx  y\nKatze\n"),
+        ("a.csv", "dog,cat\n", "Hund, x,Katze\n"),
+        ("a.strings", '"k" = "dog";\n"l" = "cat";\n', '"k" = "Ein "Hund"";\n"l" = "Katze";\n'),
+        ("a.html", "<p>A dog</p>", "<p>Ein <b>Hund</p>"),
+        ("a.docx", word_file(f"<w:p>{TEXT}{TAB}{TEXT}</w:p>"), word_file(f"<w:p>{TEXT}{TEXT}</w:p>")),
+        ("a.docx", word_file(f"<w:p>{inside('ins', TEXT)}{TEXT}</w:p>"), word_file(f"<w:p>{TEXT}{TEXT}</w:p>")),
     ],
 )
-def test_a_damaged_translation_is_an_error(
-    name: str, content: str | bytes, owner: object, writer: str, replacement: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The writers of the formats are broken here: they escape nothing, or leave out elements."""
-    monkeypatch.setattr(owner, writer, replacement)
-    document = open_document(name, content.encode() if isinstance(content, str) else content)
-    translations = [TranslatedSegment(f"{segment.text}, <b>x\n<c>") for segment in document.segments]
+def test_a_damaged_translation_is_an_error(name: str, content: str | bytes, written: str | bytes) -> None:
+    def parse(data: bytes, options: DocumentOptions) -> Document:
+        return open_document(name, data, options)
+
+    def parse_source(data: bytes, options: DocumentOptions) -> Document:
+        return Damaged(parse(data, options), encoded(written))
+
+    document = CheckedDocument(name, encoded(content), DocumentOptions(), parse_source, parse)
     with pytest.raises(DocumentError, match=r"the translation of a\.\w+ would be damaged: "):
-        document.render(translations)
+        document.render([])

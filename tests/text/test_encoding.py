@@ -49,8 +49,8 @@ def test_short_texts_in_old_encodings(codec: str, language: str, text: str, know
 @pytest.mark.parametrize("text", ["The dog.\r\n", "Straße\n", "Девочка.\n", "一个人在这里。\n狗。\n", "😀 dog"])
 @pytest.mark.parametrize("name", ["a.txt", "a.strings", "a.tmx", "a.po"])
 def test_wide_encodings_without_a_mark(codec: str, text: str, name: str) -> None:
-    found, encoding = decode_text(name, text.encode(codec))
-    assert (found, encoding.codec, encoding.mark) == (text, codec, b"")
+    result, encoding = decode_text(name, text.encode(codec))
+    assert (result, encoding.codec, encoding.mark) == (text, codec, b"")
     assert encoding.encode(text) == text.encode(codec)
 
 

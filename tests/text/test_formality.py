@@ -37,9 +37,9 @@ def test_the_first_word_is_formal_only_if_the_source_addresses_the_reader() -> N
 
 def test_banned_words_are_those_of_the_opposite_formality() -> None:
     for language in ("de", "fr"):
-        for wanted in Formality:
-            for word in banned_words(language, wanted):
-                assert formality_of(f"x {word} aime", language, "", "") in (wanted.opposite, None)
+        for expected in Formality:
+            for word in banned_words(language, expected):
+                assert formality_of(f"x {word} aime", language, "", "") in (expected.opposite, None)
     assert {"Deinem", "deiner", "euch"} <= set(banned_words("de", MORE))
     assert {"Sie", "Ihres"} <= set(banned_words("de", LESS))
 

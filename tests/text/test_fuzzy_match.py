@@ -1,13 +1,15 @@
 """Fuzzy matches: similarity, and the repair of a matched translation."""
 
+import re
+from random import Random
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mt.text import fuzzy_match
 from mt.text.alignment import PieceAttention, UnitLinks
-from mt.text.fuzzy_match import _without_repetition, distance, repair, similarity, words
+from mt.text.fuzzy_match import distance, repair, similarity, words
 
 ITEMS = st.lists(st.sampled_from("abcd"), max_size=12)
 
@@ -44,70 +46,61 @@ def links(source: str, target: str, order: str) -> UnitLinks:
     return UnitLinks(source, target, PieceAttention(left, right, weights))
 
 
-def test_the_differing_word_is_replaced() -> None:
-    match = links("The matching process runs", "Der Abgleich läuft heute", "0133")
-    plain = links("The selling process runs", "Der Verkauf geht", "013")
-    assert repair(match, plain) == "Der Verkauf läuft heute"
-
-
-def test_a_number_is_replaced_without_links() -> None:
-    match = links("Page 12 of 20", "Seite 12 von 20", "0000")
-    plain = links("Page 13 of 20", "Page 13 of 20", "0000")
-    assert repair(match, plain) == "Seite 13 von 20"
-
-
-def test_an_inserted_and_a_deleted_word_take_a_neighbour_along() -> None:
-    short = links("The dog sleeps", "Der Hund schläft", "012")
-    long = links("The red dog sleeps", "Der rote Hund ruht", "0123")
-    assert repair(short, long) == "Der rote Hund schläft"
-    assert repair(long, short) == "Der Hund ruht"
-
-
-def test_a_replacement_repeats_no_word_of_the_text_around_it() -> None:
-    assert _without_repetition("den Bericht zu ", "zu speichern", ".") == "speichern"
-    assert _without_repetition("", "die neue", " neue Seite") == "die"
-    assert _without_repetition("zu ", "zu", " zu") == "zu"
-
-
-def test_there_is_no_repair_without_links_or_with_crossing_words() -> None:
-    plain = links("a y c d e f", "A Y C D E F", "012345")
-    assert repair(links("a x c d e f", "A C D E F A", "023450"), plain) == "A Y C D E F A"  # with the word after it
-    scattered = links("a x c d e f g h", "X A E F G H C X", "10456721")
-    assert repair(scattered, links("a y c d e f g h", "A Y C D E F G H", "01234567")) is None
-    assert repair(links("a x b", "A X", "01"), links("c d e", "", "")) is None
-    assert repair(plain, plain) == "A Y C D E F"
+SELLING = ("The selling process runs", "Der Verkauf geht", "013")
+SHORT, LONG = ("The dog sleeps", "Der Hund schläft", "012"), ("The red dog sleeps", "Der rote Hund ruht", "0123")
+LETTERS = ("a y c d e f", "A Y C D E F", "012345")
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "join"),
+    ("match", "plain", "repaired"),
     [
-        ("Schließen", "Knöpfe", True),
-        ("Auf ", "Knöpfe", False),
-        ("Seite 1", "2", True),
-        ("Auf,", "a", False),
-        ("中", "文", False),
+        (("The matching process runs", "Der Abgleich läuft heute", "0133"), SELLING, "Der Verkauf läuft heute"),
+        (("Page 12 of 20", "Seite 12 von 20", "0000"), ("Page 13 of 20", "Page 13 of 20", "0000"), "Seite 13 von 20"),
+        (SHORT, LONG, "Der rote Hund schläft"),  # an inserted word takes a neighbour along
+        (LONG, SHORT, "Der Hund ruht"),
+        (("a x c d e f", "A C D E F A", "023450"), LETTERS, "A Y C D E F A"),  # with the word after it
+        (("a x c d e f g h", "X A E F G H C X", "10456721"), ("a y c d e f g h", "A Y C D E F G H", "01234567"), None),
+        (("a x b", "A X", "01"), ("c d e", "", ""), None),
+        (LETTERS, LETTERS, "A Y C D E F"),
+        # not "Liste der Benutzer der Benutzer prüfen"
+        (
+            ("Check the name of users", "Namen der Benutzer prüfen", "2340"),
+            ("Check the list of users", "Liste der Benutzer prüfen", "2220"),
+            None,
+        ),
+        # the replacements "zu öffnen" and "Seite jetzt" repeat the word before and after them
+        (
+            ("Try to save the report", "Versuche den Bericht zu speichern", "03412"),
+            ("Try to open the report", "Versuche den Bericht zu öffnen", "03422"),
+            "Versuche den Bericht zu öffnen",
+        ),
+        (
+            ("see report now", "sieh Bericht jetzt", "012"),
+            ("see page now", "sieh Seite jetzt", "011"),
+            "sieh Seite jetzt",
+        ),
     ],
 )
-def test_texts_whose_words_would_join(before: str, after: str, join: bool) -> None:
-    assert fuzzy_match._join(before, after) == join
+def test_repair(match: tuple[str, str, str], plain: tuple[str, str, str], repaired: str | None) -> None:
+    assert repair(links(*match), links(*plain)) == repaired
 
 
-def test_a_repair_that_repeats_words_is_refused() -> None:
-    match = links("Check the name of users", "Namen der Benutzer prüfen", "2340")
-    plain = links("Check the list of users", "Liste der Benutzer prüfen", "2220")
-    assert repair(match, plain) is None  # not "Liste der Benutzer der Benutzer prüfen"
+TEXTS = st.lists(st.sampled_from(["ab", "cd", "ef", ",", "-"]), min_size=1, max_size=5)
+SEPARATORS = st.lists(st.sampled_from(["", " "]), min_size=5, max_size=5)
 
 
-@pytest.mark.parametrize(
-    ("text", "stutters"),
-    [
-        ("Das Kennwort des Benutzers des Benutzers.", True),
-        ("Er er schläft.", True),
-        ("am See liegt am See liegt", True),
-        ("Die Katze, die die Maus sieht", True),  # right German: such a match's target or plain translation has it, too
-        ("Der Hund sieht den Hund.", False),
-        ("", False),
-    ],
-)
-def test_repeated_words(text: str, stutters: bool) -> None:
-    assert fuzzy_match._stutters(text) == stutters
+@settings(max_examples=500)
+@given(st.tuples(TEXTS, TEXTS, SEPARATORS), st.tuples(TEXTS, TEXTS, SEPARATORS), st.randoms())
+def test_a_repair_joins_no_words(
+    match: tuple[list[str], list[str], list[str]], plain: tuple[list[str], list[str], list[str]], random: Random
+) -> None:
+    sides = []
+    for source, target, separators in (match, plain):
+        text = "".join(word + gap for word, gap in zip(target, separators, strict=False)).upper().rstrip()
+        begins = [item.start() for item in re.finditer(r"\w+|[,-]", text)]
+        order = [random.randrange(len(source)) for _ in begins]
+        weights = np.eye(len(source))[order]
+        lefts = [sum(len(word) + 1 for word in source[:number]) for number in range(len(source))]
+        sides.append(UnitLinks(" ".join(source), text, PieceAttention(lefts, begins, weights)))
+    repaired = repair(*sides)
+    assert repaired is None or {*words(repaired)} <= {*words(sides[0].target), *words(sides[1].target)}

@@ -15,6 +15,7 @@ from mt.text.documents.packages import root_name
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.strings import find_tags
 from mt.text.markup.tokens import MAX_TOKENS
+from mt.text.symbols import lost_symbols
 from mt.text.terms import Terms
 from tests.attacks.payloads import SIZED_DOCUMENTS
 from tests.linear_time import Prepare, assert_linear
@@ -120,6 +121,18 @@ def halve(unit: str, size: int) -> Callable[[], object]:
     return lambda: list(segment.split_long_sentence("x" + unit * size + "x", lambda part: len(part) < 100, "en"))
 
 
+def find_repeated(unit: str, size: int) -> Callable[[], object]:
+    return partial(protect.find_spans, unit * (size // len(unit)))
+
+
+def find_symbols(unit: str, size: int) -> Callable[[], object]:
+    return partial(lost_symbols, unit * size, "")
+
+
+UNITS = [
+    *("a", "a.", "a/", "a-", "@", "`", "{", "%", "<a", "1", "1.", "A1-", "👩\u200d", "/a", "&a", "{}", "a("),
+    *("<%", "a_", "$", "(0", "**", "a:", "a;", "'_", '""', "a(1", "A<", "a.b", "1km", "1.2", "# ", "+1 ", "EUR "),
+]
 GROWTH: dict[str, tuple[Prepare, int]] = {
     "terms: a first token in common": (partial(find_terms, COUNTED, "a "), 2000),
     "terms: prefixes in common": (partial(find_terms, NESTED, "ab "), 400),
@@ -129,15 +142,10 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "protect: closing brackets of an address": (lambda n: partial(protect.find_spans, "http://a" + "]" * n), 20_000),
     "protect: an ordinal of many groups": (lambda n: partial(protect.find_spans, "1." * n + "1st"), 2000),
     "protect: an ordinal of other digits": (lambda n: partial(protect.find_spans, "1 " + "١" * n + "st"), 10_000),
-    "protect: paths": (lambda n: partial(protect.find_spans, "a/" * n), 5000),
-    "protect: calls": (lambda n: partial(protect.find_spans, "a(1" * n), 5000),
-    "protect: types": (lambda n: partial(protect.find_spans, "a<A" * n), 5000),
-    "protect: strings": (lambda n: partial(protect.find_spans, "'_" * n), 5000),
-    "protect: lists": (lambda n: partial(protect.find_spans, "a;" * n), 5000),
     "protect: versions": (lambda n: partial(protect.find_spans, "1.22" * n), 2000),
-    "protect: units": (lambda n: partial(protect.find_spans, "1km" * n), 5000),
     "protect: names with dots": (lambda n: partial(protect.find_spans, "aa.Aa" * n), 5000),
     "segment: operators": (lambda n: split("a !=", n), 2000),
+    **{f"protect: {unit}": (partial(find_repeated, unit), 20_000) for unit in UNITS},
     "protect: dots": (lambda n: partial(protect.find_spans, "a." * n + "com"), 5000),
     "protect: code": (lambda n: partial(protect.find_spans, "``a " * n), 5000),
     "protect: tags": (lambda n: partial(protect.find_spans, "<a " * n), 5000),
@@ -204,6 +212,7 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
         3000,
     ),
     "markup: placement among signs": (lambda n: place("a " + "<b>- " * n + "</b>" * n + " d", 1), 400),
+    **{f"symbols: {unit}": (partial(find_symbols, unit), 5000) for unit in ("1 ", "~ 1.", "5 m/", "aB ", "1,000 ")},
     "documents: JSON containers": (lambda n: partial(translate_file, "a.json", b"[" + b"[]," * n + b"0]"), 20_000),
     "documents: JSON values": (lambda n: partial(translate_file, "a.json", b"{" + b'"a":1,' * n + b'"b":1}'), 10_000),
     "documents: PO comments": (
@@ -234,12 +243,32 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
         500,
     ),
 }
+RESOURCES: list[tuple[str, Callable[[int], str]]] = [
+    ("a.properties", lambda n: "a" * n + "\\"),
+    ("a.properties", lambda n: "a=" + "b" * n + "\\"),
+    ("a.strings", lambda n: '"' + '\\"' * n + "\\"),
+    ("a.strings", lambda n: "/*" * n),
+    ("a.csv", lambda n: '"' * (n + 1)),
+    ("a.yaml", lambda n: "a: " + "{n, plural, one {" * n),
+    ("a.arb", lambda n: '{"a": "' + "{n, plural, one {" * n + '"}'),
+    ("a.strings", lambda n: '"a" = "' + "{0,choice,0#a|1#" * n + '";'),
+    ("a.strings", lambda n: '"a" = "' + "{a '{" * n + '";'),
+    ("a.po", lambda n: 'msgid "' + "a\\n" * n + '"\nmsgstr "b"\n'),
+    ("a.po", lambda n: 'msgid "a"\nmsgstr "b"\n' * n),
+    ("a.resx", lambda n: "<data " + "a='1' " * n + ">" + "<value>a</value>" * n + "</data>"),
+    ("a.xml", lambda n: "<resources><plurals " + "a='1' " * n + ">" + "<item>a</item>" * n + "</plurals>"),
+]
 SIZES = {"json-nested": 900, "docx-nested": 4000, "md-brackets": 2000, "md-footnotes": 2000, "md-links": 3000}
 
 
 @pytest.mark.parametrize(("prepare", "size"), GROWTH.values(), ids=GROWTH.keys())
 def test_time_grows_with_the_size(prepare: Prepare, size: int) -> None:
     assert_linear(prepare, size)
+
+
+@pytest.mark.parametrize(("name", "content"), RESOURCES)
+def test_time_of_resources_grows_with_the_size(name: str, content: Callable[[int], str]) -> None:
+    assert_linear(lambda size: partial(translate_file, name, content(size).encode()), 4_000)
 
 
 @pytest.mark.parametrize("kind", SIZED_DOCUMENTS)

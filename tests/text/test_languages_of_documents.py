@@ -6,9 +6,9 @@ import pytest
 
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment
-from tests.text.test_archives import CHAPTER, NAMES, capitals
-from tests.text.test_documents import translate
-from tests.text.test_word_runs import WORD, members_of, run, word_file
+from tests.text.documents import capitals, members_of, translated
+from tests.text.test_archives import CHAPTER, NAMES
+from tests.text.test_word_runs import WORD, run, word_file
 
 ATTRIBUTES = [
     ('<meta name="description" content="A dog">', '<meta name="description" content="A DOG">'),
@@ -38,7 +38,7 @@ ATTRIBUTES = [
 
 @pytest.mark.parametrize(("source", "expected"), ATTRIBUTES, ids=[row[0] for row in ATTRIBUTES])
 def test_attributes_with_text(source: str, expected: str | None) -> None:
-    assert translate("a.html", f"<hr title='x'>{source}") == f"<hr title='X'>{expected or source}"
+    assert translated("a.html", f"<hr title='x'>{source}") == f"<hr title='X'>{expected or source}"
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,9 @@ def test_languages_of_runs(languages: tuple[str, str], expected: str) -> None:
     form = '<w:rPr><w:lang w:val="en-US" w:eastAsia="zh-CN"/></w:rPr>'
     styles = f'<w:styles xmlns:w="{WORD}"><w:rPrDefault>{form}</w:rPrDefault></w:styles>'
     members = members_of(word_file(f"<w:p>{run('A dog', form)}</w:p>", {"word/styles.xml": styles}))
-    translated = capitals(
-        "a.docx", members, DocumentOptions(source_language=languages[0], target_language=languages[1])
-    )
+    written = capitals("a.docx", members, DocumentOptions(source_language=languages[0], target_language=languages[1]))
     for member in ("word/document.xml", "word/styles.xml"):
-        assert expected in translated.read(member).decode()
+        assert expected in written[member]
 
 
 def test_the_language_and_the_title_of_an_e_book() -> None:
@@ -108,12 +106,12 @@ def test_the_language_and_the_title_of_an_e_book() -> None:
         "toc.ncx": '<ncx xml:lang="en"><docTitle><text>A dog</text></docTitle></ncx>',
         "c.xml": CHAPTER.replace("<html ", '<html lang="en" xml:lang="en" '),
     }
-    translated = capitals("a.epub", book, DocumentOptions(source_language="en", target_language="fr"))
-    assert translated.read("content.opf").decode() == book["content.opf"].replace("en-GB", "fr").replace(
-        '"en"', '"fr"'
-    ).replace("A dog", "A DOG")
-    assert '<ncx xml:lang="fr">' in translated.read("toc.ncx").decode()
-    assert '<html lang="fr" xml:lang="fr" ' in translated.read("c.xml").decode()
+    written = capitals("a.epub", book, DocumentOptions(source_language="en", target_language="fr"))
+    assert written["content.opf"] == book["content.opf"].replace("en-GB", "fr").replace('"en"', '"fr"').replace(
+        "A dog", "A DOG"
+    )
+    assert '<ncx xml:lang="fr">' in written["toc.ncx"]
+    assert '<html lang="fr" xml:lang="fr" ' in written["c.xml"]
 
 
 TEXT = f"<office:document-content {NAMES}><text:p>A dog</text:p></office:document-content>"
@@ -149,5 +147,5 @@ def test_languages_of_program_texts(name: str, content: str, before: str, after:
 )
 def test_the_language_of_metadata(name: str, member: str, members: Mapping[str, str]) -> None:
     files = {**members, member: {"meta.xml": META, "core.xml": CORE}[member]}
-    translated = capitals(name, files, DocumentOptions(source_language="en", target_language="de"))
-    assert translated.read(member).decode() == files[member].replace("en-US", "de")
+    written = capitals(name, files, DocumentOptions(source_language="en", target_language="de"))
+    assert written[member] == files[member].replace("en-US", "de")

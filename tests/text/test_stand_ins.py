@@ -115,11 +115,11 @@ def test_replaced_spans_come_back(sentence: str) -> None:
     spans = find_spans(sentence)
     replaced = [span for span in spans if span.kind is SpanKind.OPAQUE]
     others = [span for span in spans if span.kind is not SpanKind.OPAQUE]
-    found = replace_spans(sentence, replaced, others, lambda texts, befores: [f"Q{n}Q" for n in range(len(texts))])
-    assert found is not None
-    text = found.text
-    assert all(text[span.begin : span.end] == span.text for span in found.others)
-    for stand_in in found.stand_ins:
+    result = replace_spans(sentence, replaced, others, lambda texts, befores: [f"Q{n}Q" for n in range(len(texts))])
+    assert result is not None
+    text = result.text
+    assert all(text[span.begin : span.end] == span.text for span in result.others)
+    for stand_in in result.stand_ins:
         assert text.count(stand_in.word) == 1
         text = text.replace(stand_in.word, stand_in.text)
     assert text == sentence

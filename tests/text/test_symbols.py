@@ -1,11 +1,8 @@
 """Units, words of mixed case and codes."""
 
-from functools import partial
-
 import pytest
 
 from mt.text.symbols import is_code, lost_symbols
-from tests.linear_time import assert_linear
 
 
 @pytest.mark.parametrize(
@@ -57,8 +54,3 @@ def test_lost_symbols(source: str, translation: str, lost: list[str]) -> None:
 )
 def test_codes(text: str, language: str, expected: bool) -> None:
     assert is_code(text, language) == expected
-
-
-@pytest.mark.parametrize("unit", ["1 ", "~ 1.", "5 m/", "aB ", "1,000 "])
-def test_search_takes_linear_time(unit: str) -> None:
-    assert_linear(lambda size: partial(lost_symbols, unit * size, ""), 5000)

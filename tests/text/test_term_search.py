@@ -10,7 +10,7 @@ from mt.text.alignment import Range, is_wide
 from mt.text.inflection import possible_stems
 from mt.text.normalise import normalise_text
 from mt.text.term_index import EQUAL_MARKS, TOKEN, case_variants
-from mt.text.terms import _QUIET, TermMatch, Terms, _joined
+from mt.text.terms import TermMatch, Terms
 
 Match = re.Match[str]
 WORDS = ["a", "A", "b", "car", "Car", "cars", "CAR", "boxes", "box", "žena", "ženy", "Auto", "Autos", "语", "术", "ツ"]
@@ -42,11 +42,22 @@ def test_the_search_equals_the_comparison_of_all_terms(
     assert terms.find(sentence, language, taken, any_case) == expected
 
 
+QUIET = "\"'„“”«»‹›‘’([{¿¡-–—*_ "  # may precede the first word of a sentence
+
+
+def joined(sentence: str, place: int, language: str = "") -> bool:
+    """Return whether the character at `place` joins two words into one. The English possessive 's does not."""
+    if place < 1 or not re.fullmatch(r"[^\W_][-_@/'’‐‑][^\W_]", sentence[place - 1 : place + 2]):
+        return False
+    return language != "en" or not re.match(r"['’]s(?!\w)", sentence[place:])
+
+
 def compare_all(
     terms: Terms, sentence: str, language: str, taken: Sequence[Range], any_case: bool
 ) -> Iterator[TermMatch]:
     entries = []
-    for number, (text, translation) in enumerate(terms._entries()):
+    listed = [*terms.glossary, *((text, None) for text in terms.untranslated)]
+    for number, (text, translation) in enumerate(listed):
         text = normalise_text(text).text
         tokens = list(TOKEN.finditer(text))
         entries.append((-len(tokens), -len(text), number, tokens, translation))
@@ -57,18 +68,18 @@ def compare_all(
         token, after = tokens[at], at + 1
         first = begins or any_case
         order = sorted(entries, key=lambda entry: (*entry[:2], entry[3][0][0] != token[0], entry[2]))
-        for _, _, _, term, translation in order if not _joined(sentence, token.start() - 1) else ():
+        for _, _, _, term, translation in order if not joined(sentence, token.start() - 1) else ():
             covered = tokens[at : at + len(term)]
             if (
                 fits(term, translation, covered, language, first, any_case)
-                and not _joined(sentence, covered[-1].end(), language)
+                and not joined(sentence, covered[-1].end(), language)
                 and not any(begin < other.end() and end > other.start() for other in covered for begin, end in taken)
             ):
                 after = at + len(term)
                 inflected = term[-1][0].casefold() != covered[-1][0].casefold()
                 yield TermMatch(token.start(), covered[-1].end(), translation, inflected)
                 break
-        begins = begins and token[0] in _QUIET
+        begins = begins and token[0] in QUIET
         at = after
 
 

@@ -1,15 +1,13 @@
 """Paragraphs of Word: text within other elements belongs to its sentence, and its form stays around the same words."""
 
-import io
 import re
-import zipfile
 from collections.abc import Mapping
 
 import pytest
 
 from mt.text.documents import open_document
 from mt.text.markup import TranslatedSegment
-from tests.text.test_archives import archive
+from tests.text.documents import archive, members_of
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -34,11 +32,6 @@ def word_file(body: str, parts: Mapping[str, str] | None = None) -> bytes:
             **(parts or {}),
         }
     )
-
-
-def members_of(content: bytes) -> dict[str, str]:
-    with zipfile.ZipFile(io.BytesIO(content)) as file:
-        return {name: file.read(name).decode() for name in file.namelist()}
 
 
 def run(text: str, form: str = "") -> str:
@@ -267,14 +260,16 @@ def sketch(xml: str) -> str:
     return re.sub(r"</[^>]*>", "]", body)
 
 
-@pytest.mark.parametrize(("paragraph", "texts", "expected"), ROWS, ids=[row[2] for row in ROWS])
-def test_text_within_other_elements_belongs_to_its_sentence(paragraph: str, texts: list[str], expected: str) -> None:
+@pytest.mark.parametrize(("paragraph", "sentences", "expected"), ROWS, ids=[row[2] for row in ROWS])
+def test_text_within_other_elements_belongs_to_its_sentence(
+    paragraph: str, sentences: list[str], expected: str
+) -> None:
     document = open_document("a.docx", word_file(f"<w:p>{paragraph}</w:p>"))
-    assert [segment.text for segment in document.segments] == texts
+    assert [segment.text for segment in document.segments] == sentences
     translations = []
     for segment in document.segments:
         words = [match.span() for match in re.finditer(r"\w+", segment.text)]
         changed = segment.text.upper() if segment.text.upper() != segment.text else segment.text.replace(".", "!")
         translations.append(TranslatedSegment(changed, tuple((word, word) for word in words)))
-    rendered = zipfile.ZipFile(io.BytesIO(document.render(translations))).read("word/document.xml").decode()
+    rendered = members_of(document.render(translations))["word/document.xml"]
     assert re.sub(r"(\[\w+) (?=\[)", r"\1", sketch(rendered)) == expected

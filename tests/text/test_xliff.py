@@ -35,12 +35,12 @@ def group(content: str, attributes: str) -> str:
 
 def texts(content: str, options: DocumentOptions = EN_DE) -> list[str]:
     segments = open_document("a.xlf", content.encode(), options).segments
-    return [each.text.translate(CODES).strip() for each in segments]
+    return [item.text.translate(CODES).strip() for item in segments]
 
 
 def translated(content: str, options: DocumentOptions = EN_DE) -> str:
     document = open_document("a.xlf", content.encode(), options)
-    return document.render([TranslatedSegment(each.text.upper()) for each in document.segments]).decode()
+    return document.render([TranslatedSegment(item.text.upper()) for item in document.segments]).decode()
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_a_new_translation_has_the_state_of_one() -> None:
     ],
 )
 def test_a_missing_target_language_is_written(content: str, written: str) -> None:
-    found = translated(content)
-    assert written in found
-    assert len(re.findall("target-language|trgLang", found)) == 1
+    translation = translated(content)
+    assert written in translation
+    assert len(re.findall("target-language|trgLang", translation)) == 1
 
 
 def test_without_a_requested_language_none_is_written() -> None:
@@ -192,8 +192,8 @@ def test_texts(content: str, expected: list[str]) -> None:
 
 
 def test_white_space_around_a_wrapped_source_is_kept() -> None:
-    found = translated(version_1(unit("\n<source>\n    The dog\n    sleeps.\n  </source>\n")))
-    assert "</source>\n<target>\n    THE DOG SLEEPS.\n  </target>\n" in found
+    translation = translated(version_1(unit("\n<source>\n    The dog\n    sleeps.\n  </source>\n")))
+    assert "</source>\n<target>\n    THE DOG SLEEPS.\n  </target>\n" in translation
 
 
 SEGMENTS = (

@@ -151,7 +151,7 @@ READERS: dict[str, Callable[[bytes], str]] = {
     **dict.fromkeys(("arb", "json"), lambda content: "".join(values(json.loads(decoded(content))))),
     **dict.fromkeys(("csv", "tsv"), lambda content: read_table(decoded(content))),
     **dict.fromkeys((*OPENERS, "epub"), read_archive),
-    **dict.fromkeys(("resx", "tmx", "xhtml", "xliff", "xml"), read_xml),
+    **dict.fromkeys(("resx", "stringsdict", "tmx", "xhtml", "xliff", "xml"), read_xml),
     **dict.fromkeys(("srt", "vtt"), lambda content: "".join(cue.text for cue in subtitles(decoded(content)))),
     **dict.fromkeys(("html", "txt"), decoded),
     **dict.fromkeys(("md", "properties", "strings"), lambda content: re.sub(r"\\(?!u)", "", decoded(content))),

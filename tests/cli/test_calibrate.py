@@ -28,8 +28,8 @@ def model(small_model: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def files(model: Path, tmp_path: Path) -> list[str]:
     """A corpus whose references are what the model writes, but for every third."""
-    found = [each.text for each in Translator.load(model, "cpu").translate_many(SOURCES)]
-    references = ["Haus" if number % 3 == 0 else text for number, text in enumerate(found)]
+    translations = [item.text for item in Translator.load(model, "cpu").translate_many(SOURCES)]
+    references = ["Haus" if number % 3 == 0 else text for number, text in enumerate(translations)]
     for name, lines in {"en": [*SOURCES, ""], "de": [*references, ""]}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return ["--source-file", str(tmp_path / "en"), "--reference-file", str(tmp_path / "de")]
@@ -45,9 +45,9 @@ def test_a_model_is_given_its_confidence(
     assert len(SOURCES) / 2 < decoded <= len(SOURCES)
     plot = tmp_path / "plot.png"
     assert evaluate.main([str(model), *files, "--reliability", str(plot)]) == 0
-    found = json.loads(capsys.readouterr().out)["reliability"]
-    assert sum(row["sentences"] for row in found["bins"]) == decoded
-    means = [sum(row[name] * row["sentences"] for row in found["bins"]) for name in ("confidence", "chrf")]
+    result = json.loads(capsys.readouterr().out)["reliability"]
+    assert sum(row["sentences"] for row in result["bins"]) == decoded
+    means = [sum(row[name] * row["sentences"] for row in result["bins"]) for name in ("confidence", "chrf")]
     assert means[0] == pytest.approx(means[1], rel=0.01)  # least squares keep the mean, except for limits 0 and 1
     assert plot.read_bytes().startswith(b"\x89PNG")
 
@@ -58,7 +58,7 @@ def test_a_model_is_given_text_to_check_int8_with(model: Path, files: list[str])
     save_calibration(model, [pair])
     assert main([str(model), *files]) == 0
     kept, *added = load_model(model).calibration
-    assert kept == pair and [each.source for each in added] == SOURCES
+    assert kept == pair and [item.source for item in added] == SOURCES
     save_calibration(model, added[:2])
     assert load_model(model).calibration == (pair, *added[:2])
 

@@ -108,22 +108,8 @@ def test_a_reference_without_spaces_chooses_too(tmp_path: Path) -> None:
     (tmp_path / "ref.zh").write_text("我喜欢学习中文。\n", encoding="utf-8")
     file = write(tmp_path / "n.jsonl", {"I like to learn Chinese.": ["他去学校。", "我喜欢学习\n中文吗。"]})
     out = tmp_path / "out"
-    assert (
-        main(
-            [
-                str(file),
-                "--reference-file",
-                str(tmp_path / "ref.zh"),
-                "--source",
-                "en",
-                "--target",
-                "zh",
-                "--out",
-                str(out),
-            ]
-        )
-        == 0
-    )
+    options = f"--reference-file {tmp_path / 'ref.zh'} --source en --target zh --out {out}".split()
+    assert main([str(file), *options]) == 0
     assert Path(f"{out}.zh").read_text(encoding="utf-8") == "我喜欢学习 中文吗。\n"
 
 
@@ -141,18 +127,8 @@ def test_several_teachers_and_no_reference(tmp_path: Path) -> None:
 def test_what_translate_writes_can_be_read(small_model: Path, tmp_path: Path) -> None:
     texts, written = tmp_path / "in.en", tmp_path / "out.jsonl"
     texts.write_text("".join(f"{text}\n" for text in sentences(5)))
-    asked = [
-        "--model",
-        str(small_model),
-        str(texts),
-        "--sentences",
-        "--n-best",
-        "3",
-        "--json",
-        "--output",
-        str(written),
-    ]
-    assert translate.main(asked) == 0
+    options = f"--model {small_model} {texts} --sentences --n-best 3 --json --output {written}"
+    assert translate.main(options.split()) == 0
     best = [json.loads(line)["translation"].strip() for line in written.read_text(encoding="utf-8").splitlines()]
     pairs = zip(sentences(5), best, strict=True)
     assert distilled(tmp_path, written) == [(source, text) for source, text in pairs if text]
@@ -185,6 +161,6 @@ def test_errors(
     (tmp_path / "short.de").write_text("Eins\n")
     (tmp_path / "ref.de").write_text("".join(f"{line}\n" for line in REFERENCES))
     assert main(["--source", "en", "--target", "de", "--out", "new/distilled", *arguments]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: ") and message in said
+    output = capsys.readouterr().err
+    assert output.startswith("error: ") and message in output
     assert not (tmp_path / "new").exists() and not (tmp_path / "ref.en").exists()

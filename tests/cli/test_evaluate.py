@@ -34,40 +34,30 @@ def files(corpus: Path) -> list[str]:
 
 def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert main(arguments) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
 
 
 def test_translations_that_are_there(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = [
-        "--hypothesis-file",
-        str(corpus / "out"),
-        *files(corpus),
-        "--source",
-        "en",
-        "--target",
-        "de",
-        "--worst",
-        "1",
-    ]
-    found = scored(capsys, *asked)
-    assert found["exact_match"] == {"exact": 4, "sentences": 6, "percent": pytest.approx(100 * 4 / 6)}
-    assert [score["name"] for score in found["scores"]] == ["BLEU", "chrF2", "TER", "BLEU-lc-moses"]
-    assert all("version:" in score["signature"] for score in found["scores"])
-    assert found["worst"][0]["source"] in SOURCES[4:]
+    options = ["--source", "en", "--target", "de", "--worst", "1"]
+    result = scored(capsys, "--hypothesis-file", str(corpus / "out"), *files(corpus), *options)
+    assert result["exact_match"] == {"exact": 4, "sentences": 6, "percent": pytest.approx(100 * 4 / 6)}
+    assert [score["name"] for score in result["scores"]] == ["BLEU", "chrF2", "TER", "BLEU-lc-moses"]
+    assert all("version:" in score["signature"] for score in result["scores"])
+    assert result["worst"][0]["source"] in SOURCES[4:]
 
 
 def test_groups_of_a_column(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = ["--tsv", str(corpus / "test.tsv"), "--columns", "en,de,kind", "--by", "kind"]
-    found = scored(capsys, "--hypothesis-file", str(corpus / "out"), "--source", "en", "--target", "de", *table)
-    assert [(name, match["exact"]) for name, match in found["by"]["kind"].items()] == [("a", 3), ("b", 1)]
+    result = scored(capsys, "--hypothesis-file", str(corpus / "out"), "--source", "en", "--target", "de", *table)
+    assert [(name, match["exact"]) for name, match in result["by"]["kind"].items()] == [("a", 3), ("b", 1)]
 
 
 @pytest.mark.parametrize("column", ["en", "de"])
 def test_each_sentence_a_group_of_its_own(corpus: Path, column: str, capsys: pytest.CaptureFixture[str]) -> None:
     table = ["--tsv", str(corpus / "test.tsv"), "--by", column]
-    found = scored(capsys, "--hypothesis-file", str(corpus / "out"), *table)
-    assert sorted(found["by"][column]) == sorted(SOURCES if column == "en" else REFERENCES)
+    result = scored(capsys, "--hypothesis-file", str(corpus / "out"), *table)
+    assert sorted(result["by"][column]) == sorted(SOURCES if column == "en" else REFERENCES)
 
 
 def test_a_model_scores_as_its_translations_do(
@@ -77,27 +67,27 @@ def test_a_model_scores_as_its_translations_do(
     translator = Translator.load(small_model, "cpu")
     options = replace(translator.options, beam_size=2)
     translations = translator.translate_many(list(read_lines(corpus / "en")), options=options)
-    out.write_text("".join(f"{found.text}\n" for found in translations), encoding="utf-8")
+    out.write_text("".join(f"{translation.text}\n" for translation in translations), encoding="utf-8")
     model = scored(capsys, str(small_model), *files(corpus), "--beam-size", "2", "--device", "cpu")
-    there = scored(capsys, "--hypothesis-file", str(out), *files(corpus), "--source", "en", "--target", "de")
-    assert model["scores"] == there["scores"]
+    existing = scored(capsys, "--hypothesis-file", str(out), *files(corpus), "--source", "en", "--target", "de")
+    assert model["scores"] == existing["scores"]
     assert (model["direction"], model["beam_size"], model["device"]) == ("en-de", 2, "cpu")
 
 
 def test_an_ensemble_is_scored(small_model: Path, corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = write_model(corpus / "other", ["en-de"], seed=2)
-    asked = [*files(corpus), "--device", "cpu"]
-    alone = scored(capsys, str(small_model), *asked)
-    together = scored(capsys, str(small_model), "--ensemble", str(other), *asked, "--baseline", str(small_model))
+    requests = [*files(corpus), "--device", "cpu"]
+    alone = scored(capsys, str(small_model), *requests)
+    together = scored(capsys, str(small_model), "--ensemble", str(other), *requests, "--baseline", str(small_model))
     assert together["ensemble"] == [str(other)] and alone["ensemble"] == []
-    chrf = next(each for each in together["comparison"] if each["name"] == "chrF2")
-    assert [chrf["baseline"]] == [each["value"] for each in alone["scores"] if each["name"] == "chrF2"]
+    chrf = next(item for item in together["comparison"] if item["name"] == "chrF2")
+    assert [chrf["baseline"]] == [item["value"] for item in alone["scores"] if item["name"] == "chrF2"]
     assert chrf["system"] != chrf["baseline"]
 
 
 def test_a_model_is_no_better_than_itself(small_model: Path, corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = scored(capsys, str(small_model), *files(corpus), "--baseline", str(small_model), "--device", "cpu")
-    assert [score["p_value"] for score in found["comparison"]] == [1.0, 1.0]
+    result = scored(capsys, str(small_model), *files(corpus), "--baseline", str(small_model), "--device", "cpu")
+    assert [score["p_value"] for score in result["comparison"]] == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -133,9 +123,9 @@ def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture
 def test_errors(corpus: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     table = ["--hypothesis-file", str(corpus / "out"), "--tsv", str(corpus / "test.tsv")]
     assert main([*table, *arguments]) == 2
-    found = capsys.readouterr()
-    assert found.out == ""
-    assert found.err.startswith("error: ") and message in found.err
+    result = capsys.readouterr()
+    assert result.out == ""
+    assert result.err.startswith("error: ") and message in result.err
 
 
 def test_ctrl_c_is_no_traceback(

@@ -25,5 +25,5 @@ def test_what_cannot_be_done_is_said(small_model: Path, tmp_path: Path, capsys: 
 def test_the_help_says_what_each_format_is(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
-    said = capsys.readouterr().out
-    assert all(f"{name} " in said and what in said for name, what in FORMATS.items())
+    output = capsys.readouterr().out
+    assert all(f"{name} " in output and what in output for name, what in FORMATS.items())

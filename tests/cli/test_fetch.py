@@ -164,10 +164,10 @@ def test_tatoeba_is_split_by_english_sentence_and_its_source_recorded(remote: tu
     splits = {}
     for split in ("train", "dev", "test"):
         splits[split] = lzma.decompress((out / f"{split}.en-de.tsv.xz").read_bytes()).decode().splitlines()
-    assert sorted(line for found in splits.values() for line in found) == sorted(
+    assert sorted(line for item in splits.values() for line in item) == sorted(
         line.rpartition("\t")[0] for line in lines
     )
-    english = {split: {line.split("\t")[0] for line in found} for split, found in splits.items()}
+    english = {split: {line.split("\t")[0] for line in item} for split, item in splits.items()}
     assert english["dev"] and english["test"]
     assert not english["train"] & english["dev"] and not (english["train"] | english["dev"]) & english["test"]
     source = json.loads((out / "SOURCE.json").read_text())

@@ -21,7 +21,7 @@ def german(sentence: str) -> str:
 
 def write_corpus(folder: Path, texts: list[str]) -> Path:
     path = folder / "corpus.tsv"
-    path.write_text("".join(f"{german(each)}\t{each}\n" for each in texts), encoding="utf-8")
+    path.write_text("".join(f"{german(text)}\t{text}\n" for text in texts), encoding="utf-8")
     return path
 
 
@@ -47,12 +47,12 @@ def test_each_noun_allows_its_translation(model: Path, tmp_path: Path, capsys: p
 
 def test_several_directions_share_one_and_know_their_tags(tmp_path: Path) -> None:
     model = write_model(tmp_path / "model", ["en-de", "de-en"])
-    corpus = write_corpus(tmp_path, [each for each in sentences(400) if "dog" not in each])
+    corpus = write_corpus(tmp_path, [sentence for sentence in sentences(400) if "dog" not in sentence])
     assert main([str(model), "--tsv", str(corpus), "de,en"]) == 0
     loaded = load_model(model)
     shortlist, tokenizer = loaded.shortlist, loaded.tokenizer
     assert shortlist is not None
-    texts = [each for each in sentences(20) if "dog" not in each]
+    texts = [sentence for sentence in sentences(20) if "dog" not in sentence]
     for source, target in ((texts, map(german, texts)), (map(german, texts), texts)):
         for one, other in zip(source, target, strict=True):
             assert set(tokenizer.encode(other)) <= set(shortlist.ids(tokenizer.encode(one)).tolist())
@@ -73,7 +73,7 @@ def test_a_lexical_table_of_marian(model: Path, tmp_path: Path, capsys: pytest.C
     assert shortlist is not None
     assert pieces.index(likely) in shortlist.always, "the target with the largest sum of probabilities is frequent"
     allowed = shortlist.ids([pieces.index(dog), EOS]).tolist()
-    assert {pieces.index(each) for each in (dog, likely, unlikely)} <= set(allowed) and len(allowed) < len(pieces)
+    assert {pieces.index(item) for item in (dog, likely, unlikely)} <= set(allowed) and len(allowed) < len(pieces)
     assert len(shortlist.ids([pieces.index(cat)])) == len(pieces)
     for line, problem in (
         ("a b", "lex.s2t:1: 'a b'; accepted: TARGET SOURCE PROBABILITY"),

@@ -51,9 +51,11 @@ def greedy(translator: Translator) -> TextPlanner:
 def test_a_stream_gives_what_translate_gives_in_order(translator: Translator, ahead: int) -> None:
     texts = [*sentences(40), "", "Two. Sentences.", "the dog " * 200]
     planner = translator.planner(options=replace(translator.options, beam_size=2))
-    expected = [found.text for found in translator.run(planner, texts)]
-    assert [text_of(found) for found in translator.run_stream(planner, texts, ahead)] == expected
-    assert [text_of(found) for found in translator.stream(texts, options=planner.context.options)] == expected
+    expected = [translation.text for translation in translator.run(planner, texts)]
+    assert [text_of(translation) for translation in translator.run_stream(planner, texts, ahead)] == expected
+    assert [
+        text_of(translation) for translation in translator.stream(texts, options=planner.context.options)
+    ] == expected
 
 
 def test_at_most_two_chunks_are_held(translator: Translator) -> None:
@@ -63,9 +65,8 @@ def test_at_most_two_chunks_are_held(translator: Translator) -> None:
     for place in range(1, 100):
         next(stream)
         assert reader.read == 10 * (math.ceil(place / 10) + 1)  # the chunk of this place, and the next
-        assert len(translator.dispatcher._waiting) <= 20
     stream.close()  # type: ignore[attr-defined]
-    assert not translator.engine.busy and not translator.dispatcher._waiting
+    assert not translator.engine.busy and not translator.dispatcher.busy
 
 
 def test_long_texts_make_short_chunks(translator: Translator) -> None:
@@ -85,25 +86,25 @@ def test_one_that_fails_is_a_value(translator: Translator, poison: str, monkeypa
 
     monkeypatch.setattr(translator.tokenizer, "encode", odd)
     texts = [*sentences(5), poison, f"The cat. {poison}", "unspeakable", *sentences(5, seed=1)]
-    found = list(translator.run_stream(translator.planner(), texts, ahead=4))
-    for failed, source in zip(found[5:7], texts[5:7], strict=True):
+    translations = list(translator.run_stream(translator.planner(), texts, ahead=4))
+    for failed, source in zip(translations[5:7], texts[5:7], strict=True):
         assert isinstance(failed, Failure) and failed.source == source
         assert failed.problem == ("the text that begins 'poison' cannot be translated: ValueError: not this one")
-    assert found[7] == Failure("unspeakable", "RuntimeError: no ids")
-    assert all(isinstance(each, Translation) for each in (*found[:5], *found[8:]))
+    assert translations[7] == Failure("unspeakable", "RuntimeError: no ids")
+    assert all(isinstance(item, Translation) for item in (*translations[:5], *translations[8:]))
     assert not translator.engine.busy
 
 
 def test_others_can_use_the_translator_meanwhile(translator: Translator) -> None:
     texts = sentences(30)
-    expected = [found.text for found in translator.translate_many(texts)]
+    expected = [item.text for item in translator.translate_many(texts)]
     streams = [translator.run_stream(translator.planner(), texts, ahead=4) for _ in range(2)]
-    found: list[list[str]] = [[], []]
+    item: list[list[str]] = [[], []]
     for place in range(30):
-        for stream, mine in zip(streams, found, strict=True):
+        for stream, mine in zip(streams, item, strict=True):
             mine.append(text_of(next(stream)))
         assert translator.translate_many([texts[place]])[0].text == expected[place]
-    assert found == [expected, expected]
+    assert item == [expected, expected]
 
 
 def test_what_is_interrupted_leaves_nothing_behind(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,14 +131,14 @@ def test_a_step_settles_for_a_short_time_only_one_caller_after_another(
 ) -> None:
     monkeypatch.setattr("mt.pipeline.dispatcher.STEP_SECONDS", 0.0)
     dispatcher, texts = translator.dispatcher, [" ".join(sentences(20)), sentences(1)[0]]
-    expected = [found.text for found in translator.translate_many(texts)]
+    expected = [translation.text for translation in translator.translate_many(texts)]
     tasks = [translator.planner().task(text) for text in texts]
     dispatcher.submit(tasks)
     done: list[TextTask] = []
     while len(done) < 2:
-        before = len(dispatcher._waiting)
-        done += dispatcher.step()
-        assert before - len(dispatcher._waiting) <= 1
+        ended = dispatcher.step()
+        assert len(ended) <= 1
+        done += ended
     assert done == tasks[::-1] and [task.translation().text for task in tasks] == expected
     assert not dispatcher.busy
 
@@ -215,7 +216,8 @@ def test_results_that_nobody_waits_for_are_dropped(translator: Translator, monke
     dispatcher = translator.dispatcher
     task = translator.planner().task(" ".join(sentences(1) * 20))
     dispatcher.submit([task])
-    while not dispatcher._results:
+    steps = translator.engine.steps
+    while translator.engine.steps < steps + 3:
         dispatcher.step()
     dispatcher.cancel([task])
     while dispatcher.busy:
@@ -224,10 +226,10 @@ def test_results_that_nobody_waits_for_are_dropped(translator: Translator, monke
 
 def test_threads_can_share_a_translator(translator: Translator) -> None:
     texts = sentences(24, seed=5)
-    expected = [found.text for found in translator.translate_many(texts)]
+    expected = [translation.text for translation in translator.translate_many(texts)]
     with ThreadPoolExecutor(4) as pool:
         alone = pool.map(translator.translate, texts)
-        streams = pool.map(lambda _: [text_of(found) for found in translator.stream(texts)], range(3))
-        assert [found.text for found in alone] == expected
+        streams = pool.map(lambda _: [text_of(translation) for translation in translator.stream(texts)], range(3))
+        assert [translation.text for translation in alone] == expected
         assert list(streams) == [expected] * 3
     assert not translator.dispatcher.busy

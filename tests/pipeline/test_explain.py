@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from mt import Translator
 from mt.checkpoint import load_model, save_confidence
@@ -19,8 +20,9 @@ from mt.pipeline import explain as module
 from mt.pipeline.driver import AttentionCall, Routine
 from mt.pipeline.explain import ReducedText
 from mt.pipeline.results import Alternative, ExplainOptions, Translation
-from mt.scoring.attention import MAX_PAIRS, AttentionPass, CrossAttention, Pair
+from mt.scoring.attention import MAX_PAIRS, Pair
 from mt.scoring.confidence import QualityEstimator
+from mt.scoring.model_attention import ModelAttention
 from mt.source_bigrams import SourceBigrams
 from tests.conftest import sentences
 from tests.pipeline.test_text_task import ODD, Table
@@ -41,13 +43,13 @@ def seen(translator: Translator, texts: list[str], explain: ExplainOptions = ALL
 def check_ranges(text: str, found: Translation) -> None:
     """Every sentence stands where it says, in order, and so do its links."""
     ends = (0, 0)
-    for each in found.sentences:
-        (a, b), (c, d) = each.source_range, each.target_range
-        assert text[a:b] == each.source and found.text[c:d] == each.text
+    for sentence in found.sentences:
+        (a, b), (c, d) = sentence.source_range, sentence.target_range
+        assert text[a:b] == sentence.source and found.text[c:d] == sentence.text
         assert (ends[0] <= a, ends[1] <= c) == (True, True)
         ends = (b, d)
-        for here, there in each.links:
-            assert a <= here[0] < here[1] <= b and c <= there[0] < there[1] <= d
+        for place, existing in sentence.links:
+            assert a <= place[0] < place[1] <= b and c <= existing[0] < existing[1] <= d
 
 
 CASES = {
@@ -63,21 +65,21 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_ranges(name: str) -> None:
-    text, here, there, source, target = CASES[name]
+    text, place, existing, source, target = CASES[name]
     table = Table({})
     planner = table.planner()
     planner = replace(planner, sentences=False, context=replace(planner.context, source=source, target=target))
-    found = table.run(planner.task(text)).translation()
-    assert [each.source_range for each in found.sentences] == here
-    assert [each.target_range for each in found.sentences] == there
-    check_ranges(text, found)
+    translation = table.run(planner.task(text)).translation()
+    assert [sentence.source_range for sentence in translation.sentences] == place
+    assert [sentence.target_range for sentence in translation.sentences] == existing
+    check_ranges(text, translation)
 
 
 def test_ranges_of_translations_of_other_lengths() -> None:
     table = Table({"Go on.": ["drei Wörter lang."], "See it": ["x"]})
-    found = table.run(replace(table.planner(), sentences=False).task("Go on. See it")).translation()
-    assert found.text == "drei Wörter lang. x"
-    assert [each.target_range for each in found.sentences] == [(0, 17), (18, 19)]
+    translation = table.run(replace(table.planner(), sentences=False).task("Go on. See it")).translation()
+    assert translation.text == "drei Wörter lang. x"
+    assert [sentence.target_range for sentence in translation.sentences] == [(0, 17), (18, 19)]
 
 
 PARTS = st.sampled_from(
@@ -96,34 +98,37 @@ def test_odd_text(translator: Translator, name: str) -> None:
     check_ranges(ODD[name].encode("utf-8", "replace").decode(), seen(translator, [ODD[name]])[0])
 
 
-def test_nobody_pays_who_did_not_ask(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+def test_nobody_pays_who_did_not_ask(small_model: Path) -> None:
+    def refuse(pairs: Sequence[Pair]) -> list[NDArray[np.float32]]:
         raise AssertionError("looked at")
 
-    monkeypatch.setattr(AttentionPass, "_run", refuse)
-    for found in [translator.translate_many(["The dog."])[0], seen(translator, ["The dog."], ExplainOptions())[0]]:
-        assert [(each.links, each.attention) for each in found.sentences] == [((), None)]
+    translator = Translator(load_model(small_model), attend=refuse)
+    for translation in [
+        translator.translate_many(["The dog."])[0],
+        seen(translator, ["The dog."], ExplainOptions())[0],
+    ]:
+        assert [(sentence.links, sentence.attention) for sentence in translation.sentences] == [((), None)]
 
 
 def test_each_asked_for_comes_alone(translator: Translator) -> None:
     text = "The dog sees the cat. The man draws."
     for insight in (ExplainOptions(alignment=True), ExplainOptions(attention=500_000)):
-        for each in seen(translator, [text], insight)[0].sentences:
-            assert bool(each.links) == insight.alignment
-            assert (each.attention is not None) == (insight.attention > 0)
+        for sentence in seen(translator, [text], insight)[0].sentences:
+            assert bool(sentence.links) == insight.alignment
+            assert (sentence.attention is not None) == (insight.attention > 0)
 
 
 def test_attention_is_that_of_the_model(translator: Translator, small_model: Path) -> None:
     """What is told of a sentence among others, padded, is what one pass over it alone gives."""
     model = load_model(small_model).model
     text = "The dog sees the cat and the river. The man draws the bridge."
-    for each in seen(translator, [text])[0].sentences:
-        tokenizer, found = translator.tokenizer, each.attention
-        assert found is not None
-        source, target = [*tokenizer.encode(each.source), 3], tokenizer.encode(each.text)
-        weights = torch.tensor(found.weights)
-        assert found.source == tuple(tokenizer.pieces(source))
-        assert found.target == (*tokenizer.pieces(target), "</s>")
+    for sentence in seen(translator, [text])[0].sentences:
+        tokenizer, result = translator.tokenizer, sentence.attention
+        assert result is not None
+        source, target = [*tokenizer.encode(sentence.source), 3], tokenizer.encode(sentence.text)
+        weights = torch.tensor(result.weights)
+        assert result.source == tuple(tokenizer.pieces(source))
+        assert result.target == (*tokenizer.pieces(target), "</s>")
         assert weights.shape == (1, 2, len(target) + 1, len(source))
         assert torch.allclose(weights.sum(-1), torch.ones(weights.shape[:-1]), atol=0.01)
         fed, mask = torch.tensor([[2, *target]]), torch.ones(1, len(source), dtype=torch.bool)
@@ -135,15 +140,15 @@ def test_attention_is_that_of_the_model(translator: Translator, small_model: Pat
 def test_a_model_with_tags_shows_them(several_directions: Path) -> None:
     translator = Translator.load(several_directions, device="cpu")
     planner = translator.planner(source="en", target="fr", explain=ALL, options=BRIEF)
-    (each,) = translator.run(planner, ["The dog sees the cat."])[0].sentences
-    assert each.attention is not None and each.links
-    assert each.attention.source[0] == translator.tokenizer.pieces([translator.tokenizer.tag_id("fr")])[0]
+    (item,) = translator.run(planner, ["The dog sees the cat."])[0].sentences
+    assert item.attention is not None and item.links
+    assert item.attention.source[0] == translator.tokenizer.pieces([translator.tokenizer.tag_id("fr")])[0]
 
 
 def test_what_was_carried_across_is_linked_to_itself(translator: Translator) -> None:
     text = "The {x} dog sees https://x.org/a 12 times 😀 {x}."
-    found = seen(translator, [text])[0]
-    links = {(text[a:b], found.text[c:d]) for (a, b), (c, d) in found.sentences[0].links}
+    translation = seen(translator, [text])[0]
+    links = {(text[a:b], translation.text[c:d]) for (a, b), (c, d) in translation.sentences[0].links}
     assert {("{x}", "{x}"), ("https://x.org/a", "https://x.org/a"), ("😀", "😀")} <= links
     spans = {"{x}", "https://x.org/a", "😀"}
     assert all(one == other for one, other in links if one in spans or other in spans)
@@ -153,8 +158,8 @@ def test_words_are_linked_as_if_what_was_left_out_were_not_there(translator: Tra
     """An emoji is left out of what the model reads, so the rest is the same translation with the same links."""
     texts = ["The dog sees the cat and the river.", "😀😀 The dog 😀 sees the cat and the 😀😀😀 river."]
     words = []
-    for text, found in zip(texts, seen(translator, texts), strict=True):
-        pairs = [(text[a:b], found.text[c:d]) for (a, b), (c, d) in found.sentences[0].links]
+    for text, translation in zip(texts, seen(translator, texts), strict=True):
+        pairs = [(text[a:b], translation.text[c:d]) for (a, b), (c, d) in translation.sentences[0].links]
         words.append(sorted(pair for pair in pairs if "😀" not in pair[0]))
     assert words[0] == words[1] != []
 
@@ -168,13 +173,17 @@ def test_a_sentence_in_capitals_is_linked_as_in_small_letters(translator: Transl
 def test_attention_of_a_text_is_bounded_and_links_are_not(translator: Translator) -> None:
     text = " ".join(sentences(6))
     sizes = [
-        torch.tensor(each.attention.weights).numel() for each in seen(translator, [text])[0].sentences if each.attention
+        torch.tensor(sentence.attention.weights).numel()
+        for sentence in seen(translator, [text])[0].sentences
+        if sentence.attention
     ]
     assert len(sizes) == 6
-    found = seen(translator, [text], ExplainOptions(alignment=True, attention=sum(sizes[:3])))[0].sentences
-    assert [each.attention is not None for each in found[:3]] == [True] * 3
-    assert sum(torch.tensor(each.attention.weights).numel() for each in found if each.attention) <= sum(sizes[:3])
-    assert all(each.links for each in found if any(map(str.isalnum, each.text)))
+    translation = seen(translator, [text], ExplainOptions(alignment=True, attention=sum(sizes[:3])))[0].sentences
+    assert [sentence.attention is not None for sentence in translation[:3]] == [True] * 3
+    assert sum(
+        torch.tensor(sentence.attention.weights).numel() for sentence in translation if sentence.attention
+    ) <= sum(sizes[:3])
+    assert all(sentence.links for sentence in translation if any(map(str.isalnum, sentence.text)))
 
 
 def test_however_sentences_are_grouped_the_same_is_seen(
@@ -183,22 +192,23 @@ def test_however_sentences_are_grouped_the_same_is_seen(
     text = " ".join(sentences(8))
     together = seen(translator, [text])[0]
     monkeypatch.setattr("mt.scoring.attention.MAX_WEIGHTS", 1)
-    assert [each.links for each in seen(translator, [text])[0].sentences] == [e.links for e in together.sentences]
+    assert [sentence.links for sentence in seen(translator, [text])[0].sentences] == [
+        e.links for e in together.sentences
+    ]
     monkeypatch.setattr(module, "MAX_SENTENCE_WEIGHTS", 1)
-    assert [each.links for each in seen(translator, [text])[0].sentences] == [()] * 8
+    assert [sentence.links for sentence in seen(translator, [text])[0].sentences] == [()] * 8
 
 
-def test_what_fails_while_it_is_looked_at_fails_its_own_text(
-    translator: Translator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = AttentionPass._run
+def test_what_fails_while_it_is_looked_at_fails_its_own_text(small_model: Path) -> None:
+    loaded = load_model(small_model)
+    attend = ModelAttention(loaded.model)
 
-    def fail(self: AttentionPass, pairs: Sequence[Pair]) -> list[CrossAttention]:
+    def fail(pairs: Sequence[Pair]) -> list[NDArray[np.float32]]:
         if len(pairs) > 1:
             raise MemoryError("too much")
-        return run(self, pairs)
+        return attend(pairs)
 
-    monkeypatch.setattr(AttentionPass, "_run", fail)
+    translator = Translator(loaded, attend=fail)
     planner = translator.planner(options=BRIEF, explain=ALL)
     tasks = [planner.task(text) for text in ("The dog. The cat.", "The dog.")]
     translator.dispatcher.run(tasks)
@@ -207,8 +217,8 @@ def test_what_fails_while_it_is_looked_at_fails_its_own_text(
 
 
 def test_a_translation_travels(translator: Translator) -> None:
-    found = seen(translator, ["The dog sees the cat."])[0]
-    assert pickle.loads(pickle.dumps(found)) == found
+    translation = seen(translator, ["The dog sees the cat."])[0]
+    assert pickle.loads(pickle.dumps(translation)) == translation
 
 
 REDUCED = [
@@ -233,11 +243,11 @@ def test_confidence_is_the_mean_of_the_sentences_by_their_lengths(small_model: P
     assert translator.estimator is None
     assert translator.translate_many([text])[0].confidence is None
     translator.estimator = QualityEstimator(Confidence(slope=1, intercept=-0.1, sentences=9))
-    found = translator.translate_many([text, " ", "12"])
-    long, short = (each.confidence for each in found[0].sentences)
+    translations = translator.translate_many([text, " ", "12"])
+    long, short = (sentence.confidence for sentence in translations[0].sentences)
     assert long is not None and short is not None and long != short
-    assert found[0].confidence == pytest.approx((35 * long + 14 * short) / 49)
-    assert [each.confidence for each in found[1:]] == [None, None]
+    assert translations[0].confidence == pytest.approx((35 * long + 14 * short) / 49)
+    assert [sentence.confidence for sentence in translations[1:]] == [None, None]
 
 
 def test_text_unlike_the_training_text_has_no_confidence(small_model: Path) -> None:
@@ -247,7 +257,10 @@ def test_text_unlike_the_training_text_has_no_confidence(small_model: Path) -> N
     confidence = Confidence(slope=0, intercept=0.25, max_novelty=0.2, sentences=9)
     translator = Translator.from_loaded(replace(loaded, confidence=confidence, bigrams=bigrams))
     translation = translator.translate("The dog sees the cat. The river draws a man.")
-    assert [(each.confidence, each.unfamiliar) for each in translation.sentences] == [(0.25, False), (None, True)]
+    assert [(sentence.confidence, sentence.unfamiliar) for sentence in translation.sentences] == [
+        (0.25, False),
+        (None, True),
+    ]
     assert translation.confidence == 0.25
 
 
@@ -263,25 +276,14 @@ def test_a_translator_has_the_confidence_of_its_model(small_model: Path, tmp_pat
         assert translator.translate_many(["The dog sees."])[0].confidence == 0.25
 
 
-def test_the_sentences_of_a_long_text_are_explained_in_several_steps(
-    translator: Translator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sentences_of_a_long_text_are_explained_in_several_steps(translator: Translator) -> None:
     """To prepare all sentences in one step would delay other callers by the whole text."""
     explainer = translator.planner(options=BRIEF, explain=ALL).explainer
     assert explainer is not None
-    prepared, passes = 0, []
-    pair = module.Explainer._pair
-
-    def count(*args: object) -> object:
-        nonlocal prepared
-        prepared += 1
-        return pair(*args)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(module.Explainer, "_pair", count)
     texts = [(sentence, Alternative(sentence, 0.0, 0.0, (), ())) for sentence in sentences(1) * 40]
-    routine = Routine(explainer.explain(texts))
+    routine, passes = Routine(explainer.explain(texts)), []
     while isinstance(routine.call, AttentionCall):
-        passes.append(prepared)
+        passes.append(len(routine.call.pairs))
         routine.resume(list(translator.attention(routine.call.pairs)))
-    assert passes[0] <= MAX_PAIRS and prepared == len(texts) == len(routine.value)
+    assert max(passes) <= MAX_PAIRS and sum(passes) == len(texts) == len(routine.value)
     assert all(explanation.links for explanation in routine.value)

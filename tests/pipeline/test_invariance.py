@@ -34,30 +34,30 @@ needs_data = pytest.mark.skipif(
 
 
 def lines(language: str) -> list[str]:
-    found = list(read_lines(Path(os.environ["MT_TEST_CORPORA"]) / "multi30k" / f"test_2016_flickr.{language}.gz"))
-    assert len(found) == 1000
-    return found
+    result = list(read_lines(Path(os.environ["MT_TEST_CORPORA"]) / "multi30k" / f"test_2016_flickr.{language}.gz"))
+    assert len(result) == 1000
+    return result
 
 
 def arrive(engine: AnyEngine, wanted: list[Request], random: Random) -> dict[int, tuple[Hypothesis, ...]]:
     """Requests in a random order, between steps: at times one by one, at times many together."""
     waiting = random.sample(wanted, len(wanted))
-    found: dict[int, tuple[Hypothesis, ...]] = {}
+    outcome: dict[int, tuple[Hypothesis, ...]] = {}
     while waiting or engine.busy:
-        if waiting and len(wanted) - len(waiting) - len(found) < BUSY:
+        if waiting and len(wanted) - len(waiting) - len(outcome) < BUSY:
             for _ in range(random.choice([0, 0, 1, 2, 5, 60])):
                 if waiting:
                     engine.submit(waiting.pop())
         for result in engine.step():
             assert not result.problem
-            found[result.id] = result.hypotheses
-    return found
+            outcome[result.id] = result.hypotheses
+    return outcome
 
 
 def requests(translator: Translator, beams: int) -> list[Request]:
     options = replace(translator.options, beam_size=beams)
-    found = [translator.request(line, options=options) for line in lines("en")]
-    return [request for request in found if request is not None]
+    translation = [translator.request(line, options=options) for line in lines("en")]
+    return [request for request in translation if request is not None]
 
 
 @needs_data
@@ -67,17 +67,17 @@ def requests(translator: Translator, beams: int) -> list[Request]:
 def test_five_orders_give_one_text_each(library: ctypes.CDLL, dtype: Dtype, beams: int) -> None:
     """Not the text alone: each hypothesis, to the last bit of its scores."""
     loaded = load_model(Path(os.environ["MT_TEST_MODEL"]))
-    wanted = requests(Translator(loaded), beams)
+    required = requests(Translator(loaded), beams)
     decoder: BatchDecoder = load_backend([loaded], "cpu", dtype).decoder
     random = Random(beams)
-    expected = arrive(Engine(decoder, Limits(rows=1)), wanted, random)  # each alone
+    expected = arrive(Engine(decoder, Limits(rows=1)), required, random)  # each alone
     for number in range(5):
         limits = Limits(rows=random.choice([8, 20, 64, 320, 1000]), source_tokens=random.choice([100, 1000, 8192]))
         threaded = ThreadedEngine(decoder, limits, random.choice([2, 3]))
         engines: list[AnyEngine] = [Engine(decoder, limits), threaded] if number else [threaded]
         for engine in engines:
-            assert arrive(engine, wanted, random) == expected, f"order {number}, {type(engine).__name__}, {limits}"
-    assert len(expected) == 1000 and len({each[0].tokens for each in expected.values()}) > 950
+            assert arrive(engine, required, random) == expected, f"order {number}, {type(engine).__name__}, {limits}"
+    assert len(expected) == 1000 and len({item[0].tokens for item in expected.values()}) > 950
 
 
 @pytest.mark.parametrize(("dtype", "threads"), [(Dtype.FLOAT32, 1), (Dtype.INT8, 1), (Dtype.INT8, 2)])
@@ -116,12 +116,12 @@ def test_int8_loses_at_most_a_fifth_of_a_point(library: ctypes.CDLL) -> None:
     scores = {}
     for dtype in ("float32", "int8"):
         translator = Translator.load(os.environ["MT_TEST_MODEL"], "cpu", dtype=dtype)
-        found = [
-            each.text
-            for each in translator.translate_many(
+        translations = [
+            sentence.text
+            for sentence in translator.translate_many(
                 lines("en"), options=replace(translator.options, beam_size=5), sentences=True
             )
         ]
-        scores[dtype] = bleu(found, lines("de"), target_language="de").value
+        scores[dtype] = bleu(translations, lines("de"), target_language="de").value
     print(scores)
     assert scores["float32"] - scores["int8"] <= 0.2 and scores["float32"] > 20

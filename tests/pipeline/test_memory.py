@@ -116,13 +116,13 @@ def test_a_translation_has_the_wanted_formality(
     translator: Translator, target: str, informal: set[str], formal: set[str]
 ) -> None:
     planner = translator.planner(source="en", target=target)
-    for formality, wanted, other in (
+    for formality, expected, other in (
         (Formality.LESS, informal, formal),
         (Formality.MORE, formal, informal),
     ):
         text = translated(planner.with_formality(formality), translator, QUESTION).text
-        found = set(text.replace("-", " ").rstrip(" ?").split())
-        assert found & wanted and not found & other
+        result = set(text.replace("-", " ").rstrip(" ?").split())
+        assert result & expected and not result & other
 
 
 def test_formality_keeps_other_banned_words(translator: Translator) -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from mt import Translation, Translator
 from mt.bundled import STARTER_MODEL
@@ -27,7 +29,8 @@ from mt.engine.threads import ThreadedEngine
 from mt.model.cache import DecoderCache
 from mt.model.transformer import Transformer
 from mt.pipeline.constraint_compiler import ConstraintCompiler
-from mt.scoring.attention import AttentionPass, CrossAttention, Pair
+from mt.scoring.attention import Pair
+from mt.scoring.model_attention import ModelAttention
 from mt.text.terms import Terms, missing_terms
 from tests.conftest import NOUNS, search_results, sentences
 
@@ -58,9 +61,9 @@ def translated(translator: Translator, texts: list[str], **options: Any) -> list
 def test_terms_are_always_there(translator: Translator, words: list[str]) -> None:
     text = " ".join(words) + "."
     options = replace(translator.options, n_best=2)
-    [found] = translated(translator, [text], sentences=True, options=options)
-    glossary = [each for each in GLOSSARY.find(text, "en") if each.translation is not None]
-    for alternative in found.alternatives:
+    [result] = translated(translator, [text], sentences=True, options=options)
+    glossary = [item for item in GLOSSARY.find(text, "en") if item.translation is not None]
+    for alternative in result.alternatives:
         assert missing_terms(glossary, alternative.text, "de") == []
         assert alternative.text.count("market") >= words.count("market")
 
@@ -87,10 +90,10 @@ def test_ordinary_sentences_pay_nothing(translator: Translator) -> None:
 
 
 def test_a_translation_that_holds_its_terms_is_not_asked_for_again(translator: Translator) -> None:
-    [found] = translator.translate_many(["The cat draws the train."], sentences=True)
-    word = next(word for word in re.findall(r"\w+", found.text) if word.isalpha())
+    [result] = translator.translate_many(["The cat draws the train."], sentences=True)
+    word = next(word for word in re.findall(r"\w+", result.text) if word.isalpha())
     assert constrained_requests(translator, ["The cat draws the train."], Terms((("cat", word),))) == []
-    assert translator.translate("The cat draws the train.", glossary={"cat": word}).text == found.text
+    assert translator.translate("The cat draws the train.", glossary={"cat": word}).text == result.text
 
 
 @pytest.mark.parametrize(
@@ -114,19 +117,16 @@ def test_a_sentence_with_terms_needs_no_beam_search_without_them(
         assert searches == expected
 
 
-def test_the_attention_of_a_translation_is_computed_once(
-    translator: Translator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pairs: list[Pair] = []
-    run = AttentionPass._run
+def test_the_attention_of_a_translation_is_computed_once(small_model: Path) -> None:
+    loaded, pairs = load_model(small_model), list[Pair]()
+    attend = ModelAttention(loaded.model)
 
-    def count(self: AttentionPass, some: Sequence[Pair]) -> list[CrossAttention]:
-        pairs.extend(some)
-        return run(self, some)
+    def count(group: Sequence[Pair]) -> list[NDArray[np.float32]]:
+        pairs.extend(group)
+        return attend(group)
 
-    monkeypatch.setattr(AttentionPass, "_run", count)
     text = "The dog sees {x} and 12,345 houses."  # numbers and terms both need the attention of the draft
-    assert "Köter" in translated(translator, [text])[0].text
+    assert "Köter" in translated(Translator(loaded, attend=count), [text])[0].text
     assert len(pairs) > 1
     assert len(set(pairs)) == len(pairs)
 
@@ -137,9 +137,9 @@ def test_the_attention_of_a_translation_is_computed_once(
 )
 def test_a_sentence_that_is_a_term(translator: Translator, text: str, expected: str) -> None:
     glossary = {"apple": "Apfel", "Apple": "Apfel", "OK": "\U0001f44d", "wait": "\u2026"}
-    [found] = translator.translate_many([text], glossary=glossary)
-    assert found.text == expected
-    assert not any(sentence.untranslated for sentence in found.sentences)
+    [result] = translator.translate_many([text], glossary=glossary)
+    assert result.text == expected
+    assert not any(sentence.untranslated for sentence in result.sentences)
 
 
 def test_a_term_without_letters_in_a_sentence(translator: Translator) -> None:
@@ -147,8 +147,8 @@ def test_a_term_without_letters_in_a_sentence(translator: Translator) -> None:
 
 
 def test_capitals_terms_and_what_is_kept(translator: Translator) -> None:
-    [found] = translated(translator, ["THE DOG FOLLOWS THE MARKET BRIDGE."], sentences=True)
-    assert "KÖTER" in found.text and "MARKET" in found.text
+    [result] = translated(translator, ["THE DOG FOLLOWS THE MARKET BRIDGE."], sentences=True)
+    assert "KÖTER" in result.text and "MARKET" in result.text
 
 
 def test_terms_act_without_the_rest_and_on_samples(translator: Translator, small_model: Path) -> None:
@@ -205,13 +205,13 @@ def test_the_compiled_kernels_give_the_same_words(library: object, small_model: 
 def run(engine: Engine | ThreadedEngine, requests: list[Request], random: Random | None = None) -> dict[int, Result]:
     """All at once, or a few at a time while others are in flight."""
     waiting: list[Request] = list(requests)
-    found: dict[int, Result] = {}
+    outcome: dict[int, Result] = {}
     while waiting or engine.busy:
         for _ in range(len(waiting) if random is None else min(len(waiting), random.randrange(4))):
             engine.submit(waiting.pop(0))
-        found.update((result.id, result) for result in engine.step())
-    return found
+        outcome.update((result.id, result) for result in engine.step())
+    return outcome
 
 
 def tokens(results: dict[int, Result]) -> dict[int, list[tuple[int, ...]]]:
-    return {id: [each.tokens for each in result.hypotheses] for id, result in results.items()}
+    return {id: [hypothesis.tokens for hypothesis in result.hypotheses] for id, result in results.items()}

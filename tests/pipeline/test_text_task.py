@@ -87,14 +87,14 @@ class Table:
         if text in self.problems:
             return Result(request.id, (), "no")
         again = " (again)" if request.options.no_repeat_ngram else " (long)" if request.options.min_length else ""
-        found = self.table.get(text + again, [text])
-        scores = [float(each[0]) if each[:1].isdigit() and each[1] == "|" else 0.0 for each in found]
-        texts = [each.split("|")[-1] for each in found]
+        result = self.table.get(text + again, [text])
+        scores = [float(item[0]) if item[:1].isdigit() and item[1] == "|" else 0.0 for item in result]
+        texts = [item.split("|")[-1] for item in result]
         return Result(
             request.id,
             tuple(
-                Hypothesis(tuple(self.words.encode(each)), score, score, (-0.5,) * (len(each.split()) + 1))
-                for each, score in zip(texts, scores, strict=True)
+                Hypothesis(tuple(self.words.encode(item)), score, score, (-0.5,) * (len(item.split()) + 1))
+                for item, score in zip(texts, scores, strict=True)
             ),
         )
 
@@ -408,10 +408,10 @@ DIRTY: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
 
 @pytest.mark.parametrize("name", DIRTY)
 def test_the_model_is_asked_for_normalised_text(name: str) -> None:
-    answers, text, asked, expected = DIRTY[name]
+    answers, text, requests, expected = DIRTY[name]
     table = Table(answers)
     assert translated(table, text) == expected
-    assert table.asked == asked
+    assert table.asked == requests
 
 
 def test_ranges_and_links_refer_to_the_original_text() -> None:
@@ -419,11 +419,11 @@ def test_ranges_and_links_refer_to_the_original_text() -> None:
     planner = table.planner()
     explainer = Explainer(planner.context, AttentionPass(lambda pairs: [], 1), 100, ExplainOptions(True))
     text = "\ufeff\u00a0a\u00a0m\u00adan sees\n it\u200b"
-    found = table.run(replace(planner, explainer=explainer).task(text)).translation()
-    (sentence,) = found.sentences
+    translation = table.run(replace(planner, explainer=explainer).task(text)).translation()
+    (sentence,) = translation.sentences
     assert sentence.source == text[slice(*sentence.source_range)] == "a\u00a0m\u00adan sees\n it"
-    assert found.text == "\u00a0ein Mann sieht\n es"
-    assert [(text[slice(*left)], found.text[slice(*right)]) for left, right in sentence.links] == [
+    assert translation.text == "\u00a0ein Mann sieht\n es"
+    assert [(text[slice(*left)], translation.text[slice(*right)]) for left, right in sentence.links] == [
         ("a", "ein"),
         ("m\u00adan", "Mann"),
         ("sees", "sieht"),
@@ -435,16 +435,16 @@ def test_kept_ranges_of_a_text_with_invisible_characters_stay() -> None:
     table = Table({"a Martin man": ["1|ein Martin Mann"]})
     text = "a\u00ad\u00a0b\u00adc\u00a0d man"
     begin, end = text.index("b"), text.index(" man")
-    found = table.run(table.planner().task(text, [(begin, end)])).translation()
-    assert found.text == "ein b\u00adc\u00a0d Mann"
+    translation = table.run(table.planner().task(text, [(begin, end)])).translation()
+    assert translation.text == "ein b\u00adc\u00a0d Mann"
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_asked_and_what_comes_of_it(name: str) -> None:
-    answers, text, asked, expected = CASES[name]
+    answers, text, requests, expected = CASES[name]
     table = Table(answers)
     assert translated(table, text) == expected
-    assert table.asked == asked
+    assert table.asked == requests
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -458,7 +458,7 @@ def test_without_seeing_to_it_each_sentence_is_asked_for_once_as_it_is(name: str
 def test_a_second_try_forbids_repetition_and_nothing_else_changes() -> None:
     table = Table({"a man": ["ein ein ein ein ein"]})
     table.run(table.planner(SearchOptions(beam_size=7)).task("a man"))
-    assert [(each.beam_size, each.no_repeat_ngram) for each in table.options] == [(7, 0), (7, NO_REPEAT_NGRAM)]
+    assert [(item.beam_size, item.no_repeat_ngram) for item in table.options] == [(7, 0), (7, NO_REPEAT_NGRAM)]
 
 
 @pytest.mark.parametrize("options", [SearchOptions(no_repeat_ngram=2), SearchOptions(sample=True, beam_size=1)])
@@ -492,15 +492,15 @@ def test_an_alternative_is_not_empty() -> None:
 
 def test_every_alternative_has_its_spans() -> None:
     table = Table({"a x_y 12 man": ["ein x_y 12 Mann", "ein Mann x_y", "der x_y 12 x_y"]})
-    found = table.run(table.planner().task("a x_y 12 man")).translation()
-    assert [sorted(each.text.split()).count("x_y") for each in found.alternatives] == [1, 1, 1]
-    assert all("12" in each.text.split() for each in found.alternatives)
+    translation = table.run(table.planner().task("a x_y 12 man")).translation()
+    assert [sorted(alternative.text.split()).count("x_y") for alternative in translation.alternatives] == [1, 1, 1]
+    assert all("12" in alternative.text.split() for alternative in translation.alternatives)
 
 
 def test_an_alternative_without_a_stand_in_is_left_out() -> None:
     table = Table({"a Tom man": ["ein Tom Mann", "ein Mann", "der Tom Tom", "Tom"]})
-    found = table.run(table.planner().task("a {x} man")).translation()
-    assert [each.text for each in found.alternatives] == ["ein {x} Mann", "{x}"]
+    translation = table.run(table.planner().task("a {x} man")).translation()
+    assert [alternative.text for alternative in translation.alternatives] == ["ein {x} Mann", "{x}"]
 
 
 def test_a_second_question_that_fails_leaves_the_first_answer() -> None:
@@ -551,11 +551,13 @@ def test_finished_sentences_are_reported_in_order_and_join_to_the_translation() 
 
     reports: list[SentenceReport] = []
     assert [finish(second), finish(first), finish(third)] == [[], ["weiter so.", "x"], ["jetzt"]]
-    found = task.translation()
-    assert "".join(report.before + report.text + report.after for report in reports) == found.text
+    translation = task.translation()
+    assert "".join(report.before + report.text + report.after for report in reports) == translation.text
     assert [report.after for report in reports] == ["", "", "\n*\n"]
     places = [(report.source_range, report.target_range, report.text) for report in reports]
-    assert places == [(each.source_range, each.target_range, each.text) for each in found.sentences]
+    assert places == [
+        (sentence.source_range, sentence.target_range, sentence.text) for sentence in translation.sentences
+    ]
     assert task.take_reports() == []
 
 
@@ -643,25 +645,25 @@ BRIEF = SearchOptions(beam_size=1, max_length_factor=0, max_length_offset=6)
 def test_odd_text(translator: Translator, name: str, sentences: bool) -> None:
     text = ODD[name]
     steps = translator.engine.steps
-    found = translator.translate_many([text], options=BRIEF, sentences=sentences)[0].text
-    assert found.encode("utf-8").decode("utf-8") == found
-    assert len(found) <= 12 * len(text) + 1000
+    translation = translator.translate_many([text], options=BRIEF, sentences=sentences)[0].text
+    assert translation.encode("utf-8").decode("utf-8") == translation
+    assert len(translation) <= 12 * len(text) + 1000
     assert translator.engine.steps - steps < 2000
     if not text.strip() or not any(map(str.isalnum, text)):
-        assert found == text
+        assert translation == text
 
 
 def test_a_token_of_a_megabyte(translator: Translator) -> None:
     options = SearchOptions(beam_size=1, max_length=2)
     for text in ("a" * 1_000_000, "a1." * 50_000):
         steps = translator.engine.steps
-        found = translator.translate_many([text], options=options)[0].text
-        assert len(found) <= 2 * len(text)
+        translation = translator.translate_many([text], options=options)[0].text
+        assert len(translation) <= 2 * len(text)
         # two steps for each of about 1,000 pieces and for their halves, which are decoded again if they are empty
         assert translator.engine.steps - steps < 15_000
 
 
-@pytest.mark.parametrize("text", ["", " ", "...", "— * —", "👍 👍🏽", "\n\n", "🙂"])
+@pytest.mark.parametrize("text", ["", " ", "\t \n", "\u2003\u3000", "...", "— * —", "👍 👍🏽", "\n\n", "🙂"])
 def test_what_holds_no_words_comes_back(translator: Translator, text: str) -> None:
     assert translator.translate_many([text])[0].text == text
 
@@ -670,6 +672,6 @@ def test_spans_come_back_through_a_model_that_writes_nonsense(translator: Transl
     text = "The dog https://x.y/z sees @anna_b and {name} 12 times `a b` at 12:30 👩‍👩‍👧, or v1.2.3 <0>cat</0>."
     spans = ["https://x.y/z", "@anna_b", "{name}", "`a b`", "12:30", "👩‍👩‍👧", "v1.2.3", "<0>", "</0>"]
     options = replace(translator.options, n_best=2)
-    for found in translator.translate_many([text, f"- {text}", text.upper()], options=options):
-        for alternative in found.alternatives:
+    for translation in translator.translate_many([text, f"- {text}", text.upper()], options=options):
+        for alternative in translation.alternatives:
             assert [alternative.text.lower().count(span.lower()) for span in spans] == [1] * len(spans)

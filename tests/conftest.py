@@ -61,12 +61,12 @@ def search_results(
 def sentences(count: int, seed: int = 0) -> list[str]:
     """Distinct sentences of three to nine words."""
     random = Random(seed)
-    found: dict[str, None] = {}
-    while len(found) < count:
+    result: dict[str, None] = {}
+    while len(result) < count:
         more = [f"and the {random.choice(NOUNS)}" for _ in range(random.randrange(3))]
         words = ["The", random.choice(NOUNS), random.choice(VERBS), "the", random.choice(NOUNS), *more]
-        found[" ".join(words) + random.choice(".!?")] = None
-    return list(found)
+        result[" ".join(words) + random.choice(".!?")] = None
+    return list(result)
 
 
 def write_model(
@@ -113,7 +113,7 @@ def poison(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     join = Engine._join
 
     def fail(self: Engine, key: BatchKey, requests: Sequence[Request]) -> None:
-        if request is not None and request.source in [each.source for each in requests]:
+        if request is not None and request.source in [item.source for item in requests]:
             raise ValueError("not this one")
         join(self, key, requests)
 

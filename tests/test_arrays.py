@@ -16,9 +16,9 @@ from tests.weights import save_weights
 def test_arrays_round_trip(tmp_path: Path) -> None:
     arrays: dict[str, Array] = {"a": np.arange(6, dtype=np.int8).reshape(2, 3), "b": np.ones((4, 3), np.float32).T}
     save_arrays(tmp_path / "a.safetensors", arrays)
-    found = load_arrays(tmp_path / "a.safetensors")
-    assert found.keys() == arrays.keys()
-    assert all(np.array_equal(found[name], arrays[name]) for name in arrays)
+    result = load_arrays(tmp_path / "a.safetensors")
+    assert result.keys() == arrays.keys()
+    assert all(np.array_equal(result[name], arrays[name]) for name in arrays)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64, torch.bfloat16], ids=str)
@@ -26,9 +26,9 @@ def test_float_tensors_of_torch_are_read(tmp_path: Path, dtype: torch.dtype) -> 
     values = torch.tensor([[0.0, -1.5, 3.140625], [1e-30, 65504.0, -0.0]]).to(dtype)
     tensors: dict[str, Tensor] = {"x": values, "scale": torch.ones(2), "small": torch.tensor([-128], dtype=torch.int8)}
     save_weights(tmp_path / "a.safetensors", tensors)
-    found = load_arrays(tmp_path / "a.safetensors")
-    assert found["x"].tolist() == values.tolist()
-    assert found["scale"].dtype == np.float32 and found["small"].tolist() == [-128]
+    result = load_arrays(tmp_path / "a.safetensors")
+    assert result["x"].tolist() == values.tolist()
+    assert result["scale"].dtype == np.float32 and result["small"].tolist() == [-128]
 
 
 def test_other_types_are_refused(tmp_path: Path) -> None:
@@ -39,9 +39,9 @@ def test_other_types_are_refused(tmp_path: Path) -> None:
 
 def test_a_change_of_a_mapped_array_does_not_reach_the_file(tmp_path: Path) -> None:
     save_arrays(tmp_path / "a.safetensors", {"a": np.ones((2, 3), np.float32)})
-    found = load_arrays(tmp_path / "a.safetensors")["a"]
-    assert not found.flags.owndata
-    found[0, 0] = 9
+    result = load_arrays(tmp_path / "a.safetensors")["a"]
+    assert not result.flags.owndata
+    result[0, 0] = 9
     assert load_arrays(tmp_path / "a.safetensors")["a"].tolist() == [[1, 1, 1], [1, 1, 1]]
 
 

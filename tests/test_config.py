@@ -37,9 +37,9 @@ def problems_of(folder: Path, text: str, *overrides: str) -> list[str]:
     """The list under the heading of a RecipeError."""
     with pytest.raises(RecipeError) as caught:
         load(folder, text, *overrides)
-    heading, *found = str(caught.value).split("\n  - ")
+    heading, *result = str(caught.value).split("\n  - ")
     assert heading == f"{folder / 'recipe.toml'}:"
-    return found
+    return result
 
 
 def test_a_minimal_recipe(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_many_directions_have_a_short_name_of_their_own(tmp_path: Path) -> None:
 
     assert name("en", "de", "fr").startswith("small-en-de+en-fr+")
     names = {name("aa", "bb", "cc", "dd", "ee", "ff", last) for last in ("gg", "hh")}
-    assert len(names) == 2 and all(re.fullmatch("small-42-directions-[0-9a-f]{8}", each) for each in names)
+    assert len(names) == 2 and all(re.fullmatch("small-42-directions-[0-9a-f]{8}", item) for item in names)
 
 
 def test_keys_beside_a_size_replace_its_numbers(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_size_is_not_needed(tmp_path: Path) -> None:
 
 
 def test_every_problem_at_once(tmp_path: Path) -> None:
-    found = problems_of(
+    result = problems_of(
         tmp_path,
         """
         seed = -1
@@ -107,9 +107,9 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         "training.adam_epsilon = inf: Input should be a finite number",
         "training.learnig_rate is unknown (did you mean learning_rate?)",
     ]
-    assert len(found) == len(expected), found
+    assert len(result) == len(expected), result
     for problem in expected:
-        assert [line for line in found if line.startswith(problem)], (problem, found)
+        assert [line for line in result if line.startswith(problem)], (problem, result)
 
 
 VALIDATION = "data: data.valid and data.split_validation: {} given; accepted: exactly one of them"

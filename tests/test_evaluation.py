@@ -209,10 +209,10 @@ def test_bootstrap_finds_none_between_equal_systems(seed: int) -> None:
 
 
 def test_worst_come_first_and_keep_their_place() -> None:
-    found = worst_sentences(["s0", "s1", "s2"], ["same", "zzz", "sane"], ["same", "abc", "same"], 2)
-    assert [(sentence.index, sentence.source) for sentence in found] == [(1, "s1"), (2, "s2")]
-    assert found[0].chrf == 0
-    assert found[1].hypothesis == "sane"
+    result = worst_sentences(["s0", "s1", "s2"], ["same", "zzz", "sane"], ["same", "abc", "same"], 2)
+    assert [(sentence.index, sentence.source) for sentence in result] == [(1, "s1"), (2, "s2")]
+    assert result[0].chrf == 0
+    assert result[1].hypothesis == "sane"
 
 
 def test_exact_match_by_group() -> None:
@@ -225,14 +225,14 @@ def test_exact_match_by_group() -> None:
 
 
 def test_reliability_by_hand() -> None:
-    found = evaluation.reliability([0.1, 0.9, 0.3, 0.5], [20, 80, 10, 60], bins=2)
+    result = evaluation.reliability([0.1, 0.9, 0.3, 0.5], [20, 80, 10, 60], bins=2)
     expected: list[tuple[Any, ...]] = [
         (2, pytest.approx(0.2), pytest.approx(0.15)),
         (2, pytest.approx(0.7), pytest.approx(0.7)),
     ]
-    assert [(row.sentences, row.confidence, row.chrf) for row in found.bins] == expected
-    assert found.error == pytest.approx(0.025)
-    assert found.spearman == pytest.approx(0.8)  # 1 - 6 x (1 + 1) / (4 x 15)
+    assert [(row.sentences, row.confidence, row.chrf) for row in result.bins] == expected
+    assert result.error == pytest.approx(0.025)
+    assert result.spearman == pytest.approx(0.8)  # 1 - 6 x (1 + 1) / (4 x 15)
 
 
 @pytest.mark.parametrize(
@@ -258,6 +258,6 @@ def test_reliability_needs_as_many_of_both() -> None:
 
 def test_chrf_of_each_sentence_is_that_of_a_corpus_of_one() -> None:
     pairs = [("Ein Hund.", "Ein Hund."), ("Ein Hund.", "Eine Katze."), ("", "x")]
-    found = evaluation.sentence_chrf(*zip(*pairs, strict=True))
+    result = evaluation.sentence_chrf(*zip(*pairs, strict=True))
     alone = [evaluation.evaluate([a], [b], target_language="de")["chrF2"].value for a, b in pairs]
-    assert found == pytest.approx(alone) and found[0] == 100
+    assert result == pytest.approx(alone) and result[0] == 100

@@ -135,20 +135,29 @@ def test_all_files_of_a_folder_are_on_the_disk_before_it_is_renamed(
     assert events.index("deep") > events.index("target.bin") and events[-3] == ".data.part"
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    for text in ("old", "new"):
-        with atomic_file(path) as temporary:
+@pytest.mark.parametrize("exchange", [True, False])
+def test_a_file_and_a_folder_are_replaced_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool
+) -> None:
+    """With and without a file system that exchanges two names."""
+    if not exchange:
+        monkeypatch.setattr("mt.files._exchange", lambda one, other: False)
+    path, folder = tmp_path / "file", tmp_path / "run" / "thing"
+
+    def write(text: str) -> None:
+        with atomic_file(path) as temporary, atomic_folder(folder) as aside:
             temporary.write_text(text)
+            (aside / "file").write_text(text)
+            if text == "half":
+                raise KeyboardInterrupt
 
-    def fail() -> None:
-        with atomic_file(path) as temporary:
-            temporary.write_text("half")
-            raise KeyboardInterrupt
-
+    write("old")
+    write("new")
     with pytest.raises(KeyboardInterrupt):
-        fail()
-    assert [file.name for file in tmp_path.iterdir()] == ["file"] and path.read_text() == "new"
+        write("half")
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["file", "run"]
+    assert [item.name for item in folder.parent.iterdir()] == ["thing"]
+    assert path.read_text() == (folder / "file").read_text() == "new"
 
 
 def test_two_writers_of_a_file_do_not_mix(tmp_path: Path) -> None:
@@ -176,3 +185,46 @@ def test_a_lock_is_not_held_by_a_file_that_was_removed(tmp_path: Path, monkeypat
     monkeypatch.setattr(fcntl, "flock", late_flock)
     with lock(path), try_lock(path) as locked:
         assert not locked
+
+
+def test_there_is_a_folder_at_every_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads, or is killed, while one takes the place of another."""
+    folder, rename = tmp_path / "thing", Path.rename
+
+    def watched(self: Path, target: Path) -> Path:
+        renamed = rename(self, target)
+        assert folder.is_dir(), "this file system cannot exchange names"
+        return renamed
+
+    monkeypatch.setattr(Path, "rename", watched)
+    for text in ("old", "new"):
+        with atomic_folder(folder) as aside:
+            (aside / "file").write_text(text)
+        assert (folder / "file").read_text() == text
+        assert [path.name for path in tmp_path.iterdir()] == ["thing"]
+
+
+def test_what_a_killed_writer_left_does_not_reach_the_next(tmp_path: Path) -> None:
+    writing = atomic_folder(tmp_path / "thing")
+    with writing as aside:
+        (aside / "file").write_text("old")
+    for left in (aside, tmp_path / ".thing.old"):  # as a writer killed while writing, or between its two renames
+        left.mkdir()
+        (left / "half").write_text("of some")
+    assert (tmp_path / "thing" / "file").read_text() == "old"
+    with atomic_folder(tmp_path / "thing") as aside:
+        (aside / "file").write_text("new")
+    assert [path.name for path in tmp_path.iterdir()] == ["thing"]
+    assert [path.name for path in (tmp_path / "thing").iterdir()] == ["file"]
+    assert (tmp_path / "thing" / "file").read_text() == "new"
+
+
+def test_a_linked_directory_is_replaced_where_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "disk" / "model").mkdir(parents=True)
+    (tmp_path / "model").symlink_to(tmp_path / "disk" / "model")
+    for text in ("one", "two", "three"):
+        with atomic_folder(tmp_path / "model") as aside:
+            (aside / "file").write_text(text)
+        assert (tmp_path / "model").is_symlink()
+        assert (tmp_path / "disk" / "model" / "file").read_text() == text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["disk", "model"]

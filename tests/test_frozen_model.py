@@ -28,9 +28,3 @@ def test_it_translates_as_it_did(lines: list[tuple[str, str]]) -> None:
     translator = Translator.load(FROZEN / "model", device="cpu")
     translations = translator.translate_many([source for source, _ in lines])
     assert [translation.text for translation in translations] == [expected for _, expected in lines]
-
-
-def test_it_translates_each_line_alone_as_all_together(lines: list[tuple[str, str]]) -> None:
-    translator = Translator.load(FROZEN / "model", device="cpu")
-    alone = [translator.translate_many([source])[0].text for source, _ in lines]
-    assert alone == [expected for _, expected in lines]

@@ -50,11 +50,11 @@ def built(folder: Path) -> tuple[Path, Path]:
 def python(folder: Path, built: tuple[Path, Path]) -> Path:
     """That of an environment with the wheel and, to spare gigabytes, the tests' packages, but not the checkout."""
     run([sys.executable, "-m", "venv", folder / "environment"], folder)
-    found: Path = folder / "environment" / "bin" / "python"
-    run([found, "-m", "pip", "install", "--quiet", "--no-deps", built[1]], folder)
-    own = Path(run([found, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], folder).strip())
-    (own / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")  # whose own .pth files are not read
-    return found
+    result: Path = folder / "environment" / "bin" / "python"
+    run([result, "-m", "pip", "install", "--quiet", "--no-deps", built[1]], folder)
+    value = Path(run([result, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], folder).strip())
+    (value / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")  # whose own .pth files are not read
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -68,13 +68,13 @@ def client(folder: Path, python: Path) -> Iterator[httpx.Client]:
     )
     try:
         assert process.stderr is not None
-        said = []
+        output = []
         for line in process.stderr:
-            said.append(line)
+            output.append(line)
             if line.startswith("{") and (port := json.loads(line).get("port")):
                 break
         else:
-            raise AssertionError("".join(said))
+            raise AssertionError("".join(output))
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60) as client:
             yield client
     finally:

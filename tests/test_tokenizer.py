@@ -77,22 +77,21 @@ def test_awkward_text_survives_and_is_never_a_special_id(tokenizer: Tokenizer, t
         assert not special & set(ids)
 
 
-def test_no_text_gives_no_ids(tokenizer: Tokenizer) -> None:
-    assert tokenizer.encode("") == []
-    assert tokenizer.decode([]) == ""
-
-
 def test_a_lone_surrogate_becomes_a_question_mark(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode(tokenizer.encode("a\ud800b")) == "a?b"
 
 
-def test_each_digit_is_a_piece(tokenizer: Tokenizer) -> None:
-    pieces = tokenizer.pieces(tokenizer.encode("1923 and 19231923"))
-    assert [piece.strip("\u2581") for piece in pieces if any(map(str.isdigit, piece))] == list("192319231923")
-
-
-def test_what_the_vocabulary_lacks_is_spelt_in_bytes(tokenizer: Tokenizer) -> None:
-    assert tokenizer.pieces(tokenizer.encode("ж"))[-2:] == ["<0xD0>", "<0xB6>"]
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("", []),
+        ("The cat", ["\u2581The", "\u2581cat"]),  # frequent words
+        ("1923 19", ["\u2581", *"1923", "\u2581", *"19"]),  # each digit is a piece
+        ("ж", ["\u2581", "<0xD0>", "<0xB6>"]),  # bytes of what the vocabulary lacks
+    ],
+)
+def test_pieces(tokenizer: Tokenizer, text: str, pieces: list[str]) -> None:
+    assert tokenizer.pieces(tokenizer.encode(text)) == pieces
 
 
 def test_broken_bytes_give_the_replacement_character(tokenizer: Tokenizer) -> None:
@@ -104,10 +103,6 @@ def test_chinese_needs_no_spaces(tokenizer: Tokenizer) -> None:
     assert len(ids) < 9  # characters
     assert "学习中文" in "".join(tokenizer.pieces(ids))
     assert UNK not in ids
-
-
-def test_frequent_words_are_one_piece(tokenizer: Tokenizer) -> None:
-    assert tokenizer.pieces(tokenizer.encode("The cat")) == ["\u2581The", "\u2581cat"]
 
 
 def test_special_ids_and_tags_give_no_text(tokenizer: Tokenizer) -> None:
@@ -245,31 +240,33 @@ def imported(tokenizer: Tokenizer, **changes: Any) -> VocabularyTokenizer:
 
 
 def test_pieces_are_looked_up_in_a_vocabulary(tokenizer: Tokenizer) -> None:
-    found = imported(tokenizer)
-    own = tokenizer.pieces(tokenizer.encode("the dog"))
-    assert found.pieces(found.encode("the dog")) == [piece if piece in PIECES else "<unk>" for piece in own]
-    assert found.encode_many(["the dog", "dog"], 2) == [found.encode("the dog"), found.encode("dog")]
-    assert found.target is found and len(found) == len(PIECES)
+    result = imported(tokenizer)
+    value = tokenizer.pieces(tokenizer.encode("the dog"))
+    assert result.pieces(result.encode("the dog")) == [piece if piece in PIECES else "<unk>" for piece in value]
+    assert result.encode_many(["the dog", "dog"], 2) == [result.encode("the dog"), result.encode("dog")]
+    assert result.target is result and len(result) == len(PIECES)
 
 
 def test_tags_and_special_ids_of_an_imported_model_give_no_text(tokenizer: Tokenizer) -> None:
-    found = imported(tokenizer)
-    assert found.tag_id("fr") == 5
-    assert found.source_prefix("en", "fr", ["en-fr"]) == [5]  # its tags are always wanted
+    result = imported(tokenizer)
+    assert result.tag_id("fr") == 5
+    assert result.source_prefix("en", "fr", ["en-fr"]) == [5]  # its tags are always wanted
     larger = imported(tokenizer, pieces=(*PIECES, *map(str, range(1000))))
     assert larger.source_tags == (), "whatever the SentencePiece model has: its ids are not the vocabulary's"
-    assert found.decode([0, 1, 2, 5, 4, 11, 3]) == "dog dogs"
+    assert result.decode([0, 1, 2, 5, 4, 11, 3]) == "dog dogs"
     with pytest.raises(TokenizerError, match="no tag for the language 'de'"):
-        found.source_prefix("en", "de", ["en-fr"])
+        result.source_prefix("en", "de", ["en-fr"])
 
 
 def test_tags_of_both_languages(tokenizer: Tokenizer) -> None:
-    found = imported(tokenizer, pieces=(*PIECES, "__xü__"), tags={"fr": ">>fra<<", "de": "__xü__"}, tags_each_side=True)
-    assert found.source_prefix("de", "fr", ["de-fr"]) == [len(PIECES)]
-    assert found.target_prefix("fr") == [5]
-    assert "ü" not in found.characters and "d" in found.characters
+    result = imported(
+        tokenizer, pieces=(*PIECES, "__xü__"), tags={"fr": ">>fra<<", "de": "__xü__"}, tags_each_side=True
+    )
+    assert result.source_prefix("de", "fr", ["de-fr"]) == [len(PIECES)]
+    assert result.target_prefix("fr") == [5]
+    assert "ü" not in result.characters and "d" in result.characters
     with pytest.raises(TokenizerError, match="no tag for the language 'it'"):
-        found.source_prefix("it", "fr", [])
+        result.source_prefix("it", "fr", [])
     assert tokenizer.target_prefix("fr") == imported(tokenizer).target_prefix("fr") == []
     assert not tokenizer.tags_each_side and not imported(tokenizer).tags_each_side
 
@@ -281,11 +278,11 @@ def test_an_imported_tokenizer_is_loaded_as_it_was_saved(
     saved = imported(tokenizer, **changes)
     for name, content in saved.files.items():
         (tmp_path / name).write_bytes(content)
-    found = load_tokenizer(tmp_path)
-    assert (found.files, found.digest) == (saved.files, saved.digest)
-    assert found.pieces(range(len(found))) == list(PIECES)
-    assert len(found.target) == (6 if changes else len(PIECES))
-    assert found.digest != imported(tokenizer, pieces=(*PIECES, "more")).digest
+    result = load_tokenizer(tmp_path)
+    assert (result.files, result.digest) == (saved.files, saved.digest)
+    assert result.pieces(range(len(result))) == list(PIECES)
+    assert len(result.target) == (6 if changes else len(PIECES))
+    assert result.digest != imported(tokenizer, pieces=(*PIECES, "more")).digest
 
 
 @pytest.mark.parametrize(

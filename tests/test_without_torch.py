@@ -87,11 +87,11 @@ def test_translations_are_those_with_torch() -> None:
     translator = Translator.load(FROZEN, "cpu")
     options = SearchOptions(**{**vars(translator.options), "beam_size": 3, "n_best": 2})
     expected = translator.translate_many(TEXTS, options=options, alignment=True)
-    found = json.loads(run(TRANSLATE, str(FROZEN), json.dumps(TEXTS)))
-    assert [text for text, _, _ in found] == [each.text for each in expected]
-    assert [others for _, others, _ in found] == [[one.text for one in each.alternatives] for each in expected]
-    links = [[sentence.links for sentence in each.sentences] for each in expected]
-    assert [each for _, _, each in found] == json.loads(json.dumps(links))
+    result = json.loads(run(TRANSLATE, str(FROZEN), json.dumps(TEXTS)))
+    assert [text for text, _, _ in result] == [item.text for item in expected]
+    assert [others for _, others, _ in result] == [[one.text for one in item.alternatives] for item in expected]
+    links = [[sentence.links for sentence in item.sentences] for item in expected]
+    assert [item for _, _, item in result] == json.loads(json.dumps(links))
 
 
 def test_a_worker() -> None:
@@ -99,11 +99,11 @@ def test_a_worker() -> None:
 
 
 def test_searches_are_those_with_torch() -> None:
-    found = run(SEARCH, str(FROZEN)).splitlines()
-    assert len(found) == 4 and "Katze" in found[-1]
+    result = run(SEARCH, str(FROZEN)).splitlines()
+    assert len(result) == 4 and "Katze" in result[-1]
     code = SEARCH.replace('"cpu")', '"cpu", "float32", backend="torch")')
     command = [sys.executable, "-c", "import sys\n" + code, str(FROZEN)]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines() == found
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines() == result
 
 
 def test_an_ensemble_says_that_it_needs_torch() -> None:

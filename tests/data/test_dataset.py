@@ -200,22 +200,6 @@ def test_a_split_needs_more_sources_than_it_takes(tmp_path: Path, tiny_recipe: B
     assert list((tmp_path / "prepared").iterdir()) == []
 
 
-def test_prepared_data_is_on_the_disk_before_it_has_its_name(
-    tmp_path: Path, tiny_recipe: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced: list[Path] = []
-
-    def fsync(descriptor: int) -> None:
-        synced.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    folder = prepare(tiny_recipe(), tmp_path / "prepared")
-    files = {path.relative_to(folder) for path in folder.rglob("*")}
-    temporary = folder.with_name(folder.name + ".part")
-    assert {path.relative_to(temporary) for path in synced if path.is_relative_to(temporary)} == {*files, Path()}
-    assert synced[-1] == folder.parent, "the new name, too"
-
-
 def test_a_second_prepare_does_nothing(tmp_path: Path, tiny_recipe: Build) -> None:
     stages: list[str] = []
     folder = prepare(tiny_recipe(), tmp_path / "prepared")
@@ -239,8 +223,8 @@ def test_two_processes_that_need_it_at_once_make_it_once(
     with lock(folder):
         both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         assert [process.stdout.readline() for process in both if process.stdout] == ["begins\n"] * 2
-    said = [process.communicate()[0] for process in both]
-    assert sorted("makes it" in each for each in said) == [False, True]
+    output = [process.communicate()[0] for process in both]
+    assert sorted("makes it" in item for item in output) == [False, True]
     assert pairs_of(load_prepared(folder).train) == counted_pairs(0, 50)
     assert [path.name for path in (tmp_path / "prepared").iterdir()] == [folder.name]
 
@@ -250,9 +234,9 @@ def test_a_corpus_may_teach_one_direction_only(tmp_path: Path, tiny_recipe: Buil
     table = {"path": "table.tsv.xz", "columns": ("de", "en")}
     recipe = tiny_recipe(("en-de", "de-en"), data={"train": (plain, table)})
     train = load_prepared(prepare(recipe, tmp_path / "prepared")).train
-    there = counted_pairs(45, 50)
-    back = [(german, english) for english, german in [*counted_pairs(0, 30), *there]]
-    assert pairs_of(train) == [*there, *back]
+    existing = counted_pairs(45, 50)
+    back = [(german, english) for english, german in [*counted_pairs(0, 30), *existing]]
+    assert pairs_of(train) == [*existing, *back]
     assert train.direction.tolist() == [0] * 5 + [1] * 35
     assert train.corpus.tolist() == [1] * 5 + [0] * 30 + [1] * 5
 

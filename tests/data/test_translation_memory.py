@@ -80,8 +80,8 @@ def test_units_of_two_languages(
 ) -> None:
     file = tmp_path / name
     file.write_text(content, encoding="utf-8")
-    found = [(pair.source, pair.target, pair.line) for pair in read_memory(file, *languages)]
-    assert found == (pairs or [("A dog", "Ein Hund", 1), ("One cow", "Eine Kuh", 2)])
+    result = [(pair.source, pair.target, pair.line) for pair in read_memory(file, *languages)]
+    assert result == (pairs or [("A dog", "Ein Hund", 1), ("One cow", "Eine Kuh", 2)])
 
 
 def test_a_po_is_read_in_the_encoding_of_its_header(tmp_path: Path) -> None:

@@ -53,11 +53,11 @@ def test_second_iteration_by_hand() -> None:
     the = Fraction(3, 8) + Fraction(6, 13)  # 1/2 of 1/3 + 1/2 + 1/2, and of 1/3 + 1/2 + 1/4
     house = Fraction(3, 11)  # 1/4 of 1/6 + 1/4 + 1/2
     book = Fraction(3, 13)  # 1/4 of 1/3 + 1/4 + 1/2
-    found = learnt(PAIRS, 2)
+    result = learnt(PAIRS, 2)
     for target, count in ((THE, the), (HOUSE, house), (BOOK, book)):
-        assert found.probability(DAS, target) == pytest.approx(float(count / (the + house + book)))
-    assert found.probability(DAS, A) == 0.0
-    assert found.probability(A, A) == 0.0
+        assert result.probability(DAS, target) == pytest.approx(float(count / (the + house + book)))
+    assert result.probability(DAS, A) == 0.0
+    assert result.probability(A, A) == 0.0
 
 
 def test_in_the_end_each_word_has_its_translation() -> None:
@@ -66,14 +66,14 @@ def test_in_the_end_each_word_has_its_translation() -> None:
 
 
 def test_best_and_frequent() -> None:
-    found = learnt(PAIRS, 1)
-    sources, targets = found.best(2)
+    result = learnt(PAIRS, 1)
+    sources, targets = result.best(2)
     assert sources.tolist() == [DAS, DAS, HAUS, HAUS, BUCH, BUCH, EIN, EIN]
     assert targets.tolist() == [THE, HOUSE, THE, HOUSE, BOOK, THE, BOOK, A]  # of equals the lower id
-    sources, targets = found.best(1, besides=[THE, BOOK])
+    sources, targets = result.best(1, besides=[THE, BOOK])
     assert list(zip(sources, targets, strict=True)) == [(DAS, HOUSE), (HAUS, HOUSE), (BUCH, A), (EIN, A)]
-    assert found.frequent(3).tolist() == [THE, BOOK, HOUSE]
-    assert sorted(found.frequent(99).tolist()) == [THE, HOUSE, BOOK, A]
+    assert result.frequent(3).tolist() == [THE, BOOK, HOUSE]
+    assert sorted(result.frequent(99).tolist()) == [THE, HOUSE, BOOK, A]
 
 
 def plain(pairs: Pairs, iterations: int) -> dict[tuple[int, int], float]:
@@ -100,10 +100,10 @@ TOKENS = st.lists(st.integers(4, 9), max_size=6).map(tuple)
 def test_equal_to_the_plain_loop_however_the_text_is_cut(pairs: Pairs, iterations: int, cells: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(translation_table, "CELLS_PER_BLOCK", cells)
-        found = learnt(pairs, iterations)
-    assert table(found) == pytest.approx(plain(pairs, iterations))
-    assert found.keys.tolist() == sorted(set(found.keys.tolist()))
-    assert found.frequencies.sum() == sum(len(target) for _, target in pairs)
+        result = learnt(pairs, iterations)
+    assert table(result) == pytest.approx(plain(pairs, iterations))
+    assert result.keys.tolist() == sorted(set(result.keys.tolist()))
+    assert result.frequencies.sum() == sum(len(target) for _, target in pairs)
 
 
 def test_only_the_chosen_pairs_are_read() -> None:
@@ -114,8 +114,8 @@ def test_a_table_is_kept_small_by_what_is_least_likely(monkeypatch: pytest.Monke
     pairs = [*PAIRS * 10, ((DAS,), (A,))]
     assert learnt(pairs, 3).probability(DAS, A) > 0
     monkeypatch.setattr(translation_table, "MAX_ENTRIES", len(learnt(PAIRS, 1).keys))
-    found = learnt(pairs, 3)
-    assert found.probability(DAS, A) == 0
-    assert len(found.keys) == translation_table.MAX_ENTRIES
+    result = learnt(pairs, 3)
+    assert result.probability(DAS, A) == 0
+    assert len(result.keys) == translation_table.MAX_ENTRIES
     for source in (EMPTY, DAS, HAUS, BUCH, EIN):
-        assert found.probabilities[found.keys // 12 == source].sum() == pytest.approx(1)
+        assert result.probabilities[result.keys // 12 == source].sum() == pytest.approx(1)

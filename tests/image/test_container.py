@@ -80,8 +80,10 @@ class Load:
             while not self.stop.is_set():
                 body = {"q": f"The dog sees the cat {next(self.numbers)}.", "source": "en", "target": "de"}
                 try:
-                    found = client.post("/translate", json=body)
-                    self.answers.append(found.json()["translatedText"] if found.status_code == 200 else None)
+                    translation = client.post("/translate", json=body)
+                    self.answers.append(
+                        translation.json()["translatedText"] if translation.status_code == 200 else None
+                    )
                 except httpx.TransportError:
                     self.answers.append(None)
                     self.stop.wait(0.1)
@@ -99,8 +101,8 @@ def load() -> Iterator[Callable[[str], Load]]:
             return loads[-1]
 
         yield start
-        for each in loads:
-            each.stop.set()
+        for item in loads:
+            item.stop.set()
 
 
 @pytest.fixture
@@ -162,35 +164,35 @@ def test_a_container_that_is_killed_under_load_comes_back(
     run: Callable[..., Container], load: Callable[[str], Load], models: Path
 ) -> None:
     container = run(models, "--restart", "always")
-    asked = load(container.url)
-    until(lambda: len(asked.answers) > 20)
-    assert None not in asked.answers
+    clients = load(container.url)
+    until(lambda: len(clients.answers) > 20)
+    assert None not in clients.answers
     killed = container.process
     try:
         os.kill(killed, signal.SIGKILL)
     except PermissionError:
         pytest.skip("this user may not kill the container's process")
-    until(lambda: asked.answers[-1] is None)
+    until(lambda: clients.answers[-1] is None)
     until(lambda: is_ready(container), container.logs)
-    served = len(asked.answers)
-    until(lambda: len(asked.answers) > served + 40)
+    served = len(clients.answers)
+    until(lambda: len(clients.answers) > served + 40)
     assert container.process != killed
-    assert None not in asked.answers[-20:]
+    assert None not in clients.answers[-20:]
 
 
 def test_models_that_are_replaced_are_taken_up_without_a_failed_request(
     run: Callable[..., Container], load: Callable[[str], Load], models: Path
 ) -> None:
     container = run(models)
-    asked = load(container.url)
-    until(lambda: len(asked.answers) > 20)
+    clients = load(container.url)
+    until(lambda: len(clients.answers) > 20)
     write_model(models / "m", ["en-de", "en-fr"])  # whose tokenizer is another one, so that it translates differently
     write_model(models / "more", ["fr-de"])
     engine("kill", "--signal", "HUP", container.name)
     until(lambda: container.figure("mt_reloads_total") == 2, container.logs)
-    taken_up = len(asked.answers)
-    until(lambda: len(asked.answers) > taken_up + 20)
-    asked.stop.set()
-    assert None not in asked.answers
+    taken_up = len(clients.answers)
+    until(lambda: len(clients.answers) > taken_up + 20)
+    clients.stop.set()
+    assert None not in clients.answers
     languages = httpx.get(f"{container.url}/languages", trust_env=False, timeout=60).json()
-    assert {each["code"]: each["targets"] for each in languages}["en"] == ["de", "fr"]
+    assert {language["code"]: language["targets"] for language in languages}["en"] == ["de", "fr"]

@@ -35,9 +35,9 @@ def document(path: Path) -> Any:
 def resources() -> dict[str, Any]:
     """By kind; what kustomize would read."""
     return {
-        found["kind"]: found
+        result["kind"]: result
         for name in document(BASE / "kustomization.yaml")["resources"]
-        if (found := document(BASE / name))
+        if (result := document(BASE / name))
     }
 
 
@@ -47,10 +47,10 @@ def pod(deployment: Any) -> Any:
 
 def patched(deployment: Any, overlay: Path = CPU) -> Any:
     """As an overlay has it (RFC 6902, as far as it is used there)."""
-    found = json.loads(json.dumps(deployment))
+    result = json.loads(json.dumps(deployment))
     for step in yaml.safe_load(document(overlay / "kustomization.yaml")["patches"][0]["patch"]):
         *path, last = [part.replace("~1", "/") for part in step["path"].split("/")[1:]]
-        place = found
+        place = result
         for part in path:
             place = place[int(part)] if isinstance(place, list) else place[part]
         if last == "-":
@@ -62,7 +62,7 @@ def patched(deployment: Any, overlay: Path = CPU) -> Any:
             del place[key]
         else:
             place[key] = step["value"]
-    return found
+    return result
 
 
 def instructions() -> Iterator[tuple[str, str]]:
@@ -102,8 +102,8 @@ def test_the_build_is_given_what_it_copies() -> None:
     given = {line.removeprefix("!") for line in ignored if line.startswith("!")}
     copied = [words.split()[:-1] for name, words in instructions() if name == "COPY" and "--from" not in words]
     paths = [word.replace("${MODELS}", "models") for words in copied for word in words if not word.startswith("--")]
-    found = {path.partition("/")[0] for path in paths}
-    assert ignored[1] == "*" and given == found
+    result = {path.partition("/")[0] for path in paths}
+    assert ignored[1] == "*" and given == result
 
 
 LOCKED = re.compile(r"([a-z0-9-]+)==([^ ;\\\n]+)([^\\\n]*)((?: \\\n    --hash=sha256:[0-9a-f]{64})*)\n")
@@ -188,15 +188,15 @@ def test_the_image_for_cpus_has_no_torch() -> None:
 @pytest.mark.parametrize("version", ["1.30.0", "1.33.0", "1.36.0"])
 def test_manifests_fit_the_schemas_of_kubernetes(version: str) -> None:
     validate = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed").validate
-    found = resources()
-    assert set(found) == {
+    result = resources()
+    assert set(result) == {
         *("PersistentVolumeClaim", "Deployment", "Service", "PodDisruptionBudget", "HorizontalPodAutoscaler"),
         "NetworkPolicy",
     }
     others = [document(KEYS / "claim.yaml"), document(DEPLOY / "kubernetes" / "fill-models.yaml")]
-    deployments = [patched(found["Deployment"], overlay) for overlay in (CPU, KEYS)]
-    for each in [*found.values(), *deployments, *others]:
-        validate(each, version, strict=True)
+    deployments = [patched(result["Deployment"], overlay) for overlay in (CPU, KEYS)]
+    for item in [*result.values(), *deployments, *others]:
+        validate(item, version, strict=True)
 
 
 def test_every_manifest_is_listed() -> None:
@@ -207,16 +207,18 @@ def test_every_manifest_is_listed() -> None:
 
 
 def test_manifests_know_each_other() -> None:
-    found = resources()
-    labels = found["Deployment"]["spec"]["template"]["metadata"]["labels"]
-    assert labels == found["Deployment"]["spec"]["selector"]["matchLabels"] == found["Service"]["spec"]["selector"]
-    assert labels == found["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"]
-    assert found["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"] == found["Deployment"]["metadata"]["name"]
-    (port,) = found["Service"]["spec"]["ports"]
-    (container,) = pod(found["Deployment"])["containers"]
+    result = resources()
+    labels = result["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert labels == result["Deployment"]["spec"]["selector"]["matchLabels"] == result["Service"]["spec"]["selector"]
+    assert labels == result["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"]
+    assert (
+        result["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"] == result["Deployment"]["metadata"]["name"]
+    )
+    (port,) = result["Service"]["spec"]["ports"]
+    (container,) = pod(result["Deployment"])["containers"]
     assert port["targetPort"] == container["ports"][0]["name"]
-    claims = [volume["persistentVolumeClaim"]["claimName"] for volume in pod(found["Deployment"])["volumes"][:1]]
-    assert claims == [found["PersistentVolumeClaim"]["metadata"]["name"]]
+    claims = [volume["persistentVolumeClaim"]["claimName"] for volume in pod(result["Deployment"])["volumes"][:1]]
+    assert claims == [result["PersistentVolumeClaim"]["metadata"]["name"]]
 
 
 def test_a_pod_is_hardened_and_outlives_its_drain() -> None:
@@ -254,7 +256,7 @@ def test_one_overlay_keeps_the_keys_of_one_replica() -> None:
 
 
 def test_compose_passes_every_setting_on() -> None:
-    (settings,) = {tuple(each["environment"]) for each in document(DEPLOY / "compose.yaml")["services"].values()}
+    (settings,) = {tuple(service["environment"]) for service in document(DEPLOY / "compose.yaml")["services"].values()}
     assert set(settings) | {"MT_MODELS", "MT_HOST", "MT_PORT"} == {variable(name) for name in DEFAULTS}
 
 
@@ -270,9 +272,9 @@ def test_compose_reserves_the_gpu_and_waits_for_the_drain() -> None:
     (device,) = services["gpu"]["deploy"]["resources"]["reservations"]["devices"]
     assert device["driver"] == "nvidia" and device["capabilities"] == ["gpu"]
     assert "deploy" not in services["cpu"] and services["cpu"]["profiles"]
-    for each in services.values():
-        assert each["read_only"] and each["cap_drop"] == ["ALL"] and each["restart"] == "unless-stopped"
-        assert int(each["stop_grace_period"].removesuffix("s")) > DRAIN
+    for service in services.values():
+        assert service["read_only"] and service["cap_drop"] == ["ALL"] and service["restart"] == "unless-stopped"
+        assert int(service["stop_grace_period"].removesuffix("s")) > DRAIN
 
 
 def mebibytes(size: str) -> int:
@@ -283,9 +285,9 @@ def mebibytes(size: str) -> int:
 
 def test_deployments_are_closed_unless_opened() -> None:
     content = document(DEPLOY / "compose.yaml")
-    for each in content["services"].values():
-        assert each["ports"] == ["${MT_ADDRESS:-127.0.0.1}:${MT_PORT:-8000}:8000"]
-        assert each["environment"]["MT_DATABASE"].startswith("/data/") and "data:/data" in each["volumes"]
+    for service in content["services"].values():
+        assert service["ports"] == ["${MT_ADDRESS:-127.0.0.1}:${MT_PORT:-8000}:8000"]
+        assert service["environment"]["MT_DATABASE"].startswith("/data/") and "data:/data" in service["volumes"]
     policy = resources()["NetworkPolicy"]["spec"]
     labels = resources()["Deployment"]["spec"]["template"]["metadata"]["labels"]
     assert policy["podSelector"]["matchLabels"] == labels
@@ -298,10 +300,10 @@ def test_deployments_are_closed_unless_opened() -> None:
 
 def test_memory_has_room_for_what_tmp_may_hold() -> None:
     files = DEFAULTS["max_stored_file_bytes"].default / 2**20
-    for each in document(DEPLOY / "compose.yaml")["services"].values():
-        (tmpfs,) = each["tmpfs"]
+    for service in document(DEPLOY / "compose.yaml")["services"].values():
+        (tmpfs,) = service["tmpfs"]
         tmp = mebibytes(re.findall(r"size=(\w+)", tmpfs)[0])
-        (limit,) = re.findall(r":-(\w+)\}", each["mem_limit"])
+        (limit,) = re.findall(r":-(\w+)\}", service["mem_limit"])
         assert 2 * files <= tmp <= mebibytes(limit) / 4
     spec = pod(resources()["Deployment"])
     volumes = {volume["name"]: volume for volume in spec["volumes"]}

@@ -38,27 +38,27 @@ def record(loaded: LoadedModel, pair: tuple[list[int], list[int]]) -> PassRecord
 def test_every_attention_is_recorded(record: PassRecord, pair: tuple[list[int], list[int]]) -> None:
     source, target = len(pair[0]), len(pair[1]) + 1
     shapes = {
-        block: [tuple(each.weights.shape) for each in record.of(block)] for block in ("encoder", "decoder", "cross")
+        block: [tuple(item.weights.shape) for item in record.of(block)] for block in ("encoder", "decoder", "cross")
     }
     assert shapes == {
         "encoder": [(HEADS, source, source + 2)] * LAYERS,
         "decoder": [(HEADS, target, target)] * LAYERS,
         "cross": [(HEADS, target, source + 2)] * LAYERS,
     }
-    assert [each.layer for each in record.of("cross")] == [1, 2]
+    assert [item.layer for item in record.of("cross")] == [1, 2]
 
 
 def test_rows_sum_to_one_and_masked_weights_are_zero(record: PassRecord) -> None:
-    for each in record.attentions:
-        assert float((each.weights.sum(-1) - 1).abs().max()) < ROUNDING
-        assert not each.weights[:, ~each.mask].any(), "a masked weight is not exactly 0"
-        assert each.weights[:, each.mask].all()
+    for item in record.attentions:
+        assert float((item.weights.sum(-1) - 1).abs().max()) < ROUNDING
+        assert not item.weights[:, ~item.mask].any(), "a masked weight is not exactly 0"
+        assert item.weights[:, item.mask].all()
     assert not record.of("encoder")[0].mask[:, -2:].any() and record.of("encoder")[0].mask[:, :-2].all()
     assert torch.equal(record.of("decoder")[0].mask, torch.ones_like(record.of("decoder")[0].mask).tril())
 
 
 def test_the_blocks_outputs_follow_from_the_weights(record: PassRecord) -> None:
-    assert max(each.difference for each in record.attentions) < ROUNDING
+    assert max(item.difference for item in record.attentions) < ROUNDING
 
 
 def test_the_weights_are_those_of_attention_maps(
@@ -68,7 +68,7 @@ def test_the_weights_are_those_of_attention_maps(
     source, target = torch.tensor([pair[0]]), torch.tensor([[BOS, *pair[1]]])
     with torch.inference_mode():
         maps = loaded.model.cross_attention(source, torch.ones_like(source, dtype=torch.bool), target)[:, 0]
-    ours = torch.stack([each.weights[..., :-2] for each in record.of("cross")])
+    ours = torch.stack([item.weights[..., :-2] for item in record.of("cross")])
     assert float((maps - ours).abs().max()) < ROUNDING
 
 
@@ -89,8 +89,8 @@ def test_the_weights_are_those_that_the_model_applies(
             monkeypatch.setattr(module, "attention", spy)
     again = record_pass(loaded.model, *pair)
     assert len(applied) == len(record.attentions) == 3 * LAYERS
-    for weights, each in zip(applied, again.attentions, strict=True):
-        assert float((weights[:, : each.weights.shape[1]] - each.weights).abs().max()) < ROUNDING
+    for weights, item in zip(applied, again.attentions, strict=True):
+        assert float((weights[:, : item.weights.shape[1]] - item.weights).abs().max()) < ROUNDING
     assert torch.allclose(again.logits, record.logits, atol=1e-4)
 
 

@@ -134,11 +134,8 @@ def read_fluent(content: bytes) -> str:
     return decoded(content)
 
 
-class AnyTag(yaml.SafeLoader):
-    """Reads values with unknown tags."""
-
-
-AnyTag.add_multi_constructor("!", lambda loader, tag, node: loader.construct_scalar(node))  # type: ignore[no-untyped-call]
+ANY_TAG: Any = type("AnyTag", (yaml.SafeLoader,), {})  # reads values with unknown tags
+ANY_TAG.add_multi_constructor("!", lambda loader, tag, node: loader.construct_scalar(node))
 OPENERS: dict[str, Callable[[io.BytesIO], object]] = {
     "docx": docx.Document,
     "odp": opendocument.load,
@@ -157,7 +154,7 @@ READERS: dict[str, Callable[[bytes], str]] = {
     **dict.fromkeys(("md", "properties", "strings"), lambda content: re.sub(r"\\(?!u)", "", decoded(content))),
     "ftl": read_fluent,
     "po": lambda content: "".join("".join(values([e.msgstr, e.msgstr_plural])) for e in polib.pofile(decoded(content))),
-    "yaml": lambda content: "".join(values(list(yaml.load_all(decoded(content), AnyTag)))),
+    "yaml": lambda content: "".join(values(list(yaml.load_all(decoded(content), ANY_TAG)))),
 }
 """For each format, a function that reads the texts of a file with another library than the product."""
 

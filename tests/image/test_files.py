@@ -169,11 +169,6 @@ def test_hadolint_finds_nothing() -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_the_budgets_are_named() -> None:
-    script = (ROOT / "scripts" / "image.sh").read_text()
-    assert "budget=([cpu]=215000000 [cpu-torch]=1400000000 [cuda]=6900000000)" in script and "ready_within=10" in script
-
-
 def test_the_image_for_cpus_has_no_torch() -> None:
     """Its packages are those of service.lock. They are copied from a stage that DEVICE selects."""
     pairs = (words.split(" AS ") for name, words in instructions() if name == "FROM")

@@ -1,7 +1,7 @@
 """Stored files of real programs and of people: their texts, and what a translation changes in them.
 
 The name of a binary file begins with the program that wrote it. `texts.toml` has the texts of each file in the order
-of reading. Of a file with tables or notes, each text is there once.
+of reading.
 """
 
 import csv
@@ -57,10 +57,13 @@ WRITTEN_ANEW = {
 """Files whose texts are written in another way after a translation."""
 
 
-def opened(name: str) -> Document:
+def document_of(name: str, content: bytes) -> Document:
     """Open a file. Only for .tmx, the target language must be given; the languages in files have their own tests."""
-    language = "de" if name.endswith(".tmx") else ""
-    return open_document(name, (FOLDER / "files" / name).read_bytes(), DocumentOptions(target_language=language))
+    return open_document(name, content, DocumentOptions(target_language="de" if name.endswith(".tmx") else ""))
+
+
+def opened(name: str) -> Document:
+    return document_of(name, (FOLDER / "files" / name).read_bytes())
 
 
 def marked(segment: Segment) -> TranslatedSegment:
@@ -82,6 +85,10 @@ def members(content: bytes) -> list[tuple[str, str]]:
         return [("", decoded(content))]
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return [(name, decoded(archive.read(name))) for name in archive.namelist()]
+
+
+def line_ends(content: bytes) -> set[str]:
+    return set() if content.startswith(b"PK") else {*re.findall("\r\n|\r|\n", decoded(content))}
 
 
 def without_marks(content: bytes) -> list[object]:
@@ -185,6 +192,9 @@ def test_nothing_but_the_texts_changes(name: str) -> None:
         assert members(same) == members(content)
     changed = document.render(list(map(marked, document.segments)))
     assert changed != same
+    assert line_ends(changed) == line_ends(content)
+    if name.endswith(BILINGUAL):
+        assert document_of(name, changed).segments == []
     if name not in WRITTEN_ANEW:
         assert without_marks(changed) == without_marks(same)
 

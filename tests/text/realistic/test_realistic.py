@@ -80,11 +80,11 @@ def marked(segment: Segment) -> TranslatedSegment:
 
 
 def members(content: bytes) -> list[tuple[str, str]]:
-    """Return the members of an archive, or the whole file, as names and texts."""
+    """Return the members of an archive, or the whole file, as texts. A name of a member has its compression."""
     if not content.startswith(b"PK"):
         return [("", decoded(content))]
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return [(name, decoded(archive.read(name))) for name in archive.namelist()]
+        return [(f"{info.filename} {info.compress_type}", decoded(archive.read(info))) for info in archive.infolist()]
 
 
 def line_ends(content: bytes) -> set[str]:

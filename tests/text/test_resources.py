@@ -19,6 +19,7 @@ TABLE = 'id,name,"long\ntext"\r\n1,A dog,"He said ""hi"", then left"\r\n2,"","3.
     ("name", "content", "written"),
     [
         ("a.yaml", "a: One\n", 'a: "l\'été: \\"x\\""\n'),
+        ("a.yaml", "a: [:b, :c]\nd: One\n", 'a: [:b, :c]\nd: "l\'été: \\"x\\""\n'),  # symbols of Ruby
         ("a.yaml", "a: 'One'\n", "a: 'l''été: \"x\"'\n"),
         ("a.yaml", "a: |\n  One\n  # Two\n", 'a: |\n  l\'été: "x"\n  l\'été: "x"\n'),
         ("a.yaml", "a: '{n, plural, other {One}}'\n", "a: '{n, plural, other {l''été: \"x\"}}'\n"),

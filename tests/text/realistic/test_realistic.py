@@ -126,7 +126,9 @@ def values(value: Any) -> Iterator[str]:
 
 def read_xml(content: bytes) -> str:
     content = re.sub(rb"&(?!amp;|lt;|gt;|quot;|apos;|#)[\w.]+;", b"", content)  # entities of a document type
-    return "".join(ElementTree.fromstring(content).itertext()).replace('\\"', '"')
+    root = ElementTree.fromstring(content)
+    attributes = (value for element in root.iter() for value in element.attrib.values())
+    return "".join([*root.itertext(), *attributes]).replace('\\"', '"').replace("&&", "&")  # of headers of worksheets
 
 
 def read_archive(content: bytes) -> str:

@@ -27,9 +27,9 @@ from mt.text.alignment import Link, Range
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import read_marked_sentence, split_marked_text
-from mt.text.normalise import NormalisedText, remove_invisible
+from mt.text.normalise import NormalisedText, join_groups, remove_invisible
 from mt.text.segment import TextPart
-from mt.text.typography import has_no_break_spaces
+from mt.text.typography import has_no_break_spaces, mend_marks
 
 _DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
 
@@ -319,6 +319,7 @@ class TextPlanner:
     ) -> TranslatedSentence:
         """Translate a sentence without tags: text that looks like a tag once others are removed is no tag."""
         normalised = self.context.normaliser.normalise(sentence, kept)
+        normalised = normalised._replace(text=join_groups(normalised.text))
         source = self.context.encode(normalised.text)
         if exact := exact_translation(match, kept):
             return TranslatedSentence((exact,), self._expectation(source, exact))
@@ -338,6 +339,8 @@ class TextPlanner:
         alternatives = await translate_with_formality(sentence, self.context, partial(translate, sentence))
         if "\ufffd" not in sentence:  # otherwise an incomplete sequence of bytes that the model wrote
             alternatives = tuple(replace(one, text=_without_damage(one.text)) for one in alternatives)
+        if repairs:
+            alternatives = tuple(replace(one, text=mend_marks(sentence, one.text)) for one in alternatives)
         if match is None:
             return alternatives
         return await repair_match(sentence, alternatives, match, kept, self.context, self.max_length)

@@ -110,7 +110,8 @@ class SentenceContext:
         for span in spans:
             readable = span.kind is not SpanKind.EMOJI and known.issuperset(plain_spaces(span.text))
             first = reading in (Reading.LIKELY, Reading.NUMBERS_IF_LIKELY)
-            may_stand = span.kind in (SpanKind.OPAQUE, SpanKind.KEPT) and reading is not Reading.REMOVED
+            has_sense = span.kind in (SpanKind.OPAQUE, SpanKind.KEPT, SpanKind.NUMBER)
+            may_stand = has_sense and reading is not Reading.REMOVED
             if readable and (span.kind is SpanKind.NUMBER or (first and not (may_stand and is_placeholder(span.text)))):
                 copied.append(span)
             else:

@@ -28,6 +28,10 @@ SPACES = f"{LINE_BREAKS}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 
 GROUP_SPACES = "\u00a0\u2007\u2009\u202f"  # spaces that group the digits of a number
 _SPACE_RUN = re.compile(rf"(?<=\d)[{GROUP_SPACES}](?=\d{{3}}(?!\d))|(?P<run>[ {SPACES}]+)")
+_GROUPED = re.compile(  # 1 234,50 and 1 234 € and 1 234 567, but not 12 345: two numbers may follow each other
+    r"(?<![\w.,])\d{1,3}(?: \d{3}){1,5}(?:(?=[.,]\d\d?(?!\d))|(?= ?[€$£¥%])|(?= (?:EUR|USD|CHF|GBP|[Ee]uros?)\b))"
+    r"|(?<![\w.,])\d{1,3}(?: \d{3}){2,5}(?!\w)"
+)
 _TO_PLAIN_SPACES = str.maketrans(dict.fromkeys(GROUP_SPACES, " "))
 
 _FORMATS = (
@@ -197,6 +201,11 @@ def normalise_training_text(text: str) -> str:
 def remove_invisible(text: str) -> str:
     """Return `text` without the characters that `Normaliser.normalise` removes."""
     return text if text.isascii() and text.isprintable() else _REMOVED.sub("", text)
+
+
+def join_groups(text: str) -> str:
+    """Replace the ordinary spaces between the groups of a number by no-break spaces. The length does not change."""
+    return _GROUPED.sub(lambda match: match[0].replace(" ", "\u00a0"), text)
 
 
 def plain_spaces(text: str) -> str:

@@ -35,10 +35,10 @@ from mt.text.normalise import GROUP_SPACES
 from mt.text.span_patterns import CODE, EXACT, FORMAT, HINT, NUMBERS, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
 
 _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
-_RANGE = re.compile(r"\d[\d.]*-\d[\d.]*")
+_RANGE = re.compile(r"\d[\d.]*[-:]\d[\d.]*")
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _LIST_MARKER = re.compile(
-    r"(?:(?:[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.))\s+){1,4}"
+    r"(?:(?:\[[ xX✓]\]|[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.))\s+){1,4}"
 )
 _ORDINAL_DOT = frozenset(  # languages that write ordinal numbers with a dot, such as "3. Mai"
     [
@@ -377,8 +377,8 @@ def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
 
 
 def _ends(span: ProtectedSpan) -> list[str]:
-    """Return the numbers of a range such as 5-10, which other languages write as 5–10 or "5 to 10"; else []."""
-    return span_key(span).split("-") if span.kind is SpanKind.NUMBER and _RANGE.fullmatch(span_key(span)) else []
+    """Return the two numbers of a range or time, which other languages write as 5–10 and 14 h 30; else []."""
+    return re.split("[-:]", span_key(span)) if span.kind is SpanKind.NUMBER and _RANGE.fullmatch(span_key(span)) else []
 
 
 def _has_ends(span: ProtectedSpan, counts: Counter[str]) -> bool:

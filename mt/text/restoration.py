@@ -142,6 +142,9 @@ def _number_edits(links: UnitLinks, source: str) -> Iterator[tuple[Range, str]]:
         taken.add(-place)
         begin, end = links.right[-place]
         inside = [other for other in others if begin <= other.begin and other.end <= end]
-        replaced.append((inside[0].begin, inside[0].end) if inside else (begin, end))
+        tail = links.target[inside[0].end : end] if inside else ""
+        if inside and not (tail and set(tail.strip(".")) <= set(span.text)):  # the tail is no damaged unit, as in "0.C"
+            begin, end = inside[0].begin, inside[0].end
+        replaced.append((begin, end))
         texts.append(span.text)
     yield from zip(sorted(replaced), texts, strict=True)  # in the order of the source

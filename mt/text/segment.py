@@ -27,6 +27,7 @@ _LINE_BREAK = re.compile("(\r\n|[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 _SPACE = re.compile(r"\s+")
 _OPERATORS = frozenset("=_+/\\|")
 _PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
+_ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
 _JOINER = "\u200d"
 
 
@@ -165,12 +166,14 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
     """Yield the sentences of a paragraph, including white space.
 
     A number such as `3.` is joined with the sentence after it. A sentence does not begin with an operator of code, as
-    in `a != b`.
+    in `a != b`, nor in lower case after an abbreviation such as `a.m.`.
     """
     begin = end = 0
     for sentence in _split_in_blocks(paragraph, language):
         end += len(sentence)
-        if paragraph[end : end + 1] in _OPERATORS and end - begin < LONGEST_SENTENCE:
+        follows = paragraph[end : end + 1]
+        unfinished = follows in _OPERATORS or (follows.islower() and _ABBREVIATION.search(sentence))
+        if unfinished and end - begin < LONGEST_SENTENCE:
             continue
         if any(map(str.isalpha, sentence)) or not any(map(str.isdigit, sentence)) or end - begin > LONGEST_SENTENCE:
             yield paragraph[begin:end]

@@ -22,6 +22,7 @@ _EMOJI = (
     r"|[0-9#*]\ufe0f?\u20e3"
     rf"|{_EMOJI_ONE}(?:\u200d{_EMOJI_ONE}){{0,9}}"
     r"|(?<!\S)(?:<3|[:;=]['-]?[()\[\]DPp])(?!\w)"
+    r"|(?<![\w&])&(?=[^\W\d_])(?!\w{2,31};)"  # an accelerator, as in &Open
 )
 _ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
 # A backtick between a space and a letter begins a code span and cannot end one.
@@ -60,7 +61,7 @@ _EXPRESSION = (
     r"|(?<![\w.'’])[A-Za-z] [<>≤≥≠=] -?(?:\d[\w.]{0,64}|[A-Za-z])(?![\w'’])"  # a < b and x > 5
 )
 _BRACKET = (  # Dict[str, int], List<T>, wait(0.5), open("a b"), [], [a-z]+ and O(n log n)
-    r"[A-Za-z_](?<!\w.)[\w.]{0,63}+"
+    r"=?[A-Za-z_](?<!\w.)[\w.]{0,63}+"
     r"(?:\[(?![1-9]\d{0,2}\])[^\[\]\n]{0,60}\](?!\()|\((?=[^()\n]{0,60}[\d=\"_])[^()\n]{0,80}\)|<[A-Z][\w, ]{0,60}>)"
     r"|\[\]|\[\w-\w[^\s\[\]]{0,60}\][+*?]?|\b[A-Z]\([a-z0-9][^()\n]{0,20}\)"
 )

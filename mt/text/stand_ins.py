@@ -18,7 +18,7 @@ from enum import Enum
 from mt.languages import likely_script, primary_language
 from mt.text.alignment import WIDE, Range
 from mt.text.protect import ProtectedSpan, can_have_ending
-from mt.text.span_patterns import FORMAT, PLACEHOLDER
+from mt.text.span_patterns import FORMAT, PLACEHOLDER, UNIT
 
 _VOWELS = "AEIOU"
 _WITHOUT_NAME = re.compile(r"%[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?[A-Za-z@]|\{\}")
@@ -106,6 +106,8 @@ def likely_kinds(text: str) -> tuple[StandInKind, ...]:
     if (form := FORMAT.fullmatch(text)) and form[1] in "diuxXoeEfFgGn":
         return (StandInKind.NUMBER,)
     if _NUMERIC_FORMAT.search(text) or text.startswith("%L"):  # %L1 is a number of Qt
+        return (StandInKind.NUMBER,)
+    if any(map(str.isdigit, text)) and UNIT.search(text) and not is_placeholder(text):  # €5
         return (StandInKind.NUMBER,)
     if form and "(" not in text:
         return (StandInKind.NAME,) if form[1] == "@" else (StandInKind.NAME, StandInKind.NUMBER)

@@ -13,6 +13,8 @@ BREAKS = re.compile(rf"\s*[{LINE_BREAKS}]\s*| {{3,}}")
 """Line breaks, tabs, and the runs of spaces between columns."""
 
 _NO_BREAK = re.compile("[\u00a0\u2007\u202f]")
+_SPACED_QUOTE = re.compile(r'(?<!\S)"\s(?=[^\s"][^"]*")')
+_MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
 _QUOTES = ("„“", "„”", "“”", "«»")
 _NUMBER = rf"\d+(?:[.,’'{GROUP_SPACES}]\d+){{0,9}}"  # not possessive: see mt.text.span_patterns
 _AFTER_NUMBER = re.compile(rf"({_NUMBER})([{GROUP_SPACES}])(?=[^\s\d])")
@@ -61,6 +63,16 @@ def unify_quotes(translation: str, spans: Sequence[ProtectedSpan]) -> str:
         return translation
     marks = cycle(used)
     return re.sub('"', lambda match: next(marks), translation)
+
+
+def mend_marks(source: str, translation: str) -> str:
+    """Shorten runs of `!` and `?` that are longer than those of the source, and remove spaces after opening quotes."""
+    if '" ' in translation and translation.count('"') % 2 == 0 and not _SPACED_QUOTE.search(source):
+        translation = _SPACED_QUOTE.sub('"', translation)
+    if _MARK_RUN.search(translation):
+        most = max((len(match[0]) for match in _MARKS.finditer(source)), default=1)
+        translation = _MARK_RUN.sub(lambda match: match[0][:most], translation)
+    return translation
 
 
 def restore_no_break_spaces(source: str, translation: str, language: str) -> str:

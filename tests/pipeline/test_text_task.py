@@ -264,12 +264,15 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         "ein мир Mann",
     ),
     "a text in an unknown script stays": ({}, "мир, мир 5!", [], "мир, мир 5!"),
-    "a span in unknown characters is left out at once": (
-        {"for a man": ["für Mann"]},
+    "an amount in unknown characters is a number to the model": (
+        {"for 37 a man": ["für 37 ein Mann"]},
         "for €5 a man",
-        ["for a man"],
-        "für €5 Mann",
+        ["for 37 a man"],
+        "für €5 ein Mann",
     ),
+    "an accelerator is left out at once": ({"Open now": ["Öffne jetzt"]}, "&Open now", ["Open now"], "&Öffne jetzt"),
+    "marks are not repeated": ({"No!!": ["Nein!!!!"]}, "No!!", ["No!!"], "Nein!!"),
+    "an opening quote": ({'a "b" c': ['ein " b" c']}, 'a "b" c', ['a "b" c'], 'ein "b" c'),
     "placeholders without names keep their order": (
         {
             "a Tom man 37 b": ["37 Mann Tom b"],

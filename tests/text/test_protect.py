@@ -96,6 +96,8 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("the '_-' or \"\\t\" or ',' \"\", 'hi.' _", ["'_-'", '"\\t"', "','", '""', "_"]),  # strings of symbols
         ('sleep(0.5), f(x="a b") dog(s) of List<T> host:80', ["sleep(0.5)", 'f(x="a b")', "List<T>", "host:80"]),
         ("if a < b and c > 5, y = 2x, I am", ["a < b", "c > 5", "y = 2x"]),
+        ("&Open or Save &as, AT&T & R&D &amp; &name;", ["&", "&", "&amp;", "&name;"]),
+        ('=SUM(A1:A5) and =HYPERLINK("a","the dog")', ["=SUM(A1:A5)", '=HYPERLINK("a","the dog")']),
         ("System.Text.Json n-1 ~user top-10", ["System.Text.Json", "n-1", "~user", "10"]),
         (f"a{FAMILY}{FLAG}b {SKIN} {SCOTLAND} 1️⃣", [FAMILY, FLAG, SKIN, SCOTLAND, "1️⃣"]),
     ],
@@ -116,6 +118,8 @@ def test_spans(sentence: str, expected: list[str]) -> None:
         ("de", "3) Platz", "3) "),
         ("en", "## 2) A title", "## 2) "),
         ("en", "• 12 men", "• "),
+        ("en", "- [ ] Milk", "- [ ] "),
+        ("en", "[x] Milk", "[x] "),
         ("en", "-5 degrees", ""),
         ("en", "1.", ""),
         ("en", "- ", ""),
@@ -159,6 +163,8 @@ def test_spans_are_removed(sentence: str, text: str, removed: list[RemovedSpan])
         ("2 men and two dogs", "2 Männer und 2 Hunde", []),  # a number may occur more often
         ("5-10 dB or 5–10 dB", "5 bis 10 dB oder 5-10 dB", []),
         ("5-10 dB", "5 dB", ["5-10"]),
+        ("à 14 h 30", "um 14:30 Uhr", []),
+        ("at 14:30", "à 14 h 30", []),
         ("2024-05-06", "2024 05 06", ["2024-05-06"]),
         ("@a", "@a @a", ["@a"]),
         ("@anna @anna_b", "@anna_b", ["@anna"]),
@@ -224,6 +230,7 @@ def test_a_span_is_put_back_between_the_translations_of_its_neighbours(sentence:
         ("12 men , 30 dogs", "30 Mann , 12 Hunde", {}, "30 Mann , 12 Hunde"),  # both are there
         ("12 men , 30 dogs", "Mann , Hunde", {0: 3, 2: 0}, "12 , 30"),  # in the order of the source
         ("12 men", "Männer", {0: 1}, "12 Männer"),
+        ("at 0 °C.", "bei 0.C.", {0: 0, 1: 1}, "bei 0 °C."),
     ],
 )
 def test_a_number_replaces_the_word_that_is_aligned_to_it(

@@ -23,7 +23,20 @@ NAME, PLACE, NUMBER = StandInKind.NAME, StandInKind.PLACE, StandInKind.NUMBER
     [
         *[
             (text, (NUMBER,))
-            for text in ("%d", "%1$d", "%.2f", "%(n)d", "{n}", "%L1", "%n", "{{ totalCount }}", "%lld")
+            for text in (
+                "%d",
+                "%1$d",
+                "%.2f",
+                "%(n)d",
+                "{n}",
+                "%L1",
+                "%n",
+                "€5",
+                "1.200,50 ₹",
+                "-$3",
+                "{{ totalCount }}",
+                "%lld",
+            )
         ],
         *[(text, (NUMBER,)) for text in ("{0, number, integer}", "{x:.2f}", "${age}", "{numFiles}", "#{n}")],
         *[(text, (NAME,)) for text in ("{name}", "%{user}", "%(name)s", "%@", "{{person.name}}", "мир", "<name>")],

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,13 +28,13 @@ from service.http.admission import RequestGate
 from service.logs import Phase, current_record
 from service.settings import Settings
 from service.workers.admission import Admission, RequestSize
-from service.workers.messages import ModelSetup, SourceText, TranslateOptions, WorkCounts
+from service.workers.messages import ModelSetup, SourceText, TranslateOptions
 from service.workers.model_files import find_models, is_empty
 from service.workers.model_memory import MEGABYTE, ModelMemory
 from service.workers.pending import OnSentence, PendingRequest
 from service.workers.pool import TransportFactory, WorkerPool
 from service.workers.served_models import ServedModel, assign_names, preferred_first, successor_of, unknown_model
-from service.workers.stats import FleetStats, ModelStats
+from service.workers.stats import FleetCounts, FleetStats, ModelStats
 from service.workers.transport import ProcessTransport
 from service.workers.worker import WorkerTimeouts
 
@@ -109,8 +108,7 @@ class Fleet:
         self._new_transport = new_transport
         self._admission = Admission(config.limits)
         self._memory = ModelMemory(config.memory, self._start_task)
-        self._retired_work = WorkCounts()  # work of the pools that have been closed
-        self._counts: Counter[str] = Counter()
+        self._counts = FleetCounts()
         self._tasks: set[asyncio.Task[None]] = set()
         self._reloads: set[asyncio.Task[None]] = set()  # the tasks that load new versions
         self._reloading = asyncio.Lock()
@@ -231,7 +229,7 @@ class Fleet:
         latest = loop.time() + self._config.request_seconds
         deadline = latest if deadline is None else min(deadline, latest)
         if deadline <= loop.time():
-            self._counts["expired"] += 1
+            self._counts.expired += 1
             raise DeadlineExceeded
         request = PendingRequest(tuple(texts), options, caller, deadline, loop.create_future(), on_sentence)
         size = RequestSize(1, len(texts), sum(len(text.text) for text in texts))
@@ -272,10 +270,10 @@ class Fleet:
             try:
                 new, successors = await self._load_changed()
             except ModelError as error:
-                self._counts["refused_reloads"] += 1
+                self._counts.refused_reloads += 1
                 log.error("reload refused", problem=str(error))
                 raise ReloadRefused(str(error)) from error
-            self._counts["reloads"] += len(new)
+            self._counts.reloads += len(new)
             log.info("reloaded", models=[pool.name for pool in new])
             for old, successor in successors.items():
                 self._retiring.append(old)
@@ -286,18 +284,11 @@ class Fleet:
         """Return statistics of the fleet. The workers' counters may be about a second old."""
         pools = [*self.pools, *self._retiring]
         return FleetStats(
+            **vars(self._counts),
             requests=self._admission.held.requests,
+            refused=self._admission.refused,
             queued=sum(pool.queued for pool in pools),
             running=sum(pool.running for pool in pools),
-            finished=self._counts["finished"] + sum(pool.translated for pool in pools),
-            failed=self._counts["failed"] + sum(pool.failed for pool in pools),
-            cancelled=self._counts["cancelled"],
-            expired=self._counts["expired"],
-            refused=self._admission.refused,
-            restarts=self._counts["restarts"] + sum(slot.restarts for pool in pools for slot in pool.slots),
-            reloads=self._counts["reloads"],
-            refused_reloads=self._counts["refused_reloads"],
-            work=sum((pool.work for pool in pools), self._retired_work),
             workers=sum(len(pool.slots) for pool in self.pools if pool.loaded),
             workers_ready=sum(len(pool.workers) for pool in self.pools),
             models={pool.name: ModelStats(pool.loaded, pool.loads, pool.translated) for pool in self.pools},
@@ -323,11 +314,12 @@ class Fleet:
             record.add_phase(Phase.TRANSLATE, time.monotonic() - started)
             return translations
         except TimeoutError:
-            self._counts["expired"] += 1
+            self._counts.expired += 1
             raise DeadlineExceeded from None
         except asyncio.CancelledError:
             is_late = time.monotonic() > request.deadline - TIMER_SECONDS  # a timer of the caller was first
-            self._counts["expired" if is_late else "cancelled"] += 1
+            self._counts.expired += is_late
+            self._counts.cancelled += not is_late
             raise
         finally:
             request.withdraw()
@@ -369,10 +361,6 @@ class Fleet:
         await pool.close()
         self._memory.forget(pool)
         self._retiring.remove(pool)
-        self._retired_work += pool.work
-        self._counts["finished"] += pool.translated
-        self._counts["failed"] += pool.failed
-        self._counts["restarts"] += sum(slot.restarts for slot in pool.slots)
         structlog.get_logger().info("model unloaded", model=pool.name, version=pool.description.version)
 
     async def _reload_quietly(self) -> None:
@@ -405,8 +393,11 @@ class Fleet:
 
     def _new_pool(self, model: Path) -> WorkerPool:
         config = self._config
-        on_needed = self._memory.need
-        return WorkerPool(model, config.device, self._new_transport, config.timeouts, self.start_reload, on_needed)
+        return WorkerPool(
+            *(model, config.device, self._new_transport, config.timeouts, self._counts),
+            on_new_version=self.start_reload,
+            on_needed=self._memory.need,
+        )
 
     def _pool_for(self, direction: Direction, model: str) -> WorkerPool:
         named = [pool for pool in self.pools if not model or pool.name == model]

@@ -1,9 +1,10 @@
 """Messages between the service and its worker processes. All are picklable."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
+from operator import add, sub
 from pathlib import Path
 
 from mt.decoding.options import SearchOptions
@@ -186,14 +187,10 @@ class WorkCounts:
     target_tokens: int = 0
 
     def __add__(self, other: "WorkCounts") -> "WorkCounts":
-        """Return the sums of the counters."""
-        return WorkCounts(
-            texts=self.texts + other.texts,
-            steps=self.steps + other.steps,
-            rows=self.rows + other.rows,
-            source_tokens=self.source_tokens + other.source_tokens,
-            target_tokens=self.target_tokens + other.target_tokens,
-        )
+        return WorkCounts(*map(add, astuple(self), astuple(other)))
+
+    def __sub__(self, other: "WorkCounts") -> "WorkCounts":
+        return WorkCounts(*map(sub, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ from service.workers.messages import (
     TextFailed,
     TextProgress,
     Translate,
-    WorkCounts,
     WorkerStopped,
 )
 from service.workers.model_files import model_name, read_card, weights_size
 from service.workers.pending import PendingRequest
 from service.workers.quarantine import Quarantine
 from service.workers.slot import WorkerSlot
+from service.workers.stats import FleetCounts
 from service.workers.transport import Transport
 from service.workers.worker import Worker, WorkerDied, WorkerTimeouts
 
@@ -49,6 +49,7 @@ class WorkerPool:
         device: str,
         new_transport: TransportFactory,
         timeouts: WorkerTimeouts,
+        counts: FleetCounts,
         on_new_version: Callable[[], None],
         on_needed: Callable[["WorkerPool"], None] = lambda pool: None,
     ) -> None:
@@ -61,7 +62,7 @@ class WorkerPool:
         self.name = model_name(model)
         self.slots: list[WorkerSlot] = []
         self.requests: set[PendingRequest] = set()
-        self.translated = self.failed = 0  # texts
+        self.translated = 0  # texts
         self.loads = 0  # number of times that the model was loaded; each load starts all workers
         self.card = read_card(model)
         self.size = weights_size(model)  # bytes on disk
@@ -72,6 +73,7 @@ class WorkerPool:
         self._device = device
         self._new_transport = new_transport
         self._timeouts = timeouts
+        self._counts = counts
         self._on_new_version = on_new_version
         self._on_needed = on_needed
         self.description: Ready  # set by `open`
@@ -156,11 +158,6 @@ class WorkerPool:
         """Number of texts that workers have been given and have not answered."""
         return sum(len(worker.in_flight) for worker in self.workers)
 
-    @property
-    def work(self) -> WorkCounts:
-        """Sum of the counters of all workers, including those that have ended."""
-        return sum((slot.work for slot in self.slots), WorkCounts())
-
     def submit(self, request: PendingRequest) -> None:
         """Queue the texts of a request. The request fails at once if one of its texts is known to crash workers."""
         request.begin(self._ids, partial(self._withdraw, request))
@@ -211,7 +208,7 @@ class WorkerPool:
         )
         self._quarantine.record_crash(messages, worker.isolated)
         for message in filter(self._quarantine.blocks, messages):
-            self.failed += 1
+            self._counts.failed += 1
             self._request_of[message.id].fail(_crash_error(message))
         if self._successor and not self.ready:
             self._hand_over(self._successor)
@@ -222,9 +219,10 @@ class WorkerPool:
         request = self._request_of.pop(answer.id)
         if isinstance(answer, TextDone):
             self.translated += 1
+            self._counts.finished += 1
             request.finish(answer.id, answer.translation)
         else:
-            self.failed += 1
+            self._counts.failed += 1
             del request.unfinished[answer.id]
             request.fail(_error(answer))
 
@@ -309,9 +307,9 @@ class WorkerPool:
 
     def _add_slot(self, device: str) -> WorkerSlot:
         def new_worker() -> Worker:
-            return Worker(self._new_transport(self.model, device), self._timeouts, self)
+            return Worker(self._new_transport(self.model, device), self._timeouts, self, self._counts)
 
-        self.slots.append(WorkerSlot(new_worker, self._on_ready))
+        self.slots.append(WorkerSlot(new_worker, self._on_ready, self._counts))
         return self.slots[-1]
 
     def _on_ready(self, ready: Ready) -> bool:

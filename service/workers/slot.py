@@ -6,7 +6,8 @@ from collections.abc import Callable
 import structlog
 
 from mt.errors import ModelError
-from service.workers.messages import Ready, WorkCounts
+from service.workers.messages import Ready
+from service.workers.stats import FleetCounts
 from service.workers.worker import Worker, WorkerDied
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 30.0  # between attempts; no pause before the first attempt
@@ -15,16 +16,17 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 30.0  # between attempts; no p
 class WorkerSlot:
     """Runs one worker at a time. Until the slot is closed, a new worker replaces each worker that ends."""
 
-    def __init__(self, new_worker: Callable[[], Worker], on_ready: Callable[[Ready], bool]) -> None:
+    def __init__(
+        self, new_worker: Callable[[], Worker], on_ready: Callable[[Ready], bool], counts: FleetCounts
+    ) -> None:
         """Create a slot without a worker.
 
         `new_worker` creates a worker. `on_ready` is called with the Ready message of each restarted worker, and returns
         whether the slot keeps this worker.
         """
         self.worker: Worker | None = None  # the ready worker
-        self.restarts = 0
         self.failures = 0  # failed attempts in a row to start a worker
-        self._ended_work = WorkCounts()  # sum of the counters of all workers that have ended
+        self._counts = counts
         self._new_worker = new_worker
         self._on_ready = on_ready
         self._starting: Worker | None = None
@@ -32,11 +34,6 @@ class WorkerSlot:
         self._restarting: asyncio.Task[None] | None = None
         self._pause = 0.0
         self._attempted = asyncio.Event()  # set after the first attempt of `load`
-
-    @property
-    def work(self) -> WorkCounts:
-        """Sum of the counters of all workers of this slot, including those that have ended."""
-        return self._ended_work + (self.worker.work if self.worker else WorkCounts())
 
     async def open(self) -> Ready:
         """Start the first worker and return its Ready message.
@@ -57,7 +54,6 @@ class WorkerSlot:
         """
         if worker is not self.worker:
             return False
-        self._ended_work += worker.work
         self.worker = None
         if worker.answers:
             self._pause = 0.0
@@ -93,7 +89,7 @@ class WorkerSlot:
         while True:
             await asyncio.sleep(self._pause)
             self._pause = min(max(FIRST_PAUSE_SECONDS, 2 * self._pause), LONGEST_PAUSE_SECONDS)
-            self.restarts += count
+            self._counts.restarts += count
             self._starting = worker = self._new_worker()
             try:
                 ready = await worker.start()
@@ -109,5 +105,5 @@ class WorkerSlot:
             self.worker, self._starting, self.failures = worker, None, 0
             self._attempted.set()
             if count:
-                log.info("worker restarted", restarts=self.restarts)
+                log.info("worker restarted", restarts=self._counts.restarts)
             return

@@ -15,25 +15,28 @@ class ModelStats:
     finished: int  # texts with a translation
 
 
-@dataclass(frozen=True)
-class FleetStats:
-    """Statistics of the fleet: present numbers (requests, queued, running, workers, workers_ready) and counters.
+@dataclass(kw_only=True)
+class FleetCounts:
+    """Counters since the start of the service. All parts of a fleet share them, and count where something happens."""
 
-    The counters begin at the start of the service.
-    """
+    finished: int = 0  # texts with a translation
+    failed: int = 0  # texts that could not be translated
+    cancelled: int = 0  # requests whose client disconnected
+    expired: int = 0  # requests whose deadline passed
+    restarts: int = 0  # restarts of workers
+    reloads: int = 0  # models that were loaded by a reload
+    refused_reloads: int = 0  # reloads that were refused because a model could not be used
+    work: WorkCounts = field(default_factory=WorkCounts)  # of all workers, as of their last heartbeats
+
+
+@dataclass(kw_only=True)
+class FleetStats(FleetCounts):
+    """Statistics of the fleet: its counters, and present numbers."""
 
     requests: int  # requests that are accepted and not yet answered
+    refused: int  # requests that were refused because the queue was full (a counter)
     queued: int  # texts that have not been given to a worker
     running: int  # texts that have been given to a worker and are not answered
-    finished: int  # texts with a translation
-    failed: int  # texts that could not be translated
-    cancelled: int  # requests whose client disconnected
-    expired: int  # requests whose deadline passed
-    refused: int  # requests that were refused because the queue was full
-    restarts: int  # restarts of workers
-    reloads: int  # models that were loaded by a reload
-    refused_reloads: int  # reloads that were refused because a model could not be used
-    work: WorkCounts  # sum of the counters of all workers
     workers: int  # workers that should run
     workers_ready: int  # workers that are ready
     models: Mapping[str, ModelStats] = field(default_factory=dict)  # by name

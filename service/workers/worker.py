@@ -26,6 +26,7 @@ from service.workers.messages import (
     WorkCounts,
     WorkerStopped,
 )
+from service.workers.stats import FleetCounts
 from service.workers.transport import Transport
 
 TICK_SECONDS = 1.0  # time between two checks whether a worker hangs
@@ -57,17 +58,18 @@ class WorkerOwner(Protocol):
 class Worker:
     """One worker: `in_flight`, the texts that it has not answered, and a timer that kills the worker if it hangs."""
 
-    def __init__(self, transport: Transport, timeouts: WorkerTimeouts, owner: WorkerOwner) -> None:
+    def __init__(self, transport: Transport, timeouts: WorkerTimeouts, owner: WorkerOwner, counts: FleetCounts) -> None:
         loop = asyncio.get_running_loop()
         self.in_flight: dict[int, Translate] = {}  # texts that were given and not answered, by id
         self.load = 0  # cost of the texts in flight
         self.isolated = False  # whether the worker translates suspected texts and nothing else
         self.answers = 0  # answers received so far
-        self.work = WorkCounts()  # counters, as of the last heartbeat
         self.working = 0  # number of unfinished texts, as of the last heartbeat
         self._transport = transport
         self._timeouts = timeouts
         self._owner = owner
+        self._counts = counts
+        self._work = WorkCounts()  # counters of this worker, as of the last heartbeat
         self._load_of: Counter[str] = Counter()  # cost of the texts in flight, by caller
         self._outbox: list[ToWorker] = []
         self._ready: asyncio.Future[Ready] = loop.create_future()
@@ -158,7 +160,8 @@ class Worker:
                 case TextProgress() | TextDone() | TextFailed():
                     answers.append(message)
                 case Heartbeat():
-                    self.work, self.working = message.work, message.texts
+                    self._counts.work += message.work - self._work
+                    self._work, self.working = message.work, message.texts
                     self._thread_steps, self._ticks_without_heartbeat = message.thread_steps, 0
                     self._next_heartbeat.set_result(None)
                     self._next_heartbeat = asyncio.get_running_loop().create_future()

@@ -21,6 +21,7 @@ from tests.attacks.test_loop import put
 pytestmark = pytest.mark.attack
 
 GRACE_SECONDS, CLOSE_SECONDS = 3, 12
+LONG_SECONDS = 120  # a busy machine takes long to load models on demand
 ON_THE_WAY = 0.2  # seconds that a request may need to reach the service
 
 
@@ -137,7 +138,7 @@ class Accepted:
             (model / "config.json").write_text(json.dumps({**config, "name": name}))
         self.settings = {"MT_MODEL": f"{self.models / 'first'},{self.models / 'second'}"}
         self.settings |= {"MT_DATABASE": str(folder / "database"), "MT_MODEL_MEMORY_MB": "150"}
-        self.settings |= {"MT_GRACE_SECONDS": "120"}  # a busy machine takes long to load a model
+        self.settings |= {"MT_GRACE_SECONDS": str(LONG_SECONDS)}
         self.documents: list[tuple[str, str]] = []  # (id, key) of uploads that the service has confirmed
         self.memory = ""
         self.lost: list[str] = []
@@ -158,7 +159,7 @@ class Accepted:
             for thread in begun:
                 thread.start()
             time.sleep(2 * ON_THE_WAY + delay)
-            status = target.stop(120 + CLOSE_SECONDS)
+            status = target.stop(LONG_SECONDS + CLOSE_SECONDS)
             for thread in begun:
                 thread.join(5)
             self.lost += [str(event) for event in target.events("not answered in time")]
@@ -168,7 +169,7 @@ class Accepted:
         """Return requests by name: sentences for both models, of which one is loaded, a file, an upload, an export."""
         sentences = {
             f"sentence of {caller} for {model}": partial(
-                target.translate, f"The dog {number}.", model=model, caller=caller
+                target.translate, f"The dog {number}.", model=model, caller=caller, timeout=LONG_SECONDS
             )
             for model in ("first", "second")
             for caller in (ATTACKER, BYSTANDER)
@@ -176,9 +177,9 @@ class Accepted:
         lines = "".join(f"{sentence(1000 * number + line)}\n" for line in range(100)).encode()
         return {
             **sentences,
-            "file": partial(target.upload, "a.txt", lines),
+            "file": partial(target.upload, "a.txt", lines, timeout=LONG_SECONDS),
             "document": partial(put, target, "POST", "/v2/document", "a.txt", lines + b"The cat.\n"),
-            "export": partial(target.request, "GET", f"/memories/{self.memory}/tmx"),
+            "export": partial(target.request, "GET", f"/memories/{self.memory}/tmx", timeout=LONG_SECONDS),
         }
 
     def ask(self, name: str, request: Callable[[], Response]) -> None:

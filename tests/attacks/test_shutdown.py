@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts.attack.event_loop import put
 from scripts.attack.target import ATTACKER, BYSTANDER, MODEL, Response, Target, open_socket, running, sentence
-from tests.attacks.test_loop import put
 
 pytestmark = pytest.mark.attack
 

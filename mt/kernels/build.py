@@ -53,10 +53,14 @@ TARGETS = (  # fastest first
 )
 
 
-def fitting_targets() -> list[Target]:
-    """Return the targets that this processor can run, fastest first."""
-    machine = platform.machine()
-    return [target for target in TARGETS if target.compiles_on(machine) and target.flags <= _processor_flags()]
+def fitting_targets(machine: str = "", cpuinfo: str | None = None) -> list[Target]:
+    """Return the targets that a processor can run, fastest first.
+
+    By default it is this processor. `machine` is what platform.machine() returns, `cpuinfo` the text of /proc/cpuinfo.
+    """
+    machine = machine or platform.machine()
+    flags = _processor_flags() if cpuinfo is None else _parse_flags(cpuinfo)
+    return [target for target in TARGETS if target.compiles_on(machine) and target.flags <= flags]
 
 
 def find_libraries() -> Iterator[Path]:
@@ -105,12 +109,12 @@ def compile_library(target: Target, folder: Path) -> Path | None:
 def _processor_flags() -> frozenset[str]:
     """Return the flags in /proc/cpuinfo, or an empty set if the file does not exist."""
     try:
-        return parse_flags(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"))
+        return _parse_flags(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return frozenset()
 
 
-def parse_flags(cpuinfo: str) -> frozenset[str]:
+def _parse_flags(cpuinfo: str) -> frozenset[str]:
     """Return the flags of the first processor in the text of /proc/cpuinfo. On ARM the line is named "Features"."""
     lines = (line for line in cpuinfo.splitlines() if line.startswith(("flags", "Features")))
     return frozenset(next(lines, "").partition(":")[2].split())

@@ -23,23 +23,24 @@ LONG = [(tuple(range(4, 64)), tuple(range(5, 60))), (tuple(range(10, 70)), (9,))
     ],
     ids=str,
 )
-def test_float32_is_equal_to_torch(library: ctypes.CDLL, changed: dict[str, Any]) -> None:
+def test_float32_is_equal_to_torch(target_library: ctypes.CDLL, changed: dict[str, Any]) -> None:
     model = odd_model(source_vocabulary=None if changed.get("tie_source", True) else 77, **changed)
-    found = compile_model(library, model).cross_attention([*PAIRS, *LONG])
+    found = compile_model(target_library, model).cross_attention([*PAIRS, *LONG])
     for weights, expected in zip(found, ModelAttention(model)([*PAIRS, *LONG]), strict=True):
         assert weights.shape == expected.shape
         np.testing.assert_allclose(weights, expected, atol=2e-5)
 
 
-def test_a_pair_does_not_depend_on_the_others(library: ctypes.CDLL) -> None:
-    model = compile_model(library, odd_model(), int8=True)
+def test_a_pair_does_not_depend_on_the_others(target_library: ctypes.CDLL) -> None:
+    model = compile_model(target_library, odd_model(), int8=True)
     together = model.cross_attention([*PAIRS, *LONG])
     for pair, weights in zip([*PAIRS, *LONG], together, strict=True):
         np.testing.assert_array_equal(model.cross_attention([pair])[0], weights)
 
 
-def test_int8_weights_are_near_float32(library: ctypes.CDLL) -> None:
-    exact, quantized = (compile_model(library, odd_model(), int8).cross_attention(PAIRS) for int8 in (False, True))
+def test_int8_weights_are_near_float32(target_library: ctypes.CDLL) -> None:
+    models = (compile_model(target_library, odd_model(), int8) for int8 in (False, True))
+    exact, quantized = (model.cross_attention(PAIRS) for model in models)
     differences = [abs(one - other).mean() for one, other in zip(exact, quantized, strict=True)]
     assert 0 < max(differences) < 0.02
 

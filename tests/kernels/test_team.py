@@ -10,8 +10,7 @@ import pytest
 
 from mt.decoding.options import SearchOptions
 from mt.kernels.library import CpuBatch, CpuModel
-from tests.kernels.conftest import compile_model, odd_model, some_sources
-from tests.kernels.test_library import translate
+from tests.kernels.conftest import compile_model, odd_model, some_sources, translate
 
 GREEDY, BEAM = (SearchOptions(beam_size=beams, max_length_factor=1.0, max_length_offset=6) for beams in (1, 4))
 PATIENCE = 60  # seconds until a test that waits gives up
@@ -30,15 +29,13 @@ def thread_count() -> int:
 
 @pytest.mark.parametrize("int8", [False, True])
 @pytest.mark.parametrize("options", [GREEDY, BEAM])
-def test_helpers_do_not_change_a_result(library: ctypes.CDLL, int8: bool, options: SearchOptions) -> None:
+def test_helpers_do_not_change_a_result(target_library: ctypes.CDLL, int8: bool, options: SearchOptions) -> None:
     sources = some_sources(12, vocabulary=900)
-    expected = [translate(large_model(library, int8), [source], options) for source in sources]
+    expected = translate(large_model(target_library, int8), sources, options)
     for threads in (2, 4):
-        model = large_model(library, int8, threads)
-        for _ in range(2):
-            assert [translate(model, [source], options) for source in sources] == expected
-        together = translate(model, sources, options)
-        assert [[hypotheses] for hypotheses in together] == expected
+        model = large_model(target_library, int8, threads)
+        assert [translate(model, [source], options)[0] for source in sources] == expected
+        assert translate(model, sources, options) == expected
 
 
 def test_helpers_start_at_the_first_product_and_end_with_the_model(library: ctypes.CDLL) -> None:

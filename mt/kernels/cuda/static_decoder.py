@@ -92,7 +92,7 @@ class StepConstants:
     """Constant tensors that every decoder step over static memory reads."""
 
     positions: Tensor  # [C, D] vectors that are added to token embeddings
-    own: Tensor  # [K, 1, K] attention biases of the newest column: each row attends to its own token
+    newest: Tensor  # [K, 1, K] attention biases of the newest column: each row attends only to its token
 
 
 @dataclass(frozen=True)
@@ -162,12 +162,12 @@ class SublayerEnd:
 class StaticLayer:
     """Weights of a decoder layer. The query, key and value matrices of self-attention are joined."""
 
-    own: Affine  # [D + A * d_k, D]
-    after_own: SublayerEnd
-    query: Affine  # of the cross-attention
-    after_cross: SublayerEnd
+    self_attention: Affine  # [D + A * d_k, D]
+    after_self_attention: SublayerEnd
+    cross_query: Affine
+    after_cross_attention: SublayerEnd
     inner: Affine  # of the feed-forward network
-    after_inner: SublayerEnd
+    after_feed_forward: SublayerEnd
     activation: Callable[[Tensor], Tensor]
 
     def activated(self, h: Tensor) -> Tensor:
@@ -177,44 +177,46 @@ class StaticLayer:
         return self.activation(self.inner.linear(h))
 
 
-def static_layers(decoder: Decoder, post: bool, more: int) -> tuple[list[StaticLayer], Tensor]:
+def static_layers(decoder: Decoder, post: bool, extra_ones: int) -> tuple[list[StaticLayer], Tensor]:
     """Return the layers of `decoder`, and a vector [D] that must be added to the input of the first layer.
 
     With post-norm (`post`), the input of each sublayer includes the bias of the sublayer's last matrix. The matrices
-    that read this input subtract the effect of the bias. With pre-norm, the result of attention ends with `more` ones.
+    that read this input subtract the effect of the bias. With pre-norm, the result of attention ends with `extra_ones`
+    ones, and that of the first matrix of a feed-forward network with WIDER ones.
     """
-    one, wider = decoder.layers[0].self_attention.output.bias.new_ones(()), 0 if post else WIDER
-    sublayers = [
-        end
+    one, extra_inner = decoder.layers[0].self_attention.output.bias.new_ones(()), 0 if post else WIDER
+    sublayers = [  # LayerNorm, last matrix, number of columns that hold its bias, and the input of these columns
+        sublayer
         for layer in decoder.layers
-        for end in (
-            (layer.around_self_attention.norm, layer.self_attention.output, more, one),
-            (layer.around_cross_attention.norm, layer.cross_attention.output, more, one),
-            (layer.around_feed_forward.norm, layer.feed_forward.outer, wider, layer.feed_forward.activation(one)),
+        for sublayer in (
+            (layer.around_self_attention.norm, layer.self_attention.output, extra_ones, one),
+            (layer.around_cross_attention.norm, layer.cross_attention.output, extra_ones, one),
+            (layer.around_feed_forward.norm, layer.feed_forward.outer, extra_inner, layer.feed_forward.activation(one)),
         )
     ]
-    none = torch.zeros_like(sublayers[0][1].bias)
-    shifts = [*(outer.bias if post else none for _, outer, _, _ in sublayers), none]
+    zero = torch.zeros_like(sublayers[0][1].bias)
+    shifts = [*(outer.bias if post else zero for _, outer, _, _ in sublayers), zero]
     norms = [norm for norm, *_ in sublayers]
-    following = norms if post else [*norms[1:], cast(nn.LayerNorm, decoder.norm)]
+    norms_after = norms if post else [*norms[1:], cast(nn.LayerNorm, decoder.norm)]
     ends = [
         SublayerEnd(
             Affine.of(outer).with_bias_in_weight(count, value), Affine.of(norm).plus(shift), norm.eps, pre=not post
         )
-        for (_, outer, count, value), norm, shift in zip(sublayers, following, shifts[1:], strict=True)
+        for (_, outer, count, value), norm, shift in zip(sublayers, norms_after, shifts[1:], strict=True)
     ]
     layers = []
-    for index, layer in enumerate(decoder.layers):
-        own, at = layer.self_attention, slice(3 * index, 3 * index + 3)
-        (own_shift, cross_shift, inner_shift), (after_own, after_cross, after_inner) = shifts[at], ends[at]
+    for layer, first in zip(decoder.layers, range(0, len(sublayers), 3), strict=True):
+        attention, self_shift, cross_shift, inner_shift = layer.self_attention, *shifts[first : first + 3]
+        joined = Affine.joined(attention.query, attention.key, attention.value)
+        after_self_attention, after_cross_attention, after_feed_forward = ends[first : first + 3]
         layers.append(
             StaticLayer(
-                own=Affine.joined(own.query, own.key, own.value).of_shifted(own_shift).followed_by(1, more),
-                after_own=after_own,
-                query=Affine.of(layer.cross_attention.query).of_shifted(cross_shift).followed_by(0, more),
-                after_cross=after_cross,
-                inner=Affine.of(layer.feed_forward.inner).of_shifted(inner_shift).followed_by(1, wider),
-                after_inner=after_inner,
+                self_attention=joined.of_shifted(self_shift).followed_by(1, extra_ones),
+                after_self_attention=after_self_attention,
+                cross_query=Affine.of(layer.cross_attention.query).of_shifted(cross_shift).followed_by(0, extra_ones),
+                after_cross_attention=after_cross_attention,
+                inner=Affine.of(layer.feed_forward.inner).of_shifted(inner_shift).followed_by(1, extra_inner),
+                after_feed_forward=after_feed_forward,
                 activation=layer.feed_forward.activation,
             )
         )
@@ -231,13 +233,13 @@ class StaticDecoder:
         self.heads = config.heads
         self.head_size = config.d_model // config.heads
         self.vectors = 2 * config.heads + (0 if post else 1)  # A
-        more = 0 if post else self.head_size
+        extra_ones = 0 if post else self.head_size
         with torch.no_grad():
             cross = [
                 Affine.joined(layer.cross_attention.key, layer.cross_attention.value) for layer in model.decoder.layers
             ]
-            self.cross = Affine.joined(*(affine.followed_by(1, more) for affine in cross))  # [L * A * d_k, D]
-            self.layers, shift = static_layers(model.decoder, post, more)
+            self.cross = Affine.joined(*(affine.followed_by(1, extra_ones) for affine in cross))  # [L * A * d_k, D]
+            self.layers, shift = static_layers(model.decoder, post, extra_ones)
             self._positions = model.target_input.positions.weight
             norm = model.target_input.norm
             self._embedding_norm = None if norm is None else Affine.of(norm).plus(shift)
@@ -272,9 +274,9 @@ class StaticDecoder:
         """Return the constants of steps over memory of this shape."""
         table = self._positions
         beyond = table[-1:].expand(max(shape.columns - len(table), 0), -1)
-        own = table.new_full((shape.rows, 1, shape.rows), -math.inf)
-        own.diagonal(dim1=0, dim2=2).zero_()
-        return StepConstants(torch.cat((table[: shape.columns], beyond)), own)
+        newest = table.new_full((shape.rows, 1, shape.rows), -math.inf)
+        newest.diagonal(dim1=0, dim2=2).zero_()
+        return StepConstants(torch.cat((table[: shape.columns], beyond)), newest)
 
     def encode(self, source: Tensor, mask: Tensor) -> Tensor:
         """Return the cross-attention keys and values [B, S, L, A, d_k] of `source` [B, S].
@@ -295,18 +297,18 @@ class StaticDecoder:
         """
         slots, rows = tokens.shape
         at = steps[:, None, None, None].expand(slots, rows, 1, rows)
-        memory.paths.scatter_(2, at, constants.own.expand_as(at))
+        memory.paths.scatter_(2, at, constants.newest.expand_as(at))
         written_bias = memory.paths[:, :, :columns].flatten(2).unsqueeze(1)  # [B, 1, K, C * K], a view
         source_bias = memory.source[:, None, None]
         x, h = self._embed(tokens, F.embedding(steps, constants.positions))
         with sdpa_kernel(ATTENTION):
             for index, layer in enumerate(self.layers):
                 written = memory.written[:, index]  # [B, C, K, A, d_k]
-                h = self.attention.append(layer.own.linear(h), written, steps, columns, written_bias)
-                x, h = layer.after_own(x, h)
-                h = self.attention.attend(layer.query.linear(h), memory.cross[:, :, index], source_bias)
-                x, h = layer.after_cross(x, h)
-                x, h = layer.after_inner(x, layer.activated(h))
+                h = self.attention.append(layer.self_attention.linear(h), written, steps, columns, written_bias)
+                x, h = layer.after_self_attention(x, h)
+                h = self.attention.attend(layer.cross_query.linear(h), memory.cross[:, :, index], source_bias)
+                x, h = layer.after_cross_attention(x, h)
+                x, h = layer.after_feed_forward(x, layer.activated(h))
         return self.model.embedding.project(h)
 
     def _embed(self, tokens: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:

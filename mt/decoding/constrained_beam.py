@@ -14,7 +14,7 @@ A, E, F, M, N and P.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,14 @@ BORROWED_CUE = -2.0
 """Added to the log-probability of a cue that another beam of the sentence has predicted."""
 
 
+class Candidates(NamedTuple):
+    """Q candidates for each beam."""
+
+    ids: Tensor  # [B, K, Q]
+    values: Tensor  # [B, K, Q] log-probabilities
+    word: Tensor  # [B, K, Q] the automaton of the word to which the id belongs, or -1
+
+
 @dataclass
 class ConstrainedBeamSearch(SentenceTable):
     """Beam search with TermConstraints for each sentence. A hypothesis that lacks a required word cannot end.
@@ -56,15 +64,15 @@ class ConstrainedBeamSearch(SentenceTable):
     The log-probability of beginning a missing word in beam k with id i, one of the word's first ids, is
 
         place_k + agreement_k + form_ki
-        place_k     = max(c_k, max over j in kin(k) of c_j + BORROWED_CUE)
-        agreement_k = min(0, s_k - s_b), b = argmax over j in kin(k) of total_j + place_j + s_j
+        place_k     = max(c_k, max over j in related(k) of c_j + BORROWED_CUE)
+        agreement_k = min(0, s_k - s_b), b = argmax over j in related(k) of total_j + place_j + s_j
         form_ki     = log p_k(i) - s_k + cost_i
 
     - c_k is the log-probability that the next token is the first id of a cue.
     - s_k is the log-probability that the next token is a first id of the word.
     - total_k is the log-probability of the hypothesis, and cost_i an entry of `costs`.
-    - kin(k) are the beams that continue the same hypothesis of two steps ago. They can differ in the token before the
-      word, such as an article, which must agree with the word.
+    - related(k) are the beams that continue the same hypothesis of two steps ago. They can differ in the token before
+      the word, such as an article, which must agree with the word.
 
     `place` and `agreement` are at least MIN_CUE. For a word without cues, place + agreement is max(s_k, MIN_CUE).
     """
@@ -111,7 +119,7 @@ class ConstrainedBeamSearch(SentenceTable):
         beam = BeamSearch.start(source_lengths, options, prefixes, special, device)
         starts = _stack([np.asarray(sentence.starts) for sentence in constraints], device)
         nodes = starts[:, None].expand(-1, beams, -1)
-        none = torch.zeros((len(options), beams), dtype=torch.int64, device=device)
+        zeros = torch.zeros((len(options), beams), dtype=torch.int64, device=device)
         return cls(
             beam=beam,
             columns=_stack([sentence.columns for sentence in constraints], device).to(torch.int16),
@@ -131,9 +139,9 @@ class ConstrainedBeamSearch(SentenceTable):
             threshold=torch.tensor([[sentence.threshold] for sentence in constraints], device=device),
             nodes=nodes.clone(),
             occurrences=torch.zeros_like(nodes),
-            word=none - 1,
-            parents=none,
-            grandparents=none.clone(),
+            word=zeros - 1,
+            parents=zeros,
+            grandparents=zeros.clone(),
         )
 
     @property
@@ -152,9 +160,9 @@ class ConstrainedBeamSearch(SentenceTable):
         """Return the best distinct hypotheses of each sentence, best first. Two beams may find the same translation."""
         hypotheses = self.beam.best_of(sentences, torch.full_like(self.beam.steps, self.word.shape[1]))
         counts = (self.beam.nth[sentences, 0] + 1).tolist()
-        distinct = ({one.tokens: one for one in reversed(ranked)} for ranked in hypotheses)
+        distinct = ({hypothesis.tokens: hypothesis for hypothesis in reversed(ranked)} for ranked in hypotheses)
         return [
-            [one for one in ranked if unique[one.tokens] is one][:count]
+            [hypothesis for hypothesis in ranked if unique[hypothesis.tokens] is hypothesis][:count]
             for ranked, unique, count in zip(hypotheses, distinct, counts, strict=True)
         ]
 
@@ -165,7 +173,7 @@ class ConstrainedBeamSearch(SentenceTable):
         written = self.occurrences + _at(self.full, self.nodes)
         self._forbid(log_probs, written)
         ids, values, word = self._candidates(log_probs, places, written)  # [B, K, Q]
-        nodes, occurrences = self._after(ids)  # [B, K, Q, A]
+        nodes, occurrences = self._states_after(ids)  # [B, K, Q, A]
         complete = _at(self.full, nodes).gather(3, word.clamp(min=0)[..., None])[..., 0] & (word >= 0)
         word = word.masked_fill(complete, -1)
         values = values.masked_fill(_duplicates(ids, values, complete, min(beams, logits.shape[1])), -torch.inf)
@@ -206,12 +214,11 @@ class ConstrainedBeamSearch(SentenceTable):
         cued = (self.cues > 0).any(2)[:, None]
         cue, first = self._any_of(log_probs, self.cues), self._any_of(log_probs, self.begins)
         alive = (self.beam.alive_totals > -torch.inf)[:, None]
-        kin = (
-            (self.grandparents[:, :, None] == self.grandparents[:, None]) & (self.word < 0)[:, None] & alive
-        )  # [B, K, K]
-        kin_cue = cue[:, None].masked_fill(~kin[..., None], -torch.inf).amax(2)
-        place = cue.maximum(kin_cue + BORROWED_CUE).clamp(min=MIN_CUE)
-        joint = (self.beam.alive_totals[..., None] + place + first)[:, None].masked_fill(~kin[..., None], -torch.inf)
+        related = (self.grandparents[:, :, None] == self.grandparents[:, None]) & (self.word < 0)[:, None] & alive
+        unrelated = ~related[..., None]  # [B, K, K, 1]
+        borrowed = cue[:, None].masked_fill(unrelated, -torch.inf).amax(2) + BORROWED_CUE
+        place = cue.maximum(borrowed).clamp(min=MIN_CUE)
+        joint = (self.beam.alive_totals[..., None] + place + first)[:, None].masked_fill(unrelated, -torch.inf)
         highest = first.gather(1, joint.argmax(2))
         agreement = (first - highest).nan_to_num(nan=0.0).clamp(min=MIN_CUE, max=0)
         return torch.where(cued, place + agreement, first.clamp(min=MIN_CUE))
@@ -234,44 +241,51 @@ class ConstrainedBeamSearch(SentenceTable):
         ids = _at(self.completions, self.nodes) * spent[..., None]  # padding has -inf already
         log_probs.scatter_(1, ids.view(log_probs.shape[0], -1), -torch.inf)
 
-    def _candidates(self, log_probs: Tensor, places: Tensor, written: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the ids, the log-probabilities and the automata of Q candidates for each beam, each [B, K, Q].
+    def _candidates(self, log_probs: Tensor, places: Tensor, written: Tensor) -> Candidates:
+        """Return the candidates of all beams.
 
-        The candidates are the best continuations, then the first ids of missing words, then the next ids of a begun
-        word. The automaton is that of the word to which the id belongs, and -1 for a best continuation. `places`
-        [B, K, A] is the result of `_places`. `written` [B, K, A] is the number of times that each word occurs in each
-        hypothesis.
+        `places` [B, K, A] is the result of `_places`. `written` [B, K, A] is the number of times that each word occurs
+        in each hypothesis.
         """
-        batch, beams, automata = self.nodes.shape
-        values, ids = best(log_probs, min(beams, log_probs.shape[1]))
-        free = self.word < 0
-        shape = (batch, beams, -1)
-        values = values.view(shape).masked_fill(~free[:, :, None], -torch.inf)
+        kinds = (
+            self._best_continuations(log_probs),
+            self._first_ids(log_probs, places, written),
+            self._next_ids(log_probs),
+        )
+        return Candidates(*(torch.cat(tensors, 2) for tensors in zip(*kinds, strict=True)))
 
-        begins = self.begins[:, None].expand(-1, beams, -1, -1)  # [B, K, A, P]
+    def _best_continuations(self, log_probs: Tensor) -> Candidates:
+        """Return the most probable ids of each beam that is not within a word."""
+        values, ids = best(log_probs, min(self.word.shape[1], log_probs.shape[1]))
+        ids, values = (tensor.view(*self.word.shape, -1) for tensor in (ids, values))
+        return Candidates(ids, values.masked_fill((self.word >= 0)[:, :, None], -torch.inf), torch.full_like(ids, -1))
+
+    def _first_ids(self, log_probs: Tensor, places: Tensor, written: Tensor) -> Candidates:
+        """Return the first ids of the words that a beam lacks, for each beam that is not within a word."""
+        begins = self.begins[:, None].expand(-1, self.word.shape[1], -1, -1)  # [B, K, A, P]
         first = log_probs.gather(1, begins.flatten(2).flatten(0, 1)).view(begins.shape)
         form = first - first.logsumexp(3, keepdim=True) + self.costs[:, None]
-        lacking = free[:, :, None] & (written < self.needed[:, None])
-        openings = (form + places[..., None]).masked_fill(~lacking[..., None] | (first == -torch.inf), -torch.inf)
+        lacking = (self.word < 0)[:, :, None] & (written < self.needed[:, None])
+        values = (form + places[..., None]).masked_fill(~lacking[..., None] | (first == -torch.inf), -torch.inf)
+        word = torch.arange(begins.shape[2], device=begins.device).view(1, 1, -1, 1).expand(begins.shape)
+        return Candidates(begins.flatten(2), values.flatten(2), word.flatten(2))
 
-        under_way = self.nodes.gather(2, self.word.clamp(min=0)[:, :, None])[:, :, 0]
-        onward = _at(self.proposals, under_way) * ~free[:, :, None]  # [B, K, P]
-        following = log_probs.gather(1, onward.flatten(0, 1)).view(onward.shape)
-        whole = following.logsumexp(2)
-        alive = self.beam.alive_totals > -torch.inf
-        alike = (under_way[:, :, None] == under_way[:, None]) & alive[:, None]
-        whole = whole[:, None].masked_fill(~(alike & ~free[:, None]), -torch.inf).amax(2)
-        possible = alive[:, :, None] & (following > -torch.inf)
-        steps = (following - whole[:, :, None]).masked_fill(~possible, -torch.inf)
+    def _next_ids(self, log_probs: Tensor) -> Candidates:
+        """Return the next ids of the word that a beam is within.
 
-        word = torch.arange(automata, device=ids.device).view(1, 1, -1, 1).expand(begins.shape).flatten(2)
-        return (
-            torch.cat((ids.view(shape), begins.flatten(2), onward), 2),
-            torch.cat((values, openings.flatten(2), steps), 2),
-            torch.cat((torch.full_like(ids, -1).view(shape), word, self.word[:, :, None].expand_as(onward)), 2),
-        )
+        The log-probability of an id is relative to the most probable of the beams that are at the same node of a word.
+        """
+        within, alive = self.word >= 0, self.beam.alive_totals > -torch.inf
+        node = self.nodes.gather(2, self.word.clamp(min=0)[:, :, None])[:, :, 0]
+        ids = _at(self.proposals, node) * within[:, :, None]  # [B, K, P]
+        log_probs = log_probs.gather(1, ids.flatten(0, 1)).view(ids.shape)
+        same_node = (node[:, :, None] == node[:, None]) & (alive & within)[:, None]
+        highest = log_probs.logsumexp(2)[:, None].masked_fill(~same_node, -torch.inf).amax(2)
+        possible = alive[:, :, None] & (log_probs > -torch.inf)
+        values = (log_probs - highest[:, :, None]).masked_fill(~possible, -torch.inf)
+        return Candidates(ids, values, self.word[:, :, None].expand_as(ids))
 
-    def _after(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    def _states_after(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """Return the values of `nodes` and `occurrences` after each candidate, each [B, K, Q, A].
 
         `tokens` [B, K, Q] are the ids of the candidates.
@@ -302,10 +316,10 @@ class ConstrainedBeamSearch(SentenceTable):
         each group has at least two beams.
         """
         written = (occurrences + _at(self.full, nodes)).minimum(self.needed[:, None, None]).sum(3)
-        done = 2 * written + (word >= 0)
-        whole = 2 * self.needed.sum(1)[:, None, None]
-        most = _last_group(self.nodes.shape[1])
-        return torch.where(whole > most, done * most // whole.clamp(min=1), done + (most - whole))
+        group = 2 * written + (word >= 0)
+        highest = 2 * self.needed.sum(1)[:, None, None]
+        last = _last_group(self.nodes.shape[1])
+        return torch.where(highest > last, group * last // highest.clamp(min=1), group + (last - highest))
 
 
 def _duplicates(ids: Tensor, values: Tensor, complete: Tensor, free: int) -> Tensor:

@@ -178,28 +178,29 @@ class Engine:
         """Take the steps of one turn of a batch. Return the results of the finished requests.
 
         A turn of a batch that is not interactive is one step. After it, interactive batches may do as much work as this
-        step. Their last step may exceed this amount; the excess is deducted from their next turn. A step with fewer
-        than max_rows / few_divisor rows counts as a step with that many rows, because it is hardly faster. An
-        interactive batch takes all its steps in one call of the backend: between two calls, its thread may wait for the
-        interpreter lock, which takes longer than a step with few rows.
+        step. Their last step may exceed this amount; the excess is deducted from their next turn. A step of a small
+        batch (see `Limits`) counts as a step of the largest small batch, because it is hardly faster. An interactive
+        batch takes all its steps in one call of the backend: between two calls, its thread may wait for the interpreter
+        lock, which takes longer than a step with few rows.
         """
-        request_class, rows = key[0], running.rows
-        few, before = self.max_rows // self.scheduler.limits.few_divisor, running.steps
-        if len(self._batches) == 1:
-            finished = running.advance(self.scheduler.limits.few_steps if rows <= few else 1)
-            self.steps += running.steps - before
-            self.rows += (running.steps - before) * rows
-            self._balance = rows
-            return finished
-        work = running.cost * max(rows, few)
-        if request_class is RequestClass.INTERACTIVE:
-            finished = running.advance(max(1, ceil(self._balance / work)))
-            self._balance = max(-work, self._balance - (running.steps - before) * work)
+        limits, rows, before = self.scheduler.limits, running.rows, running.steps
+        small = self.max_rows // limits.small_divisor
+        work = running.cost * max(rows, small)
+        alone, interactive = len(self._batches) == 1, key[0] is RequestClass.INTERACTIVE
+        if alone:
+            steps = limits.small_steps if rows <= small else 1
         else:
-            finished = running.advance(1)
+            steps = max(1, ceil(self._balance / work)) if interactive else 1
+        finished = running.advance(steps)
+        steps = running.steps - before
+        self.steps += steps
+        self.rows += steps * rows
+        if alone:
+            self._balance = rows
+        elif interactive:
+            self._balance = max(-work, self._balance - steps * work)
+        else:
             self._balance = min(self._balance, 0) + work
-        self.steps += running.steps - before
-        self.rows += (running.steps - before) * rows
         return finished
 
     def _fail(self, key: BatchKey, joining: Sequence[Request], error: Exception) -> list[Result]:

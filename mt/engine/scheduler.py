@@ -18,20 +18,20 @@ class Limits:
 
     - `rows` limits the decoder rows of all bulk batches together.
     - `source_tokens` limits the padded source tokens that are encoded between two decoder steps.
-    - `free_divisor`: waiting requests join when at least rows / free_divisor rows are free. With a smaller number, the
+    - `join_divisor`: waiting requests join when at least rows / join_divisor rows are free. With a smaller number, the
       encoder runs less often.
-    - `few_divisor`: a step with fewer than rows / few_divisor rows takes about as long as a step with that number of
-      rows.
-    - `few_steps` is the number of steps that such a batch takes at a time if it is the only one. New requests wait
+    - `small_divisor`: a batch with at most rows / small_divisor rows is small. Its step takes about as long as a step
+      with that number of rows.
+    - `small_steps` is the number of steps that a small batch takes at a time if it is the only batch. New requests wait
       meanwhile.
     - `cells` limits the memory of all batches together, as MemoryUse counts it; None means no limit.
     """
 
     rows: int = 320
     source_tokens: int = 8192
-    free_divisor: int = 4
-    few_divisor: int = 4
-    few_steps: int = 1
+    join_divisor: int = 4
+    small_divisor: int = 4
+    small_steps: int = 1
     cells: int | None = None
 
     @classmethod
@@ -40,7 +40,7 @@ class Limits:
 
         1,024 rows suffice for a GPU (see docs/experiments/gpu.md). More take longer to fill.
         """
-        return cls() if device_type == "cpu" else cls(rows=1024, source_tokens=16_384, free_divisor=8)
+        return cls() if device_type == "cpu" else cls(rows=1024, source_tokens=16_384, join_divisor=8)
 
     @classmethod
     def compiled(cls, width: int) -> "Limits":
@@ -52,7 +52,7 @@ class Limits:
         tokens would delay the running rows. Four steps of few rows take less time than two steps of all rows.
         """
         scale = min(max(768 // width, 1), 4)
-        return cls(rows=36 * scale, source_tokens=256 * scale, free_divisor=36, few_divisor=4 * scale, few_steps=4)
+        return cls(rows=36 * scale, source_tokens=256 * scale, join_divisor=36, small_divisor=4 * scale, small_steps=4)
 
 
 class BatchKind(NamedTuple):
@@ -184,7 +184,7 @@ class Scheduler:
         if not self._callers:
             return groups
         free = self.limits.rows - self._rows[RequestClass.BULK]
-        joins = self._rows[RequestClass.BULK] == 0 or self.limits.free_divisor * free >= self.limits.rows
+        joins = self._rows[RequestClass.BULK] == 0 or self.limits.join_divisor * free >= self.limits.rows
         busy = {caller for caller, rows in self._caller_rows.items() if INTERACTIVE_DIVISOR * rows > self.limits.rows}
         if not joins and not busy:
             return groups

@@ -156,7 +156,7 @@ class SeveralStepsDecoder(SearchDecoder[TableState]):
 @pytest.mark.parametrize(("beams", "steps"), [(1, 4), (3, 4), (4, 1)])
 def test_the_only_batch_takes_several_steps_at_once_if_it_has_few_rows(beams: int, steps: int) -> None:
     decoder = SeveralStepsDecoder()
-    engine = Engine(decoder, Limits(rows=12, few_divisor=4, few_steps=4))
+    engine = Engine(decoder, Limits(rows=12, small_divisor=4, small_steps=4))
     source, options = sources(1)[0], SearchOptions(beam_size=beams, min_length=7)
     result = drain(engine, [Request(0, source, options)])[0]
     assert set(decoder.asked) == {(beams, steps)}
@@ -167,7 +167,7 @@ def test_the_only_batch_takes_several_steps_at_once_if_it_has_few_rows(beams: in
 def test_an_interactive_batch_takes_all_steps_of_its_turn_at_once() -> None:
     decoder = SeveralStepsDecoder()
     asked = decoder.asked
-    engine = Engine(decoder, Limits(rows=24, few_divisor=12))
+    engine = Engine(decoder, Limits(rows=24, small_divisor=12))
     for id, source in enumerate(sources(8)):
         engine.submit(Request(id, source, replace(BEAM, min_length=8)))
     engine.step()

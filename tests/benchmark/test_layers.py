@@ -6,18 +6,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from scripts.benchmark.layers import (
+from scripts.benchmark.layer_types import (
     LayerType,
     RestrictedAttention,
     SelfAttention,
     chain_length,
     dilated_depth,
-    fit,
     layer_types,
-    main,
     measured_path,
-    operations,
 )
+from scripts.benchmark.layers import fit, main, operations
 
 KINDS = layer_types(5, 3)
 

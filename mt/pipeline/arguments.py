@@ -1,8 +1,8 @@
 """Arguments of `Translator.translate`, `translate_many` and `stream`, checked."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypedDict
 
 from mt.decoding.options import SearchOptions
 from mt.errors import RequestError, problems
@@ -11,13 +11,8 @@ from mt.text.terms import Terms
 MOST_PROBLEMS = 20  # of a list of texts
 
 
-@dataclass(frozen=True)
-class TextArguments:
-    """The keyword arguments of `Translator.translate`.
-
-    Raises:
-        RequestError: An argument has the wrong type. The message lists all of them.
-    """
+class TextArguments(TypedDict, total=False):
+    """Keyword arguments of `Translator.translate`, which describes them, and of `translate_many` and `stream`."""
 
     source: str | None
     target: str | None
@@ -29,45 +24,65 @@ class TextArguments:
     sentences: bool
     options: SearchOptions | None
 
-    def __post_init__(self) -> None:
-        if wrong := list(self._problems()):
-            raise RequestError(problems("the arguments cannot be used", wrong))
 
-    def search(self, default: SearchOptions) -> SearchOptions:
-        """Return `options`, by default `default`, with the given `beam_size` and `n_best`.
+def check_arguments(arguments: TextArguments) -> None:
+    """Check the names and the types of keyword arguments.
 
-        The beam is at least as wide as `n_best`, unless `beam_size` is given. Raises: RequestError if a value is not
-        accepted.
-        """
-        options = self.options or default
-        n_best = options.n_best if self.n_best is None else self.n_best
-        wide = options.beam_size if options.sample else max(options.beam_size, n_best)
-        return replace(options, n_best=n_best, beam_size=wide if self.beam_size is None else self.beam_size)
+    Raises:
+        TypeError: A name is not an argument.
+        RequestError: Arguments have the wrong type. The message lists all of them.
+    """
+    names = TextArguments.__annotations__
+    for name in arguments:
+        if name not in names:
+            raise TypeError(f"got an unexpected keyword argument {name!r}; accepted: {', '.join(names)}")
+    if wrong := list(_problems(arguments)):
+        raise RequestError(problems("the arguments cannot be used", wrong))
 
-    def terms(self) -> Terms:
-        """Return the glossary and the terms that are copied. Raises: RequestError if a term cannot be used."""
-        return Terms(tuple((self.glossary or {}).items()), tuple(self.do_not_translate))
 
-    def _problems(self) -> Iterator[str]:
-        for name in ("source", "target"):
-            if not isinstance(value := getattr(self, name), str | None):
-                yield f"{name} is {shown(value)}; accepted: a language tag such as 'de', or None"
-        for name in ("beam_size", "n_best"):
-            if not isinstance(value := getattr(self, name), int | None) or isinstance(value, bool):
-                yield f"{name} is {shown(value)}; accepted: a whole number of at least 1, or None"
-        if not isinstance(self.options, SearchOptions | None):
-            yield f"options is {shown(self.options)}; accepted: SearchOptions, or None"
-        if not isinstance(self.glossary, Mapping | None):
-            yield f"glossary is {shown(self.glossary)}; accepted: a mapping from terms to translations, or None"
-        for term, translation in self.glossary.items() if isinstance(self.glossary, Mapping) else ():
-            if not isinstance(term, str) or not isinstance(translation, str):
-                yield f"glossary has {shown(term)}: {shown(translation)}; accepted: two values of type str"
-        terms = self.do_not_translate
-        if isinstance(terms, str) or not isinstance(terms, Iterable):
-            yield f"do_not_translate is {shown(terms)}; accepted: a list of str"
-        for term in terms if isinstance(terms, Collection) and not isinstance(terms, str) else ():
-            if not isinstance(term, str):
-                yield f"do_not_translate has {shown(term)}; accepted: a str"
+def search_options(arguments: TextArguments, default: SearchOptions) -> SearchOptions:
+    """Return the argument `options`, by default `default`, with the arguments `beam_size` and `n_best`.
+
+    The beam is at least as wide as `n_best`, unless `beam_size` is given. Raises: RequestError if a value is not
+    accepted.
+    """
+    options, beam_size, n_best = (
+        arguments.get("options") or default,
+        arguments.get("beam_size"),
+        arguments.get("n_best"),
+    )
+    n_best = options.n_best if n_best is None else n_best
+    if beam_size is None:
+        beam_size = options.beam_size if options.sample else max(options.beam_size, n_best)
+    return replace(options, n_best=n_best, beam_size=beam_size)
+
+
+def terms_of(arguments: TextArguments) -> Terms:
+    """Return the glossary and the terms that are copied. Raises: RequestError if a term cannot be used."""
+    return Terms(tuple((arguments.get("glossary") or {}).items()), tuple(arguments.get("do_not_translate", ())))
+
+
+def _problems(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a message for each argument of the wrong type."""
+    for name in ("source", "target"):
+        if not isinstance(value := arguments.get(name), str | None):
+            yield f"{name} is {shown(value)}; accepted: a language tag such as 'de', or None"
+    for name in ("beam_size", "n_best"):
+        if not isinstance(value := arguments.get(name), int | None) or isinstance(value, bool):
+            yield f"{name} is {shown(value)}; accepted: a whole number of at least 1, or None"
+    if not isinstance(value := arguments.get("options"), SearchOptions | None):
+        yield f"options is {shown(value)}; accepted: SearchOptions, or None"
+    if not isinstance(glossary := arguments.get("glossary"), Mapping | None):
+        yield f"glossary is {shown(glossary)}; accepted: a mapping from terms to translations, or None"
+    for term, translation in glossary.items() if isinstance(glossary, Mapping) else ():
+        if not isinstance(term, str) or not isinstance(translation, str):
+            yield f"glossary has {shown(term)}: {shown(translation)}; accepted: two values of type str"
+    terms = arguments.get("do_not_translate", ())
+    if isinstance(terms, str) or not isinstance(terms, Iterable):
+        yield f"do_not_translate is {shown(terms)}; accepted: a list of str"
+    for term in terms if isinstance(terms, Collection) and not isinstance(terms, str) else ():
+        if not isinstance(term, str):
+            yield f"do_not_translate has {shown(term)}; accepted: a str"
 
 
 def check_text(text: object) -> None:

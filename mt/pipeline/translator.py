@@ -1,10 +1,11 @@
 """Translator of texts: a trained model and an engine that runs it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from itertools import count
 from pathlib import Path
+from typing import Unpack
 
 from mt.checkpoint import LoadedModel
 from mt.decoding.options import Normalization, SearchOptions
@@ -17,7 +18,14 @@ from mt.engine.requests import Request
 from mt.engine.threads import AnyEngine, ThreadedEngine
 from mt.errors import LanguageError, ModelError, RequestError, problems
 from mt.languages import DirectionSet
-from mt.pipeline.arguments import TextArguments, check_text, check_texts
+from mt.pipeline.arguments import (
+    TextArguments,
+    check_arguments,
+    check_text,
+    check_texts,
+    search_options,
+    terms_of,
+)
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.dispatcher import ResultDispatcher
 from mt.pipeline.explain import Explainer
@@ -192,24 +200,11 @@ class Translator:
         """Maximum number of tokens of a source or target, EOS included."""
         return self.description.model.max_length
 
-    def translate(
-        self,
-        text: str,
-        *,
-        source: str | None = None,
-        target: str | None = None,
-        beam_size: int | None = None,
-        n_best: int | None = None,
-        glossary: Mapping[str, str] | None = None,
-        do_not_translate: Iterable[str] = (),
-        alignment: bool = False,
-        sentences: bool = False,
-        options: SearchOptions | None = None,
-    ) -> Translation:
+    def translate(self, text: str, **arguments: Unpack[TextArguments]) -> Translation:
         """Translate a text of any length. White space between sentences is kept.
 
         A text is split into paragraphs and sentences, and a sentence that is too long for the model is split into
-        parts. Text without letters and digits is not changed.
+        parts. Text without letters and digits is not changed. All arguments but `text` are optional.
 
         Args:
             text: The text.
@@ -219,9 +214,9 @@ class Translator:
             n_best: Number of translations in `Translation.alternatives`. By default, that of `options`.
             glossary: The required translation of each term (mt.text.terms).
             do_not_translate: Terms that are copied unchanged.
-            alignment: Set `Translation.sentences[n].links`, which link words of source and translation.
-            sentences: Translate the text as one sentence, as in a test set, into one line. The text is split only if
-                it is too long for the model.
+            alignment: True sets `Translation.sentences[n].links`, which link words of source and translation.
+            sentences: True translates the text as one sentence, as in a test set, into one line. The text is split
+                only if it is too long for the model.
             options: All search options; by default those of the model's recipe.
 
         Raises:
@@ -238,29 +233,13 @@ class Translator:
         ('My', 'Mein')
         """
         check_text(text)
-        planner = self._planner(
-            TextArguments(source, target, beam_size, n_best, glossary, do_not_translate, alignment, sentences, options)
-        )
-        return self.run(planner, [text])[0]
+        return self.run(self._planner(arguments), [text])[0]
 
-    def translate_many(
-        self,
-        texts: Iterable[str],
-        *,
-        source: str | None = None,
-        target: str | None = None,
-        beam_size: int | None = None,
-        n_best: int | None = None,
-        glossary: Mapping[str, str] | None = None,
-        do_not_translate: Iterable[str] = (),
-        alignment: bool = False,
-        sentences: bool = False,
-        options: SearchOptions | None = None,
-    ) -> list[Translation]:
+    def translate_many(self, texts: Iterable[str], **arguments: Unpack[TextArguments]) -> list[Translation]:
         """Translate several texts in order, together and therefore faster than one by one.
 
-        The arguments are those of `translate`. If the model fails on some texts, all other texts are translated before
-        RequestError is raised.
+        The keyword arguments are those of `translate`. If the model fails on some texts, all other texts are translated
+        before RequestError is raised.
 
         >>> translator = Translator.load("tests/frozen/model", device="cpu", dtype="float32")
         >>> [translation.text for translation in translator.translate_many(["Is this a beautiful theater?"])]
@@ -269,35 +248,16 @@ class Translator:
         check_texts(texts)
         texts = list(texts)
         check_texts(texts)
-        planner = self._planner(
-            TextArguments(source, target, beam_size, n_best, glossary, do_not_translate, alignment, sentences, options)
-        )
-        return self.run(planner, texts)
+        return self.run(self._planner(arguments), texts)
 
-    def stream(
-        self,
-        texts: Iterable[str],
-        *,
-        source: str | None = None,
-        target: str | None = None,
-        beam_size: int | None = None,
-        n_best: int | None = None,
-        glossary: Mapping[str, str] | None = None,
-        do_not_translate: Iterable[str] = (),
-        alignment: bool = False,
-        sentences: bool = False,
-        options: SearchOptions | None = None,
-    ) -> Iterator[Translation | Failure]:
+    def stream(self, texts: Iterable[str], **arguments: Unpack[TextArguments]) -> Iterator[Translation | Failure]:
         """Translate any number of texts in constant memory. Yield one result per text in order.
 
-        The arguments are those of `translate`. The result for a text that cannot be translated is a Failure, and the
-        stream continues. LanguageError and RequestError for the arguments are raised by the call itself.
+        The keyword arguments are those of `translate`. The result for a text that cannot be translated is a Failure,
+        and the stream continues. LanguageError and RequestError for the arguments are raised by the call itself.
         """
         check_texts(texts)
-        planner = self._planner(
-            TextArguments(source, target, beam_size, n_best, glossary, do_not_translate, alignment, sentences, options)
-        )
-        return self.run_stream(planner, texts)
+        return self.run_stream(self._planner(arguments), texts)
 
     def run(self, planner: TextPlanner, texts: Sequence[str]) -> list[Translation]:
         """Translate texts with a planner. Raises RequestError as `translate` does."""
@@ -360,14 +320,15 @@ class Translator:
         return TextPlanner(context, self._max_length, sentences, explainer=explainer, estimator=self.estimator)
 
     def _planner(self, arguments: TextArguments) -> TextPlanner:
-        """Return the planner for the arguments of `translate`. Raises: LanguageError or RequestError."""
+        """Return the planner for the arguments of `translate`. Raises the errors of `translate`."""
+        check_arguments(arguments)
         return self.planner(
-            source=arguments.source,
-            target=arguments.target,
-            options=arguments.search(self.options),
-            sentences=arguments.sentences,
-            terms=arguments.terms(),
-            explain=ExplainOptions(alignment=arguments.alignment),
+            source=arguments.get("source"),
+            target=arguments.get("target"),
+            options=search_options(arguments, self.options),
+            sentences=arguments.get("sentences", False),
+            terms=terms_of(arguments),
+            explain=ExplainOptions(alignment=arguments.get("alignment", False)),
         )
 
     def request(

@@ -258,6 +258,11 @@ def test_wrong_arguments_are_named(translator: Translator, call: Callable[[Any],
     assert str(caught.value).count("accepted") <= max(1, len(messages))
 
 
+def test_an_unknown_argument_is_named(translator: Translator) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'beam'; accepted: source, target, beam_size"):
+        cast(Any, translator).translate("a", beam=3)
+
+
 def test_names_for_users_are_listed(translator: Translator) -> None:
     assert [name for name in dir(mt) if not name.startswith("__")] == sorted(mt.__all__)
     assert dir(translator) == sorted(PUBLIC_NAMES) and all(hasattr(translator, name) for name in PUBLIC_NAMES)

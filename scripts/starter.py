@@ -92,7 +92,7 @@ class ValidationByLoss(Validation):
 
     criterion = "valid_bleu"  # the name that the reporter knows; its value is the negative loss
 
-    def figures(self, model: Any, float32_model: Any) -> dict[str, float]:
+    def metrics(self, model: Any, float32_model: Any) -> dict[str, float]:
         losses = self.losses(model)
         return {**losses, self.criterion: -losses["valid_loss"]}
 
@@ -142,14 +142,14 @@ def run_trainer(
     with Reporter(folder, folder.name, recipe.training, trainer.progress.updates) as report:
         report.print(f"{sum(p.numel() for p in trainer.model.parameters()):,} parameters, {trainer.batches.summary}")
         finished = trainer.train(report)
-        report.record(trainer.progress.updates, trainer.validation.figures(trainer.working.model, trainer.model))
+        report.record(trainer.progress.updates, trainer.validation.metrics(trainer.working.model, trainer.model))
     return trainer, finished
 
 
 def save_trained(trainer: Trainer, folder: Path) -> None:
-    about = trainer.describe()
-    model = LoadedModel(trainer.model.eval(), trainer.data.tokenizer, about, str(trainer.device))
-    save_model(folder, model, f"# {about.name}\n")
+    description = trainer.describe()
+    model = LoadedModel(trainer.model.eval(), trainer.data.tokenizer, description, str(trainer.device))
+    save_model(folder, model, f"# {description.name}\n")
 
 
 def distil_worker(state: Path, packed: Path, device: str, worker: int, workers: int, until: float, backend: str) -> int:
@@ -358,9 +358,9 @@ def collect(state: Path, out: Path, teacher: bool) -> int:
     if folder.name == "student-model":
         loaded, data = load_model(folder), load_prepared(state / "prepared")
         languages = [direction.partition("-")[0] for direction in data.meta["directions"]]
-        about = loaded.description.with_weights("int8").model_copy(update={"name": "starter"})
+        description = loaded.description.with_weights("int8").model_copy(update={"name": "starter"})
         bigrams = SourceBigrams.build(data.train.source, data.train.direction, languages)
-        save_model(state / "student-int8", replace(loaded, description=about, bigrams=bigrams), "# starter\n")
+        save_model(state / "student-int8", replace(loaded, description=description, bigrams=bigrams), "# starter\n")
         split(state / "student-int8", out / "student-int8.tar")
     return 0
 

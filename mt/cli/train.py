@@ -238,15 +238,15 @@ def check_run(recipe: Recipe, recipe_file: Path, resume: bool) -> None:
 
 def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, report: Reporter) -> None:
     """Select the best weights, evaluate them on the test corpora, and write the model directory."""
-    weights, origin, figures = trainer.finish(report)
+    weights, origin, metrics = trainer.finish(report)
     report.plot()  # a short run ends before its first validation
-    published = Published(origin, figures, str(trainer.device))
-    model, about, folder = trainer.model_of(weights), trainer.describe(), trainer.run / "model"
+    published = Published(origin, metrics, str(trainer.device))
+    model, description, folder = trainer.model_of(weights), trainer.describe(), trainer.run / "model"
     sources = [direction.source for direction in recipe.data.directions]
     bigrams = SourceBigrams.build(data.train.source, data.train.direction, sources)
     device = str(next(model.parameters()).device)
     calibration = tuple(trainer.validation.pairs(CALIBRATION_PAIRS))
-    trained = LoadedModel(model, data.tokenizer, about, device, calibration, bigrams=bigrams)
+    trained = LoadedModel(model, data.tokenizer, description, device, calibration, bigrams=bigrams)
     pairs = trainer.validation.pairs(CONFIDENCE_PAIRS)
     translator = Translator.from_loaded(trained)
     scores = score_tests(tests, translator)
@@ -262,7 +262,7 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
         for score in scored.scores:
             report.print(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")
     report.print(f"the model is in {folder} and translates {recipe.directions}")
-    if warning := weak_model_warning(trainer.validation.score(figures)):
+    if warning := weak_model_warning(trainer.validation.score(metrics)):
         report.print(warning)
 
 

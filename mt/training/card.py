@@ -20,7 +20,7 @@ class Published:
     """Origin of the published weights, and their metrics on the validation set."""
 
     origin: str  # such as "mean of the last 5 checkpoints"
-    figures: Mapping[str, float]  # validation metrics by name
+    metrics: Mapping[str, float]  # validation metrics by name
     device: str  # device of the validation, such as "cuda"
 
 
@@ -39,7 +39,7 @@ def write_card(
         "",
         f"Beam {decoding.beam_size}, length penalty {decoding.length_penalty} ({decoding.normalization}), on "
         f"{published.device} with torch {torch.__version__}. On at most {recipe.training.validate_sentences:,} "
-        f"sentences of the validation set: {published.figures['valid_bleu']:.2f} BLEU.",
+        f"sentences of the validation set: {published.metrics['valid_bleu']:.2f} BLEU.",
         "",
     ]
     if scores:
@@ -99,10 +99,10 @@ def _tuned(recipe: Recipe, progress: Progress, published: Published) -> list[str
         return []
     trained = f"all weights but {', '.join(tuning.frozen)}" if tuning.frozen else "all weights"
     before = progress.before
-    rows = [f"| validation BLEU | {before['valid_bleu']:.2f} | {published.figures['valid_bleu']:.2f} |"]
+    rows = [f"| validation BLEU | {before['valid_bleu']:.2f} | {published.metrics['valid_bleu']:.2f} |"]
     rows += [
         f"| {name.removeprefix(MONITORED).replace('valid_loss', 'validation loss')} | {before[name]:.3f} | {loss:.3f} |"
-        for name, loss in published.figures.items()
+        for name, loss in published.metrics.items()
         if name != "valid_bleu"
     ]
     return [

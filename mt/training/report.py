@@ -74,10 +74,10 @@ class Reporter:
         if self._events is not None:
             self._events.close()
 
-    def show_progress(self, update: int, seconds: float, figures: str) -> None:
+    def show_progress(self, update: int, seconds: float, metrics: str) -> None:
         """Move the progress bar; if the output is not a terminal, print a line every `LOG_INTERVAL` seconds.
 
-        `seconds` is the duration of the run so far, including earlier processes if the run was resumed. `figures` is a
+        `seconds` is the duration of the run so far, including earlier processes if the run was resumed. `metrics` is a
         text with the current metrics.
         """
         now, config = time.monotonic(), self.config
@@ -87,7 +87,7 @@ class Reporter:
             share, left = max(share, seconds / 60 / config.max_minutes), min(left, 60 * config.max_minutes - seconds)
         # Under a time limit, `max_updates` is not shown: its default is far more than a few minutes allow.
         limit = "" if config.max_minutes is not None else f" of {config.max_updates:,}"
-        status = f"update {update:,}{limit} | {figures} | {_duration(left)} left"
+        status = f"update {update:,}{limit} | {metrics} | {_duration(left)} left"
         self._bar.update(self._task, completed=share, status=status)
         if not self.console.is_terminal and now - self._last_line >= LOG_INTERVAL:
             self._last_line = now

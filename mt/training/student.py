@@ -32,12 +32,12 @@ def shrink(
     config, tokenizer = teacher.description.model, teacher.tokenizer
     faults = [
         f"{name} is {size}; accepted: {accepted}"
-        for name, size, least, most, accepted in (
+        for name, size, minimum, maximum, accepted in (
             ("encoder_layers", encoder_layers, 1, math.inf, "at least 1"),
             ("decoder_layers", decoder_layers, 1, config.decoder_layers, f"1 to {config.decoder_layers}"),
             ("vocabulary_size", vocabulary_size, 1, len(tokenizer), f"at most {len(tokenizer)}"),
         )
-        if not least <= size <= most
+        if not minimum <= size <= maximum
     ]
     if isinstance(tokenizer, VocabularyTokenizer) or not tokenizer.is_bpe:
         faults.append("the model's tokenizer was imported; accepted: a model that `mt-service train` trained")

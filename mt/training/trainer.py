@@ -75,18 +75,19 @@ class Interval:
         self.seconds += now - self.resumed
         self.resumed = now
 
-    @property
-    def mean_loss(self) -> float:
-        return self.loss / self.tokens
+    def __str__(self) -> str:
+        return f"loss {self.loss / self.tokens:.3f} | {self.tokens / self.seconds:,.0f} target tokens/s"
 
-    @property
-    def speed(self) -> float:
-        """Number of target tokens per second."""
-        return self.tokens / self.seconds
+    def metrics(self, rate: float, norm: float, peak: float | None) -> dict[str, float]:
+        """Return the metrics to record, by name.
 
-    def share_of(self, peak: float | None) -> dict[str, float]:
-        """Return the metric `train_mfu`: operations per second divided by `peak`. Return {} if `peak` is None."""
-        return {} if peak is None else {"train_mfu": self.operations / self.seconds / peak}
+        `rate` is the learning rate and `norm` the norm of the gradient in the last update. `train_speed` is the number
+        of target tokens per second. `train_mfu` is the number of operations per second divided by `peak`; it is left
+        out if `peak` is None.
+        """
+        metrics = {"train_loss": self.loss / self.tokens, "train_rate": rate, "train_norm": norm}
+        metrics["train_speed"] = self.tokens / self.seconds
+        return metrics if peak is None else {**metrics, "train_mfu": self.operations / self.seconds / peak}
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
@@ -151,7 +152,7 @@ class Trainer:
         interval = Interval()
         over = stopped = False
         if self.recipe.tuning and not progress.updates:
-            progress.before = self._figures()
+            progress.before = self._validation_metrics()
             report.record(0, progress.before)
             report.print(f"before tuning | {self.validation.describe(progress.before)}")
             interval.resumed = time.monotonic()
@@ -171,14 +172,10 @@ class Trainer:
             progress.skipped = 0
             progress.seconds = time.monotonic() - began
             interval.add(totals)
-            figures = f"loss {interval.mean_loss:.3f} | {interval.speed:,.0f} target tokens/s"
-            figures += f" | epoch {progress.position.epoch + 1}"
-            report.show_progress(progress.updates, progress.seconds, figures)
+            status = f"{interval} | epoch {progress.position.epoch + 1}"
+            report.show_progress(progress.updates, progress.seconds, status)
             if progress.updates % RECORD_EVERY == 0:
-                values = {"train_loss": interval.mean_loss, "train_rate": rate, "train_norm": totals.norm}
-                report.record(
-                    progress.updates, {**values, "train_speed": interval.speed, **interval.share_of(self.peak)}
-                )
+                report.record(progress.updates, interval.metrics(rate, totals.norm, self.peak))
                 interval = Interval()
             validated = progress.updates % config.validate_every == 0
             if validated:
@@ -222,11 +219,11 @@ class Trainer:
         scored = []
         for name, weights in candidates.items():
             model = self.model_of(weights)
-            figures = self.validation.figures(model, model)
-            report.print(f"{name}: {self.validation.result(figures)} on the validation set")
-            scored.append((self.validation.score(figures), name, figures))
-        _, name, figures = max(scored, key=lambda candidate: candidate[:2])
-        return candidates[name], name, figures
+            metrics = self.validation.metrics(model, model)
+            report.print(f"{name}: {self.validation.result(metrics)} on the validation set")
+            scored.append((self.validation.score(metrics), name, metrics))
+        _, name, metrics = max(scored, key=lambda candidate: candidate[:2])
+        return candidates[name], name, metrics
 
     def model_of(self, weights: Mapping[str, Tensor]) -> Transformer:
         """Return a new model with `weights`, on the device, in evaluation mode."""
@@ -380,29 +377,29 @@ class Trainer:
     def _validate(self, report: Reporter) -> None:
         """Compute and report the validation metrics, and update the best score in `progress`."""
         progress = self.progress
-        figures = self._figures()
-        score = self.validation.score(figures)
+        metrics = self._validation_metrics()
+        score = self.validation.score(metrics)
         better = score > progress.best_score
         progress.stale_validations = 0 if better else progress.stale_validations + 1
         if better:
             progress.best_score, progress.best_update = score, progress.updates
-        report.record(progress.updates, figures)
+        report.record(progress.updates, metrics)
         report.print(
-            f"update {progress.updates:,} | {progress.seconds / 60:.1f} min | {self.validation.describe(figures)}"
+            f"update {progress.updates:,} | {progress.seconds / 60:.1f} min | {self.validation.describe(metrics)}"
             + (" | the best so far" if better else "")
         )
         report.plot()
 
-    def _figures(self) -> dict[str, float]:
+    def _validation_metrics(self) -> dict[str, float]:
         """Compute the validation metrics in rank 0, and return them in all processes."""
         names = self.validation.names
-        figures = torch.zeros(len(names), dtype=torch.float64, device=self.device)
+        values = torch.zeros(len(names), dtype=torch.float64, device=self.device)
         if self.world.is_main:
             self.working.refresh()
-            metrics = self.validation.figures(self.working.model, self.model)
-            figures += torch.tensor([metrics[name] for name in names]).to(figures)
+            metrics = self.validation.metrics(self.working.model, self.model)
+            values += torch.tensor([metrics[name] for name in names]).to(values)
         barrier(self.world)
-        return dict(zip(names, all_reduce(self.world, figures).tolist(), strict=True))
+        return dict(zip(names, all_reduce(self.world, values).tolist(), strict=True))
 
     def _save(self) -> None:
         if self.world.is_main:

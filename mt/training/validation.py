@@ -58,26 +58,26 @@ class Validation:
         first, *monitored = self.sets
         return [first, self.criterion, *monitored]
 
-    def figures(self, model: Transformer, float32_model: Transformer) -> dict[str, float]:
+    def metrics(self, model: Transformer, float32_model: Transformer) -> dict[str, float]:
         """Return all metrics by name. The loss is computed with `model`, translations are made with `float32_model`.
 
         `model` may be in bfloat16. `float32_model` is the same model in float32, as the published weights are.
         """
         return {**self.losses(model), self.criterion: self.bleu(float32_model)}
 
-    def score(self, figures: Mapping[str, float]) -> float:
-        """Return the BLEU among the metrics `figures`. The model with the highest BLEU is selected."""
-        return figures[self.criterion]
+    def score(self, metrics: Mapping[str, float]) -> float:
+        """Return the BLEU among the metrics. The model with the highest BLEU is selected."""
+        return metrics[self.criterion]
 
-    def result(self, figures: Mapping[str, float]) -> str:
+    def result(self, metrics: Mapping[str, float]) -> str:
         """Return the metric that selects the best model, as text such as "34.56 BLEU"."""
-        return f"{figures[self.criterion]:.2f} BLEU"
+        return f"{metrics[self.criterion]:.2f} BLEU"
 
-    def describe(self, figures: Mapping[str, float]) -> str:
+    def describe(self, metrics: Mapping[str, float]) -> str:
         monitored = [
-            f"{name.removeprefix(MONITORED)} {loss:.3f}" for name, loss in figures.items() if name.startswith(MONITORED)
+            f"{name.removeprefix(MONITORED)} {loss:.3f}" for name, loss in metrics.items() if name.startswith(MONITORED)
         ]
-        line = f"validation loss {figures['valid_loss']:.3f}, {self.result(figures)}"
+        line = f"validation loss {metrics['valid_loss']:.3f}, {self.result(metrics)}"
         return line + (f" | monitored loss: {', '.join(monitored)}" if monitored else "")
 
     def losses(self, model: Transformer) -> dict[str, float]:

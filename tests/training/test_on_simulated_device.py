@@ -149,7 +149,7 @@ def test_validation_on_the_device_equals_that_on_the_cpu(
 
     monkeypatch.setattr(cuda, "load_engine", load_engine)
     expected, found = (
-        make(device, "training.optimizer=adam", "training.validate_sentences=8")._figures()
+        make(device, "training.optimizer=adam", "training.validate_sentences=8")._validation_metrics()
         for device in (torch.device("cpu"), simulated.device)
     )
     assert found == pytest.approx(expected, rel=1e-4)

@@ -348,13 +348,13 @@ def test_the_published_weights_are_the_best_candidate(
     kept = {path.name: load_weights(path / "model.safetensors") for path in (trainer.run / "checkpoints").iterdir()}
     assert set(kept) == {"00000005", "00000015", "00000020"}
     with Reporter(trainer.run, "test", trainer.config, 20) as report:
-        weights, name, figures = trainer.finish(report)
+        weights, name, metrics = trainer.finish(report)
     candidates = {
         "mean of the last 2 checkpoints": {n: (kept["00000015"][n] + kept["00000020"][n]) / 2 for n in weights},
         "checkpoint of update 5": kept["00000005"],
         "checkpoint of update 20": kept["00000020"],
     }
-    assert (name, figures["valid_bleu"]) == (origin, 30.0)
+    assert (name, metrics["valid_bleu"]) == (origin, 30.0)
     torch.testing.assert_close(weights, candidates[origin])
 
 

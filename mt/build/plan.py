@@ -1,6 +1,6 @@
 """Plan of a build: the list of stages for a recipe with `[build]`, in execution order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mt.build.config import BuildConfig, StudentConfig, all_directions
@@ -93,20 +93,25 @@ class Planner:
         if self.recipe.tuning:
             for group in self.requested_models:
                 candidates[group.label].append(self._candidate(ORIGINAL, ORIGINAL_MODEL, group))
-        scores = [[name for group in self.requested_models for c in models[group.label] for name in c.scores]]
+        scores = [self._scores(models)]
         back_translations: list[SyntheticCorpus] = []
         for number in range(1, rounds + 1):
-            self._gate = Gate(tuple(scores[-2]), tuple(scores[-1])) if number > 1 else None
+            self._gate = Gate(scores[-2], scores[-1]) if number > 1 else None
             corpora = self._synthesize(number, models)
             back_translations = back_translations or [corpus for corpus in corpora if corpus.monolingual]
             groups = self.requested_models if number == rounds else self.groups
             models = {group.label: self._teachers(number, group, corpora) for group in groups}
-            scores.append([name for group in self.requested_models for c in models[group.label] for name in c.scores])
+            scores.append(self._scores(models))
             for group in self.requested_models:
                 candidates[group.label] += models[group.label]
         self._gate = None
         for group in self.requested_models:
             self._finish(group, candidates[group.label], back_translations)
+
+    def _scores(self, models: Mapping[str, Sequence[Candidate]]) -> tuple[str, ...]:
+        """Return the names of the stages that evaluate the requested ones of `models` on the validation set."""
+        candidates = [candidate for group in self.requested_models for candidate in models[group.label]]
+        return tuple(name for candidate in candidates for name in candidate.scores)
 
     def _train(self, name: str, values: Values, inputs: Sequence[str]) -> Stage:
         """Append and return the stage that trains a model with the recipe `values`, after the stages `inputs`."""
@@ -128,12 +133,12 @@ class Planner:
         they are also trained on those of `corpora` that have the languages of the group. Return the teachers.
         """
         trained = []
-        used = [c for c in corpora if {c.direction, c.direction.reversed} & {*group.directions}]
+        used = [corpus for corpus in corpora if {corpus.direction, corpus.direction.reversed} & {*group.directions}]
         for number in range(self.build.seeds):
             values = teacher_recipe(self.recipe, self.build, group.directions, used)
             values["seed"] = self.recipe.seed + number
             name = f"{f'round{round_number}' if round_number else 'base'}-{group.label}-{number + 1}"
-            stage = self._train(name, values, [c.stage for c in used])
+            stage = self._train(name, values, [corpus.stage for corpus in used])
             trained.append(self._candidate(name, stage.output, group))
         return trained
 
@@ -220,7 +225,7 @@ class Planner:
         before = (text.stage,) if text.stage else ()
         n_best = ("--n-best", str(N_BEST), "--beam-size", str(max(N_BEST, self.recipe.decoding.beam_size)))
         languages = language_options(direction)
-        outputs, made = [], []
+        outputs, translations = [], []
         for index, (model, *others) in enumerate(translators, 1):
             stage = f"translate-{name}" + (f"-{index}" if len(translators) > 1 else "")
             output = f"{folder_of(stage)}/output.jsonl"
@@ -229,11 +234,11 @@ class Planner:
             inputs = (*before, *(stage_of(member.model) for member in (model, *others)))
             self._add(Stage(stage, "translate", argv, output, inputs, files))
             outputs.append(output)
-            made.append(stage)
+            translations.append(stage)
         stage = f"corpus-{name}"
         corpus = f"{folder_of(stage)}/corpus"
         argv = (*outputs, *languages, "--out", corpus)
-        inputs = (*before, *made)
+        inputs = (*before, *translations)
         if text.reference:
             argv += ("--reference-file", text.reference)
         if backward:
@@ -266,7 +271,7 @@ class Planner:
             name = f"student{number}-{group.label}"
             shrunk = self._shrink(f"shrink-{name}", student, before)
             recipe = student_recipe(values, student, shrunk.output, corpora, bool(self.build.translated_pairs))
-            stage = self._train(name, recipe, (shrunk.name, *(c.stage for c in corpora)))
+            stage = self._train(name, recipe, (shrunk.name, *(corpus.stage for corpus in corpora)))
             published = self._publish(f"{group.label}-student{number}", [Candidate(stage.output)], (name,))
             self._finish_model(group, published)
             before = stage.output

@@ -13,8 +13,8 @@ class ArgumentParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the usage and `message`, with a suggestion for each unknown option, and exit with status 2."""
         if message.startswith("unrecognized arguments: "):
-            known = self._option_names()
-            message = re.sub(r"(?<= )--[\w-]+", lambda found: found[0] + did_you_mean(found[0], known), message)
+            names = self._option_names()
+            message = re.sub(r"(?<= )--[\w-]+", lambda option: option[0] + did_you_mean(option[0], names), message)
         super().error(message)
 
     def _option_names(self) -> set[str]:

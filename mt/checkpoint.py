@@ -83,9 +83,13 @@ class LoadedModel:
         """The model as a torch module in evaluation mode, on `device`."""
         if not isinstance(self.weights, Mapping):
             return self.weights
-        about, loading = self.description, import_module("mt.model.loading")
+        description, loading = self.description, import_module("mt.model.loading")
         module: Transformer = loading.load_transformer(
-            self.weights, about.model, about.vocabulary_size, about.source_vocabulary_size, self.device
+            self.weights,
+            description.model,
+            description.vocabulary_size,
+            description.source_vocabulary_size,
+            self.device,
         )
         return module
 

@@ -11,7 +11,7 @@ class FairSemaphore:
     """
 
     def __init__(self, value: int) -> None:
-        self._free, self._most = value, max(1, value - 1)
+        self._free, self._limit = value, max(1, value - 1)
         self._held = Counter[str]()
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
@@ -38,7 +38,7 @@ class FairSemaphore:
         self._assign()
 
     def _has_place(self, caller: str) -> bool:
-        return self._free > 0 and self._held[caller] < self._most
+        return self._free > 0 and self._held[caller] < self._limit
 
     def _take(self, caller: str) -> None:
         self._free -= 1

@@ -45,7 +45,7 @@ class TranslationRoutes:
             targets.discard(source)
         self.source_languages = tuple(sorted(self._direct))
         self._targets: dict[str, tuple[str, ...]] = {}  # cache of `targets_of`
-        self._found: dict[Direction, TranslationRoute] = {}  # cache of `find`
+        self._routes: dict[Direction, TranslationRoute] = {}  # cache of `find`
 
     def targets_of(self, source: str) -> tuple[str, ...]:
         """Return the languages into which `source` can be translated, directly or through a pivot."""
@@ -74,10 +74,10 @@ class TranslationRoutes:
         Raises:
             UnsupportedLanguage: if a language is unknown, or no route leads from the source to the target.
         """
-        wanted = Direction(source, target)
-        if wanted not in self._found:
-            self._found[wanted] = self._find(source, target)
-        return self._found[wanted]
+        direction = Direction(source, target)
+        if direction not in self._routes:
+            self._routes[direction] = self._find(source, target)
+        return self._routes[direction]
 
     def _find(self, source: str, target: str) -> TranslationRoute:
         self.check_supported(source, target)

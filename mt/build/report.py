@@ -44,7 +44,7 @@ def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: P
     for stage in stages:
         if stage.kind != "evaluate" or not stage.name.startswith("test"):
             continue
-        figures = records[stage.name].figures
+        results = records[stage.name].figures
         model = work / stage.argv[0]
         description = read_description(model)
         shape = f"{description.model.encoder_layers}+{description.model.decoder_layers}"
@@ -54,25 +54,25 @@ def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: P
         megabytes = (model / "model.safetensors").stat().st_size / 1e6
         rows.append(
             (
-                " + ".join([model.name, *(Path(other).name for other in figures.get("ensemble", []))]),
-                figures["direction"],
+                " + ".join([model.name, *(Path(other).name for other in results.get("ensemble", []))]),
+                results["direction"],
                 Path(test).name,
                 shape,
                 f"{description.vocabulary_size:,}",
-                f"{figures['dtype']}{', shortlist' if figures['shortlist'] else ''}",
-                str(figures["beam_size"]),
-                f"{score(figures, 'BLEU'):.2f}",
-                f"{score(figures, 'chrF2'):.2f}",
-                f"{figures['sentences_per_second']:,.0f}",
+                f"{results['dtype']}{', shortlist' if results['shortlist'] else ''}",
+                str(results["beam_size"]),
+                f"{score(results, 'BLEU'):.2f}",
+                f"{score(results, 'chrF2'):.2f}",
+                f"{results['sentences_per_second']:,.0f}",
                 f"{megabytes:.1f}",
             )
         )
-        for entry in figures["scores"]:
+        for entry in results["scores"]:
             if entry["name"] in ("BLEU", "chrF2"):
                 signatures[f"{entry['name']}: {entry['signature']}"] = None
         conditions[
-            f"length penalty {figures['length_penalty']:g}, {figures['device']}, {figures['threads']} threads, "
-            f"torch {figures['torch']}; sentences/s with tokenisation, measured once"
+            f"length penalty {results['length_penalty']:g}, {results['device']}, {results['threads']} threads, "
+            f"torch {results['torch']}; sentences/s with tokenisation, measured once"
         ] = None
     sizes = ("layers", "pieces", "precision", "beam")
     header = ("model", "direction", "test set", *sizes, "BLEU", "chrF2", "sentences/s", "MB")

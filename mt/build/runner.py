@@ -220,15 +220,15 @@ class Runner:
             (folder / "output.part").replace(folder / "output.json")
         else:
             (folder / "output.part").unlink()
-        figures = self._figures(stage)
-        self._write(stage, Record(digest=digest, state="done", seconds=entry.seconds, figures=figures))
+        scores = self._evaluation(stage)
+        self._write(stage, Record(digest=digest, state="done", seconds=entry.seconds, figures=scores))
 
-    def _figures(self, stage: Stage) -> dict[str, Any]:
+    def _evaluation(self, stage: Stage) -> dict[str, Any]:
         """Return the output of a stage `evaluate`: scores and conditions. Return {} for all other stages."""
         if stage.kind != "evaluate":
             return {}
-        figures: dict[str, Any] = json.loads((self.work / stage.output).read_text(encoding="utf-8"))
-        return figures
+        evaluation: dict[str, Any] = json.loads((self.work / stage.output).read_text(encoding="utf-8"))
+        return evaluation
 
     def bleu(self, names: Iterable[str]) -> float | None:
         """Return the mean BLEU of the stages `names`, or None if one of them is not done or `names` is empty."""
@@ -261,9 +261,9 @@ class Runner:
         return {"model": best.model, "BLEU": value}
 
 
-def score(figures: Mapping[str, Any], name: str) -> float:
-    """Return the score `name`, such as BLEU, from the output `figures` of an evaluation."""
-    return next(float(entry["value"]) for entry in figures["scores"] if entry["name"] == name)
+def score(evaluation: Mapping[str, Any], name: str) -> float:
+    """Return the score `name`, such as BLEU, from the output of an evaluation."""
+    return next(float(entry["value"]) for entry in evaluation["scores"] if entry["name"] == name)
 
 
 def training_state(stage: Stage, work: Path) -> TrainingState:

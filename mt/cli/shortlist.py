@@ -35,9 +35,11 @@ def main(argv: Sequence[str]) -> int:
         tables = [lexical_table(tokenizer, path) for path in options.lex]
     else:
         with console.status("aligning"):
-            tables = [corpus_table(tokenizer, options.tsv, each, options.pairs) for each in directions]
+            tables = [corpus_table(tokenizer, options.tsv, direction, options.pairs) for direction in directions]
     tags = [tokenizer.source_tag_id(tag) for tag in tokenizer.source_tags]
-    tags += [id for each in directions for id in tokenizer.source_prefix(each.source, each.target, directions)]
+    tags += [
+        id for direction in directions for id in tokenizer.source_prefix(direction.source, direction.target, directions)
+    ]
     shortlist = make_shortlist(tokenizer, tags, tables, options.translations, options.frequent)
     save_shortlist(options.model, shortlist, tokenizer)
     tell(

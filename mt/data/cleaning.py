@@ -90,16 +90,16 @@ def is_empty(source: str, target: str) -> bool:
     return not (any(map(str.isalnum, source)) and any(map(str.isalnum, target)))
 
 
-def has_fewer_words(source: str, target: str, least: int) -> bool:
-    return min(len(WORD.findall(source)), len(WORD.findall(target))) < least
+def has_fewer_words(source: str, target: str, minimum: int) -> bool:
+    return min(len(WORD.findall(source)), len(WORD.findall(target))) < minimum
 
 
-def has_more_words(source: str, target: str, most: int) -> bool:
-    return any(len(text) > most and len(WORD.findall(text)) > most for text in (source, target))
+def has_more_words(source: str, target: str, limit: int) -> bool:
+    return any(len(text) > limit and len(WORD.findall(text)) > limit for text in (source, target))
 
 
-def has_more_characters(source: str, target: str, most: int) -> bool:
-    return max(len(source), len(target)) > most
+def has_more_characters(source: str, target: str, limit: int) -> bool:
+    return max(len(source), len(target)) > limit
 
 
 def is_lopsided(source: str, target: str, ratio: float) -> bool:
@@ -144,17 +144,17 @@ def _digits(text: str) -> str:
     return "".join(str(int(digit)) for digit in re.findall(r"\d", text))
 
 
-def is_repetitive(source: str, target: str, most: int) -> bool:
-    """Return whether source or target repeats a phrase of one to four words more than `most` times in a row."""
-    return any(_repetition(WORD.findall(text), most) > most for text in (source, target))
+def is_repetitive(source: str, target: str, limit: int) -> bool:
+    """Return whether source or target repeats a phrase of one to four words more than `limit` times in a row."""
+    return any(_repetition(WORD.findall(text), limit) > limit for text in (source, target))
 
 
-def _repetition(words: list[str], enough: int) -> int:
+def _repetition(words: list[str], limit: int) -> int:
     """Return how often in a row the most repeated phrase of one to four words occurs.
 
-    Return 1 without a search if fewer than `enough` words are repetitions of earlier words.
+    Return 1 without a search if fewer than `limit` words are repetitions of earlier words.
     """
-    if len(words) - len(set(words)) < enough:
+    if len(words) - len(set(words)) < limit:
         return 1
     longest = 0
     for size in range(1, 5):

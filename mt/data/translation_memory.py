@@ -60,11 +60,11 @@ def read_memory_stream(stream: IO[bytes], name: str, source: str, target: str) -
     reader = _READERS.get(memory_format(name) or "")
     if reader is None:
         raise DataError(f"{name}: unknown format; accepted: {', '.join(MEMORY_FORMATS)}")
-    found: set[str] = set()
+    languages: set[str] = set()
     empty = True
     try:
         for number, unit in enumerate(reader(stream, name), start=1):
-            found.update(unit)
+            languages.update(unit)
             source_text = _text_in(source, unit)
             target_text = _text_in(target, unit)
             if source_text and target_text:
@@ -73,7 +73,7 @@ def read_memory_stream(stream: IO[bytes], name: str, source: str, target: str) -
     except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter two for encodings
         raise DataError(f"{name}: not well-formed XML: {error}") from None
     if empty:
-        listed = ", ".join(sorted(found)[:LISTED]) or "none"
+        listed = ", ".join(sorted(languages)[:LISTED]) or "none"
         raise DataError(f"{name}: no unit has both {source} and {target}; languages of its units: {listed}")
 
 

@@ -17,12 +17,11 @@ def check_prefixes(prefixes: Sequence[Sequence[int]], options: Sequence[SearchOp
     outside = {special.pad, special.bos, special.eos}
     invalid = []
     for number, (prefix, sentence) in enumerate(zip(prefixes, options, strict=True)):
-        if bad := outside.intersection(prefix):
-            invalid.append(f"sentence {number}: the prefix contains the special ids {sorted(bad)}; accepted: other ids")
-        if len(prefix) >= sentence.max_length:
-            most = sentence.max_length
+        if ids := sorted(outside.intersection(prefix)):
+            invalid.append(f"sentence {number}: the prefix contains the special ids {ids}; accepted: other ids")
+        if len(prefix) >= (limit := sentence.max_length):
             invalid.append(
-                f"sentence {number}: the prefix has {len(prefix)} ids; accepted: fewer than max_length, {most}"
+                f"sentence {number}: the prefix has {len(prefix)} ids; accepted: fewer than max_length, {limit}"
             )
     if invalid:
         raise RequestError(problems("the forced prefixes cannot be used", invalid))

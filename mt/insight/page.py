@@ -57,27 +57,27 @@ def _figure(name: str, picture: Figure) -> str:
 def _sections(explanation: TranslationRecord, pictures: Mapping[str, Figure]) -> list[tuple[str, str, str]]:
     """Return (id, heading, HTML) of each section of the page."""
 
-    def figures(*names: str) -> str:
+    def drawings(*names: str) -> str:
         return "".join(_figure(name, pictures[name]) for name in names)
 
     layers = {block: [name for name in pictures if name.startswith(f"attention-{block}")] for block in BLOCKS}
-    blocks = [(block, name, _text(_BLOCK_TEXTS[block]) + figures(*layers[block])) for block, name in BLOCKS.items()]
+    blocks = [(block, name, _text(_BLOCK_TEXTS[block]) + drawings(*layers[block])) for block, name in BLOCKS.items()]
     return [
-        ("tokens", "Tokens", _text(_TOKENS) + figures("tokens-source", "tokens-target")),
-        ("embeddings", "Embeddings", _text(_EMBEDDINGS) + figures("embedding-source", "embedding-target")),
+        ("tokens", "Tokens", _text(_TOKENS) + drawings("tokens-source", "tokens-target")),
+        ("embeddings", "Embeddings", _text(_EMBEDDINGS) + drawings("embedding-source", "embedding-target")),
         (
             "positions",
             "Positions",
-            _text(_POSITIONS[explanation.config.positions]) + figures("positions", "positions-by-distance"),
+            _text(_POSITIONS[explanation.config.positions]) + drawings("positions", "positions-by-distance"),
         ),
-        ("masks", "Masks", _text(_MASKS) + figures("masks")),
-        ("query", "One query, step by step", _query_table(explanation) + figures("query")),
+        ("masks", "Masks", _text(_MASKS) + drawings("masks")),
+        ("query", "One query, step by step", _query_table(explanation) + drawings("query")),
         *blocks,
         ("heads", "Heads", _text(_HEADS) + _head_table(explanation)),
-        ("magnitudes", "Residual and normalised states", _text(_MAGNITUDES) + figures("magnitudes")),
-        ("probabilities", "Logits and probabilities", _steps(explanation) + figures("probabilities")),
-        ("beam", "Beam search", _search(explanation, figures("beam"))),
-        ("alignment", "Word alignment", _text(_ALIGNMENT) + figures("alignment")),
+        ("magnitudes", "Residual and normalised states", _text(_MAGNITUDES) + drawings("magnitudes")),
+        ("probabilities", "Logits and probabilities", _steps(explanation) + drawings("probabilities")),
+        ("beam", "Beam search", _search(explanation, drawings("beam"))),
+        ("alignment", "Word alignment", _text(_ALIGNMENT) + drawings("alignment")),
     ]
 
 

@@ -19,7 +19,7 @@ FIRST = b"\n"
 
 @dataclass(frozen=True)
 class SamplingOptions:
-    """How the next byte is drawn. `temperature` 1, `top_k` 0 and `top_p` 1 leave the model's distribution as it is.
+    """Options of the draw of the next byte. With the defaults, the distribution is that of the model.
 
     Raises:
         RequestError: A value is not accepted. The message lists all such values.

@@ -84,7 +84,7 @@ class Explainer:
         explanations = [Explanation()] * len(sentences)
         weights_left = self.options.attention
         for begin in range(0, len(sentences), MAX_PAIRS):  # other texts are served between two passes
-            pairs = dict(enumerate((self._pair(*each) for each in sentences[begin : begin + MAX_PAIRS]), begin))
+            pairs = dict(enumerate((self._pair(*sentence) for sentence in sentences[begin : begin + MAX_PAIRS]), begin))
             readable = [number for number, pair in pairs.items() if self._is_readable(pair.ids)]
             for group in self.attention.groups([pairs[number].ids for number in readable]):
                 numbers = readable[group.start : group.stop]

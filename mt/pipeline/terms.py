@@ -147,7 +147,7 @@ async def _word_alone(term: str, translation: str, context: SentenceContext) -> 
         words = [links.target[begin:end] for begin, end in links.right]
         words[:1] = [_usual_case(word, language, context) for word in words[:1]]
         units = [
-            unit for unit, each in enumerate(words) if each.isalpha() and _can_ban(each, translation, False, language)
+            unit for unit, word in enumerate(words) if word.isalpha() and _can_ban(word, translation, False, language)
         ]
         if units and not find_translation(translation, links.target, language):
             word = words[max(units, key=lambda unit: weights[unit])]
@@ -275,8 +275,8 @@ def duplicate_words(matches: Iterable[TermMatch], links: UnitLinks, language: st
     duplicates: dict[str, list[str]] = {}
     for match in matches:
         for begin, end in (links.right[unit] for unit in _units_of_term(match, links)):
-            apart = not any(begin < span[1] and end > span[0] for span in occurrences)
-            if apart and _can_ban(links.target[begin:end], match.translation or "", begin == 0, language):
+            overlaps = any(begin < span[1] and end > span[0] for span in occurrences)
+            if not overlaps and _can_ban(links.target[begin:end], match.translation or "", begin == 0, language):
                 duplicates.setdefault(match.translation or "", []).append(links.target[begin:end])
     return duplicates
 

@@ -47,17 +47,17 @@ async def _with_breaks(
     of other breaks come from the attention or, if a text is too long for it, from the lengths of the texts.
     """
     places = [place for place, _ in breaks]
-    found = [typography.places_of_sentence_ends(source, text, places) for text in texts]
-    if None in found:
+    ends = [typography.places_of_sentence_ends(source, text, places) for text in texts]
+    if None in ends:
         links = await link_texts([(source, text) for text in texts], context, max_length)
         for number, text in enumerate(texts):
-            if found[number] is None and links:
+            if ends[number] is None and links:
                 units = links[number]
                 gaps = [units.gap(place) for place in places]
-                found[number] = [units.right[gap - 1][1] if gap else 0 for gap in gaps]
-            elif found[number] is None:
-                found[number] = [max(0, text.find(" ", place * len(text) // len(source))) for place in places]
+                ends[number] = [units.right[gap - 1][1] if gap else 0 for gap in gaps]
+            elif ends[number] is None:
+                ends[number] = [max(0, text.find(" ", place * len(text) // len(source))) for place in places]
     return [
-        typography.insert_breaks(text, list(zip(targets or [], (one for _, one in breaks), strict=False)))
-        for text, targets in zip(texts, found, strict=True)
+        typography.insert_breaks(text, list(zip(targets or [], (text for _, text in breaks), strict=False)))
+        for text, targets in zip(texts, ends, strict=True)
     ]

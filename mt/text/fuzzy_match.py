@@ -173,4 +173,4 @@ def _copied(match: UnitLinks, plain: UnitLinks, match_range: Range, sentence_ran
 
 def _occurrences(piece: str, text: str) -> list[Range]:
     """Return the ranges of whole words in `text` that are equal to `piece`. An empty piece does not occur."""
-    return [found.span() for found in re.finditer(rf"(?<!\w){re.escape(piece)}(?!\w)", text)] if piece else []
+    return [match.span() for match in re.finditer(rf"(?<!\w){re.escape(piece)}(?!\w)", text)] if piece else []

@@ -194,8 +194,8 @@ class LanguageDetector:
             second = tag in ("pb", "pt-BR") or likely_script(tag) == "Hant"
             groups.setdefault(second if name in self._varieties else likely_script(tag), []).append(tag)
         evidence = {group: self._variety_evidence(name, group, features) for group in groups}
-        most = max(evidence.values())
-        weights = {group: math.exp(VARIETY * max(value - most, -MOST_STRANGE)) for group, value in evidence.items()}
+        highest = max(evidence.values())
+        weights = {group: math.exp(VARIETY * max(value - highest, -MOST_STRANGE)) for group, value in evidence.items()}
         for group, members in groups.items():
             for tag in members:
                 yield tag, weights[group] / sum(weights.values()) / len(members)

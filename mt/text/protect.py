@@ -233,19 +233,19 @@ def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> t
     The text of a KEPT span counts as a span at most as often as it occurs in `spans`. A placeholder of the source is a
     span without the letters beside it, such as `%s` in `%ss` and `l'%s`.
     """
-    found = find_spans(translation, list(_find_kept(translation, spans)))
+    translated = find_spans(translation, list(_find_kept(translation, spans)))
     texts = {span.text for span in spans}
     placeholders = sorted(filter(PLACEHOLDER.fullmatch, texts), key=len, reverse=True)
     if not placeholders:
-        return found
+        return translated
     pattern = re.compile(
         "|".join(re.escape(text) + ("" if can_have_ending(text) else r"(?!\w)") for text in placeholders)
     )
-    whole = [span for span in found if span.text in texts or span.kind is not SpanKind.OPAQUE]
-    parts = _apart(
-        (ProtectedSpan(*match.span(), match[0], SpanKind.OPAQUE) for match in pattern.finditer(translation)), whole
+    unchanged = [span for span in translated if span.text in texts or span.kind is not SpanKind.OPAQUE]
+    parts = _without_overlap(
+        (ProtectedSpan(*match.span(), match[0], SpanKind.OPAQUE) for match in pattern.finditer(translation)), unchanged
     )
-    return tuple(sorted([*parts, *_apart(found, parts)], key=lambda span: span.begin))
+    return tuple(sorted([*parts, *_without_overlap(translated, parts)], key=lambda span: span.begin))
 
 
 def can_have_ending(placeholder: str) -> bool:
@@ -253,7 +253,7 @@ def can_have_ending(placeholder: str) -> bool:
     return not placeholder[-1].isalnum() or FORMAT.fullmatch(placeholder) is not None
 
 
-def _apart(spans: Iterable[ProtectedSpan], others: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
+def _without_overlap(spans: Iterable[ProtectedSpan], others: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
     """Return the spans that do not overlap `others`, which are in order and do not overlap each other."""
     ends = [other.end for other in others]
     return [

@@ -101,7 +101,7 @@ def _repeats(pieces: Sequence[str]) -> int:
     A unit is a sequence of up to LONGEST_UNIT pieces. Units without letters are ignored, because digits, dots and lines
     are often repeated on purpose.
     """
-    most = 0
+    largest = 0
     for unit in range(1, min(LONGEST_UNIT, len(pieces) // 2) + 1):
         run = longest = place = 0
         for at in range(unit, len(pieces)):
@@ -110,8 +110,8 @@ def _repeats(pieces: Sequence[str]) -> int:
                 longest, place = run, at
         count = longest // unit + 1
         if count > 1 and any(map(str.isalpha, "".join(pieces[place - unit + 1 : place + 1]))):
-            most = max(most, count + (unit > 1))
-    return most
+            largest = max(largest, count + (unit > 1))
+    return largest
 
 
 def _most_common_count(pieces: Sequence[str]) -> int:
@@ -120,5 +120,5 @@ def _most_common_count(pieces: Sequence[str]) -> int:
     Return 0 if these occurrences have less than half of all pieces. Units without letters are ignored.
     """
     units = Counter(tuple(pieces[at : at + SCATTERED_UNIT]) for at in range(len(pieces) - SCATTERED_UNIT + 1))
-    most = max((count for unit, count in units.items() if any(map(str.isalpha, "".join(unit)))), default=0)
-    return most if 2 * most * SCATTERED_UNIT >= len(pieces) else 0
+    highest = max((count for unit, count in units.items() if any(map(str.isalpha, "".join(unit)))), default=0)
+    return highest if 2 * highest * SCATTERED_UNIT >= len(pieces) else 0

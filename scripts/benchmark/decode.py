@@ -140,11 +140,11 @@ def main(argv: Sequence[str]) -> int:
     lines, references = read_texts(options)
     options.output.mkdir(parents=True, exist_ok=True)
     models, language = prepare_models(options, lines)
-    about = {**conditions(), "options": vars(options)}
+    setup = {**conditions(), "options": vars(options)}
     if options.against:
-        about["against"] = commit(options.against)
-    if about["load_average"][0] > QUIET_LOAD:
-        console.print(f"warning: the load average is {about['load_average'][0]:.2f}: other processes use this machine")
+        setup["against"] = commit(options.against)
+    if setup["load_average"][0] > QUIET_LOAD:
+        console.print(f"warning: the load average is {setup['load_average'][0]:.2f}: other processes use this machine")
     rows: list[DecodeRow] = []
     tried: dict[str, Any] = {}
     for metric in [Metric(kind == "single", beam) for kind in options.kinds for beam in options.beam_size]:
@@ -154,9 +154,9 @@ def main(argv: Sequence[str]) -> int:
         rows += compared
     other_cores = [cores for row in rows for cores in row.other_cores]
     costs = {f"{row.metric}, {row.name}": row.costs for row in rows if row.results}
-    warnings = noise(about["load_average"][0], other_cores, costs)
-    results = table("decode", COLUMNS, [row.cells() for row in rows], caption(about))
-    values = {"conditions": about, "warnings": warnings, "tried": tried, "rows": [asdict(row) for row in rows]}
+    warnings = noise(setup["load_average"][0], other_cores, costs)
+    results = table("decode", COLUMNS, [row.cells() for row in rows], caption(setup))
+    values = {"conditions": setup, "warnings": warnings, "tried": tried, "rows": [asdict(row) for row in rows]}
     write_results(options.output, [results, *warnings], values)
     return 0
 
@@ -275,12 +275,12 @@ def add_quality(rows: Sequence[DecodeRow], references: Sequence[str], language: 
             row.ratio = ratio(baseline.costs, row.costs)
 
 
-def caption(about: dict[str, Any]) -> str:
-    against = f", against commit {about['against'] or '?'}" if "against" in about else ""
-    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+def caption(setup: dict[str, Any]) -> str:
+    against = f", against commit {setup['against'] or '?'}" if "against" in setup else ""
+    versions = ", ".join(f"{name} {version}" for name, version in setup["versions"].items())
     return (
-        f"{about['processor']}, {about['cores']} cores, commit {about['commit'] or '?'}{against}, {versions}. Medians "
-        f"of {about['options']['rounds']} alternating rounds. ratio: speed as a multiple of that of the baseline: "
+        f"{setup['processor']}, {setup['cores']} cores, commit {setup['commit'] or '?'}{against}, {versions}. Medians "
+        f"of {setup['options']['rounds']} alternating rounds. ratio: speed as a multiple of that of the baseline: "
         '"against" with the same dtype, or else the fastest row of CTranslate2, or else transformers; in brackets the '
         "lowest and highest round. same: share of lines that equal those of our first row. settings: dtype, workers x "
         "threads, batch. BLEU: sacreBLEU, cased, detokenised. peak: VmHWM of the process."

@@ -146,9 +146,9 @@ def correctness(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
             ("graphs", decoder(model, machine)),
             ("plain", SearchDecoder(scorer)),
         ]
-        for name, made in decoders:
-            found = decoded(Engine(made), requests)
-            pairs = [(a.hypotheses[0], b.hypotheses[0]) for a, b in zip(found, expected, strict=True)]
+        for name, batch_decoder in decoders:
+            results = decoded(Engine(batch_decoder), requests)
+            pairs = [(a.hypotheses[0], b.hypotheses[0]) for a, b in zip(results, expected, strict=True)]
             differ = sum(a.tokens != b.tokens for a, b in pairs)
             gap = max(abs(a.score - b.score) for a, b in pairs)
             yield {"dtype": str(dtype), "path": name, "sentences": len(pairs), "differ": differ, "score gap": gap}
@@ -310,12 +310,12 @@ def main(argv: Sequence[str]) -> int:
     device = torch.device(select_device(options.device))
     if device.type != "cuda":
         raise ModelError(f"--device is {options.device}, which is the CPU here; accepted: cuda or cuda:N")
-    about = {**conditions(), "gpu": torch.cuda.get_device_name(device), "cuda": torch.version.cuda}
+    setup = {**conditions(), "gpu": torch.cuda.get_device_name(device), "cuda": torch.version.cuda}
     sizes = Sizes(ModelConfig.model_validate({"size": options.size, "max_length": 1024}))
     failed = []
     for name in options.part:
         try:
-            measure(name, TimedDevice.of(device), sizes, options.output, {**about, "size": options.size})
+            measure(name, TimedDevice.of(device), sizes, options.output, {**setup, "size": options.size})
         except (MTError, RuntimeError) as error:
             failed.append(f"{name}: {type(error).__name__}: {error}")
         torch.cuda.empty_cache()
@@ -328,15 +328,15 @@ def report_failures(failed: Sequence[str]) -> None:
         print(line.replace("\n", " "), file=sys.stderr)
 
 
-def measure(name: str, machine: TimedDevice, sizes: Sizes, output: Path, about: ResultRow) -> list[ResultRow]:
+def measure(name: str, machine: TimedDevice, sizes: Sizes, output: Path, setup: ResultRow) -> list[ResultRow]:
     """Run the part `name`, and return its rows. After each row, all rows so far are written to the folder `output`."""
     part, rows = PARTS[name], []
     output.mkdir(parents=True, exist_ok=True)
     for row in part(machine, sizes):
         rows.append(row)
         Console(stderr=True).print(f"{name}: {row}", markup=False, highlight=False)
-        text = json.dumps({"part": name, "about": about, "rows": rows}, indent=2)
-        stem = f"{name}-{about['size']}"
+        text = json.dumps({"part": name, "about": setup, "rows": rows}, indent=2)
+        stem = f"{name}-{setup['size']}"
         (output / f"{stem}.json").write_text(text, encoding="utf-8")
         (output / f"{stem}.md").write_text(markdown(name, stem, rows), encoding="utf-8")
     return rows

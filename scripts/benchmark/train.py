@@ -103,7 +103,7 @@ def main(argv: Sequence[str]) -> int:
     options, console = parse(argv), Console(stderr=True)
     options.output.mkdir(parents=True, exist_ok=True)
     recipe = load_recipe(options.recipe, options.overrides)
-    about = {**conditions(), "options": vars(options)}
+    setup = {**conditions(), "options": vars(options)}
     with tempfile.TemporaryDirectory() as folder:
         task = prepare_task(recipe, options, Path(folder))
         rows = [row for row in list_rows(options.device) if is_wanted(row, options.only)]
@@ -114,9 +114,9 @@ def main(argv: Sequence[str]) -> int:
         for row in ran:
             row.ratio = ratio(best.speeds, row.speeds)
     other_cores = [cores for row in ran for cores in row.other_cores]
-    warnings = noise(about["load_average"][0], other_cores, {f"{row.name}, {row.label}": row.speeds for row in ran})
+    warnings = noise(setup["load_average"][0], other_cores, {f"{row.name}, {row.label}": row.speeds for row in ran})
     shown = table("training", COLUMNS, [row.cells() for row in rows])
-    values = {"conditions": about, "warnings": warnings, "rows": [asdict(row) for row in rows]}
+    values = {"conditions": setup, "warnings": warnings, "rows": [asdict(row) for row in rows]}
     write_results(options.output, [shown, *warnings], values)
     return 0
 

@@ -209,8 +209,8 @@ class Connection(HttpToolsProtocol):
 
     @property
     def _socket(self) -> socket.socket:
-        found: socket.socket = self.transport.get_extra_info("socket")
-        return found
+        connected: socket.socket = self.transport.get_extra_info("socket")
+        return connected
 
     def _refuse(self, error: ServiceError) -> None:
         """Let the application answer a request that is not valid with an error, and close the connection.

@@ -24,12 +24,12 @@ async def attach_matches(
     sentences = await threads.run(
         job.caller, effort, lambda: [list(_sentences(text.text, route, job)) for text, route in parts]
     )
-    wanted: dict[Direction, dict[str, None]] = {}
+    strings: dict[Direction, dict[str, None]] = {}
     for (_, route), listed in zip(parts, sentences, strict=True):
-        wanted.setdefault(_ends(route), {}).update(dict.fromkeys(listed))
-    found = {
+        strings.setdefault(_ends(route), {}).update(dict.fromkeys(listed))
+    matches = {
         (direction, match.sentence): match
-        for direction, listed in wanted.items()
+        for direction, listed in strings.items()
         for match in await find_matches(job.caller, job.memory, direction, list(listed), job.memory_score)
     }
     return [
@@ -37,7 +37,9 @@ async def attach_matches(
             replace(
                 text,
                 matches=tuple(
-                    found[key] for key in ((_ends(route), one) for one in dict.fromkeys(listed)) if key in found
+                    matches[key]
+                    for key in ((_ends(route), string) for string in dict.fromkeys(listed))
+                    if key in matches
                 ),
             ),
             route,

@@ -157,7 +157,7 @@ class MemoryStore:
         The list is empty if the memory does not exist, has a direction other than `direction`, or may not be used by
         the caller.
         """
-        found: list[MemoryMatch] = []
+        matches: list[MemoryMatch] = []
         wanted = glossary_direction(direction.source, direction.target)
         distinct = list(dict.fromkeys(sentences))
 
@@ -171,8 +171,8 @@ class MemoryStore:
             return list(find_matches(connection, memory.number, slice, score))
 
         for begin in range(0, len(distinct), LOOKUPS):
-            found += await self._database.read(partial(look_up, slice=distinct[begin : begin + LOOKUPS]), caller)
-        return found
+            matches += await self._database.read(partial(look_up, slice=distinct[begin : begin + LOOKUPS]), caller)
+        return matches
 
     async def _purge(self, owner: str) -> None:
         while await self._database.write(purge, owner):

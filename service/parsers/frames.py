@@ -124,5 +124,5 @@ def _line(value: Any) -> bytes:
 def _plain(value: Any) -> Any:
     """Return the values of the fields of a dataclass, for JSON."""
     if is_dataclass(value):
-        return [getattr(value, each.name) for each in fields(value)]
+        return [getattr(value, field.name) for field in fields(value)]
     raise TypeError(f"{type(value).__name__} is no plain data")

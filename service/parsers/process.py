@@ -95,7 +95,7 @@ def main(descriptor: int) -> None:
         return
     confine(limits)
     send(connection, Outcome(Status.DONE))
-    most = _memory_bytes("VmHWM") + KEPT_BYTES
+    kept = _memory_bytes("VmHWM") + KEPT_BYTES
     large = _memory_bytes("RssAnon") + FREED_BYTES
     while True:
         request = receive(connection)
@@ -103,7 +103,7 @@ def main(descriptor: int) -> None:
         allowed = int(time.process_time()) + 1 + limits.cpu_seconds
         resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
         outcome = run(operation, (*arguments, request.items) if request.listed else arguments)
-        last = outcome.status is Status.MEMORY or _memory_bytes("VmHWM") > most
+        last = outcome.status is Status.MEMORY or _memory_bytes("VmHWM") > kept
         send(connection, Outcome(outcome.status, outcome.content, last))
         if last:
             return

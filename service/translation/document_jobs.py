@@ -207,11 +207,11 @@ class DocumentJobs:
         limits = self._limits
         (documents, bytes) = connection.execute(f"{_SUMS} WHERE {_COUNTED} AND owner = ?", (caller,)).fetchone()
         if documents and bytes + size > limits.bytes_per_caller:
-            most = f"{limits.bytes_per_caller} bytes of documents at a time, until they are fetched"
-            raise TooManyRequests(most, retry_after=10)
+            limit = f"{limits.bytes_per_caller} bytes of documents at a time, until they are fetched"
+            raise TooManyRequests(limit, retry_after=10)
         if documents >= limits.documents_per_caller:
-            most = f"{limits.documents_per_caller} documents at a time, until they are fetched"
-            raise TooManyRequests(most, retry_after=10)
+            limit = f"{limits.documents_per_caller} documents at a time, until they are fetched"
+            raise TooManyRequests(limit, retry_after=10)
         size += DOCUMENT_BYTES
         (_, caller_bytes) = connection.execute(f"{_SUMS} WHERE {UNFINISHED} AND owner = ?", (caller,)).fetchone()
         (_, unfinished) = connection.execute(f"{_SUMS} WHERE {UNFINISHED}").fetchone()

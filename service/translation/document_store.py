@@ -34,10 +34,10 @@ class StoredContent:
 
 
 class DocumentStore:
-    """Reads contents, and stores translated files under names that nobody can guess."""
+    """Store of translated files under names that nobody can guess."""
 
     def __init__(self, database: Database, bytes: int, seconds: float) -> None:
-        """Files are deleted after `seconds`. All documents together take at most `bytes` bytes: see `make_room`."""
+        """Create a store that deletes files after `seconds`. All files take at most `bytes` bytes: see `make_room`."""
         self._database = database
         self._bytes = bytes
         self._seconds = seconds

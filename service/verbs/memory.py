@@ -159,13 +159,13 @@ def find_memory(memories: Iterable[Memory], id_or_name: str) -> Memory:
     Raises: MemoryCommandError if no memory or several memories have the name.
     """
     memories = list(memories)
-    found = [memory for memory in memories if id_or_name == memory.id]
-    found = found or [memory for memory in memories if id_or_name == memory.name]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        ids = ", ".join(memory.id for memory in found)
-        raise MemoryCommandError(f"{len(found)} memories have the name {id_or_name!r}; accepted: an id, {ids}")
+    named = [memory for memory in memories if id_or_name == memory.id]
+    named = named or [memory for memory in memories if id_or_name == memory.name]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        ids = ", ".join(memory.id for memory in named)
+        raise MemoryCommandError(f"{len(named)} memories have the name {id_or_name!r}; accepted: an id, {ids}")
     names = ", ".join(dict.fromkeys(memory.name for memory in memories))
     accepted = f"accepted: an id or a name, {names}" if names else "the database has no memories yet"
     raise MemoryCommandError(f"there is no memory {id_or_name!r}; {accepted}")

@@ -30,8 +30,8 @@ class ServedModel:
     @classmethod
     def of(cls, pool: WorkerPool) -> Self:
         """Describe the model of a pool, which must have been opened."""
-        about = pool.description
-        return cls(pool.name, about.version, about.directions, pool.model, about.about, pool.card, pool.size)
+        ready = pool.description
+        return cls(pool.name, ready.version, ready.directions, pool.model, ready.about, pool.card, pool.size)
 
 
 def unknown_model(name: str, names: Iterable[str]) -> str:

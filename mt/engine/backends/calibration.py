@@ -43,8 +43,8 @@ def mean_log_probability(model: CpuModel, loaded: LoadedModel) -> float:
             batch.select(range(remaining))
         logits = batch.logits(tokens[:remaining]).astype(np.float64)
         tokens = [target[step] for _, target in pairs[:remaining]]
-        most = logits.max(1)
-        normalizers = most + np.log(np.exp(logits - most[:, None]).sum(1))
+        highest = logits.max(1)
+        normalizers = highest + np.log(np.exp(logits - highest[:, None]).sum(1))
         total += float((logits[range(remaining), tokens] - normalizers).sum())
     return total / sum(len(target) for _, target in pairs)
 

@@ -166,8 +166,8 @@ def store_loss(folder: Path) -> None:
 def _log_check(name: str, check: CalibrationLoss | Int8Check) -> None:
     selected = "int8" if accepts(check) else "float32"
     if isinstance(check, CalibrationLoss):
-        found = f"int8 lowers the log-probability of its calibration text by {check.loss:.5f} nats per token"
-        logger.info("%s uses %s: %s (accepted: at most %s)", name, selected, found, LARGEST_LOSS)
+        result = f"int8 lowers the log-probability of its calibration text by {check.loss:.5f} nats per token"
+        logger.info("%s uses %s: %s (accepted: at most %s)", name, selected, result, LARGEST_LOSS)
     else:
         logger.info(
             "%s uses %s: int8 diverges from float32 by %.5f nats per token (accepted: at most %s), and in the worst "

@@ -67,8 +67,8 @@ class SegmentList(list[Segment]):
                 f"{self._name} has too many texts; accepted: at most {self._options.max_segments:,}"
             )
         if self._characters > self._options.max_characters:
-            most = f"{self._options.max_characters:,}"
-            raise DocumentLimitExceeded(f"{self._name} has too many characters to translate; accepted: at most {most}")
+            limit = f"{self._options.max_characters:,}"
+            raise DocumentLimitExceeded(f"{self._name} has too many characters to translate; accepted: at most {limit}")
         super().append(segment)
 
     def extend(self, segments: Iterable[Segment]) -> None:

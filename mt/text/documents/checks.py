@@ -61,9 +61,9 @@ class CheckedDocument:
         return rendered
 
 
-def _difference(expected: Sequence[Hashable], found: Sequence[Hashable]) -> str:
+def _difference(expected: Sequence[Hashable], actual: Sequence[Hashable]) -> str:
     """Describe the first difference between two structures."""
-    pairs = enumerate(zip(expected, found, strict=False))
-    place = next((number for number, pair in pairs if pair[0] != pair[1]), min(len(expected), len(found)))
-    before, after = (str(parts[place])[:100] if place < len(parts) else "nothing" for parts in (expected, found))
+    pairs = enumerate(zip(expected, actual, strict=False))
+    place = next((number for number, pair in pairs if pair[0] != pair[1]), min(len(expected), len(actual)))
+    before, after = (str(parts[place])[:100] if place < len(parts) else "nothing" for parts in (expected, actual))
     return f"part {place + 1:,} of its structure changes from {before} to {after}"

@@ -90,8 +90,8 @@ def read_pdf(name: str, content: bytes, options: DocumentOptions) -> PdfText:
                 raise DocumentError(f"{name}: page {number + 1} is damaged") from error
             characters += layer.count_chars()
             if characters > options.max_characters:
-                most = f"{options.max_characters:,}"
-                raise DocumentLimitExceeded(f"{name} has too many characters; accepted: at most {most}")
+                limit = f"{options.max_characters:,}"
+                raise DocumentLimitExceeded(f"{name} has too many characters; accepted: at most {limit}")
             text.page_sizes.append(page.get_size())
             text.lines.extend(_LineReader(layer, number).lines())
             layer.close()

@@ -210,9 +210,9 @@ def _open_elements(
             if dialect.backslashes and _REFERENCE.fullmatch(inner):
                 continue
             document.frame.append(token.source)
-            document.keep("".join(each.source for each in tokens[done : number + 1]))
+            document.keep("".join(token.source for token in tokens[done : number + 1]))
             done = elements.end[number] - 1
-            plain = all(each.kind is TokenKind.TEXT for each in tokens[number + 1 : done])
+            plain = all(token.kind is TokenKind.TEXT for token in tokens[number + 1 : done])
             if plain and not dialect.backslashes:
                 forms = {
                     meaning: source for source, meaning in references(inner, xml=True) if meaning not in (source, None)

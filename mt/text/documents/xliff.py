@@ -249,13 +249,13 @@ def _as_translated(token: Token) -> Token:
 def _with_attribute(token: Token, name: str, value: str | None) -> Token:
     """Return a tag with the attribute `name` set to `value`, or without it if `value` is None."""
     source = token.source
-    found = next((attribute for attribute in token.attributes if attribute.name == name), None)
-    if found is None and value is None:
+    old = next((attribute for attribute in token.attributes if attribute.name == name), None)
+    if old is None and value is None:
         return token
-    if found is None:
+    if old is None:
         end = token.attributes[-1].end if token.attributes else len(token.name) + 1
         begin = end
     else:
-        begin, end = len(source[: source.rindex(name, 0, found.begin)].rstrip()), found.end
+        begin, end = len(source[: source.rindex(name, 0, old.begin)].rstrip()), old.end
     written = "" if value is None else f' {name}="{escape(value)}"'
     return next(xml_tokens(source[:begin] + written + source[end:]))

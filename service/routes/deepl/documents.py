@@ -105,7 +105,7 @@ async def read_upload(body: DocumentBody) -> tuple[str, bytes]:
         raise InvalidRequest.listing(["file must have a name and not be empty"])
     if len(name) > MAX_NAME:
         raise InvalidRequest.listing([f"the name of the file has {len(name)} characters; accepted: at most {MAX_NAME}"])
-    suffix, written = (PurePath(each).suffix.lower().removeprefix(".") for each in (name, translated_name(name)))
+    suffix, written = (PurePath(file).suffix.lower().removeprefix(".") for file in (name, translated_name(name)))
     output = (body.output_format or suffix).lower().removeprefix(".")
     if output != written:
         why = "the format of the file" if written == suffix else f"the format of translated .{suffix} files"

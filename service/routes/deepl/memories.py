@@ -58,8 +58,8 @@ async def segments(
     memory = await services.memories.get(caller.id, memory_id)
     first = int(body.page_cursor or 0)
     units = await services.memories.page(caller.id, memory, first)
-    found = await asyncio.to_thread(matching_units, units, body)
-    read = 1 + found[-1][0] if len(found) == body.page_size else len(units)
+    matching = await asyncio.to_thread(matching_units, units, body)
+    read = 1 + matching[-1][0] if len(matching) == body.page_size else len(units)
     listed = [
         MemorySegment(
             source_segment_id=f"{first + number}",
@@ -72,7 +72,7 @@ async def segments(
                 )
             ],
         )
-        for number, unit in found
+        for number, unit in matching
     ]
     cursor = f"{first + read}" if first + read < memory.count else None
     return MemorySegments(segments=listed, segment_count=memory.count, next_page_cursor=cursor)

@@ -78,14 +78,14 @@ class SharedKeys {
     // Compute the head that begins at column `at` of a row.
     template <int ROWS>
     void head(int at, const float* queries, int stride, float* p, float* out, int out_stride) const {
-        constexpr int apart = ROWS < 4 ? 4 : 1;  // independent partial sums, so that additions overlap
+        constexpr int sums = ROWS < 4 ? 4 : 1;  // independent partial sums of each row, so that additions overlap
         const float* keys = memory_ + size_t(at) * room_;
         for (int t = 0; t < room_; t += W) {
-            Floats total[ROWS][apart] = {};
+            Floats total[ROWS][sums] = {};
             int i = 0;
-            for (; i + apart <= d_k_; i += apart)
+            for (; i + sums <= d_k_; i += sums)
 #pragma GCC unroll 4
-                for (int c = 0; c < apart; c++) {
+                for (int c = 0; c < sums; c++) {
                     const Floats k = simd::load(keys + size_t(i + c) * room_ + t);
 #pragma GCC unroll 4
                     for (int r = 0; r < ROWS; r++) total[r][c] += k * queries[size_t(r) * stride + at + i + c];
@@ -97,7 +97,7 @@ class SharedKeys {
 #pragma GCC unroll 4
             for (int r = 0; r < ROWS; r++) {
 #pragma GCC unroll 4
-                for (int c = 1; c < apart; c++) total[r][0] += total[r][c];
+                for (int c = 1; c < sums; c++) total[r][0] += total[r][c];
                 simd::store(p + size_t(r) * room_ + t, total[r][0]);
             }
         }

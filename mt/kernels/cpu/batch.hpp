@@ -155,7 +155,7 @@ class Batch {
         rows_.clear();
         for (auto& sentence : sentences_)
             for (int b = 0; b < sentence->search.beams(); b++)
-                rows_.push_back({sentence.get(), b, known(*tokens++, model_.target()), 0});
+                rows_.push_back({sentence.get(), b, checked_id(*tokens++, model_.target()), 0});
         write_logits(decode(), 0, out, model_.config.vocabulary);
         for (auto& sentence : sentences_) sentence->step++;
     }
@@ -257,7 +257,7 @@ class Batch {
         for (int s = 0; s < count; s++) {
             if (params[s].beams < 1 || params[s].beams > UINT16_MAX)
                 throw std::invalid_argument("beams must be from 1 to 65535");
-            for (int i = 0; i < params[s].prefix; i++) known(*prefixes++, model_.target());
+            for (int i = 0; i < params[s].prefix; i++) checked_id(*prefixes++, model_.target());
         }
     }
 

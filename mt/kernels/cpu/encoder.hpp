@@ -24,7 +24,7 @@ class Teamwork {
 };
 
 // Return `id` if it belongs to the vocabulary. Throws std::out_of_range otherwise.
-inline int known(int id, const Embedding& embedding) {
+inline int checked_id(int id, const Embedding& embedding) {
     if (id < 0 || id >= embedding.size()) throw std::out_of_range("an id is outside of the vocabulary");
     return id;
 }
@@ -35,7 +35,7 @@ inline void check_sources(const Model& model, int count, const int32_t* ids, con
         if (lengths[s] < 1) throw std::invalid_argument("a source is empty; even an empty text ends with EOS");
         if (lengths[s] > model.config.positions)
             throw std::invalid_argument("a source is longer than the model has positions");
-        for (int i = 0; i < lengths[s]; i++) known(*ids++, model.source());
+        for (int i = 0; i < lengths[s]; i++) checked_id(*ids++, model.source());
     }
 }
 

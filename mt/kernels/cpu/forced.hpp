@@ -39,7 +39,7 @@ class CrossAttention {
         const int32_t* id = pairs.targets;
         for (int p = 0; p < pairs.count; p++) {
             if (pairs.target_lengths[p] < 1) throw std::invalid_argument("a target is empty; it begins with BOS");
-            for (int t = 0; t < pairs.target_lengths[p]; t++) known(*id++, model_.target());
+            for (int t = 0; t < pairs.target_lengths[p]; t++) checked_id(*id++, model_.target());
         }
     }
 

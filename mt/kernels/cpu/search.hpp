@@ -20,15 +20,15 @@ struct SearchParams {
 
 // Turn a row of logits, padded to whole vectors, into log-probabilities. Returns false if they are not finite.
 inline bool normalise(float* row, const Config& config) {
-    const int room = whole_vectors(config.vocabulary), end = room - W;
+    const int padded = whole_vectors(config.vocabulary), end = padded - W;
     simd::store(row + end, simd::first(simd::load(row + end), config.vocabulary - end, -INFINITY));
-    Floats most = simd::load(row);
-    for (int i = W; i < room; i += W) most = simd::maximum(most, simd::load(row + i));
-    const float peak = simd::largest(most);
+    Floats highest = simd::load(row);
+    for (int i = W; i < padded; i += W) highest = simd::maximum(highest, simd::load(row + i));
+    const float peak = simd::largest(highest);
     Floats total{};
-    for (int i = 0; i < room; i += W) total += simd::power_of_two((simd::load(row + i) - peak) * simd::LOG2_E);
+    for (int i = 0; i < padded; i += W) total += simd::power_of_two((simd::load(row + i) - peak) * simd::LOG2_E);
     const float normalizer = peak + std::log(simd::sum(total));
-    for (int i = 0; i < room; i += W) simd::store(row + i, simd::load(row + i) - normalizer);
+    for (int i = 0; i < padded; i += W) simd::store(row + i, simd::load(row + i) - normalizer);
     return !std::isnan(row[config.eos]);
 }
 
@@ -44,17 +44,17 @@ class Candidates {
 
     void offer(int first, const Floats* values, const Outputs& outputs) {
         constexpr int count = PANEL / W;
-        Floats known[count];
+        Floats masked[count];
         if (first + PANEL > outputs.size()) {
-            std::copy(values, values + count, known);
-            for (int i = outputs.size() - first; i < PANEL; i++) known[i / W][i % W] = -INFINITY;
-            values = known;
+            std::copy(values, values + count, masked);
+            for (int i = outputs.size() - first; i < PANEL; i++) masked[i / W][i % W] = -INFINITY;
+            values = masked;
         }
         if (outputs.eos >= first && outputs.eos < first + PANEL) eos_ = at(values, outputs.eos - first);
-        Floats most = values[0];
-        for (int c = 1; c < count; c++) most = simd::maximum(most, values[c]);
-        normalise(values, most);
-        if (!simd::above(most, simd::all(scores_.back()))) return;
+        Floats highest = values[0];
+        for (int c = 1; c < count; c++) highest = simd::maximum(highest, values[c]);
+        normalise(values, highest);
+        if (!simd::above(highest, simd::all(scores_.back()))) return;
         for (int c = 0; c < count; c++)
             for (unsigned bits = simd::above(values[c], simd::all(scores_.back())); bits; bits &= bits - 1) {
                 const int place = c * W + __builtin_ctz(bits);
@@ -84,9 +84,9 @@ class Candidates {
   private:
     static float at(const Floats* v, int place) { return v[place / W][place % W]; }
 
-    void normalise(const Floats* v, Floats most) {
-        if (simd::above(most, simd::all(peak_))) {
-            const float peak = simd::largest(most);
+    void normalise(const Floats* v, Floats highest) {
+        if (simd::above(highest, simd::all(peak_))) {
+            const float peak = simd::largest(highest);
             total_ *= simd::exponential(simd::all(peak_ - peak))[0];
             peak_ = peak;
         }
@@ -129,16 +129,16 @@ class BeamSearch {
     // Take the step of a forced token. Its log-probability is 0, so no candidates are needed.
     void force() {
         std::fill(tokens_.begin(), tokens_.end(), prefix_[steps_]);
-        settle(std::vector<float>(beams_, -INFINITY), true);
+        record_best_ends(std::vector<float>(beams_, -INFINITY), true);
         steps_++;
     }
 
     // Take a step with given candidates. `leading` is the best total of the candidates that can keep the search
-    // running. `enough` is one less than the number of finished hypotheses after which the search can end.
-    void go_on(std::vector<float> totals, std::vector<int> tokens, std::vector<int> parents, std::vector<float> ends,
-               float leading, int enough) {
+    // running. The search can end when it has `needed` finished hypotheses.
+    void continue_with(std::vector<float> totals, std::vector<int> tokens, std::vector<int> parents,
+                       std::vector<float> ends, float leading, int needed) {
         totals_ = std::move(totals), tokens_ = std::move(tokens), parents_ = std::move(parents);
-        record(std::move(ends), leading, enough, steps_ < params_.longest - 1);
+        record_step(std::move(ends), leading, needed, steps_ < params_.longest - 1);
         steps_++;
     }
 
@@ -195,11 +195,11 @@ class BeamSearch {
         std::vector<float> ends(beams_, -INFINITY);
         for (int b = 0; b < beams_; b++) {
             if (!alive(b)) continue;
-            const Candidates& own = *candidates++;
-            failed_ |= std::isnan(own.eos());
-            if (may_end()) ends[b] = own.eos() + totals_[b];
-            for (int rank = 0; rank < own.size(); rank++)
-                options.push_back({own.log_probability(rank) + totals_[b], own.token(rank), b});
+            const Candidates& next = *candidates++;
+            failed_ |= std::isnan(next.eos());
+            if (may_end()) ends[b] = next.eos() + totals_[b];
+            for (int rank = 0; rank < next.size(); rank++)
+                options.push_back({next.log_probability(rank) + totals_[b], next.token(rank), b});
         }
         finished_ = failed_;
         if (failed_) return;  // NaN cannot be sorted
@@ -209,7 +209,7 @@ class BeamSearch {
         options.resize(beams_, {-INFINITY, 0, 0});
         for (int b = 0; b < beams_; b++)
             totals_[b] = options[b].total, tokens_[b] = options[b].token, parents_[b] = options[b].parent;
-        settle(std::move(ends), steps_ < last);
+        record_best_ends(std::move(ends), steps_ < last);
         steps_++;
     }
 
@@ -254,28 +254,28 @@ class BeamSearch {
     }
 
     // Record the ends that are among the best `beams` continuations, or all ends if the search cannot continue.
-    void settle(std::vector<float> ends, bool may_go_on) {
-        if (may_go_on) {
+    void record_best_ends(std::vector<float> ends, bool may_continue) {
+        if (may_continue) {
             std::vector<float> both(totals_);
             both.insert(both.end(), ends.begin(), ends.end());
             std::nth_element(both.begin(), both.begin() + beams_ - 1, both.end(), std::greater<float>());
             for (float& end : ends)
                 if (end < both[beams_ - 1]) end = -INFINITY;
         }
-        record(std::move(ends), totals_[0], beams_ - 1, may_go_on);
+        record_step(std::move(ends), totals_[0], beams_, may_continue);
     }
 
     // Record finished hypotheses, and decide whether a live beam can still become one of the n best hypotheses
     // (mt/decoding/beam.py explains the bound).
-    void record(std::vector<float> ends, float leading, int enough, bool may_go_on) {
+    void record_step(std::vector<float> ends, float leading, int needed, bool may_continue) {
         const float divisor = penalty(steps_);
         for (const float end : ends) pool_.push_back(end / divisor);
         std::sort(pool_.begin(), pool_.end(), std::greater<float>());
         pool_.resize(beams_);
         const float worst = pool_[params_.n_best - 1];
         const bool hopeful = leading / penalty(params_.longest - 1) > worst;
-        const bool room = pool_[enough] == -INFINITY;
-        finished_ = !may_go_on || !hopeful || !(room || leading / divisor > worst);
+        const bool unfilled = pool_[needed - 1] == -INFINITY;
+        finished_ = !may_continue || !hopeful || !(unfilled || leading / divisor > worst);
         trail_.push_back({parents_, tokens_, totals_, std::move(ends)});
     }
 

@@ -70,11 +70,11 @@ class TermSearch {
         std::vector<float> rivals(ends);
         for (const Candidate& c : candidates_)
             if (c.group >= last_group()) rivals.push_back(c.total);
-        const int finished = std::max(search.params().n_best, std::min(beams_, MIN_FINISHED));
-        if (step < last && int(rivals.size()) >= finished) {
-            std::nth_element(rivals.begin(), rivals.begin() + finished - 1, rivals.end(), std::greater<float>());
+        const int needed = std::max(search.params().n_best, std::min(beams_, MIN_FINISHED));
+        if (step < last && int(rivals.size()) >= needed) {
+            std::nth_element(rivals.begin(), rivals.begin() + needed - 1, rivals.end(), std::greater<float>());
             for (float& end : ends)
-                if (end < rivals[finished - 1]) end = -INFINITY;
+                if (end < rivals[needed - 1]) end = -INFINITY;
         }
 
         prune(kept, search.params().n_best);
@@ -94,7 +94,7 @@ class TermSearch {
         std::vector<int> grandparents(beams_);
         for (int k = 0; k < beams_; k++) grandparents[k] = parents_[parents[k]];
         grandparents_ = std::move(grandparents), parents_ = parents;
-        search.go_on(std::move(totals), std::move(tokens), std::move(parents), std::move(ends), leading, finished - 1);
+        search.continue_with(std::move(totals), std::move(tokens), std::move(parents), std::move(ends), leading, needed);
     }
 
   private:

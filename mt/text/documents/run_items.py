@@ -205,8 +205,8 @@ class RunReader:
         style = properties.find("{*}rStyle")
         if style is not None and _NOTE_STYLE.search(next(iter(style.values()), "")):
             return 1
-        found = next(properties.iterchildren("{*}vertAlign", "{*}position"), None)
-        value = properties.get("baseline", "0") if found is None else next(iter(found.values()), "")
+        position = next(properties.iterchildren("{*}vertAlign", "{*}position"), None)
+        value = properties.get("baseline", "0") if position is None else next(iter(position.values()), "")
         return -1 if value.startswith(("-", "sub")) else int(value not in ("0", "0%", "baseline"))
 
     def _base_format(self, items: Sequence[Item], keys: Sequence[str]) -> Element | None:

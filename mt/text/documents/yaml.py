@@ -40,14 +40,14 @@ def add_values(document: TextDocument, name: str, text: str, keys: Container[str
     """
     frame: list[Hashable] = []
     try:
-        found = list(_values(name, text, frame))
+        values = list(_values(name, text, frame))
     except DocumentError:
         frame.clear()
         hidden = _SYMBOL.sub(r"\1*", text)  # an alias, which is no text
         if hidden == text:
             raise
-        found = list(_values(name, hidden, frame))
-    scalars = [scalar for scalar, key in found if keys is None or key in keys]
+        values = list(_values(name, hidden, frame))
+    scalars = [scalar for scalar, key in values if keys is None or key in keys]
     document.frame += frame
     done = 0
     for scalar in scalars:

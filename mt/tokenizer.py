@@ -258,13 +258,13 @@ class Tokenizer:
         """
         proto = sentencepiece_model_pb2.ModelProto.FromString(self.serialised)
         merged = [piece for piece in proto.pieces if piece.type == piece.NORMAL and len(piece.piece) > 1]
-        least = len(proto.pieces) - len(merged)
-        if size < least:
+        minimum = len(proto.pieces) - len(merged)
+        if size < minimum:
             raise TokenizerError(
-                f"vocabulary_size is {size}; accepted: at least {least}, the number of characters and symbols"
+                f"vocabulary_size is {size}; accepted: at least {minimum}, the number of characters and symbols"
             )
         merged.sort(key=lambda piece: -piece.score)
-        dropped = {piece.piece for piece in merged[size - least :]}
+        dropped = {piece.piece for piece in merged[size - minimum :]}
         kept = [piece for piece in proto.pieces if piece.piece not in dropped]
         del proto.pieces[:]
         proto.pieces.extend(kept)

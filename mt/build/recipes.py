@@ -98,9 +98,9 @@ def teacher_recipe(
     ]
     tag = {"source_tag": BACK_TRANSLATED} if has_back_translation_tag(recipe) else {}
     for corpus in corpora:
-        here = [d for d in directions if d in (corpus.direction, corpus.direction.reversed)]
-        back = [str(d) for d in here if corpus.monolingual and d != corpus.direction]
-        plain = [str(d) for d in here if str(d) not in back]
+        covered = [d for d in directions if d in (corpus.direction, corpus.direction.reversed)]
+        back = [str(d) for d in covered if corpus.monolingual and d != corpus.direction]
+        plain = [str(d) for d in covered if str(d) not in back]
         common = {"path": f"{corpus.path}.{{language}}", "weight": corpus.weight}
         train += [{**common, "directions": plain}] if plain else []
         train += [{**common, "directions": back, **tag}] if back else []

@@ -116,10 +116,10 @@ class RayCluster:
         context.target_max_block_size = BLOCK_BYTES
         context.enable_progress_bars = context.print_on_execution_start = False
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
-        here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
+        this_node = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
         translations = (
             ray.data.from_items([{"first": first}])
-            .flat_map(read_rows, fn_args=(self._options,), num_cpus=0, label_selector=here)
+            .flat_map(read_rows, fn_args=(self._options,), num_cpus=0, label_selector=this_node)
             .map_batches(
                 BatchTranslator,
                 fn_constructor_args=(self._options, self._terms, self._fingerprint),

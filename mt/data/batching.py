@@ -99,9 +99,9 @@ def make_batch(sources: Sequence[list[int]], targets: Sequence[list[int]], indic
 
 def _batch(source: Tensor, target: Rows, indices: np.ndarray) -> TrainingBatch:
     """Return the batch of `source` [B, S] and of targets without BOS and EOS."""
-    one = np.ones_like(target[1])
-    labels = pad(target, (one * EOS, one))
-    return TrainingBatch.of(source, pad((one * BOS, one), target), labels, tuple(indices.tolist()))
+    ones = np.ones_like(target[1])
+    labels = pad(target, (ones * EOS, ones))
+    return TrainingBatch.of(source, pad((ones * BOS, ones), target), labels, tuple(indices.tolist()))
 
 
 def plan_batches(
@@ -169,9 +169,9 @@ def split_among_ranks(
     divided: list[list[np.ndarray]] = [[] for _ in range(processes)]
     loads = [0] * processes
     for part in parts:  # the largest remaining part goes to the process with the fewest tokens
-        least = loads.index(min(loads))
-        divided[least].append(part)
-        loads[least] += int(target_lengths[part].sum())
+        lightest = loads.index(min(loads))
+        divided[lightest].append(part)
+        loads[lightest] += int(target_lengths[part].sum())
     return divided
 
 
@@ -269,8 +269,8 @@ def load_batch(
     dataset: ParallelDataset, tags: Sequence[list[int]], indices: np.ndarray, source_tags: Sequence[list[int]] = ()
 ) -> TrainingBatch:
     """Return the batch of the pairs with these indices. The parameters are those of `source_prefixes`."""
-    prefixes, one = rows_of(source_prefixes(dataset, tags, indices, source_tags)), np.ones(len(indices), np.int64)
-    source = pad(prefixes, dataset.source.take(indices), (one * EOS, one))
+    prefixes, ones = rows_of(source_prefixes(dataset, tags, indices, source_tags)), np.ones(len(indices), np.int64)
+    source = pad(prefixes, dataset.source.take(indices), (ones * EOS, ones))
     return _batch(source, dataset.target.take(indices), indices)
 
 

@@ -185,9 +185,9 @@ def _blocks(source: Sequences, target: Sequences, indices: np.ndarray) -> Iterat
         at = end
 
 
-def _merged(one: tuple[Int, Float], other: tuple[Int, Float]) -> tuple[Int, Float]:
-    keys, places = np.unique(np.concatenate((one[0], other[0])), return_inverse=True)
-    counts: Float = np.bincount(places, np.concatenate((one[1], other[1])), len(keys)).astype(np.float64, copy=False)
+def _merged(first: tuple[Int, Float], second: tuple[Int, Float]) -> tuple[Int, Float]:
+    keys, places = np.unique(np.concatenate((first[0], second[0])), return_inverse=True)
+    counts: Float = np.bincount(places, np.concatenate((first[1], second[1])), len(keys)).astype(np.float64, copy=False)
     if len(keys) > MAX_ENTRIES:
         kept = np.sort(np.argpartition(-counts, MAX_ENTRIES)[:MAX_ENTRIES])
         keys, counts = keys[kept], counts[kept]

@@ -54,8 +54,8 @@ class BeamSearch(TokenSearch):
     @classmethod
     def _tables(cls, options: Sequence[SearchOptions], common: TokenSearch) -> dict[str, Any]:
         (batch, width), beams, device = common.penalty.shape, options[0].beam_size, common.penalty.device
-        nothing = torch.full((batch, width, 2 * beams), -torch.inf, device=device)
-        alive_totals = nothing[:, 0, :beams].clone()
+        totals = torch.full((batch, width, 2 * beams), -torch.inf, device=device)
+        alive_totals = totals[:, 0, :beams].clone()
         alive_totals[:, 0] = 0  # the beams are equal before the first step, so only beam 0 may continue
         return {
             "nth": torch.tensor([[sentence.n_best - 1] for sentence in options], device=device),
@@ -63,9 +63,9 @@ class BeamSearch(TokenSearch):
             "running": torch.ones(batch, dtype=torch.int64, device=device),
             "alive_tokens": torch.full((batch, beams), common.special.bos, device=device),
             "alive_totals": alive_totals,
-            "pool": nothing[:, 0, :beams].clone(),
+            "pool": totals[:, 0, :beams].clone(),
             "links": torch.zeros((batch, width, 2 * beams), dtype=torch.int64, device=device),
-            "totals": nothing,
+            "totals": totals,
             "history": torch.zeros((batch, beams, 0), dtype=torch.int64, device=device),
         }
 

@@ -105,8 +105,8 @@ class EnsembleState:
             member.select(sentences)
 
     def extend(self, other: Self) -> None:
-        for member, more in zip(self.members, other.members, strict=True):
-            member.extend(more)
+        for member, added in zip(self.members, other.members, strict=True):
+            member.extend(added)
 
 
 @dataclass(frozen=True)

@@ -69,12 +69,12 @@ class SentenceTable:
 
     def extend(self, other: Self) -> None:
         for field in fields(self):
-            value, more = getattr(self, field.name), getattr(other, field.name)
+            value, added = getattr(self, field.name), getattr(other, field.name)
             if isinstance(value, Tensor):
-                sizes = [max(pair) for pair in zip(value.shape[1:], more.shape[1:], strict=True)]
-                setattr(self, field.name, torch.cat((_padded(value, sizes), _padded(more, sizes))))
+                sizes = [max(pair) for pair in zip(value.shape[1:], added.shape[1:], strict=True)]
+                setattr(self, field.name, torch.cat((_padded(value, sizes), _padded(added, sizes))))
             elif isinstance(value, SentenceTable):
-                value.extend(more)
+                value.extend(added)
         self._update()
 
     def _update(self) -> None:

@@ -145,11 +145,11 @@ def _listed(error: ValidationError) -> list[str]:
 
 
 def _vocabulary_problems(model: ForeignModel) -> Iterator[str]:
-    one = model.source.ids == model.target.ids
-    yield from model.source.problems("the vocabulary" if one else "the source's vocabulary")
-    if not one:
+    shared = model.source.ids == model.target.ids
+    yield from model.source.problems("the vocabulary" if shared else "the source's vocabulary")
+    if not shared:
         yield from model.target.problems("the target's vocabulary")
-    if model.architecture.get("tie_source", True) and model.source.ids != model.target.ids:
+    if model.architecture.get("tie_source", True) and not shared:
         yield "source and target share one embedding matrix, but their vocabularies differ"
 
 

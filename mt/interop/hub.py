@@ -218,8 +218,8 @@ def _conversion(name: str, source: str, listing: Listing) -> Listing | None:
     return None
 
 
-def _same_pickle(one: Listing, other: Listing) -> bool:
-    ours, theirs = one.files[PICKLE].sha256, other.files.get(PICKLE)
+def _same_pickle(listing: Listing, converted: Listing) -> bool:
+    ours, theirs = listing.files[PICKLE].sha256, converted.files.get(PICKLE)
     return ours is not None and theirs is not None and ours == theirs.sha256
 
 

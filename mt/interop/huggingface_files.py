@@ -39,9 +39,9 @@ def option_problems(config: Mapping[str, Any], options: Options) -> Iterator[str
         value = config.get(name, default)
         if value not in accepted:
             yield f"{name} is {shown(value)}; accepted: {', '.join(map(repr, accepted))}"
-    for one, other in EQUAL:
-        if config.get(one) != config.get(other):
-            yield f"{one} is {config.get(one)} and {other} is {config.get(other)}; accepted: equal values"
+    for first, second in EQUAL:
+        if config.get(first) != config.get(second):
+            yield f"{first} is {config.get(first)} and {second} is {config.get(second)}; accepted: equal values"
 
 
 def search_options(config: Mapping[str, Any], generation: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,8 +51,8 @@ def lower_capitals(sentence: str, language: str, kept: Sequence[Range] = ()) -> 
     capitals = [word for word in plain if _in_capitals(word)]
     if not capitals or len(capitals) < len([word for word in plain if not is_mixed_case(word)]):
         return None
-    enough = len(plain) >= _LEAST_WORDS and max(map(len, plain)) > _LEAST_LONG
-    if not enough and max(map(len, plain)) < _LONG_WORD:
+    is_long = len(plain) >= _LEAST_WORDS and max(map(len, plain)) > _LEAST_LONG
+    if not is_long and max(map(len, plain)) < _LONG_WORD:
         return None
     return _lower_words(sentence, words, language, {word for word in long if _is_code(word) or is_mixed_case(word)})
 
@@ -103,8 +103,8 @@ def as_clause(translation: str, clause: str, language: str, is_first: bool) -> s
     if mark and translation[-1:].isalnum():
         return translation + _CLAUSE_ENDS[mark][is_wide(translation[-1])]
     if translation[-1:] in _STOPS and clause[-1:] not in _STOPS:
-        wide = translation[-1:] == "。"
-        return translation[:-1] + (_CLAUSE_ENDS[mark][wide] if mark else "")
+        is_fullwidth = translation[-1:] == "。"
+        return translation[:-1] + (_CLAUSE_ENDS[mark][is_fullwidth] if mark else "")
     return translation
 
 

@@ -238,8 +238,8 @@ def compare(
             row.settings, row.lines = str(setting), first.lines
             running.append((row, setting, contender))
 
-        def measure(one: tuple[DecodeRow, Setting, Contender]) -> tuple[PeerResult, float | None]:
-            _, setting, contender = one
+        def measure(entry: tuple[DecodeRow, Setting, Contender]) -> tuple[PeerResult, float | None]:
+            _, setting, contender = entry
             results: list[PeerResult] = []
             with watching(lambda: results[0].cpu_seconds) as other_load:
                 results.append(PeerResult(**contender.ask(setting.job(metric, sentences))))

@@ -134,9 +134,9 @@ class PeerRunner:
         if job.single:
             targets = []
             for index, source in enumerate(sources):
-                one = PeerSearch(job.beam_size, forced=forced[index : index + 1])
+                single = PeerSearch(job.beam_size, forced=forced[index : index + 1])
                 begun = time.perf_counter()
-                targets += self.peer.translate([source], one)
+                targets += self.peer.translate([source], single)
                 latencies.append(time.perf_counter() - begun)
         else:
             targets = self.peer.translate(sources, search)

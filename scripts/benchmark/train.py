@@ -213,10 +213,10 @@ def compare(rows: Sequence[TrainRow], task: TrainTask, options: argparse.Namespa
             else:
                 running.append((row, contender))
 
-        def measure(one: tuple[TrainRow, Contender]) -> tuple[TrainResult, float | None]:
+        def measure(entry: tuple[TrainRow, Contender]) -> tuple[TrainResult, float | None]:
             results: list[TrainResult] = []
             with watching(lambda: results[0].cpu_seconds) as other_load:
-                results.append(TrainResult(**one[1].ask(options.updates)))
+                results.append(TrainResult(**entry[1].ask(options.updates)))
             return results[0], other_load.cores
 
         for (row, _), (result, cores) in alternate(running, options.rounds, measure):

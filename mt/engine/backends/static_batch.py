@@ -216,10 +216,10 @@ def _empty_search(shape: Shape, beams: bool, special: SpecialIds) -> StaticBeam 
     prefix = (special.unk,) * (length - 1)
     host = torch.device("cpu")
     if beams:
-        one = replace(common, beam_size=shape.rows)
-        return StaticBeam.of(BeamSearch.start([1], [one], [prefix], special, host))
-    one = replace(common, beam_size=1)
-    return StaticGreedy.of(GreedySearch.start([1], [one], [prefix], special, host))
+        options = replace(common, beam_size=shape.rows)
+        return StaticBeam.of(BeamSearch.start([1], [options], [prefix], special, host))
+    options = replace(common, beam_size=1)
+    return StaticGreedy.of(GreedySearch.start([1], [options], [prefix], special, host))
 
 
 class StaticEncoder:
@@ -354,8 +354,8 @@ class StaticPool:
         one of few numbers of slots, so that the next batch, of another size, finds its programs.
         """
         lent = sum(static.bytes for _, static in self.lent)
-        enough = program_slots(needed.slots)
-        slots = (max(enough, program_slots(self.limits.rows // needed.rows)), enough)
+        minimum = program_slots(needed.slots)
+        slots = (max(minimum, program_slots(self.limits.rows // needed.rows)), minimum)
         shapes = [replace(needed, slots=count) for count in slots]
         shapes = [shape for shape in shapes if lent + self.decoder.bytes(shape) <= self.limits.bytes]
         return list(dict.fromkeys([*shapes, replace(needed, slots=bucket(needed.slots, FEWEST_SLOTS))]))

@@ -68,19 +68,25 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     """
     folder = folder.resolve()
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with lock(folder):
-        temporary = folder.with_name(f".{folder.name}.part")
+    with lock(folder), locked_folder(folder) as temporary:
+        yield temporary
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder, as `atomic_folder` does, to a caller that holds the lock of `folder`."""
+    temporary = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
+    except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir()
-        try:
-            yield temporary
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
-        replace_folder(temporary, folder)
+        raise
+    _replace_folder(temporary, folder)
 
 
-def replace_folder(temporary: Path, folder: Path) -> None:
+def _replace_folder(temporary: Path, folder: Path) -> None:
     """Write the folder `temporary` to the disk, then rename it to `folder`. An existing `folder` is removed."""
     replaced = folder.with_name(f".{folder.name}.old")
     for parent, _, names in os.walk(temporary, topdown=False):

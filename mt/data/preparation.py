@@ -7,7 +7,6 @@ fine-tuned. If one of these changes, the data is prepared again.
 import hashlib
 import json
 import math
-import shutil
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
@@ -28,7 +27,7 @@ from mt.data.validation_split import split_validation
 from mt.data.variants import with_variants
 from mt.data_config import CorpusConfig, memory_format
 from mt.errors import DataError, problems
-from mt.files import file_digest, lock, replace_folder
+from mt.files import file_digest, lock, locked_folder
 from mt.languages import Direction
 from mt.text.normalise import normalise_training_text
 from mt.tokenizer import Tokenizer, train_tokenizer
@@ -121,14 +120,8 @@ def prepare(
     parent.mkdir(parents=True, exist_ok=True)
     with lock(folder):
         if not folder.is_dir():  # another process may have written the folder while this one waited
-            temporary = folder.with_name(folder.name + ".part")
-            shutil.rmtree(temporary, ignore_errors=True)
-            try:
+            with locked_folder(folder) as temporary:
                 _Preparation(recipe, temporary, threads, progress).run()
-            except BaseException:
-                shutil.rmtree(temporary, ignore_errors=True)
-                raise
-            replace_folder(temporary, folder)
     return folder
 
 
@@ -137,7 +130,7 @@ def _monitored(recipe: Recipe) -> tuple[CorpusConfig, ...]:
 
 
 class _Preparation:
-    """One call of `prepare`. The data is written to `folder`."""
+    """One call of `prepare`. The data is written to the empty folder `folder`."""
 
     def __init__(self, recipe: Recipe, folder: Path, threads: int, progress: OnStageProgress) -> None:
         self.recipe = recipe
@@ -151,7 +144,6 @@ class _Preparation:
         recipe, folder = self.recipe, self.folder
         parts = {"valid": recipe.data.valid} if recipe.data.valid else {}
         parts |= {f"monitor-{number}": (corpus,) for number, corpus in enumerate(_monitored(recipe))}
-        folder.mkdir()
         with (folder / DROPPED).open("w", encoding="utf-8", newline="\n") as file:
             file.write("\t".join(DROPPED_COLUMNS) + "\n")
             self._write_text("train", recipe.data.train, file)

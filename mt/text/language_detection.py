@@ -40,7 +40,7 @@ _SCRIPTS = {"Cjk": "Han", "Ideographic": "Han", "Hiragana": "Kana", "Katakana": 
 _ISO_SCRIPTS = {"Latn": "Latin", "Cyrl": "Cyrillic", "Arab": "Arabic"}
 _LETTER = r"(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0dff\u0e31-\u0e4e])"  # letters and combining marks
 _WORD = re.compile(rf"{_LETTER}+(?:'{_LETTER}+)*")
-_NAME = re.compile(r"(?<=\w )[^\W\d_](?<![a-z])[\w'’-]*[a-zà-ÿ][\w'’-]*")  # a capitalised word that follows a word
+_NAME = re.compile(r"(?<=\w )[^\W\d_](?<![a-z])[\w'’-]*[a-zà-ÿ][\w'’-]*")  # a word after a word; a name if capitalised
 _ALIASES = {"no": "nb", "iw": "he", "fil": "tl"}
 _ALIKE = ({"da", "nb", "nn"}, {"hr", "sr"}, {"id", "ms"})  # languages that short texts do not tell apart
 _LABELS = {"nb": "no"}  # labels in py3langid's model that differ from the name of a profile
@@ -140,7 +140,7 @@ class LanguageDetector:
         counts = {name: sum(word in self._words[name] for word in features.words) for name in (foreign, *self._tags)}
         if counts[foreign] < max(counts.values()):
             return None
-        nameless = _read(_NAME.sub("", features.plain))
+        nameless = _read(_NAME.sub(lambda name: "" if name[0][0].isupper() else name[0], features.plain))
         if nameless.words and self._foreign_probability(self._probabilities(nameless)) < FOREIGN:
             return None
         return foreign

@@ -120,14 +120,15 @@ def find_spans(sentence: str, kept: Sequence[Range] = ()) -> tuple[ProtectedSpan
 
 
 def unknown_words(sentence: str, known: Container[str]) -> list[Range]:
-    """Return the ranges of the words that consist mostly of unknown letters.
+    """Return the ranges of the words that consist mostly of unknown letters, or have U+FFFD in place of a letter.
 
     A letter is unknown if `known` contains neither the letter, nor its lower-case form, nor its NFKC form. Consecutive
     unknown words form one range.
     """
     ranges: list[Range] = []
     for word in _PART.finditer(sentence) if not sentence.isascii() else ():
-        if 2 * len(_unknown_letters(word[0], known)) > sum(map(str.isalpha, word[0])):
+        letters = sum(map(str.isalpha, word[0]))
+        if 2 * len(_unknown_letters(word[0], known)) > letters or (letters and "\ufffd" in word[0]):
             begin = ranges[-1][1] if ranges else 0
             follows = ranges and not any(map(str.isalnum, sentence[begin : word.start()]))
             ranges.append((ranges.pop()[0] if follows else word.start(), word.end()))

@@ -116,6 +116,7 @@ def test_a_word_of_another_script_does_not_decide(all_languages: LanguageDetecto
         ("La tua password non è corretta", "it"),
         ("No puedo abrir el archivo adjunto.", "es"),
         ("Waar is het station?", "nl"),
+        ("Var är stationen?", "sv"),
         ("Gdzie jest dworzec kolejowy w Warszawie?", "pl"),
         ("Ég get ekki opnað skrána.", "is"),
         ("Siwezi kufungua faili hii leo.", "sw"),

@@ -283,6 +283,7 @@ def test_any_translation_gets_the_kept_text(
         ("He says привет мир, twice.", ["привет мир"]),
         ("नमस्ते and Señor", ["नमस्ते"]),  # one unknown letter of five is no unknown word
         ("naïve – “café” 5 €", []),
+        ("a d\ufffdg \ufffd here", ["d\ufffdg"]),
     ],
 )
 def test_unknown_words(sentence: str, expected: list[str]) -> None:

@@ -70,8 +70,8 @@ def mend_marks(source: str, translation: str) -> str:
     if '" ' in translation and translation.count('"') % 2 == 0 and not _SPACED_QUOTE.search(source):
         translation = _SPACED_QUOTE.sub('"', translation)
     if _MARK_RUN.search(translation):
-        most = max((len(match[0]) for match in _MARKS.finditer(source)), default=1)
-        translation = _MARK_RUN.sub(lambda match: match[0][:most], translation)
+        longest = max((len(match[0]) for match in _MARKS.finditer(source)), default=1)
+        translation = _MARK_RUN.sub(lambda match: match[0][:longest], translation)
     return translation
 
 

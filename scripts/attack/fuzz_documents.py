@@ -176,8 +176,8 @@ def slowest(cases: Iterable[Case]) -> dict[str, list[Case]]:
     for case in cases:
         by_suffix[case.suffix].append(case)
     return {
-        suffix: sorted(found, key=lambda case: -case.seconds_per_kilobyte * min(1, case.size / 20_000))[:KEPT]
-        for suffix, found in sorted(by_suffix.items())
+        suffix: sorted(of_format, key=lambda case: -case.seconds_per_kilobyte * min(1, case.size / 20_000))[:KEPT]
+        for suffix, of_format in sorted(by_suffix.items())
     }
 
 
@@ -185,9 +185,9 @@ def print_growth(cases: Iterable[Case], suffixes: Sequence[str]) -> None:
     """Print sizes and processor times of documents with 1, 2 and 4 times the repetitions."""
     worker = Worker(suffixes)
     print("\nProcessor time at n, 2n, 4n of the worst documents, and the exponent of its growth with the size")
-    for suffix, found in slowest(cases).items():
+    for suffix, slow in slowest(cases).items():
         rows = []
-        for case in found:
+        for case in slow:
             runs = [worker.run(case.key, scale) for scale in (1, 2, 4)]
             small, _, large = runs
             if large.size > 3 * small.size and large.outcome == small.outcome and small.seconds > NOISE_SECONDS / 10:
@@ -225,8 +225,8 @@ def main() -> int:
         print(f"{suffix:<6} {outcome:<9} {count:>6}")
     print(f"{len(cases)} documents, {sum(case.size for case in cases):,} bytes, {sum(c.seconds for c in cases):.0f} s")
     print("\nSlowest for their size")
-    for found in slowest(cases).values():
-        print(found[0])
+    for slow in slowest(cases).values():
+        print(slow[0])
     print_growth(cases, options.suffixes)
     return any(case.outcome.startswith("FAILED") for case in cases)
 

@@ -47,10 +47,10 @@ def impact(attack: Callable[[Target], None], start: Start, **settings: str) -> s
         return describe(measure(target, partial(attack, target)))
 
 
-def describe(found: Impact) -> str:
+def describe(impact: Impact) -> str:
     return (
-        f"/livez {1000 * found.livez:.0f} ms, sentence {1000 * found.meanwhile:.0f} ms "
-        f"(alone {1000 * found.alone:.0f}), failures {len(found.failures)}"
+        f"/livez {1000 * impact.livez:.0f} ms, sentence {1000 * impact.meanwhile:.0f} ms "
+        f"(alone {1000 * impact.alone:.0f}), failures {len(impact.failures)}"
     )
 
 
@@ -104,7 +104,7 @@ def sigterm(start: Start) -> str:
 
 def peak(target: Target, attack: Callable[[], object]) -> int:
     """Return by how many bytes the memory exceeds the memory before, at most, during an attack."""
-    before, most, stop = target.memory(), 0, threading.Event()
+    before, largest, stop = target.memory(), 0, threading.Event()
 
     def run() -> None:
         attack()
@@ -112,31 +112,31 @@ def peak(target: Target, attack: Callable[[], object]) -> int:
 
     threading.Thread(target=run, daemon=True).start()
     while not stop.wait(0.05):
-        most = max(most, target.memory() - before)
-    return most
+        largest = max(largest, target.memory() - before)
+    return largest
 
 
 def many_segments(start: Start) -> str:
     with start() as target:
         answers: list[Response] = []
-        most = peak(target, lambda: answers.append(target.upload("a.txt", b"a\n" * 4_500_000, timeout=60)))
-        return f"status {answers[0].status}, memory +{most / 1e6:.0f} MB"
+        added = peak(target, lambda: answers.append(target.upload("a.txt", b"a\n" * 4_500_000, timeout=60)))
+        return f"status {answers[0].status}, memory +{added / 1e6:.0f} MB"
 
 
 def attention(start: Start) -> str:
     with start(MT_CACHE_CHARACTERS="0") as target:
         texts = [" ".join(["house"] * 150 + [str(number)]) for number in range(60)]
         answers: list[Response] = []
-        most = peak(target, lambda: answers.append(target.translate(texts, attention=True, timeout=120)))
-        return f"status {answers[0].status}, {len(answers[0].body) / 1e6:.1f} MB sent, memory +{most / 1e6:.0f} MB"
+        added = peak(target, lambda: answers.append(target.translate(texts, attention=True, timeout=120)))
+        return f"status {answers[0].status}, {len(answers[0].body) / 1e6:.1f} MB sent, memory +{added / 1e6:.0f} MB"
 
 
 def many_errors(start: Start) -> str:
     with start() as target:
         answers: list[Response] = []
         content = {"dictionaries": [0] * 300_000, "name": "a"}
-        most = peak(target, lambda: answers.append(target.post_json("/v3/glossaries", content)))
-        return f"{len(answers[0].body):,} bytes sent in {answers[0].seconds:.1f} s, memory +{most / 1e6:.0f} MB"
+        added = peak(target, lambda: answers.append(target.post_json("/v3/glossaries", content)))
+        return f"{len(answers[0].body):,} bytes sent in {answers[0].seconds:.1f} s, memory +{added / 1e6:.0f} MB"
 
 
 def many_glossaries(start: Start) -> str:
@@ -148,10 +148,10 @@ def many_glossaries(start: Start) -> str:
 def unread_answers(start: Start) -> str:
     with start() as target:
         held: list[socket.socket] = []
-        found = measure(target, lambda: leave_answers_unread(target, held))
+        impact = measure(target, lambda: leave_answers_unread(target, held))
         descriptors = [os.path.realpath(path) for path in Path(f"/proc/{target.process.pid}/fd").iterdir()]
         left = sum("socket:" in path for path in descriptors)
-        return f"{left} sockets open after 15 s; {describe(found)}"
+        return f"{left} sockets open after 15 s; {describe(impact)}"
 
 
 def one_letter_texts(target: Target) -> None:
@@ -203,8 +203,8 @@ def long_line(start: Start) -> str:
                 refused.append(target.request("GET", "/readyz", timeout=SECONDS).status)
                 time.sleep(0.2)
 
-        found = measure(target, attack)
-        return f"/readyz failed {sum(status != 200 for status in refused)} of {len(refused)}; {describe(found)}"
+        impact = measure(target, attack)
+        return f"/readyz failed {sum(status != 200 for status in refused)} of {len(refused)}; {describe(impact)}"
 
 
 def terms_of_each_request(start: Start) -> str:

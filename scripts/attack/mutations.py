@@ -79,9 +79,9 @@ class Mutator:
     scale: int = 1
     steps: list[str] = field(default_factory=list)
 
-    def repetitions(self, most: int = MAX_REPETITIONS) -> int:
-        """Draw a number between 1 and `most`, small ones as often as large ones, times `scale`."""
-        return self.scale * max(1, int(most ** self.random.random()))
+    def repetitions(self, limit: int = MAX_REPETITIONS) -> int:
+        """Draw a number between 1 and `limit`, small ones as often as large ones, times `scale`."""
+        return self.scale * max(1, int(limit ** self.random.random()))
 
     def bounded(self, count: int, size: int) -> int:
         """Return `count`, or the smaller number of repetitions of `size` characters that MAX_REPEATED allows."""

@@ -122,13 +122,13 @@ class Target:
 
     def processes(self) -> list[int]:
         """Return the ids of the service's processes."""
-        found, pending = [], [self.process.pid]
+        ids, pending = [], [self.process.pid]
         while pending:
             pid = pending.pop()
-            found.append(pid)
+            ids.append(pid)
             for task in Path(f"/proc/{pid}/task").glob("*/children"):
                 pending += map(int, task.read_text().split())
-        return found
+        return ids
 
     def memory(self) -> int:
         """Return the anonymous memory of the service's processes in bytes."""
@@ -281,12 +281,12 @@ class Impact:
 
     def problems(self) -> list[str]:
         """Return the broken promises."""
-        found = list(self.failures[:3])
+        broken = list(self.failures[:3])
         if self.livez > LIVEZ_SECONDS:
-            found.append(f"/livez p99 {1000 * self.livez:.0f} ms")
+            broken.append(f"/livez p99 {1000 * self.livez:.0f} ms")
         if self.meanwhile > 2 * self.alone + EXTRA_SECONDS:
-            found.append(f"a sentence {1000 * self.meanwhile:.0f} ms, alone {1000 * self.alone:.0f} ms")
-        return found
+            broken.append(f"a sentence {1000 * self.meanwhile:.0f} ms, alone {1000 * self.alone:.0f} ms")
+        return broken
 
     def __str__(self) -> str:
         return (
@@ -298,7 +298,7 @@ class Impact:
 
 def measure(target: Target, attack: Callable[[], None], alone_seconds: float = 2, least_seconds: float = 1) -> Impact:
     """Measure the service alone, then run the attack and measure again while it runs."""
-    found = []
+    probes = []
     phases: tuple[Callable[[], None], ...] = (lambda: time.sleep(alone_seconds), attack)
     for work in phases:
         probe, stop = Probe(target), threading.Event()
@@ -309,8 +309,8 @@ def measure(target: Target, attack: Callable[[], None], alone_seconds: float = 2
         stop.set()
         for thread in threads:
             thread.join(120)
-        found.append(probe)
-    alone, meanwhile = found
+        probes.append(probe)
+    alone, meanwhile = probes
     return Impact(
         livez=percentile(meanwhile.livez, 99),
         alone=percentile(alone.sentences, 95),

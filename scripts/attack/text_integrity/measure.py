@@ -113,8 +113,8 @@ def judge(case: Case, translation: str) -> Counter[str]:
         if not match and (amount := _AMOUNT.fullmatch(item)):
             sign, number = amount[1], amount[2].translate(str.maketrans(",.", ".,"))
             forms = [f"{number} %"] if amount[3] else [f"{sign}{number}", f"{number} {sign}".rstrip()]
-            found = (_whole(form).search(translation, ends[item]) for form in forms)
-            match = next(filter(None, found), None)
+            matches = (_whole(form).search(translation, ends[item]) for form in forms)
+            match = next(filter(None, matches), None)
             counts["localized"] += match is not None
         if match:
             places.append(match.start())

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
+from mt.text.language_detection import LanguageDetector
 from service.access.database import Database
 from service.errors import PROBLEM_JSON, Problem, install_error_handlers
 from service.http.bodies import BodyReader, body_schemas
@@ -32,6 +33,7 @@ from service.routes import metrics as metrics_route
 from service.routes.access import API_KEY, KEY_SCHEME, admit, require_admin_unless_public
 from service.services import Services, open_services
 from service.settings import Settings
+from service.translation.service import NewDetector
 from service.workers.fleet import Fleet
 
 ROUTERS = (
@@ -101,13 +103,18 @@ def dependencies() -> Iterator[tuple[str, str, object]]:
                 yield from ((route.path_format, method, used.call) for used in route.dependant.dependencies)
 
 
-def create_app(settings: Settings, fleet: Fleet, database: Database) -> FastAPI:
-    """Create the application. `fleet` and `database` must be open, and must stay open while the application runs."""
+def create_app(
+    settings: Settings, fleet: Fleet, database: Database, detector: NewDetector = LanguageDetector
+) -> FastAPI:
+    """Create the application. `fleet` and `database` must be open, and must stay open while the application runs.
+
+    `detector` creates the detector of the languages that are served.
+    """
     metrics = Metrics()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Services]]:
-        async with open_services(settings, fleet, database, metrics) as services:
+        async with open_services(settings, fleet, database, metrics, detector) as services:
             yield {"services": services}
 
     app = Application(

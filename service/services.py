@@ -22,7 +22,7 @@ from service.settings import Settings
 from service.translation.detached_work import DetachedWork
 from service.translation.document_jobs import DocumentCallbacks, DocumentJobLimits, DocumentJobs
 from service.translation.document_store import DocumentStore
-from service.translation.service import TranslationService
+from service.translation.service import NewDetector, TranslationService
 from service.workers.fleet import Fleet
 
 
@@ -56,7 +56,7 @@ ServicesDependency = Annotated[Services, Depends(services_of)]
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, fleet: Fleet, database: Database, metrics: Metrics
+    settings: Settings, fleet: Fleet, database: Database, metrics: Metrics, detector: NewDetector
 ) -> AsyncIterator[Services]:
     """Open the services of an application, yield them, and close them when the context ends."""
     log = structlog.get_logger()
@@ -67,9 +67,7 @@ async def open_services(
     )
     parsers = Parsers()
     memories = MemoryStore(database, MemoryLimits(settings.max_memories, settings.max_memory_units))
-    translations = TranslationService(
-        fleet, settings.cache_characters, options, parsers=parsers, find_matches=memories.matches
-    )
+    translations = TranslationService(fleet, settings.cache_characters, options, detector, parsers, memories.matches)
     access = AccessControl(database, AccessPolicy(settings.require_key, settings.anonymous_rate))
     callbacks = DocumentCallbacks(
         translations.translate_document, access.refund, lambda location: log.error("failed", location=location)

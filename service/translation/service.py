@@ -42,6 +42,9 @@ KEY_COST = 20  # hashing a text takes as long as other work on this many charact
 TERM_CHARACTERS = 30  # average length of a glossary entry
 MAX_BRIDGED = 16  # maximum number of sentences of a stream that the second model has at a time
 
+NewDetector = Callable[[Sequence[str]], SupportsDetect]
+"""Function that creates a detector of these languages."""
+
 
 class TranslationService:
     """Translates jobs: detects languages, parses markup, translates through bridge languages, and caches results."""
@@ -51,7 +54,7 @@ class TranslationService:
         models: TranslationBackend,
         cache_characters: int = 0,
         documents: DocumentOptions | None = None,
-        detector: Callable[[Sequence[str]], SupportsDetect] = LanguageDetector,
+        detector: NewDetector = LanguageDetector,
         parsers: Parsers | None = None,
         find_matches: FindMatches | None = None,
     ) -> None:

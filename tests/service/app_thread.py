@@ -1,6 +1,7 @@
 """An application on a free port, whose event loop runs in a thread of this process."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from threading import Event, Thread
 from typing import Any, TypeVar
@@ -20,7 +21,8 @@ class AppThread:
         self._thread = Thread(target=lambda: asyncio.run(self._serve(make)), daemon=True)
         self._thread.start()
         assert self._started.wait(60)
-        self.url = f"http://127.0.0.1:{self._server.servers[0].sockets[0].getsockname()[1]}"
+        self.port = int(self._server.servers[0].sockets[0].getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
 
     async def _serve(self, make: Callable[[], ASGIApp]) -> None:
         self.loop = asyncio.get_running_loop()
@@ -30,6 +32,13 @@ class AppThread:
             await asyncio.sleep(0.01)
         self._started.set()
         await running
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Wait for a condition of the event loop. Fails after a minute."""
+        end = time.monotonic() + 60
+        while not self.do(condition):
+            assert time.monotonic() < end, "what the test waits for does not happen"
+            time.sleep(0.005)
 
     def do(self, action: Callable[[], T]) -> T:
         """Return the result of a function, called in the event loop."""

@@ -15,16 +15,16 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
+from starlette.types import ASGIApp
 
 from service.access.database import Database
 from service.app import create_app
-from service.program import bind
 from service.settings import Settings
 from service.workers.fleet import Fleet, FleetConfig
 from service.workers.stats import FleetStats
 from service.workers.worker import Worker
 from tests.conftest import DEVICE
+from tests.service.app_thread import AppThread
 from tests.service.controlled import Control
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,37 +113,19 @@ def client(service: Service) -> Iterator[httpx.Client]:
         yield client
 
 
-class InThread:
+class InThread(AppThread):
     """The application on a free port, in a thread of this process, around a controlled model."""
 
     def __init__(self, model: Path, settings: dict[str, Any]) -> None:
         self.settings = Settings(model=(model,), port=0, device=DEVICE, **settings)
         self.control = Control()
         self.fleet: Fleet
-        self.loop: asyncio.AbstractEventLoop
-        self.url = ""
-        self._started = Event()
-        self._thread = Thread(target=self._run)
-        self._thread.start()
-        self._started.wait()
-        assert self.url
+        self._database = Database.open(self.settings.database)
+        super().__init__(lambda: create_app(self.settings, self.fleet, self._database))
 
-    def _run(self) -> None:
-        try:
-            asyncio.run(self._serve())
-        finally:
-            self._started.set()
-
-    async def _serve(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        with bind("127.0.0.1", 0) as listener, Database.open(self.settings.database) as store:
-            async with Fleet(FleetConfig.of(self.settings), self.control.start) as self.fleet:
-                config = uvicorn.Config(create_app(self.settings, self.fleet, store), log_config=None)
-                self._server = uvicorn.Server(config)
-                self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-                listener.listen(128)
-                self._started.set()
-                await self._server.serve(sockets=[listener])
+    async def _serve(self, make: Callable[[], ASGIApp]) -> None:
+        async with Fleet(FleetConfig.of(self.settings), self.control.start) as self.fleet:
+            await super()._serve(make)
 
     @property
     def pending(self) -> int:
@@ -158,13 +140,13 @@ class InThread:
     def counts(self) -> "Future[FleetStats]":
         """The worker has been asked when this returns, and answers before its next step."""
         answer = asyncio.run_coroutine_threadsafe(self.fleet.fresh_stats(), self.loop)
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.1), self.loop).result()
+        self.wait(asyncio.sleep(0.1))
         return answer
 
     def stop(self) -> None:
         self.control.open()
-        self._server.should_exit = True
-        self._thread.join()
+        super().stop()
+        self._database.close()
 
 
 @pytest.fixture

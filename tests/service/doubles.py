@@ -10,16 +10,35 @@ from mt.pipeline.results import Alternative, SentenceTranslation, Translation
 from mt.text import segment
 from mt.text.alignment import Link, Range
 from mt.text.markup.units import find_units
-from service.errors import CannotTranslate, Overloaded, ServiceError
+from service.errors import CannotTranslate, Overloaded
+from service.http.admission import RequestGate
 from service.parsers import process
 from service.parsers.pool import ParserPool
 from service.translation.answers import answer_of, reports_of
-from service.workers.messages import SourceText, TranslateOptions
+from service.workers.messages import SourceText, TranslateOptions, WorkCounts
 from service.workers.pending import OnSentence
 from service.workers.served_models import ServedModel
+from service.workers.stats import FleetStats
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
+
+STATS = FleetStats(
+    requests=1,
+    queued=2,
+    running=3,
+    finished=4,
+    failed=5,
+    cancelled=6,
+    expired=7,
+    refused=8,
+    restarts=9,
+    reloads=10,
+    refused_reloads=11,
+    work=WorkCounts(texts=4, steps=12, rows=36, source_tokens=14, target_tokens=15),
+    workers=2,
+    workers_ready=1,
+)
 
 WordOrder = Callable[[list[str]], list[tuple[str, int]]]
 """Words into the words of the translation, each with the number of its source."""
@@ -62,14 +81,46 @@ class WordModels:
 
     ways: Mapping[str, WordOrder] = field(default_factory=lambda: {"en-de": upper})
     calls: list[Call] = field(default_factory=list)
-    gate: asyncio.Event = field(default_factory=asyncio.Event)  # opened, unless a test closes it
-    errors: list[ServiceError] = field(default_factory=list)  # of the next calls
+    opened: asyncio.Event = field(default_factory=asyncio.Event)  # set, unless a test clears it
+    errors: list[Exception] = field(default_factory=list)  # of the next calls
     revision: int = 1
     finished: int = 0  # calls
     full: bool = False  # the queue
+    gate: RequestGate = field(default_factory=RequestGate)
+    ready: bool = True
+    failure: Exception | None = None  # of every canary and reload
+    canaries: list[tuple[str, str]] = field(default_factory=list)  # texts and callers
 
     def __post_init__(self) -> None:
-        self.gate.set()
+        self.opened.set()
+
+    def forget(self) -> None:
+        """Be as at first."""
+        self.opened.set()
+        self.calls.clear()
+        self.errors.clear()
+
+    @property
+    def draining(self) -> bool:
+        return self.gate.closed
+
+    @property
+    def loaded_models(self) -> frozenset[str]:
+        return frozenset(model.name for model in self.models)
+
+    def stats(self) -> FleetStats:
+        return STATS
+
+    async def translate_by_each(self, text: str, caller: str, deadline: float) -> None:
+        self.canaries.append((text, caller))
+        await self.opened.wait()
+        if self.failure:
+            raise self.failure
+
+    async def reload(self) -> None:
+        if self.failure:
+            raise self.failure
+        self.revision += 1
 
     @property
     def models(self) -> tuple[ServedModel, ...]:
@@ -95,7 +146,7 @@ class WordModels:
         call = Call(list(texts), options, caller, deadline)
         self.calls.append(call)
         try:
-            await self.gate.wait()
+            await self.opened.wait()
             await asyncio.sleep(0)
         except asyncio.CancelledError:
             call.cancelled = True

@@ -7,7 +7,6 @@ from typing import Any
 import httpx
 import pytest
 from deep_translator import LibreTranslator
-from libretranslatepy import LibreTranslateAPI
 
 from mt import Translator
 from tests.conftest import DEVICE
@@ -29,19 +28,6 @@ def translator(several_directions: Path) -> Translator:
 
 def expected(translator: Translator, texts: list[str], target: str = "de") -> list[str]:
     return [found.text for found in translator.translate_many(texts, source="en", target=target)]
-
-
-def test_libretranslatepy(client: httpx.Client, translator: Translator) -> None:
-    for key in (None, "any"):
-        api = LibreTranslateAPI(str(client.base_url), api_key=key)
-        assert [api.translate(text, "en", "de", 30) for text in TEXTS] == expected(translator, TEXTS)
-        assert api.translate(DOG, "auto", "fr") == expected(translator, [DOG], "fr")[0]
-        assert api.detect(DOG)[0]["language"] == "en"
-        assert {each["code"]: each["name"] for each in api.languages()} == {
-            "de": "German",
-            "en": "English",
-            "fr": "French",
-        }
 
 
 def test_deep_translator(client: httpx.Client, translator: Translator, tmp_path: Path) -> None:
@@ -75,18 +61,3 @@ def test_mastodon(client: httpx.Client, translator: Translator) -> None:
     assert client.post("/translate", json=body | {"source": "en"}).json() == {"translatedText": [text, "", dog]}
     languages = {each["code"]: each["targets"] for each in client.get("/languages").json()}
     assert languages["en"] == ["de", "fr"]
-
-
-@pytest.mark.parametrize("way", ["json", "data"])
-def test_weblate(client: httpx.Client, translator: Translator, way: str) -> None:
-    """A string of a catalogue; today as JSON, formerly as a form. Its placeholders are spans of its own markup."""
-    assert "de" in [each["code"] for each in client.get("/languages").json()]
-    body = {"api_key": "", "q": TEXTS[1], "source": "en", "target": "de"}
-
-    def post(fields: dict[str, str]) -> httpx.Response:
-        return client.post("/translate", json=fields) if way == "json" else client.post("/translate", data=fields)
-
-    response = post(body)
-    assert response.json() == {"translatedText": expected(translator, TEXTS[1:2])[0]}
-    unknown = post(body | {"target": "zz"})
-    assert (unknown.status_code, unknown.json()["error"]) == (400, "zz is not supported")

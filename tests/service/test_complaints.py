@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.service.doubles import Guesses, WordModels, backwards
-from tests.service.native import Native
+from tests.service.application import Application
+from tests.service.doubles import backwards
 
 FROZEN = Path(__file__).resolve().parents[1] / "frozen"
 
@@ -31,9 +31,9 @@ def client(start_service: Callable[..., Any]) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture(scope="module")
-def reversing() -> Iterator[Native]:
+def reversing() -> Iterator[Application]:
     """One that puts the words of a sentence in reverse order."""
-    running = Native(lambda: WordModels({"en-de": backwards}), {"detector": Guesses}, {})
+    running = Application({"en-de": backwards})
     yield running
     running.stop()
 
@@ -87,14 +87,14 @@ def most_in_a_row(text: str) -> int:
     return most
 
 
-def test_complaint_09_html_nested_tags_follow_their_words(reversing: Native) -> None:
+def test_complaint_09_html_nested_tags_follow_their_words(reversing: Application) -> None:
     html = '<p class="a">one <b id=1>two <i>three</i></b> four</p>'
     assert translated(reversing.client, html, format="html") == (
         '<p class="a">four <b id=1><i>three</i> two</b> one</p>'
     )
 
 
-def test_complaint_09_html_comments_entities_and_newlines_stay(reversing: Native) -> None:
+def test_complaint_09_html_comments_entities_and_newlines_stay(reversing: Application) -> None:
     html = "<!-- a note -->\n<p>one\n<em>two</em>&nbsp;three</p>\n\n<script>if (a < b) {}</script><pre>x  y</pre>"
     found = translated(reversing.client, html, format="html")
     assert found.startswith("<!-- a note -->\n<p>three") and found.endswith(html[html.index("\n\n<script>") :])
@@ -109,7 +109,9 @@ def test_complaint_09_html_comments_entities_and_newlines_stay(reversing: Native
         '<p title="&quot;&gt;&lt;script&gt;the dog">a cat</p>',
     ],
 )
-def test_complaint_09_html_what_was_escaped_stays_escaped(client: httpx.Client, reversing: Native, html: str) -> None:
+def test_complaint_09_html_what_was_escaped_stays_escaped(
+    client: httpx.Client, reversing: Application, html: str
+) -> None:
     tags = re.findall(r"<[^>]*", re.sub(r'"[^"]*"', '""', html))
     for served in (client, reversing.client):
         found = translated(served, html, format="html")
@@ -159,11 +161,3 @@ def test_complaint_15_the_tail_of_a_long_text(client: httpx.Client) -> None:
 @pytest.mark.parametrize("blank", ["", " ", "\n", "\t\n\t", "...", "—", "***"])
 def test_complaint_15_an_empty_line_stays_empty(client: httpx.Client, blank: str) -> None:
     assert translated(client, [blank, f"{WAIT}\n{blank}\n{WAIT}"]) == [blank, f"{WARTEN}\n{blank}\n{WARTEN}"]
-
-
-def test_complaint_15_the_rest_of_a_file_after_a_bad_line(reversing: Native) -> None:
-    content = "one two\npoison\n\nthree four\n"
-    sent = {"file": ("a.txt", content.encode())}
-    response = reversing.client.post("/translate_file", data={"source": "en", "target": "de"}, files=sent)
-    fetched = reversing.client.get(response.json()["translatedFileUrl"])
-    assert fetched.text == "two one\npoison\n\nfour three\n"

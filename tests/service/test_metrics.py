@@ -1,46 +1,25 @@
 """Metrics and log lines: what they count, that their labels are bounded, and that no key is ever in them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
+import structlog
 from prometheus_client.parser import text_string_to_metric_families
-from starlette.testclient import TestClient
 from structlog.testing import capture_logs
 
 from mt.errors import MTError
 from service.access.api_keys import NewApiKey, make_key
 from service.access.database import Database
-from service.errors import InternalError, install_error_handlers
-from service.http.admission import RequestGate
-from service.http.middleware import install_middleware
-from service.logs import Phase, RequestRecord, current_record
+from service.errors import InternalError
+from service.logs import Phase, RequestRecord
 from service.metrics import ALL_METRICS, CACHE_METRICS, CONTENT_TYPE, FLEET_METRICS, SECONDS, Metrics
-from service.settings import Settings
-from service.workers.messages import WorkCounts
-from service.workers.stats import FleetStats
-
-STATS = FleetStats(
-    requests=1,
-    queued=2,
-    running=3,
-    finished=4,
-    failed=5,
-    cancelled=6,
-    expired=7,
-    refused=8,
-    restarts=9,
-    reloads=10,
-    refused_reloads=11,
-    work=WorkCounts(texts=4, steps=12, rows=36, source_tokens=14, target_tokens=15),
-    workers=2,
-    workers_ready=1,
-)
+from tests.service.application import Application
+from tests.service.doubles import STATS
 
 
 def samples(text: str | bytes) -> dict[str, float]:
@@ -85,23 +64,31 @@ def test_what_the_fleet_counts() -> None:
     metrics = Metrics()
     stats = [STATS]
     metrics.sample(FLEET_METRICS, lambda: stats[-1])
-    found = samples(metrics.text())
-    assert found["mt_pending_requests"] == 1
-    assert found["mt_queued_texts"] == 2
-    assert found["mt_running_texts"] == 3
-    assert found["mt_texts_finished_total"] == 4
-    assert found["mt_texts_failed_total"] == 5
-    assert found["mt_requests_cancelled_total"] == 6
-    assert found["mt_requests_expired_total"] == 7
-    assert found["mt_requests_refused_total"] == 8
-    assert found["mt_worker_restarts_total"] == 9
-    assert found["mt_reloads_total"] == 10
-    assert found["mt_reloads_refused_total"] == 11
-    assert found["mt_decoder_rows_total"] / found["mt_decoder_steps_total"] == 3
-    assert (found["mt_source_tokens_total"], found["mt_target_tokens_total"]) == (14, 15)
-    assert (found["mt_workers"], found["mt_workers_ready"]) == (2, 1)
+    counts = samples(metrics.text())
+    assert {name: counts[f"mt_{name}"] for name in FLEET} == FLEET
     stats.append(replace(STATS, refused=80))
     assert samples(metrics.text())["mt_requests_refused_total"] == 80
+
+
+FLEET = {
+    "pending_requests": 1,
+    "queued_texts": 2,
+    "running_texts": 3,
+    "texts_finished_total": 4,
+    "texts_failed_total": 5,
+    "requests_cancelled_total": 6,
+    "requests_expired_total": 7,
+    "requests_refused_total": 8,
+    "worker_restarts_total": 9,
+    "reloads_total": 10,
+    "reloads_refused_total": 11,
+    "decoder_steps_total": 12,
+    "decoder_rows_total": 36,
+    "source_tokens_total": 14,
+    "target_tokens_total": 15,
+    "workers": 2,
+    "workers_ready": 1,
+}
 
 
 def test_what_the_cache_counts() -> None:
@@ -121,83 +108,61 @@ def test_names_and_helps_are_all_different() -> None:
     assert list(SECONDS) == sorted(SECONDS) and CONTENT_TYPE.startswith("text/plain; version=0.0.4")
 
 
-def application(metrics: Metrics) -> FastAPI:
-    app = FastAPI()
-
-    @app.get("/things/{name}")
-    async def thing(name: str) -> str:
-        record = current_record()
-        record.caller, record.characters = "key:12345678", 5
-        record.add_phase(Phase.QUEUE, 0.001)
-        record.add_phase(Phase.QUEUE, 0.002)
-        record.add_phase(Phase.QUEUE, 0.001)
-        if name == "ours":
-            raise InternalError("line 7")
-        if name == "nobody's":
-            raise MTError("a text that somebody sent")
-        return name
-
-    @app.get("/livez")
-    async def livez() -> str:
-        return "ok"
-
-    install_error_handlers(app)
-    install_middleware(app, Settings(model="m"), metrics, RequestGate())
-    return app
+@pytest.fixture(scope="module")
+def application() -> Iterator[Application]:
+    running = Application()
+    yield running
+    running.stop()
 
 
-def test_labels_are_bounded() -> None:
-    metrics = Metrics()
-    asked = TestClient(application(metrics), "http://localhost")
+def test_labels_are_bounded(application: Application) -> None:
+    client = application.client
 
     def ask(name: str) -> None:
-        asked.get(f"/things/{name}")
-        asked.get(f"/{name}/{name}?{name}={name}", headers={"X-Request-ID": name, "Authorization": name})
-        asked.request(name.upper(), f"/{name}")
-        asked.request(name.upper(), "/things/a")
+        client.get(f"/memories/{name}")
+        client.get(f"/{name}/{name}?{name}={name}", headers={"X-Request-ID": name, "Authorization": name})
+        client.request(name.upper(), f"/{name}")
+        client.request(name.upper(), "/memories/a")
 
     ask("first")
-    before = set(samples(metrics.text()))
+    before = set(samples(client.get("/metrics").text))
+    before = set(samples(client.get("/metrics").text))
     for number in range(50):
         ask(f"canary{number}")
-    assert set(samples(metrics.text())) == before
+    assert set(samples(client.get("/metrics").text)) == before
     assert not any("canary" in name for name in before)
 
 
-def test_lines_of_the_log() -> None:
-    asked = TestClient(application(Metrics()), "http://localhost", raise_server_exceptions=False)
+def test_lines_of_the_log(application: Application) -> None:
+    errors = {"ours": InternalError("line 7"), "theirs": MTError("a text that somebody sent")}
+    structlog.reset_defaults()
     with capture_logs() as lines:
-        for name in ("a", "ours", "nobody's"):
-            asked.get(f"/things/{name}", headers={"X-Request-ID": name.replace("'", "")})
-        asked.get("/things")
+        for id in ("a", "ours", "theirs"):
+            application.models.errors[:] = [errors[id]] if id in errors else []
+            body = {"q": f"text {id}", "source": "en", "target": "de"}
+            application.client.post("/translate", json=body, headers={"X-Request-ID": id})
+        application.client.get("/things")
     requests = [line for line in lines if line["event"] == "request"]
     assert [(line["route"], line["status"]) for line in requests] == [
-        ("/things/{name}", 200),
-        ("/things/{name}", 500),
-        ("/things/{name}", 500),
+        ("/translate", 200),
+        ("/translate", 500),
+        ("/translate", 500),
         (None, 404),
     ]
-    assert {
-        key: requests[0][key] for key in ("request_id", "method", "caller", "characters", "queue_milliseconds")
-    } == {
-        "request_id": "a",
-        "method": "GET",
-        "caller": "key:12345678",
-        "characters": 5,
-        "queue_milliseconds": 2,
-    }
+    expected = {"request_id": "a", "method": "POST", "caller": "127.0.0.1", "characters": 6}
+    assert {key: requests[0][key] for key in expected} == expected
     assert "caller" not in requests[3] and "characters" not in requests[3]
-    ours, nobodys = (line for line in lines if line["event"] == "failed")
+    ours, theirs = (line for line in lines if line["event"] == "failed")
     assert (ours["location"], ours["request_id"]) == ("line 7", "ours")
-    assert nobodys["location"].startswith("MTError at ") and "somebody sent" not in str(lines)
+    assert theirs["location"].startswith("MTError at ") and "somebody sent" not in str(lines)
 
 
-def test_probes_that_go_well_are_not_worth_a_line() -> None:
-    asked = TestClient(application(Metrics()), "http://localhost")
+def test_probes_that_go_well_are_not_worth_a_line(application: Application) -> None:
+    structlog.reset_defaults()
     with capture_logs() as lines:
-        asked.get("/livez")
-        asked.post("/livez")
-    assert [line["status"] for line in lines] == [405]
+        application.client.get("/livez")
+        application.client.post("/livez")
+    assert [(line["log_level"], line["status"]) for line in lines] == [("debug", 200), ("info", 405)]
 
 
 @pytest.mark.system

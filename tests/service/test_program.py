@@ -9,8 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from itertools import islice
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import httpx
 import pytest
 
 from service.program import GROUPS
-from service.settings import Settings, SettingsError, load_settings
+from service.settings import Settings, load_settings
 from tests.conftest import sentences
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,8 +79,6 @@ def test_options_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("MT_HOST", "h")
     found = load_settings({"model": "m", "port": "2"})
     assert (found.model, found.host, found.port) == ((Path("m"),), "h", 2)
-    with pytest.raises(SettingsError, match="a max_characters of at most max_pending_characters"):
-        load_settings({"model": "m", "max_pending_characters": "5"})
 
 
 def test_every_setting_is_read() -> None:
@@ -103,25 +100,6 @@ def test_the_first_list_of_languages_loads_no_tables(start_service: Callable[...
         time.sleep(1)
     assert httpx.get(f"{service.url}/languages", trust_env=False, timeout=60).status_code == 200
     assert processor_seconds() - used < 0.5
-
-
-def test_sigterm_answers_what_was_accepted(start_service: Callable[..., Any], small_model: Path) -> None:
-    service = start_service(small_model, MT_MAX_PENDING_REQUESTS="8")
-    bodies = [{"q": "\n".join(sentences(400, seed)), "source": "en", "target": "de"} for seed in range(12)]
-    with (
-        httpx.Client(base_url=service.url, trust_env=False, timeout=120) as client,
-        ThreadPoolExecutor(12) as pool,
-    ):
-        posted = [pool.submit(client.post, "/translate", json=body) for body in bodies]
-        refused = list(islice(as_completed(posted), 4))  # now the other eight are in the queue
-        assert [future.result().status_code for future in refused] == [503] * 4
-        assert service.terminate() == 0
-        answers = [future.result() for future in posted if future not in refused]
-    assert [answer.status_code for answer in answers] == [200] * 8
-    assert {answer.json()["translatedText"].count("\n") for answer in answers} == {399}
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{service.url}/health", trust_env=False)
-    assert service.logged("stopped")["texts"] == 8
 
 
 def children(process: int) -> list[int]:

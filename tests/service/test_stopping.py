@@ -5,9 +5,7 @@ import os
 import random
 import signal
 import time
-from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -24,7 +22,6 @@ from tests.service.running import (
     run,
     started,
     until,
-    workers,
 )
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]  # these bound the clock: for a quiet machine
@@ -90,53 +87,6 @@ def test_sigterm_loses_nothing() -> None:
 def test_a_hundred_sigterms_lose_none_of_ten_thousand() -> None:
     for end in terminated(times=100, at_least=10_000, longest=6, seed=time.time_ns()):
         assert end == (0, [])
-
-
-def test_sigterm_with_fifty_running_and_fifty_queued() -> None:
-    """Not ready within 100 ms; new work is refused; what was accepted is answered; the status is 0."""
-
-    async def test(client: httpx.AsyncClient) -> None:
-        accepted = [asyncio.create_task(ask(client, fresh())) for _ in range(100)]
-
-        async def all_in() -> bool:
-            return await pending(client) == 100
-
-        await until(all_in)
-        told = time.monotonic()
-        service.process.send_signal(signal.SIGTERM)
-        while (answer := await client.get("/readyz")).status_code == 200:
-            assert time.monotonic() < told + 0.1
-        print(f"not ready after {1000 * (time.monotonic() - told):.0f} ms")
-        assert answer.status_code == 503 and (await client.get("/livez")).status_code == 200
-        new = await ask(client, fresh())
-        assert (new.status, new.body["code"]) == (503, "unavailable") and int(new.retry_after) >= 1
-        assert Counter(each.status for each in await asyncio.gather(*accepted)) == {200: 100}
-
-    with started(rigged={"step_seconds": 0.1}, **MANY) as service:
-        run(service.url, test)
-        assert service.process.wait(timeout=30) == 0
-
-
-def test_a_second_sigterm_ends_it_at_once() -> None:
-    async def test(client: httpx.AsyncClient) -> None:
-        waiting = asyncio.create_task(ask(client, fresh()))
-        await until(lambda: pending(client))
-        service.process.send_signal(signal.SIGTERM)
-
-        async def draining() -> bool:
-            return (await client.get("/readyz")).status_code == 503
-
-        await until(draining)
-        (worker,) = workers(service)
-        told = time.monotonic()
-        service.process.send_signal(signal.SIGTERM)
-        assert await asyncio.to_thread(service.process.wait, 5) == -signal.SIGTERM
-        assert time.monotonic() - told < 1
-        assert (await waiting).status == 0
-        await until(lambda: not Path(f"/proc/{worker}").exists() or not Path(f"/proc/{worker}/cmdline").read_bytes())
-
-    with started(rigged={"step_seconds": 5}) as service:
-        run(service.url, test)
 
 
 def test_grace_has_an_end() -> None:

@@ -61,7 +61,9 @@ def client(start_service: Callable[..., Any]) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=service.url, trust_env=False, timeout=600) as found:
         yield found
     assert service.process.poll() is None
-    assert not [line for line in service.logs if line["event"] in ("failed", "worker hangs", "worker started again")]
+    assert not [
+        line for line in service.logs if line["event"] in ("failed", "worker hangs", "worker restarted", "worker died")
+    ]
 
 
 def post(client: httpx.Client, path: str, body: dict[str, Any]) -> Any:

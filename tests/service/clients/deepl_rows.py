@@ -9,7 +9,7 @@ from deepl.api_data import MultilingualGlossaryDictionaryEntries as Entries
 from deepl.api_data import MultilingualGlossaryDictionaryInfo, MultilingualGlossaryInfo, TranslationMemoryJob
 
 from tests.service.clients.deepl_texts import DOCUMENTS, TEXTS
-from tests.service.clients.rows import EFFECT, Row, World
+from tests.service.clients.rows import EFFECT, Row, World, rows
 from tests.service.clients.stored import TSV, UNIT, glossary, multilingual, store_memory
 
 CSV = "dog,Pudel\n"
@@ -30,36 +30,20 @@ def closed(world: World) -> bool:
 
 
 LISTS = [
-    Row(
+    *rows(
         "get_source_languages",
-        "",
-        EFFECT,
-        lambda world: [one.code for one in world.deepl.get_source_languages()] == ["DE", "EN", "FR"],
+        ("", lambda world: [one.code for one in world.deepl.get_source_languages()] == ["DE", "EN", "FR"]),
+        ("skip_cache", lambda world: bool(world.deepl.get_source_languages(skip_cache=True)), EFFECT, "client only"),
     ),
-    Row(
-        "get_source_languages",
-        "skip_cache",
-        EFFECT,
-        lambda world: bool(world.deepl.get_source_languages(skip_cache=True)),
-        "client only",
-    ),
-    Row(
+    *rows(
         "get_target_languages",
-        "",
-        EFFECT,
-        lambda world: "EN-GB" in [one.code for one in world.deepl.get_target_languages()],
+        ("", lambda world: "EN-GB" in [one.code for one in world.deepl.get_target_languages()]),
+        ("skip_cache", lambda world: bool(world.deepl.get_target_languages(skip_cache=True)), EFFECT, "client only"),
     ),
-    Row(
-        "get_target_languages",
-        "skip_cache",
-        EFFECT,
-        lambda world: bool(world.deepl.get_target_languages(skip_cache=True)),
-        "client only",
-    ),
-    Row("get_glossary_languages", "", EFFECT, lambda world: bool(world.deepl.get_glossary_languages())),
-    Row("get_usage", "", EFFECT, usage),
-    Row("set_app_info", "", EFFECT, lambda world: bool(world.deepl.set_app_info("x", "1").get_usage()), "client only"),
-    Row("close", "", EFFECT, closed, "client only"),
+    Row("get_glossary_languages", "", lambda world: bool(world.deepl.get_glossary_languages())),
+    Row("get_usage", "", usage),
+    Row("set_app_info", "", lambda world: bool(world.deepl.set_app_info("x", "1").get_usage()), note="client only"),
+    Row("close", "", closed, note="client only"),
 ]
 
 
@@ -102,56 +86,47 @@ BOTH = {"dog": "Pudel", "cat": "Kater"}
 CAT = Entries("EN", "DE", {"cat": "Kater"})
 CAT_CSV = ("EN", "DE", "cat,Kater\n")
 GLOSSARIES = [
-    Row("create_glossary", "", EFFECT, lambda world: world.deepl.get_glossary_entries(glossary(world)) == TSV),
+    Row("create_glossary", "", lambda world: world.deepl.get_glossary_entries(glossary(world)) == TSV),
     Row(
         "create_glossary_from_csv",
         "",
-        EFFECT,
         lambda world: world.deepl.create_glossary_from_csv("c", "EN", "DE", CSV).entry_count == 1,
     ),
-    Row(
-        "get_glossary", "", EFFECT, lambda world: world.deepl.get_glossary(glossary(world).glossary_id).name == "words"
-    ),
+    Row("get_glossary", "", lambda world: world.deepl.get_glossary(glossary(world).glossary_id).name == "words"),
     Row(
         "list_glossaries",
         "",
-        EFFECT,
         lambda world: glossary(world).glossary_id in [one.glossary_id for one in world.deepl.list_glossaries()],
     ),
-    Row("get_glossary_entries", "", EFFECT, lambda world: world.deepl.get_glossary_entries(glossary(world)) == TSV),
-    Row("delete_glossary", "", EFFECT, deleted),
-    Row("create_multilingual_glossary", "", EFFECT, lambda world: stored(world, multilingual(world)) == TSV),
+    Row("get_glossary_entries", "", lambda world: world.deepl.get_glossary_entries(glossary(world)) == TSV),
+    Row("delete_glossary", "", deleted),
+    Row("create_multilingual_glossary", "", lambda world: stored(world, multilingual(world)) == TSV),
     Row(
         "create_multilingual_glossary_from_csv",
         "",
-        EFFECT,
         lambda world: stored(world, world.deepl.create_multilingual_glossary_from_csv("c", "EN", "DE", CSV)) == TSV,
     ),
     Row(
         "get_multilingual_glossary",
         "",
-        EFFECT,
         lambda world: world.deepl.get_multilingual_glossary(multilingual(world).glossary_id).name == "words",
     ),
     Row(
         "list_multilingual_glossaries",
         "",
-        EFFECT,
         lambda world: (
             multilingual(world).glossary_id in [one.glossary_id for one in world.deepl.list_multilingual_glossaries()]
         ),
     ),
-    Row("get_multilingual_glossary_entries", "", EFFECT, lambda world: stored(world, multilingual(world)) == TSV),
+    Row("get_multilingual_glossary_entries", "", lambda world: stored(world, multilingual(world)) == TSV),
     Row(
         "update_multilingual_glossary_name",
         "",
-        EFFECT,
         lambda world: world.deepl.update_multilingual_glossary_name(multilingual(world), "new").name == "new",
     ),
     Row(
         "update_multilingual_glossary_dictionary",
         "",
-        EFFECT,
         lambda world: (
             changed(lambda client, made: client.update_multilingual_glossary_dictionary(made, CAT))(world) == BOTH
         ),
@@ -159,7 +134,6 @@ GLOSSARIES = [
     Row(
         "update_multilingual_glossary_dictionary_from_csv",
         "",
-        EFFECT,
         lambda world: (
             changed(lambda client, made: client.update_multilingual_glossary_dictionary_from_csv(made, *CAT_CSV))(world)
             == BOTH
@@ -168,7 +142,6 @@ GLOSSARIES = [
     Row(
         "replace_multilingual_glossary_dictionary",
         "",
-        EFFECT,
         lambda world: (
             changed(lambda client, made: client.replace_multilingual_glossary_dictionary(made, CAT))(world)
             == {"cat": "Kater"}
@@ -177,7 +150,6 @@ GLOSSARIES = [
     Row(
         "replace_multilingual_glossary_dictionary_from_csv",
         "",
-        EFFECT,
         lambda world: (
             changed(lambda client, made: client.replace_multilingual_glossary_dictionary_from_csv(made, *CAT_CSV))(
                 world
@@ -185,24 +157,15 @@ GLOSSARIES = [
             == {"cat": "Kater"}
         ),
     ),
-    Row("delete_multilingual_glossary", "", EFFECT, deleted_multilingual),
-    Row(
+    Row("delete_multilingual_glossary", "", deleted_multilingual),
+    *rows(
         "delete_multilingual_glossary_dictionary",
-        "",
-        EFFECT,
-        lambda world: without_dictionary(world, dictionary=MultilingualGlossaryDictionaryInfo("EN", "DE", 1)),
-    ),
-    Row(
-        "delete_multilingual_glossary_dictionary",
-        "dictionary",
-        EFFECT,
-        lambda world: without_dictionary(world, dictionary=MultilingualGlossaryDictionaryInfo("EN", "DE", 1)),
-    ),
-    Row(
-        "delete_multilingual_glossary_dictionary",
-        "source_lang, target_lang",
-        EFFECT,
-        lambda world: without_dictionary(world, source_lang="EN", target_lang="DE"),
+        ("", lambda world: without_dictionary(world, dictionary=MultilingualGlossaryDictionaryInfo("EN", "DE", 1))),
+        (
+            "dictionary",
+            lambda world: without_dictionary(world, dictionary=MultilingualGlossaryDictionaryInfo("EN", "DE", 1)),
+        ),
+        ("source_lang, target_lang", lambda world: without_dictionary(world, source_lang="EN", target_lang="DE")),
     ),
 ]
 
@@ -236,7 +199,7 @@ def created(option: str, options: dict[str, str], expected: Callable[[Translatio
         job = world.deepl.create_translation_memory_import("a.tmx", 3, **options)
         return expected(world.deepl.get_translation_memory_job(job.job_id))
 
-    return [Row("create_translation_memory_import", option, EFFECT, call)]
+    return [Row("create_translation_memory_import", option, call)]
 
 
 def uploaded(world: World, **options: Any) -> TranslationMemoryJob:
@@ -286,117 +249,79 @@ def refused(method: str, *arguments: Any, options: tuple[str, ...] = ()) -> list
     def call(world: World) -> bool:
         return bool(getattr(world.deepl, method)(*arguments))
 
-    return [Row(method, option, NOT_OFFERED, call) for option in ("", *options)]
+    return [Row(method, option, call, NOT_OFFERED) for option in ("", *options)]
 
 
 MEMORIES = [
-    Row(
+    *rows(
         "list_translation_memories",
-        "",
-        EFFECT,
-        lambda world: world.memory in [one.translation_memory_id for one in world.deepl.list_translation_memories()],
-    ),
-    Row("list_translation_memories", "page", EFFECT, lambda world: world.deepl.list_translation_memories(page=9) == []),
-    Row(
-        "list_translation_memories",
-        "page_size",
-        EFFECT,
-        lambda world: len(world.deepl.list_translation_memories(page_size=1)) == 1,
+        (
+            "",
+            lambda world: (
+                world.memory in [one.translation_memory_id for one in world.deepl.list_translation_memories()]
+            ),
+        ),
+        ("page", lambda world: world.deepl.list_translation_memories(page=9) == []),
+        ("page_size", lambda world: len(world.deepl.list_translation_memories(page_size=1)) == 1),
     ),
     Row(
-        "get_translation_memory",
-        "",
-        EFFECT,
-        lambda world: world.deepl.get_translation_memory(world.memory).segment_count == 3,
+        "get_translation_memory", "", lambda world: world.deepl.get_translation_memory(world.memory).segment_count == 3
     ),
-    Row("list_translation_memory_segments", "", EFFECT, lambda world: len(segments(world)) == 3),
-    Row("list_translation_memory_segments", "page_size", EFFECT, lambda world: len(segments(world, page_size=2)) == 2),
-    Row("list_translation_memory_segments", "page_cursor", EFFECT, second_page),
-    Row(
+    *rows(
         "list_translation_memory_segments",
-        "filter_text",
-        EFFECT,
-        lambda world: segments(world, filter_text="hund") == ["The dog."],
+        ("", lambda world: len(segments(world)) == 3),
+        ("page_size", lambda world: len(segments(world, page_size=2)) == 2),
+        ("page_cursor", second_page),
+        ("filter_text", lambda world: segments(world, filter_text="hund") == ["The dog."]),
+        ("filter_case_sensitive", lambda world: segments(world, filter_text="hund", filter_case_sensitive=True) == []),
     ),
-    Row(
-        "list_translation_memory_segments",
-        "filter_case_sensitive",
-        EFFECT,
-        lambda world: segments(world, filter_text="hund", filter_case_sensitive=True) == [],
-    ),
-    Row("delete_translation_memory", "", EFFECT, deleted_memory),
+    Row("delete_translation_memory", "", deleted_memory),
     *created("", {}, lambda job: job.display_name == "a.tmx" and job.status == "awaiting_input"),
     *created("content_type", {"content_type": "text/xml"}, lambda job: job.source_content_type == "text/xml"),
     *created("display_name", {"display_name": "Legal"}, lambda job: job.display_name == "Legal"),
-    Row("upload_translation_memory_file", "", EFFECT, lambda world: uploaded(world).ok),
-    Row(
+    *rows(
         "upload_translation_memory_file",
-        "content_type",
-        EFFECT,
-        lambda world: uploaded(world, content_type="text/xml").ok,
-        "no effect",
+        ("", lambda world: uploaded(world).ok),
+        ("content_type", lambda world: uploaded(world, content_type="text/xml").ok, EFFECT, "no effect"),
     ),
-    Row("import_translation_memory_from_filepath", "", EFFECT, lambda world: imported(world) == "a.tmx"),
-    Row(
+    *rows(
         "import_translation_memory_from_filepath",
-        "display_name",
-        EFFECT,
-        lambda world: imported(world, display_name="Legal") == "Legal",
+        ("", lambda world: imported(world) == "a.tmx"),
+        ("display_name", lambda world: imported(world, display_name="Legal") == "Legal"),
+        ("timeout_s", lambda world: imported(world, timeout_s=60) == "a.tmx", EFFECT, "client only"),
+        (
+            "a file that is no TMX",
+            lambda world: bool(world.deepl.import_translation_memory_from_filepath(__file__)),
+            "refused: error",
+            "the message says why",
+        ),
     ),
-    Row(
-        "import_translation_memory_from_filepath",
-        "timeout_s",
-        EFFECT,
-        lambda world: imported(world, timeout_s=60) == "a.tmx",
-        "client only",
-    ),
-    Row(
-        "import_translation_memory_from_filepath",
-        "a file that is no TMX",
-        "refused: error",
-        lambda world: bool(world.deepl.import_translation_memory_from_filepath(__file__)),
-        "the message says why",
-    ),
-    Row(
+    *rows(
         "create_translation_memory_export",
-        "",
-        EFFECT,
-        lambda world: world.deepl.create_translation_memory_export(world.memory).translation_memory_id == world.memory,
+        (
+            "",
+            lambda world: (
+                world.deepl.create_translation_memory_export(world.memory).translation_memory_id == world.memory
+            ),
+        ),
+        ("unknown", exported_unknown, NOT_OFFERED),
     ),
-    Row("create_translation_memory_export", "unknown", NOT_OFFERED, exported_unknown),
-    Row(
-        "get_translation_memory_job", "", EFFECT, lambda world: world.deepl.get_translation_memory_job(export(world)).ok
-    ),
-    Row("wait_until_translation_memory_job_done", "", EFFECT, lambda world: waited_for(world).done),
-    Row(
+    Row("get_translation_memory_job", "", lambda world: world.deepl.get_translation_memory_job(export(world)).ok),
+    *rows(
         "wait_until_translation_memory_job_done",
-        "timeout_s",
-        EFFECT,
-        lambda world: waited_for(world, timeout_s=60).done,
-        "client only",
+        ("", lambda world: waited_for(world).done),
+        ("timeout_s", lambda world: waited_for(world, timeout_s=60).done, EFFECT, "client only"),
     ),
-    Row("download_translation_memory_export", "", EFFECT, lambda world: UNIT in downloaded(world)),
-    Row(
+    *rows(
         "download_translation_memory_export",
-        "output_file",
-        EFFECT,
-        lambda world: UNIT in downloaded(world),
-        "client only",
+        ("", lambda world: UNIT in downloaded(world)),
+        ("output_file", lambda world: UNIT in downloaded(world), EFFECT, "client only"),
+        ("chunk_size", lambda world: UNIT in downloaded(world, chunk_size=100), EFFECT, "client only"),
     ),
-    Row(
-        "download_translation_memory_export",
-        "chunk_size",
-        EFFECT,
-        lambda world: UNIT in downloaded(world, chunk_size=100),
-        "client only",
-    ),
-    Row("export_translation_memory_to_filepath", "", EFFECT, lambda world: UNIT in exported(world)),
-    Row(
+    *rows(
         "export_translation_memory_to_filepath",
-        "timeout_s",
-        EFFECT,
-        lambda world: UNIT in exported(world, timeout_s=60),
-        "client only",
+        ("", lambda world: UNIT in exported(world)),
+        ("timeout_s", lambda world: UNIT in exported(world, timeout_s=60), EFFECT, "client only"),
     ),
 ]
 

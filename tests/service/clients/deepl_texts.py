@@ -6,8 +6,8 @@ from typing import Any
 
 import deepl
 
-from tests.service.capitals import single
-from tests.service.clients.rows import EFFECT, NONE, Row, World
+from tests.service.application import single
+from tests.service.clients.rows import EFFECT, NONE, Row, World, rows
 from tests.service.clients.stored import UNIT, glossary
 
 KEYS = "I saw your dog. You can select your files."  # the model writes du in one, Sie in the other
@@ -67,29 +67,29 @@ def document_rows(method: str, run: Callable[..., str]) -> list[Row]:
         return run(world, source_lang="EN", **({"glossary": made} if not more else {"glossary_ids": [made]}))
 
     return [
-        Row(method, "", EFFECT, lambda world: run(world).strip() == text(world, "I saw the dog.").text),
-        Row(method, "source_lang", EFFECT, lambda world: bool(run(world, source_lang="EN")), "no detection"),
-        Row(method, "source_lang=XX", REFUSED, lambda world: bool(run(world, source_lang="XX"))),
-        Row(method, "formality", EFFECT, changes(KEYS, formality="less")),
-        Row(method, "glossary", EFFECT, lambda world: "Pudel" in with_glossary(world)),
-        Row(method, "glossary_ids", EFFECT, lambda world: "Pudel" in with_glossary(world, several=True)),
-        Row(method, "style_rule", REFUSED, lambda world: bool(run(world, style_rule="x"))),
-        Row(method, "translation_memory", EFFECT, lambda world: "Ampel" in run_memory(run, world)),
-        Row(
+        *rows(
             method,
-            "translation_memory_threshold",
-            EFFECT,
-            lambda world: (
-                run_memory(run, world, "The green lamp blinks.", 100)
-                != run_memory(run, world, "The green lamp blinks.", 50)
+            ("", lambda world: run(world).strip() == text(world, "I saw the dog.").text),
+            ("source_lang", lambda world: bool(run(world, source_lang="EN")), EFFECT, "no detection"),
+            ("source_lang=XX", lambda world: bool(run(world, source_lang="XX")), REFUSED),
+            ("formality", changes(KEYS, formality="less")),
+            ("glossary", lambda world: "Pudel" in with_glossary(world)),
+            ("glossary_ids", lambda world: "Pudel" in with_glossary(world, several=True)),
+            ("style_rule", lambda world: bool(run(world, style_rule="x")), REFUSED),
+            ("translation_memory", lambda world: "Ampel" in run_memory(run, world)),
+            (
+                "translation_memory_threshold",
+                lambda world: (
+                    run_memory(run, world, "The green lamp blinks.", 100)
+                    != run_memory(run, world, "The green lamp blinks.", 50)
+                ),
             ),
-        ),
-        Row(
-            method,
-            "extra_body_parameters",
-            EFFECT,
-            changes(KEYS, extra_body_parameters={"formality": "less"}),
-            "fields that are not documented have no effect",
+            (
+                "extra_body_parameters",
+                changes(KEYS, extra_body_parameters={"formality": "less"}),
+                EFFECT,
+                "fields that are not documented have no effect",
+            ),
         ),
     ]
 
@@ -106,126 +106,92 @@ def memory_text(world: World, content: str = UNIT, **options: Any) -> str:
 
 
 TEXTS = [
-    Row("translate_text", "", EFFECT, lambda world: text(world, "The dog sleeps.").text == "Der Hund schläft."),
-    Row("translate_text", "source_lang", EFFECT, lambda world: text(world, "Chat", **PAIR).text != ""),
-    Row("translate_text", "source_lang=XX", REFUSED, differs("x", source_lang="XX")),
-    Row("translate_text", "target_lang=TLH", REFUSED, lambda world: bool(text(world, "x", target_lang="TLH"))),
-    Row("translate_text", "context", NONE, differs(KEYS, context="In a hotel."), DESCRIBED),
-    Row("translate_text", "split_sentences", EFFECT, differs(LINES, split_sentences="nonewlines")),
-    Row("translate_text", "split_sentences=0", EFFECT, differs(LINES, split_sentences="0")),
-    Row("translate_text", "preserve_formatting", NONE, differs(KEYS, preserve_formatting=True), DESCRIBED),
-    Row("translate_text", "formality", EFFECT, differs(KEYS, formality="less")),
-    Row("translate_text", "formality=more", EFFECT, differs(KEYS, formality="more")),
-    Row("translate_text", "formality=prefer_less", EFFECT, differs(KEYS, formality="prefer_less")),
-    Row("translate_text", "formality=less into English", REFUSED, differs("x", target_lang="EN-GB", formality="less")),
-    Row(
+    *rows(
         "translate_text",
-        "formality=prefer_less into English",
-        NONE,
-        differs("Der Hund", {"target_lang": "EN-GB"}, formality="prefer_less"),
-        DESCRIBED,
-    ),
-    Row(
-        "translate_text",
-        "glossary",
-        EFFECT,
-        lambda world: "Pudel" in text(world, "a dog", **PAIR, glossary=glossary(world)).text,
-    ),
-    Row(
-        "translate_text",
-        "glossary_ids",
-        EFFECT,
-        lambda world: (
-            "Pudel" in text(world, "a dog", **PAIR, glossary_ids=[glossary(world), glossary(world, dog="Dackel")]).text
+        ("", lambda world: text(world, "The dog sleeps.").text == "Der Hund schläft."),
+        ("source_lang", lambda world: text(world, "Chat", **PAIR).text != ""),
+        ("source_lang=XX", differs("x", source_lang="XX"), REFUSED),
+        ("target_lang=TLH", lambda world: bool(text(world, "x", target_lang="TLH")), REFUSED),
+        ("context", differs(KEYS, context="In a hotel."), NONE, DESCRIBED),
+        ("split_sentences", differs(LINES, split_sentences="nonewlines")),
+        ("split_sentences=0", differs(LINES, split_sentences="0")),
+        ("preserve_formatting", differs(KEYS, preserve_formatting=True), NONE, DESCRIBED),
+        ("formality", differs(KEYS, formality="less")),
+        ("formality=more", differs(KEYS, formality="more")),
+        ("formality=prefer_less", differs(KEYS, formality="prefer_less")),
+        ("formality=less into English", differs("x", target_lang="EN-GB", formality="less"), REFUSED),
+        (
+            "formality=prefer_less into English",
+            differs("Der Hund", {"target_lang": "EN-GB"}, formality="prefer_less"),
+            NONE,
+            DESCRIBED,
         ),
-    ),
-    Row(
-        "translate_text",
-        "glossary with a symbol",
-        EFFECT,
-        lambda world: text(world, "OK", **PAIR, glossary=glossary(world, OK="\U0001f44d")).text == "\U0001f44d",
-    ),
-    Row(
-        "translate_text",
-        "glossary and a text that is a term",
-        EFFECT,
-        lambda world: text(world, "Apple", **PAIR, glossary=glossary(world, Apple="Apfel")).text == "Apfel",
-    ),
-    Row(
-        "translate_text",
-        "glossary without the pair",
-        REFUSED,
-        lambda world: bool(
-            text(world, "Hund", source_lang="DE", target_lang="EN-GB", glossary=glossary(world).glossary_id)
+        ("glossary", lambda world: "Pudel" in text(world, "a dog", **PAIR, glossary=glossary(world)).text),
+        (
+            "glossary_ids",
+            lambda world: (
+                "Pudel"
+                in text(world, "a dog", **PAIR, glossary_ids=[glossary(world), glossary(world, dog="Dackel")]).text
+            ),
         ),
+        (
+            "glossary with a symbol",
+            lambda world: text(world, "OK", **PAIR, glossary=glossary(world, OK="\U0001f44d")).text == "\U0001f44d",
+        ),
+        (
+            "glossary and a text that is a term",
+            lambda world: text(world, "Apple", **PAIR, glossary=glossary(world, Apple="Apfel")).text == "Apfel",
+        ),
+        (
+            "glossary without the pair",
+            lambda world: bool(
+                text(world, "Hund", source_lang="DE", target_lang="EN-GB", glossary=glossary(world).glossary_id)
+            ),
+            REFUSED,
+        ),
+        ("tag_handling", differs(MARKUP, tag_handling="html")),
+        ("tag_handling=xml", differs(MARKUP, tag_handling="xml")),
+        ("tag_handling_version", differs(XML, {"tag_handling": "xml"}, tag_handling_version="v1"), NONE, DESCRIBED),
+        ("outline_detection", differs(XML, {"tag_handling": "xml"}, outline_detection=False)),
+        ("outline_detection without XML", differs(KEYS, outline_detection=False), NONE, DESCRIBED),
+        ("non_splitting_tags", differs(XML, {"tag_handling": "xml"}, non_splitting_tags=["doc", "title", "p"])),
+        ("splitting_tags", differs("<p>The cat <x>eats</x> fish</p>", {"tag_handling": "xml"}, splitting_tags="x")),
+        ("ignore_tags", differs(XML, {"tag_handling": "xml"}, ignore_tags="keep")),
     ),
-    Row("translate_text", "tag_handling", EFFECT, differs(MARKUP, tag_handling="html")),
-    Row("translate_text", "tag_handling=xml", EFFECT, differs(MARKUP, tag_handling="xml")),
-    Row(
-        "translate_text",
-        "tag_handling_version",
-        NONE,
-        differs(XML, {"tag_handling": "xml"}, tag_handling_version="v1"),
-        DESCRIBED,
-    ),
-    Row("translate_text", "outline_detection", EFFECT, differs(XML, {"tag_handling": "xml"}, outline_detection=False)),
-    Row("translate_text", "outline_detection without XML", NONE, differs(KEYS, outline_detection=False), DESCRIBED),
-    Row(
-        "translate_text",
-        "non_splitting_tags",
-        EFFECT,
-        differs(XML, {"tag_handling": "xml"}, non_splitting_tags=["doc", "title", "p"]),
-    ),
-    Row(
-        "translate_text",
-        "splitting_tags",
-        EFFECT,
-        differs("<p>The cat <x>eats</x> fish</p>", {"tag_handling": "xml"}, splitting_tags="x"),
-    ),
-    Row("translate_text", "ignore_tags", EFFECT, differs(XML, {"tag_handling": "xml"}, ignore_tags="keep")),
     *(
-        Row("translate_text", f"{name} without tag_handling", NONE, differs("x", None, **{name: "a"}), DESCRIBED)
+        Row("translate_text", f"{name} without tag_handling", differs("x", None, **{name: "a"}), NONE, DESCRIBED)
         for name in ("non_splitting_tags", "splitting_tags", "ignore_tags")
     ),
-    Row(
+    *rows(
         "translate_text",
-        "model_type",
-        NONE,
-        differs("x", model_type="quality_optimized"),
-        "the answer repeats it; " + DESCRIBED,
-    ),
-    Row("translate_text", "model_type of no model", REFUSED, differs("x", model_type="other")),
-    Row("translate_text", "style_rule", REFUSED, differs("x", style_rule="x")),
-    Row("translate_text", "custom_instructions", REFUSED, differs("x", custom_instructions=["Be kind."])),
-    Row("translate_text", "translation_memory", EFFECT, lambda world: "Ampel" in memory_text(world)),
-    Row(
-        "translate_text",
-        "translation_memory_threshold",
-        EFFECT,
-        lambda world: (
-            memory_text(world, "The green lamp blinks.", translation_memory_threshold=100)
-            != memory_text(world, "The green lamp blinks.", translation_memory_threshold=50)
+        ("model_type", differs("x", model_type="quality_optimized"), NONE, "the answer repeats it; " + DESCRIBED),
+        ("model_type of no model", differs("x", model_type="other"), REFUSED),
+        ("style_rule", differs("x", style_rule="x"), REFUSED),
+        ("custom_instructions", differs("x", custom_instructions=["Be kind."]), REFUSED),
+        ("translation_memory", lambda world: "Ampel" in memory_text(world)),
+        (
+            "translation_memory_threshold",
+            lambda world: (
+                memory_text(world, "The green lamp blinks.", translation_memory_threshold=100)
+                != memory_text(world, "The green lamp blinks.", translation_memory_threshold=50)
+            ),
+        ),
+        (
+            "extra_body_parameters",
+            differs(KEYS, extra_body_parameters={"formality": "less"}),
+            EFFECT,
+            "fields that are not documented have no effect",
         ),
     ),
-    Row(
-        "translate_text",
-        "extra_body_parameters",
-        EFFECT,
-        differs(KEYS, extra_body_parameters={"formality": "less"}),
-        "fields that are not documented have no effect",
-    ),
-    Row(
+    *rows(
         "translate_text_with_glossary",
-        "",
-        EFFECT,
-        lambda world: "Pudel" in single(world.deepl.translate_text_with_glossary("a dog", glossary(world))).text,
-    ),
-    Row(
-        "translate_text_with_glossary",
-        "target_lang",
-        EFFECT,
-        lambda world: bool(world.deepl.translate_text_with_glossary("a dog", glossary(world), "DE")),
-        "must be that of the glossary",
+        ("", lambda world: "Pudel" in single(world.deepl.translate_text_with_glossary("a dog", glossary(world))).text),
+        (
+            "target_lang",
+            lambda world: bool(world.deepl.translate_text_with_glossary("a dog", glossary(world), "DE")),
+            EFFECT,
+            "must be that of the glossary",
+        ),
     ),
 ]
 
@@ -233,38 +199,44 @@ DOCUMENTS = [
     Row(
         "translate_document",
         "target_lang of the document itself",
-        "refused: error",
         lambda world: bool(document(world, "Der Hund schläft. Die Katze isst einen Fisch.")),
+        "refused: error",
         "the message begins with `Source and target language`",
     ),
     *document_rows("translate_document", document),
-    Row("translate_document", "filename", EFFECT, lambda world: document(world, filename="a.md") != ""),
-    Row("translate_document", "filename of no format", REFUSED, lambda world: bool(uploaded(world, filename="a.zip"))),
-    Row("translate_document", "output_format", EFFECT, lambda world: bool(document(world, output_format="txt"))),
-    Row(
+    *rows(
         "translate_document",
-        "output_format=docx for .txt",
-        REFUSED,
-        lambda world: bool(uploaded(world, output_format="docx")),
+        ("filename", lambda world: document(world, filename="a.md") != ""),
+        ("filename of no format", lambda world: bool(uploaded(world, filename="a.zip")), REFUSED),
+        ("output_format", lambda world: bool(document(world, output_format="txt"))),
+        ("output_format=docx for .txt", lambda world: bool(uploaded(world, output_format="docx")), REFUSED),
+        ("timeout_s", lambda world: bool(document(world, timeout_s=60)), EFFECT, "client only"),
     ),
-    Row("translate_document", "timeout_s", EFFECT, lambda world: bool(document(world, timeout_s=60)), "client only"),
     *document_rows("translate_document_from_filepath", from_path),
     Row(
         "translate_document_from_filepath",
         "timeout_s",
-        EFFECT,
         lambda world: bool(from_path(world, timeout_s=60)),
-        "client only",
+        note="client only",
     ),
     *document_rows("translate_document_upload", uploaded),
-    Row("translate_document_upload", "filename", EFFECT, lambda world: bool(uploaded(world, filename="a.md"))),
-    Row("translate_document_upload", "output_format", EFFECT, lambda world: bool(uploaded(world, output_format="txt"))),
-    Row("translate_document_get_status", "", EFFECT, lambda world: status_of(world).ok),
-    Row("translate_document_wait_until_done", "", EFFECT, lambda world: bool(uploaded(world))),
-    Row("translate_document_wait_until_done", "timeout_s", EFFECT, lambda world: waited(world).done, "client only"),
-    Row("translate_document_download", "", EFFECT, lambda world: bool(uploaded(world))),
-    Row("translate_document_download", "output_file", EFFECT, lambda world: bool(uploaded(world)), "client only"),
-    Row("translate_document_download", "chunk_size", EFFECT, lambda world: downloaded(world) != b"", "client only"),
+    *rows(
+        "translate_document_upload",
+        ("filename", lambda world: bool(uploaded(world, filename="a.md"))),
+        ("output_format", lambda world: bool(uploaded(world, output_format="txt"))),
+    ),
+    Row("translate_document_get_status", "", lambda world: status_of(world).ok),
+    *rows(
+        "translate_document_wait_until_done",
+        ("", lambda world: bool(uploaded(world))),
+        ("timeout_s", lambda world: waited(world).done, EFFECT, "client only"),
+    ),
+    *rows(
+        "translate_document_download",
+        ("", lambda world: bool(uploaded(world))),
+        ("output_file", lambda world: bool(uploaded(world)), EFFECT, "client only"),
+        ("chunk_size", lambda world: downloaded(world) != b"", EFFECT, "client only"),
+    ),
 ]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 from libretranslatepy import LibreTranslateAPI
 
-from tests.service.clients.rows import EFFECT, NONE, Row, World
+from tests.service.clients.rows import EFFECT, NONE, Row, World, rows
 
 REFUSED = "refused: 400"
 MARKUP = '<p translate="no">The cat eats.</p>'  # plain strings may have tags, but no attributes that are obeyed
@@ -51,116 +51,73 @@ def suggested(world: World, **fields: str) -> bool:
 
 
 LIBRETRANSLATE_ROWS = [
-    Row(
+    *rows(
         "POST /translate",
-        "q, source, target",
-        EFFECT,
-        lambda world: translated(world)["translatedText"] == "Der Hund schläft.",
+        ("q, source, target", lambda world: translated(world)["translatedText"] == "Der Hund schläft."),
+        ("q as a list", lambda world: translated(world, q=[DOG, ""])["translatedText"] == ["Der Hund schläft.", ""]),
+        ("q missing", lambda world: bool(translated(world, q=None)), REFUSED),
+        (
+            "q of no characters",
+            lambda world: translated(world, q="")["translatedText"] == "",
+            EFFECT,
+            "the translation is empty; LibreTranslate answers 400",
+        ),
+        ("source=auto", lambda world: translated(world, source="auto")["detectedLanguage"]["language"] == "en"),
+        ("source=EN, target=DE", lambda world: translated(world, source="EN", target="DE") == translated(world)),
     ),
-    Row(
+    Row("OPTIONS /translate", "", preflight, note="any origin; restricted by `--allow-origins`"),
+    *rows(
         "POST /translate",
-        "q as a list",
-        EFFECT,
-        lambda world: translated(world, q=[DOG, ""])["translatedText"] == ["Der Hund schläft.", ""],
+        ("source=zz", lambda world: bool(translated(world, source="zz")), REFUSED),
+        ("format=html", lambda world: translated(world, q=MARKUP, format="html") != translated(world, q=MARKUP)),
+        ("format=md", lambda world: bool(translated(world, format="md")), REFUSED),
+        ("alternatives", lambda world: len(translated(world, alternatives=2)["alternatives"]) == 2),
+        ("alternatives=-1", lambda world: translated(world, alternatives=-1) != translated(world), NONE, "means 0"),
+        ("alternatives=99", lambda world: bool(translated(world, alternatives=99)), REFUSED),
+        ("api_key missing", lambda world: bool(translated(world, api_key=None)), "refused: 400"),
+        ("api_key unknown", lambda world: bool(translated(world, api_key="x")), "refused: 403"),
     ),
-    Row("POST /translate", "q missing", REFUSED, lambda world: bool(translated(world, q=None))),
-    Row(
-        "POST /translate",
-        "q of no characters",
-        EFFECT,
-        lambda world: translated(world, q="")["translatedText"] == "",
-        "the translation is empty; LibreTranslate answers 400",
-    ),
-    Row(
-        "POST /translate",
-        "source=auto",
-        EFFECT,
-        lambda world: translated(world, source="auto")["detectedLanguage"]["language"] == "en",
-    ),
-    Row(
-        "POST /translate",
-        "source=EN, target=DE",
-        EFFECT,
-        lambda world: translated(world, source="EN", target="DE") == translated(world),
-    ),
-    Row("OPTIONS /translate", "", EFFECT, preflight, "any origin; restricted by `--allow-origins`"),
-    Row("POST /translate", "source=zz", REFUSED, lambda world: bool(translated(world, source="zz"))),
-    Row(
-        "POST /translate",
-        "format=html",
-        EFFECT,
-        lambda world: translated(world, q=MARKUP, format="html") != translated(world, q=MARKUP),
-    ),
-    Row("POST /translate", "format=md", REFUSED, lambda world: bool(translated(world, format="md"))),
-    Row(
-        "POST /translate",
-        "alternatives",
-        EFFECT,
-        lambda world: len(translated(world, alternatives=2)["alternatives"]) == 2,
-    ),
-    Row(
-        "POST /translate",
-        "alternatives=-1",
-        NONE,
-        lambda world: translated(world, alternatives=-1) != translated(world),
-        "means 0",
-    ),
-    Row("POST /translate", "alternatives=99", REFUSED, lambda world: bool(translated(world, alternatives=99))),
-    Row("POST /translate", "api_key missing", "refused: 400", lambda world: bool(translated(world, api_key=None))),
-    Row("POST /translate", "api_key unknown", "refused: 403", lambda world: bool(translated(world, api_key="x"))),
-    Row("POST /detect", "q", EFFECT, lambda world: world.post("/detect", q=DOG).json()[0]["language"] == "en"),
-    Row(
+    *rows(
         "POST /detect",
-        "q as a list",
-        EFFECT,
-        lambda world: world.post("/detect", q=[DOG]).json()[0]["language"] == "en",
-    ),
-    Row(
-        "POST /detect", "api_key unknown", "refused: 403", lambda world: bool(world.post("/detect", q=DOG, api_key="x"))
+        ("q", lambda world: world.post("/detect", q=DOG).json()[0]["language"] == "en"),
+        ("q as a list", lambda world: world.post("/detect", q=[DOG]).json()[0]["language"] == "en"),
+        ("api_key unknown", lambda world: bool(world.post("/detect", q=DOG, api_key="x")), "refused: 403"),
     ),
     Row(
         "GET /languages",
         "",
-        EFFECT,
         lambda world: [one["code"] for one in get(world, "/languages").json()] == ["de", "en", "fr"],
     ),
-    Row(
-        "GET /frontend/settings",
-        "",
-        EFFECT,
-        lambda world: get(world, "/frontend/settings").json()["suggestions"] is True,
+    Row("GET /frontend/settings", "", lambda world: get(world, "/frontend/settings").json()["suggestions"] is True),
+    Row("GET /health", "", lambda world: get(world, "/health").json() == {"status": "ok"}),
+    Row("GET /spec", "", lambda world: "/translate" in get(world, "/spec").json()["paths"]),
+    Row("GET /docs", "", lambda world: "/translate" in get(world, "/docs").text),
+    *rows(
+        "POST /translate_file",
+        ("file, source, target", lambda world: file(world) == "Der Hund schläft."),
+        ("source=zz", lambda world: bool(file(world, source="zz")), REFUSED),
+        ("api_key unknown", lambda world: bool(file(world, api_key="x")), "refused: 403"),
     ),
-    Row("GET /health", "", EFFECT, lambda world: get(world, "/health").json() == {"status": "ok"}),
-    Row("GET /spec", "", EFFECT, lambda world: "/translate" in get(world, "/spec").json()["paths"]),
-    Row("GET /docs", "", EFFECT, lambda world: "/translate" in get(world, "/docs").text),
-    Row("POST /translate_file", "file, source, target", EFFECT, lambda world: file(world) == "Der Hund schläft."),
-    Row("POST /translate_file", "source=zz", REFUSED, lambda world: bool(file(world, source="zz"))),
-    Row("POST /translate_file", "api_key unknown", "refused: 403", lambda world: bool(file(world, api_key="x"))),
-    Row("GET /download_file/NAME", "", EFFECT, lambda world: file(world) == "Der Hund schläft."),
-    Row("POST /suggest", "q, s, source, target", EFFECT, suggested, "403 unless `--suggestions true`"),
-    Row("POST /suggest", "target=zz", REFUSED, lambda world: suggested(world, target="zz")),
-    Row("POST /suggest", "api_key unknown", "refused: 403", lambda world: suggested(world, api_key="x")),
-    Row(
+    Row("GET /download_file/NAME", "", lambda world: file(world) == "Der Hund schläft."),
+    *rows(
+        "POST /suggest",
+        ("q, s, source, target", suggested, EFFECT, "403 unless `--suggestions true`"),
+        ("target=zz", lambda world: suggested(world, target="zz"), REFUSED),
+        ("api_key unknown", lambda world: suggested(world, api_key="x"), "refused: 403"),
+    ),
+    *rows(
         "libretranslatepy translate",
-        "q, source, target",
-        EFFECT,
-        lambda world: python(world).translate(DOG, "en", "de") == "Der Hund schläft.",
+        ("q, source, target", lambda world: python(world).translate(DOG, "en", "de") == "Der Hund schläft."),
+        ("timeout", lambda world: bool(python(world).translate(DOG, "en", "de", 60)), EFFECT, "client only"),
     ),
-    Row(
-        "libretranslatepy translate",
-        "timeout",
-        EFFECT,
-        lambda world: bool(python(world).translate(DOG, "en", "de", 60)),
-        "client only",
+    *rows(
+        "libretranslatepy detect",
+        ("q", lambda world: python(world).detect(DOG)[0]["language"] == "en"),
+        ("timeout", lambda world: bool(python(world).detect(DOG, 60)), EFFECT, "client only"),
     ),
-    Row("libretranslatepy detect", "q", EFFECT, lambda world: python(world).detect(DOG)[0]["language"] == "en"),
-    Row("libretranslatepy detect", "timeout", EFFECT, lambda world: bool(python(world).detect(DOG, 60)), "client only"),
-    Row("libretranslatepy languages", "", EFFECT, lambda world: len(python(world).languages()) == 3),
-    Row(
+    *rows(
         "libretranslatepy languages",
-        "timeout",
-        EFFECT,
-        lambda world: len(python(world).languages(60)) == 3,
-        "client only",
+        ("", lambda world: len(python(world).languages()) == 3),
+        ("timeout", lambda world: len(python(world).languages(60)) == 3, EFFECT, "client only"),
     ),
 ]

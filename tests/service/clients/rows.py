@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import deepl
 import httpx
+
+from tests.service.application import sdk
 
 EFFECT = "effect"
 NONE = "no effect"
@@ -22,9 +25,7 @@ class World:
 
     @property
     def deepl(self) -> deepl.DeepLClient:
-        client = deepl.DeepLClient(self.key, server_url=self.url)
-        client._client._session.trust_env = False
-        return client
+        return sdk(self.url, self.key)
 
     def post(self, path: str, **fields: object) -> httpx.Response:
         """POST fields as JSON, with the key. Raises HTTPStatusError."""
@@ -41,13 +42,18 @@ class Row:
 
     method: str
     option: str
-    result: str
     call: Callable[[World], bool]
+    result: str = EFFECT
     note: str = ""
 
     @property
     def name(self) -> str:
         return f"{self.method} {self.option}".strip()
+
+
+def rows(method: str, *options: tuple[Any, ...]) -> list[Row]:
+    """Return the rows of a method: (option, call, result, note) of each."""
+    return [Row(method, *option) for option in options]
 
 
 def observed(row: Row, world: World) -> str:

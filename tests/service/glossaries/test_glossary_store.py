@@ -1,7 +1,6 @@
 """Stored glossaries: what may be an entry, whose they are, and what outlives the process."""
 
 import asyncio
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from service.glossaries.store import (
     Dictionary,
     GlossaryLimits,
     GlossaryStore,
-    _dump,
-    _parse,
     glossary_direction,
 )
 
@@ -51,16 +48,6 @@ def test_whatever_is_sent_is_refused_or_can_be_used(text: str, format: EntriesFo
         return
     assert Terms(entries)
     assert parse_entries(format_entries(entries), EntriesFormat.TSV) == entries
-
-
-def test_a_long_list_of_problems_is_cut() -> None:
-    with pytest.raises(InvalidRequest, match=r"line 1: .*; line 10: .*; and 15 more lines$"):
-        parse_entries("\n".join("word" for _ in range(25)), EntriesFormat.TSV)
-
-
-def test_a_line_is_counted_as_an_editor_counts_it() -> None:
-    with pytest.raises(InvalidRequest, match=r"line 4: no comma"):
-        parse_entries('a,"b"\r\n\r\nc,d\r\ne', EntriesFormat.CSV)
 
 
 def test_glossaries_outlive_the_process(tmp_path: Path) -> None:
@@ -103,27 +90,6 @@ def test_a_glossary_serves_every_variant_of_a_language(store: Database, source: 
         return await glossaries.terms("key:me", [made.id], source, target)
 
     assert asyncio.run(run()).glossary == (("train", "trem"),)
-
-
-def test_nobody_else_finds_or_changes_a_glossary(store: Database) -> None:
-    async def run() -> None:
-        glossaries = GlossaryStore(store, GlossaryLimits())
-        id = (await glossaries.create("key:me", "mine", [animals(dog="Hund")])).id
-        for attempt in (
-            glossaries.get("key:you", id),
-            glossaries.entries("key:you", id, EN_DE),
-            glossaries.update("key:you", id, "yours", []),
-            glossaries.replace("key:you", id, animals(dog="Katze")),
-            glossaries.delete("key:you", id),
-            glossaries.delete_dictionary("key:you", id, EN_DE),
-            glossaries.terms("key:you", [id], "en", "de"),
-        ):
-            with pytest.raises(NotFound, match="There is no glossary"):
-                await attempt
-        assert await glossaries.owned("key:you") == []
-        assert (await glossaries.get("key:me", id)).dictionaries == ((EN_DE, 1),)
-
-    asyncio.run(run())
 
 
 def test_callers_without_a_key_share_ids_and_see_no_list(store: Database) -> None:
@@ -171,27 +137,6 @@ def test_bytes_are_limited_for_each_caller_and_for_all(store: Database) -> None:
     asyncio.run(run())
 
 
-def test_what_breaks_a_limit_changes_nothing(store: Database) -> None:
-    async def run() -> None:
-        glossaries = GlossaryStore(store, GlossaryLimits(glossaries=1, entries=2))
-        id = (await glossaries.create("key:me", "x", [animals(a="1", b="2")])).id
-        with pytest.raises(InvalidRequest, match="would have 3 entries; accepted: at most 2"):
-            await glossaries.update("key:me", id, "y", [animals(c="3")])
-        with pytest.raises(InvalidRequest, match="1 glossaries are stored already; accepted: at most 1"):
-            await glossaries.create("key:me", "z", [animals(a="1")])
-        kept = await glossaries.get("key:me", id)
-        assert (kept.name, kept.dictionaries) == ("x", ((EN_DE, 2),))
-        assert len(await glossaries.owned("key:me")) == 1
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("name", ["", "  ", "x" * 501])
-def test_a_name_is_neither_empty_nor_endless(store: Database, name: str) -> None:
-    with pytest.raises(InvalidRequest, match="name must have"):
-        asyncio.run(GlossaryStore(store, GlossaryLimits()).create("key:me", name, [animals(a="b")]))
-
-
 def test_the_bytes_of_one_glossary_are_limited(store: Database) -> None:
     async def run() -> None:
         glossaries = GlossaryStore(store, GlossaryLimits(bytes_per_glossary=3000))
@@ -201,11 +146,3 @@ def test_the_bytes_of_one_glossary_are_limited(store: Database) -> None:
         await glossaries.update("key:me", id, None, [animals(b="x" * 10)])
 
     asyncio.run(run())
-
-
-@pytest.mark.parametrize(
-    "entries", [(), (("a", "b"),), (('"', "],"), ("[[", "\\"), (", ", "ä\U0001f600"))], ids=["none", "one", "signs"]
-)
-def test_entries_are_stored_as_json(entries: tuple[tuple[str, str], ...]) -> None:
-    assert _dump(entries) == json.dumps(entries, ensure_ascii=False)
-    assert _parse(_dump(entries)) == entries

@@ -10,10 +10,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 import structlog
 from fastapi import FastAPI, Request
+from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from service.errors import install_error_handlers
@@ -34,9 +36,9 @@ class Service(AppThread):
 
     def __init__(self, seconds: float = 60, limit: int = 100, unread: int = 10_000_000) -> None:
         self.connections = Connections(seconds, limit, unread)
+        self.seconds = seconds
         self.cancelled = 0
         super().__init__(self._make, http=self.connections.protocol(), ws="none")
-        self.port = int(self.url.rpartition(":")[2])
 
     def _make(self) -> FastAPI:
         app = FastAPI()
@@ -59,7 +61,9 @@ class Service(AppThread):
             return "done"
 
         install_error_handlers(app)
-        install_middleware(app, Settings(model=(Path("unused"),), read_timeout_seconds=60), Metrics(), RequestGate())
+        install_middleware(
+            app, Settings(model=(Path("unused"),), read_timeout_seconds=self.seconds), Metrics(), RequestGate()
+        )
         return app
 
     def connect(self, receive_bytes: int = 0) -> socket.socket:
@@ -90,6 +94,14 @@ class Service(AppThread):
         return [status for status in statuses if status != 100], closed, received
 
 
+def read_all(connection: socket.socket) -> bytes:
+    """Return what comes until the other side closes."""
+    received = b""
+    while more := connection.recv(1 << 20):
+        received += more
+    return received
+
+
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
     found = Service()
@@ -103,7 +115,12 @@ def service() -> Iterator[Service]:
         (GET + b"\r\n", [200], False),
         ((GET + b"\r\n") * 3, [200] * 3, False),
         (GET + b"Connection: close\r\n\r\n", [200], True),
+        ((GET + b"\r\n") * MAX_PIPELINED, [200] * MAX_PIPELINED, False),
+        (GET + b"X: a\r\n" * (MAX_HEADERS - 1) + b"\r\n", [200], False),
+        (GET + b"X: a\r\n" * MAX_HEADERS + b"\r\n", [431], True),
+        (GET + b"X: a\r\n" * 9000, [431], True),  # before the head has ended
         (POST + b"Content-Length: 2\r\n\r\nhi", [200], False),
+        (POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 1000 + END, [200], False),
         (POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n" + END, [200], False),
         (POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: a\r\n\r\n", [200], False),
         (POST + b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nhi", [200], False),
@@ -121,7 +138,6 @@ def service() -> Iterator[Service]:
         (b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", [400], True),
         (b"A" * 60_000 + b" / HTTP/1.1\r\nHost: a\r\n\r\n", [400], True),
         (b"\x16\x03\x01\x02\x00", [400], True),
-        (GET + b"X: a\r\n" * 300 + b"\r\n", [431], True),
         (GET + b"X: " + b"a" * 2 * HEAD_BYTES + b"\r\n\r\n", [431], True),
         (b"GET /" + b"a" * 2 * HEAD_BYTES + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", [431], True),
         (GET + b"Host: other\r\n\r\n", [400], False),
@@ -211,22 +227,54 @@ def test_a_new_connection_has_a_place_while_all_others_are_busy() -> None:
 
 
 def test_slow_clients_are_closed() -> None:
-    service = Service(seconds=0.3)
-    slow = [service.connect(4096) for _ in range(5)]
+    """One that reads slowly, but goes on reading, is not."""
+    service = Service(seconds=0.5)
+    slow = [service.connect(4096) for _ in range(7)]
     slow[1].sendall(b"GET / HT")
     slow[2].sendall(GET + b"\r\n")  # and then no other request
     slow[3].sendall(POST + b"Content-Length: 2\r\n\r\nh")
-    slow[4].sendall((GET + b"\r\n").replace(b"echo", b"large"))
-    time.sleep(1.5)
-    for connection in slow[:4]:
-        received = b"started"
-        while received:
-            received = connection.recv(1 << 16)
+    slow[4].sendall(POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
+    for connection in slow[5:]:
+        connection.sendall((GET + b"\r\n").replace(b"echo", b"large"))
+    received = 0
+    while received < 10_000_000:  # in longer than 0.5 s
+        received += len(slow[6].recv(1 << 19))
+        time.sleep(0.05)
+    answers = [read_all(connection) for connection in slow[:5]]
+    assert [answer.partition(b"\r\n")[0][9:12] for answer in answers] == [b"", b"", b"200", b"408", b"408"]
     with pytest.raises(ConnectionResetError):  # noqa: PT012
-        while slow[4].recv(1 << 16):
+        while slow[5].recv(1 << 16):
             pass
-    assert not service.connections.open
+    slow[6].close()
+    service.until(lambda: not service.connections.open)
     service.stop()
+
+
+def test_a_malformed_chunk_during_the_answer_ends_the_request(caplog: pytest.LogCaptureFixture) -> None:
+    """The application waits, without reading the body, after it has started to answer."""
+    raised: list[BaseException] = []
+    finished = Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"a", "more_body": True})
+            await asyncio.sleep(0.3)
+            await send({"type": "http.response.body", "body": b"b", "more_body": False})
+        except Exception as error:
+            raised.append(error)
+        finally:
+            finished.set()
+
+    running = AppThread(lambda: app, http=Connections(3, 100).protocol(), lifespan="off")
+    with socket.create_connection(("127.0.0.1", running.port), timeout=60) as connection:
+        connection.sendall(POST + b"Transfer-Encoding: chunked\r\n\r\n")
+        time.sleep(0.05)
+        connection.sendall(b"no number\r\n")
+        assert read_all(connection).startswith(b"HTTP/1.1 200 OK")
+    assert finished.wait(10) and raised == []
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
+    running.stop()
 
 
 def test_unread_answers_are_limited() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 from xml.etree import ElementTree
 
@@ -10,10 +10,9 @@ import pytest
 
 from mt.data.translation_memory import write_tmx
 from mt.languages import Direction
-from service.memories.store import OPERATOR, MemoryUnit
+from service.memories.store import OPERATOR, MemoryLimits, MemoryUnit
 from service.routes.memories import TMX_PART, _tmx_parts
-from tests.service.doubles import Guesses, WordModels, backwards, upper
-from tests.service.native import Native
+from tests.service.application import Application
 
 TMX = """<tmx version="1.4"><header/><body>
 <tu><tuv xml:lang="en-US"><seg>The <bpt i="1">b</bpt>dog<ept i="1"/> sleeps.</seg></tuv>
@@ -29,21 +28,12 @@ PO = (
 DOG, CATS = "Der Hund schläft & träumt.", "Zwei rote Katzen fressen einen Fisch."
 
 
-@pytest.fixture(scope="module")
-def native() -> Iterator[Native]:
-    ways = {"en-de": upper, "de-fr": backwards}
-    settings = {"suggestions": True, "max_body_bytes": 100_000}
-    running = Native(lambda: WordModels(ways), {"detector": Guesses}, settings)
-    yield running
-    running.stop()
-
-
 @pytest.fixture
-def headers(native: Native) -> dict[str, str]:
-    return {"Authorization": f"DeepL-Auth-Key {native.keys['rich']}"}
+def headers(native: Application) -> dict[str, str]:
+    return native.headers()
 
 
-def put(native: Native, file: str, content: str, status: int = 200, **fields: str) -> Any:
+def put(native: Application, file: str, content: str, status: int = 200, **fields: str) -> Any:
     form = {"source": "en", "target": "de", "api_key": native.keys["rich"], **fields}
     response = native.client.put("/memories", files={"file": (file, content.encode())}, data=form)
     assert response.status_code == status, response.text
@@ -51,18 +41,18 @@ def put(native: Native, file: str, content: str, status: int = 200, **fields: st
 
 
 @pytest.fixture
-def memory(native: Native) -> str:
+def memory(native: Application) -> str:
     return str(put(native, "animals.tmx", TMX)["id"])
 
 
-def asked(native: Native, q: Any, memory: str, **fields: Any) -> Any:
+def asked(native: Application, q: Any, memory: str, **fields: Any) -> Any:
     body = {"q": q, "source": "en", "target": "de", "memory": memory, "api_key": native.keys["rich"], **fields}
     response = native.client.post("/translate", json=body)
     assert response.status_code == 200, response.text
     return response.json()
 
 
-def test_a_memory_lives_from_upload_to_delete(native: Native, headers: dict[str, str]) -> None:
+def test_a_memory_lives_from_upload_to_delete(native: Application, headers: dict[str, str]) -> None:
     made = put(native, "pets.tmx", TMX)
     assert (made["name"], made["source"], made["target"]) == ("pets", "en", "de")
     assert (made["units"], made["skipped"]) == (2, 0)
@@ -91,7 +81,7 @@ def test_a_memory_lives_from_upload_to_delete(native: Native, headers: dict[str,
 @pytest.mark.parametrize(
     ("name", "content"), [("a.xliff", XLIFF), ("a.xlf", XLIFF), ("a.po", PO), ("a.TSV", "Yes\tJa")]
 )
-def test_formats(native: Native, name: str, content: str) -> None:
+def test_formats(native: Application, name: str, content: str) -> None:
     made = put(native, name, content, name=f"of {name}")
     assert asked(native, "Yes", made["id"])["translatedText"] == "Ja"
 
@@ -108,17 +98,17 @@ def test_formats(native: Native, name: str, content: str) -> None:
     ],
 )
 def test_files_that_cannot_be_used_are_refused(
-    native: Native, name: str, content: str, fields: dict[str, str], said: str
+    native: Application, name: str, content: str, fields: dict[str, str], said: str
 ) -> None:
     assert said in put(native, name, content, 400, **fields)["error"]
 
 
-def test_a_file_with_too_many_units_is_refused(native: Native, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native.memories, "limits", type(native.memories.limits)(units=2))
+def test_a_file_with_too_many_units_is_refused(native: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native.services.memories, "limits", MemoryLimits(units=2))
     assert "the file has more than 2 units" in put(native, "a.tsv", "a\tb\nc\td\ne\tf\n", 413)["error"]
 
 
-def test_an_answer_states_its_match(native: Native, memory: str) -> None:
+def test_an_answer_states_its_match(native: Application, memory: str) -> None:
     answer = asked(native, ["The dog sleeps.", "Two red dogs eat a fish.", "A house."], memory)
     assert answer["translatedText"] == [DOG, CATS, "A HOUSE."]
     assert answer["match"] == [1.0, 0.86, None]  # one of seven words differs
@@ -130,7 +120,7 @@ def test_an_answer_states_its_match(native: Native, memory: str) -> None:
     assert "match" not in native.client.post("/translate", json={"q": "Hi", "source": "en", "target": "de"}).json()
 
 
-def test_matches_reach_markup_streams_and_detected_languages(native: Native, memory: str) -> None:
+def test_matches_reach_markup_streams_and_detected_languages(native: Application, memory: str) -> None:
     html = asked(native, "<p>The <b>dog</b> sleeps.</p>", memory, format="html")
     assert (
         html["match"],
@@ -143,7 +133,7 @@ def test_matches_reach_markup_streams_and_detected_languages(native: Native, mem
     assert asked(native, "The dog sleeps.", memory, source="auto")["match"] == 1.0
 
 
-def test_an_exact_match_also_applies_through_a_pivot(native: Native) -> None:
+def test_an_exact_match_also_applies_through_a_pivot(native: Application) -> None:
     made = put(native, "a.tsv", "One two.\tUn deux.\nThree big red four.\tTrois quatre.\n", target="fr", name="fr")
     answer = asked(native, ["One two.", "Three big red five."], made["id"], target="fr")
     assert answer["translatedText"] == ["Un deux.", "FIVE RED BIG THREE."]
@@ -167,66 +157,62 @@ def test_a_large_export_is_written_in_parts() -> None:
     assert "".join(written) == "".join(write_tmx(units, "en", "de"))
 
 
-def test_a_file_is_translated_with_a_memory(native: Native, memory: str) -> None:
+def test_a_file_is_translated_with_a_memory(native: Application, memory: str) -> None:
     form = {"source": "en", "target": "de", "memory": memory, "api_key": native.keys["rich"]}
     made = native.client.post("/translate_file", files={"file": ("a.txt", b"The dog sleeps.")}, data=form).json()
     assert native.client.get(made["translatedFileUrl"]).text == DOG
 
 
-def test_a_memory_must_exist_and_have_the_languages(native: Native, memory: str) -> None:
+def test_a_memory_must_exist_and_have_the_languages(native: Application, memory: str) -> None:
     body = {"q": "x", "source": "en", "target": "de", "memory": memory}
     assert native.client.post("/translate", json=body).status_code == 404  # of another caller
     response = native.client.post("/translate", json={**body, "target": "fr", "api_key": native.keys["rich"]})
     assert (response.status_code, "is for en-de, not for en-fr" in response.json()["error"]) == (400, True)
 
 
-def test_a_translation_is_not_cached_across_changes_of_the_memory(native: Native) -> None:
+def test_a_translation_is_not_cached_across_changes_of_the_memory(native: Application) -> None:
     made = put(native, "a.tsv", "Yes.\tJa.", name="changing")
     assert asked(native, "Yes.", made["id"])["translatedText"] == "Ja."
     put(native, "a.tsv", "Yes.\tJawohl.", name="changing")
     assert asked(native, "Yes.", made["id"])["translatedText"] == "Jawohl."
 
 
-def suggested(native: Native, status: int = 200, **fields: str) -> Any:
+def suggested(native: Application, status: int = 200, **fields: str) -> Any:
     body = {"q": "Hello.", "s": "Hallo.", "source": "en", "target": "de", **fields}
     response = native.client.post("/suggest", data=body)
     assert response.status_code == status, response.text
     return response.json()
 
 
-def test_a_suggestion_goes_to_a_memory_of_the_operator(native: Native, headers: dict[str, str]) -> None:
+def test_a_suggestion_goes_to_a_memory_of_the_operator(native: Application, headers: dict[str, str]) -> None:
     assert suggested(native) == {"success": True}
     assert suggested(native, q="Bye.", s="Tschüs.") == {"success": True}
-    (memory,) = native.wait(native.memories.owned(OPERATOR))
+    (memory,) = native.wait(native.services.memories.owned(OPERATOR))
     assert (memory.name, memory.direction, memory.count) == ("suggestions", Direction("en", "de"), 2)
     assert asked(native, "Bye.", memory.id)["translatedText"] == "Tschüs."
     assert native.client.get(f"/memories/{memory.id}/tmx", headers=headers).status_code == 404
 
 
-def test_suggestions_that_cannot_be_used_are_refused(native: Native) -> None:
+def test_suggestions_that_cannot_be_used_are_refused(native: Application) -> None:
     assert "q and s must have 1 to 4000 characters" in suggested(native, 400, s=" ")["error"]
     assert "missing s parameter" in native.client.post("/suggest", json={"q": "a", "source": "en", "target": "de"}).text
     assert "xx is not supported" in suggested(native, 400, target="xx")["error"]
     assert "both German" in suggested(native, 400, source="de")["error"]
 
 
-def test_a_caller_has_a_number_of_suggestions(native: Native, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caller_has_a_number_of_suggestions(native: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.access.control.SUGGESTIONS_PER_DAY", 1)
     key = native.keys["poor"]
     suggested(native, api_key=key)
     assert "Slowdown: 1 per 1 day" in suggested(native, 429, api_key=key)["error"]
 
 
-def test_suggestions_are_off_by_default() -> None:
-    running = Native(lambda: WordModels({"en-de": upper}), {"detector": Guesses}, {})
-    try:
-        assert "disabled" in suggested(running, 403)["error"]
-        assert not running.client.get("/frontend/settings").json()["suggestions"]
-    finally:
-        running.stop()
+def test_suggestions_are_off_by_default(deepl_application: Application) -> None:
+    assert "disabled" in suggested(deepl_application, 403, api_key=deepl_application.keys["rich"])["error"]
+    assert not deepl_application.client.get("/frontend/settings").json()["suggestions"]
 
 
-def test_an_upload_may_be_larger_than_other_bodies(native: Native) -> None:
+def test_an_upload_may_be_larger_than_other_bodies(native: Application) -> None:
     lines = "".join(f"{number}\tx\n" for number in range(20_000))
     assert len(lines) > native.settings.max_body_bytes
     assert put(native, "large.tsv", lines)["units"] == 20_000

@@ -4,7 +4,7 @@ import asyncio
 import io
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import docx
@@ -74,28 +74,6 @@ def test_what_a_job_asks_for_reaches_the_model() -> None:
     assert (call.options.beam_size, call.options.n_best) == (4, 4), "four are asked for, so the search is as wide"
     assert call.texts[0].aligned and not call.options.attention
     assert answer.sentences[0].links[1] == ((4, 7), (4, 9))
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "message"),
-    [
-        ("zz", "de", "zz is not supported; accepted: de, en"),
-        ("yy", "zz", "yy is not supported; zz is not supported; accepted: de, en"),
-        ("de", "en", "English (en) is not available as a target language from German (de); accepted: none"),
-        (None, "zz", "zz is not supported; accepted: de, en"),
-    ],
-)
-def test_languages_that_there_are_not(source: str | None, target: str, message: str) -> None:
-    for texts in ((), ("a",)):
-        with pytest.raises(UnsupportedLanguage) as raised:
-            translated(WordModels(), Job(texts, source, target))
-        assert raised.value.message == message
-
-
-def test_into_its_own_language_a_text_stays_as_it_is() -> None:
-    models = WordModels()
-    assert texts_of(translated(models, job("a &lt; b", source="de", format=Format.HTML))) == ["a &lt; b"]
-    assert not models.calls
 
 
 # Languages told
@@ -225,19 +203,6 @@ def test_only_where_there_are_marks_the_alignment_is_asked_for() -> None:
     assert [(text.text, text.aligned) for text in call.texts] == [("one", False), ("two three", True), ("four", False)]
 
 
-def test_xml_and_its_options() -> None:
-    asked = job("<a><x>one</x><y>two</y></a>", format=Format.XML)
-    asked = replace(asked, markup=replace(asked.markup, ignore_tags=frozenset({"x"})))
-    assert texts_of(translated(WordModels(), asked)) == ["<a><x>one</x><y>TWO</y></a>"]
-
-
-def test_alternatives_of_markup() -> None:
-    (answer,) = translated(
-        WordModels(), job("<p>a</p><p>b</p>", format=Format.HTML, output=OutputOptions(alternatives=1))
-    )
-    assert answer.alternatives == ("<p>A~1</p><p>B~1</p>",)
-
-
 def test_only_long_markup_is_parsed_in_a_process() -> None:
     markup = DirectParsers()
     translations = TranslationService(WordModels(), parsers=Parsers(markup=markup))
@@ -259,139 +224,116 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0)
 
 
-def test_the_same_text_in_flight_is_translated_once() -> None:
-    async def both() -> None:
-        models = WordModels()
-        translations = over(models)
-        models.gate.clear()
-        one = asyncio.create_task(translations.translate(job("a", "b")))
-        await until(lambda: len(models.calls) == 1)
-        two = asyncio.create_task(translations.translate(job("b", "c")))
-        await until(lambda: len(models.calls) == 2)
-        models.gate.set()
-        assert texts_of(await one) == ["A", "B"] and texts_of(await two) == ["B", "C"]
-        assert [[text.text for text in call.texts] for call in models.calls] == [["a", "b"], ["c"]]
-        await translations.translate(job("a"))
-        assert len(models.calls) == 3, "without a cache nothing is kept"
+async def settled() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
 
-    run(both())
+
+@dataclass
+class InFlight:
+    """A service whose models wait until `opened`, and its calls."""
+
+    models: WordModels = field(default_factory=WordModels)
+
+    def __post_init__(self) -> None:
+        self.service = over(self.models)
+        self.models.opened.clear()
+
+    async def begin(self, *texts: str, calls: int | None = None, **more: Any) -> "asyncio.Task[list[Answer]]":
+        """Begin a translation. Wait for so many calls of the models, or a while."""
+        task = asyncio.create_task(self.service.translate(job(*texts, **more)))
+        await settled()
+        if calls is not None:
+            await until(lambda: len(self.models.calls) == calls)
+        return task
+
+    @property
+    def texts(self) -> list[list[str]]:
+        return [[text.text for text in call.texts] for call in self.models.calls]
+
+
+def test_the_same_text_in_flight_is_translated_once() -> None:
+    async def test() -> None:
+        flight = InFlight()
+        one, two = await flight.begin("a", "b", calls=1), await flight.begin("b", "c", calls=2)
+        flight.models.opened.set()
+        assert texts_of(await one) == ["A", "B"] and texts_of(await two) == ["B", "C"]
+        assert flight.texts == [["a", "b"], ["c"]]
+        await flight.service.translate(job("a"))
+        assert len(flight.models.calls) == 3, "without a cache nothing is kept"
+
+    run(test())
 
 
 def test_one_text_does_not_wait_for_anothers_many() -> None:
-    async def both() -> None:
-        models = WordModels()
-        translations = over(models)
-        models.gate.clear()
-        many = asyncio.create_task(translations.translate(job("a", "b", "c")))
-        await until(lambda: len(models.calls) == 1)
-        one = asyncio.create_task(translations.translate(job("b")))
-        as_many = asyncio.create_task(translations.translate(job("c", "a", "d")))
-        await until(lambda: len(models.calls) == 3)
-        models.gate.set()
+    async def test() -> None:
+        flight = InFlight()
+        many, one = await flight.begin("a", "b", "c", calls=1), await flight.begin("b", calls=2)
+        as_many = await flight.begin("c", "a", "d", calls=3)
+        flight.models.opened.set()
         assert [texts_of(await each) for each in (many, one, as_many)] == [["A", "B", "C"], ["B"], ["C", "A", "D"]]
-        assert [[text.text for text in call.texts] for call in models.calls] == [["a", "b", "c"], ["b"], ["d"]]
+        assert flight.texts == [["a", "b", "c"], ["b"], ["d"]]
 
-    run(both())
+    run(test())
 
 
-@pytest.mark.parametrize("who", ["first", "second"])
-def test_one_who_leaves_takes_nothing_from_the_others(who: str) -> None:
-    async def leave() -> None:
-        models = WordModels()
-        translations = over(models)
-        models.gate.clear()
-        one = asyncio.create_task(translations.translate(job("a")))
-        await until(lambda: len(models.calls) == 1)
-        two = asyncio.create_task(translations.translate(job("a")))
-        for _ in range(20):
-            await asyncio.sleep(0)
-        leaving, staying = (one, two) if who == "first" else (two, one)
-        leaving.cancel()
-        await asyncio.wait([leaving])
-        models.gate.set()
-        assert texts_of(await staying) == ["A"]
-        assert [call.cancelled for call in models.calls] == [False]
+@pytest.mark.parametrize("leaves", [0, 1])
+def test_one_who_leaves_takes_nothing_from_the_others(leaves: int) -> None:
+    async def test() -> None:
+        flight = InFlight()
+        tasks = [await flight.begin("a", calls=1), await flight.begin("a")]
+        tasks[leaves].cancel()
+        await asyncio.wait([tasks[leaves]])
+        flight.models.opened.set()
+        assert texts_of(await tasks[1 - leaves]) == ["A"]
+        assert [call.cancelled for call in flight.models.calls] == [False]
 
-    run(leave())
+    run(test())
 
 
 def test_when_the_last_one_leaves_the_work_ends() -> None:
-    async def leave() -> None:
-        models = WordModels()
-        translations = over(models)
-        models.gate.clear()
-        tasks = [asyncio.create_task(translations.translate(job("a"))) for _ in range(3)]
-        await until(lambda: len(models.calls) == 1)
-        for _ in range(20):
-            await asyncio.sleep(0)
+    async def test() -> None:
+        flight = InFlight()
+        tasks = [await flight.begin("a", calls=1) for _ in range(3)]
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-        late = asyncio.create_task(translations.translate(job("a")))
-        await until(lambda: len(models.calls) == 2)
-        assert models.calls[0].cancelled
-        models.gate.set()
+        late = await flight.begin("a", calls=2)
+        assert flight.models.calls[0].cancelled
+        flight.models.opened.set()
         assert texts_of(await late) == ["A"], "who comes later does not wait for what was cancelled"
 
-    run(leave())
+    run(test())
 
 
 def test_the_error_of_anothers_text_is_not_mine() -> None:
-    async def both() -> None:
-        models = WordModels()
-        translations = over(models)
-        models.gate.clear()
-        one = asyncio.create_task(translations.translate(job("good", "poison")))
-        await until(lambda: len(models.calls) == 1)
-        two = asyncio.create_task(translations.translate(job("good")))
-        three = asyncio.create_task(translations.translate(job("poison")))
-        for _ in range(20):
-            await asyncio.sleep(0)
-        models.gate.set()
-        results = await asyncio.gather(one, two, three, return_exceptions=True)
+    async def test() -> None:
+        flight = InFlight()
+        tasks = [
+            await flight.begin("good", "poison", calls=1),
+            await flight.begin("good"),
+            await flight.begin("poison"),
+        ]
+        flight.models.opened.set()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
         assert isinstance(results[0], CannotTranslate) and isinstance(results[2], CannotTranslate)
         assert not isinstance(results[1], BaseException) and texts_of(results[1]) == ["GOOD"]
 
-    run(both())
+    run(test())
 
 
 def test_anothers_deadline_is_not_mine() -> None:
-    async def both() -> None:
-        models = WordModels(errors=[DeadlineExceeded()])
-        translations = over(models)
-        models.gate.clear()
-        one = asyncio.create_task(translations.translate(job("a", deadline=time.monotonic() + 60)))
-        await until(lambda: len(models.calls) == 1)
-        two = asyncio.create_task(translations.translate(job("a")))
-        for _ in range(20):
-            await asyncio.sleep(0)
-        models.gate.set()
+    async def test() -> None:
+        flight = InFlight(WordModels(errors=[DeadlineExceeded()]))
+        one = await flight.begin("a", calls=1, deadline=time.monotonic() + 60)
+        two = await flight.begin("a")
+        flight.models.opened.set()
         with pytest.raises(DeadlineExceeded):
             await one
         assert texts_of(await two) == ["A"]
-        assert [call.deadline is None for call in models.calls] == [False, True]
+        assert [call.deadline is None for call in flight.models.calls] == [False, True]
 
-    run(both())
-
-
-def test_a_deadline_ends_the_work() -> None:
-    async def late() -> None:
-        models = WordModels()
-        models.gate.clear()
-        with pytest.raises(DeadlineExceeded):
-            await over(models).translate(job("a", deadline=time.monotonic() + 0.05))
-        await asyncio.sleep(0)
-        assert models.calls[0].cancelled
-
-    run(late())
-
-
-def test_errors_of_the_models_come_through() -> None:
-    with pytest.raises(Overloaded):
-        translated(WordModels(errors=[Overloaded(3)]), job("a"))
-    mixed = "<p>a</p><p>b <i>c</i></p>"
-    with pytest.raises(CannotTranslate):
-        translated(WordModels(), job(mixed, "poison", format=Format.HTML))
+    run(test())
 
 
 ALIKE: list[dict[str, Any]] = [{"deadline": 1e12}, {"format": Format.HTML}]
@@ -540,21 +482,6 @@ def test_a_stream_is_refused_at_its_beginning_or_not_at_all(monkeypatch: pytest.
     run(watch())
 
 
-def test_a_stream_that_is_left_ends_its_work() -> None:
-    async def leave() -> None:
-        models = WordModels()
-        models.gate.clear()
-        stream = over(models).stream(job("One. Two. Three."))
-        reading = asyncio.ensure_future(anext(stream))
-        await until(lambda: len(models.calls) == 1)
-        reading.cancel()
-        await asyncio.wait([reading])
-        await until(lambda: models.calls[0].cancelled)
-        assert len(models.calls) == 1, "nothing more was begun for it"
-
-    run(leave())
-
-
 def test_markup_streams_as_one() -> None:
     sentences, answers = run(streamed(over(WordModels()), job("<p>a. b.</p>", format=Format.HTML)))
     assert [each.translation for each in sentences] == ["<p>A. B.</p>"] == texts_of(answers)
@@ -581,12 +508,6 @@ def test_a_document_in_its_own_language_told_as_a_whole() -> None:
             await translations.translate_document("a.txt", german, asked)
 
     run(ask())
-
-
-def test_the_rest_of_a_file_survives_a_bad_line() -> None:
-    models = WordModels()
-    content = b"one\npoison\nthree"
-    assert run(over(models).translate_document("a.txt", content, job())) == b"ONE\npoison\nTHREE"
 
 
 def test_a_long_document_goes_in_parts_and_waits_for_its_turn() -> None:
@@ -625,17 +546,3 @@ def test_what_is_too_much_at_a_time_is_asked_for_in_halves() -> None:
 def test_markup_is_not_parsed_while_the_queue_is_full() -> None:
     with pytest.raises(Overloaded):
         translated(WordModels(full=True), job("<p>one</p>", format=Format.HTML))
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.exe", b"x", "'a.exe' has the file extension '.exe'"),
-        ("a.docx", b"no zip", "a.docx"),
-        ("a.txt", b"\xff\xfe\xfa", "a.txt"),
-        ("a.json", b"{", "a.json"),
-    ],
-)
-def test_a_file_that_is_none_is_named(name: str, content: bytes, message: str) -> None:
-    with pytest.raises(InvalidDocument, match=message):
-        run(over(WordModels()).translate_document(name, content, job()))

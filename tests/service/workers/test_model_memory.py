@@ -1,9 +1,8 @@
 """The budget for loaded models, over models whose loads a test controls."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -35,19 +34,8 @@ class Model:
         self.loaded = False
 
 
-@pytest.fixture(autouse=True)
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a model without requests be unloaded at once."""
-    monkeypatch.setattr(model_memory, "PAUSE_SECONDS", 0)
-
-
-@dataclass
-class Clock:
-    now: float = 1000.0
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch: pytest.MonkeyPatch) -> "Clock":
     """Replace the clock, and let the memory check the time at each turn of the event loop."""
     clock = Clock()
     monkeypatch.setattr(model_memory, "CHECK_SECONDS", 0)
@@ -55,191 +43,95 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-Test = Callable[[ModelMemory, list[Model], list[str]], Coroutine[Any, Any, None]]
+@dataclass
+class Clock:
+    now: float = 1000.0
 
 
-def run(test: Test, budget: int | None, *sizes: int) -> None:
-    """Run a test with models a, b, c of these sizes, opened in this order."""
+async def run(budget: int | None, sizes: Sequence[int], steps: str, clock: Clock) -> list[str]:
+    """Open models a, b, c of these sizes in this order, take the steps, and return the loads and unloads.
 
-    async def running() -> None:
-        tasks: list[asyncio.Task[None]] = []
-        memory = ModelMemory(budget, lambda work: tasks.append(asyncio.create_task(work)))
-        events: list[str] = []
-        models = [Model(name, size, events) for name, size in zip("abc", sizes, strict=False)]
-        for model in models:
-            await memory.open(model, model.open)
-        await test(memory, models, events)
-        await asyncio.gather(*tasks)
-
-    asyncio.run(running())
-
-
-async def settled() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
-@pytest.mark.parametrize(
-    ("budget", "sizes", "events"),
-    [
-        (None, (5, 5, 5), ["+a", "+b", "+c"]),
-        (15, (5, 5, 5), ["+a", "+b", "+c"]),
-        (10, (5, 5, 5), ["+a", "+b", "-a", "+c"]),
-        (5, (5, 5, 5), ["+a", "-a", "+b", "-b", "+c"]),
-        (9, (1, 1, 8), ["+a", "+b", "-a", "+c"]),
-        (9, (1, 1, 9), ["+a", "+b", "-a", "-b", "+c"]),
-    ],
-)
-def test_models_are_unloaded_to_make_room(budget: int | None, sizes: tuple[int, ...], events: list[str]) -> None:
-    async def test(memory: ModelMemory, models: list[Model], seen: list[str]) -> None:
-        assert seen == events
-
-    run(test, budget, *sizes)
+    Steps: `b` and `b/caller` use a model, `b*3` three times; `+b` and `-b` begin and end a request of it; a number lets
+    seconds pass; `?` lets the event loop turn.
+    """
+    tasks: list[asyncio.Task[None]] = []
+    memory = ModelMemory(budget, lambda work: tasks.append(asyncio.create_task(work)))
+    events: list[str] = []
+    models = {name: Model(name, size, events) for name, size in zip("abc", sizes, strict=False)}
+    for model in models.values():
+        await memory.open(model, model.open)
+    for step in steps.split():
+        if step[0] in "+-":
+            models[step[1]].busy = step[0] == "+"
+        elif step[0] in models:
+            name, _, caller = step.partition("/")
+            for _ in range(int(name[2:] or 1)):
+                memory.use(models[name[0]], caller)
+        elif step == "forget":
+            memory.forget(models["a"])
+        else:
+            clock.now += 0 if step == "?" else float(step)
+            for _ in range(20):
+                await asyncio.sleep(0)
+    for task in tasks:  # some wait for a model that stays
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return events[1:]  # the first is always +a
 
 
-def test_the_least_used_model_makes_room() -> None:
-    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
-        a, b, c = models
-        assert events[-2:] == ["-a", "+c"]
-        memory.use(b)
-        memory.use(a)
-        memory.use(a)  # is already waiting
-        await settled()
-        assert events[-2:] == ["-c", "+a"]
-        memory.use(c)
-        await settled()
-        assert events[-2:] == ["-b", "+c"]
-        assert memory.loads == 2
-
-    run(test, 10, 5, 5, 5)
-
-
-def test_a_busy_model_stays_for_a_while(clock: Clock) -> None:
-    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
-        a, b, c = models
-        b.busy = c.busy = True
-        memory.use(a)
-        await settled()
-        assert events[-1] == "+c"
-        clock.now += model_memory.BUSY_SECONDS - 1
-        await settled()
-        assert events[-1] == "+c"
-        clock.now += 1
-        await settled()
-        assert events[-2:] == ["-b", "+a"]
-
-    run(test, 10, 5, 5, 5)
+BUSY, USE = model_memory.BUSY_SECONDS, model_memory.USE_SECONDS
+THREE, OPENED = (5, 5, 5), "+b -a +c "  # with room for two
+ROWS: dict[str, tuple[int | None, Sequence[int], str, str]] = {
+    "no budget": (None, THREE, "", "+b +c"),
+    "room for all": (15, THREE, "", "+b +c"),
+    "room for two": (10, THREE, "", "+b -a +c"),
+    "room for one": (5, THREE, "", "-a +b -b +c"),
+    "one small model is enough": (9, (1, 1, 8), "", "+b -a +c"),
+    "two must go": (9, (1, 1, 9), "", "+b -a -b +c"),
+    "the least used makes room": (10, THREE, "b a a ? c ?", OPENED + "-c +a -b +c"),
+    "a busy model stays for a while": (10, THREE, f"+b +c a ? {BUSY - 1}", OPENED),
+    "and no longer": (10, THREE, f"+b +c a ? {BUSY - 1} 1", OPENED + "-b +a"),
+    "an idle model makes room before a busy one": (10, THREE, "c +b a ?", OPENED + "-c +a"),
+    "others take turns": (
+        10,
+        THREE,
+        "b*10 " + "+c a ? -c ? c ? " * 3,  # b has no request at this moment, but many uses
+        OPENED + "-c +a -a +c " * 3,
+    ),
+    "old uses count less": (10, THREE, f"b*10 {3 * USE} c a ?", OPENED + "-b +a"),  # b: 10 / e^3 = 0.5
+    "one busy caller does not displace several": (
+        10,
+        THREE,
+        f"b*30/busy c*3/one c*3/two {BUSY} a ?",
+        OPENED + "-b +a",
+    ),
+    "another caller has an equal share of the time": (5, (5, 5), f"b/one a/busy {BUSY - 1}", "-a +b"),
+    "but no more": (5, (5, 5), f"b/one a/busy {BUSY - 1} 1", "-a +b -b +a"),
+    "a closed model is not loaded": (5, (5, 5), "a forget ?", "-a +b"),
+}
 
 
-def test_a_model_stays_for_a_while_after_a_request(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("budget", "sizes", "steps", "events"), ROWS.values(), ids=ROWS)
+def test_models_are_unloaded_to_make_room(
+    monkeypatch: pytest.MonkeyPatch,
+    clock: Clock,
+    budget: int | None,
+    sizes: Sequence[int],
+    steps: str,
+    events: str,
+) -> None:
+    monkeypatch.setattr(model_memory, "PAUSE_SECONDS", 0)  # a model without requests may be unloaded at once
+    assert asyncio.run(run(budget, sizes, steps, clock)) == events.split()
+
+
+@pytest.mark.parametrize(("seconds", "events"), [("0.9", OPENED), ("1", OPENED + "-b +a")])
+def test_a_model_stays_for_a_while_after_a_request(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock, seconds: str, events: str
+) -> None:
     monkeypatch.setattr(model_memory, "PAUSE_SECONDS", 1)
-
-    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
-        a, b, c = models
-        for model in (b, c, a):
-            memory.use(model)
-        await settled()
-        assert events[-1] == "+c"
-        clock.now += 1
-        await settled()
-        assert events[-2:] == ["-b", "+a"]
-
-    run(test, 10, 5, 5, 5)
+    assert asyncio.run(run(10, THREE, f"b c a ? {seconds}", clock)) == events.split()
 
 
-def test_models_that_take_turns_do_not_displace_one_that_is_used_all_the_time() -> None:
-    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
-        a, b, c = models
-        for _ in range(10):
-            memory.use(b)
-        for _ in range(3):
-            c.busy = True  # b has no request at this moment, but many uses
-            memory.use(a)
-            await settled()
-            c.busy = False
-            await asyncio.sleep(2 * model_memory.CHECK_SECONDS)
-            memory.use(c)
-            await asyncio.sleep(2 * model_memory.CHECK_SECONDS)
-        assert "-b" not in events
-        assert events[-12:] == ["-c", "+a", "-a", "+c"] * 3
-
-    run(test, 10, 5, 5, 5)
-
-
-def test_old_uses_count_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1000.0
-    monkeypatch.setattr("service.workers.model_memory.time.monotonic", lambda: now)
-
-    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
-        nonlocal now
-        a, b, c = models
-        for _ in range(10):
-            memory.use(b)
-        now += 3 * model_memory.USE_SECONDS  # b: 10 / e^3 = 0.5
-        memory.use(c)
-        memory.use(a)
-        await settled()
-        assert events[-2:] == ["-b", "+a"]
-
-    run(test, 10, 5, 5, 5)
-
-
-def test_one_busy_caller_does_not_displace_several(clock: Clock) -> None:
-    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
-        a, b, c = models
-        for _ in range(30):
-            memory.use(b, "busy")
-        for caller in ("one", "two"):
-            for _ in range(3):
-                memory.use(c, caller)
-        clock.now += model_memory.BUSY_SECONDS
-        memory.use(a)
-        await settled()
-        assert events[-2:] == ["-b", "+a"]
-
-    run(test, 10, 5, 5, 5)
-
-
-def test_the_model_of_another_caller_has_an_equal_share_of_the_time(clock: Clock) -> None:
-    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
-        a, b = models
-        memory.use(b, "one")
-        memory.use(a, "busy")
-        clock.now += model_memory.BUSY_SECONDS - 1
-        await settled()
-        assert events[-1] == "+b"
-        clock.now += 1
-        await settled()
-        assert events[-2:] == ["-b", "+a"]
-
-    run(test, 5, 5, 5)
-
-
-def test_an_idle_model_makes_room_before_a_busy_one() -> None:
-    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
-        a, b, c = models
-        memory.use(c)
-        b.busy = True
-        memory.use(a)
-        await settled()
-        assert events[-2:] == ["-c", "+a"]
-
-    run(test, 10, 5, 5, 5)
-
-
-def test_a_model_over_the_budget_is_refused() -> None:
-    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
-        pytest.fail("it was accepted")
-
+def test_a_model_over_the_budget_is_refused(clock: Clock) -> None:
     with pytest.raises(ModelError, match="b needs 3 MB of memory; the setting model_memory_mb is 2"):
-        run(test, 2_000_000, 1_000_000, 3_000_000)
-
-
-def test_a_closed_model_is_not_loaded() -> None:
-    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
-        memory.use(models[0])
-        memory.forget(models[0])
-        await settled()
-        assert events == ["+a", "-a", "+b"]
-
-    run(test, 5, 5, 5)
+        asyncio.run(run(2_000_000, (1_000_000, 3_000_000), "", clock))

@@ -1,55 +1,33 @@
-"""Clients of DeepL's dialect: the official SDK, and none."""
+"""One application for all tests of DeepL's routes, and its clients: the official SDK, and none."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import deepl
 import httpx
 import pytest
 
-from tests.service.capitals import Running
+from tests.service.application import Application
+from tests.service.doubles import WordModels
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., Running]]:
-    started: list[Running] = []
-
-    def begin(**options: Any) -> Running:
-        started.append(Running(**options))
-        return started[-1]
-
-    yield begin
-    for running in started:
-        running.stop()
-
-
-@pytest.fixture(scope="module")
-def served() -> Iterator[Running]:
-    served = Running()
-    yield served
-    served.stop()
+def running(deepl_application: Application) -> Application:
+    deepl_application.renew()
+    return deepl_application
 
 
 @pytest.fixture
-def running(served: Running) -> Running:
-    served.renew()
-    return served
+def models(running: Application) -> WordModels:
+    return running.models
 
 
 @pytest.fixture
-def client(running: Running) -> deepl.DeepLClient:
-    return running.client()
+def client(running: Application) -> deepl.DeepLClient:
+    return running.sdk()
 
 
 @pytest.fixture
-def raw(running: Running) -> Iterator[httpx.Client]:
+def raw(running: Application) -> Iterator[httpx.Client]:
     """Without the SDK."""
-    headers = {"Authorization": f"DeepL-Auth-Key {running.keys['rich']}"}
-    with httpx.Client(base_url=running.url, headers=headers, trust_env=False, timeout=30) as client:
+    with httpx.Client(base_url=running.url, headers=running.headers(), trust_env=False, timeout=30) as client:
         yield client
-
-
-@pytest.fixture
-def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deepl.http_client._BackoffTimer, "BACKOFF_INITIAL", 0.05)
-    monkeypatch.setattr(deepl.http_client._BackoffTimer, "BACKOFF_MULTIPLIER", 1.0)

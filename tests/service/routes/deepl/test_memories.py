@@ -1,5 +1,6 @@
 """The official SDK: translation memories."""
 
+import io
 from typing import Any
 
 import deepl
@@ -7,29 +8,29 @@ import pytest
 
 from mt.languages import Direction
 from service.memories.store import MemoryUnit
-from tests.service.capitals import Running
+from tests.service.application import Application, single
 
 
 @pytest.fixture
-def memory(running: Running) -> str:
+def memory(running: Application) -> str:
     """A memory of the key "rich" with 120 units."""
     units = [MemoryUnit(f"Word {number}", f"Wort {number}") for number in range(120)]
 
     async def store() -> str:
-        caller = await running._access.admit(running.keys["rich"], "")
-        return (await running.memories.put(caller.id, "words", Direction("en", "de"), units)).id
+        caller = await running.services.access.admit(running.keys["rich"], "")
+        return (await running.services.memories.put(caller.id, "words", Direction("en", "de"), units)).id
 
     return running.wait(store())
 
 
-def test_memories_are_listed_and_deleted(running: Running, client: deepl.DeepLClient, memory: str) -> None:
+def test_memories_are_listed_and_deleted(running: Application, client: deepl.DeepLClient, memory: str) -> None:
     (listed,) = client.list_translation_memories(page=0, page_size=5)
     assert (listed.translation_memory_id, listed.name, listed.segment_count) == (memory, "words", 120)
     assert (listed.source_language, listed.target_languages) == ("en", ["de"])
     assert client.list_translation_memories(page=1, page_size=5) == []
     assert client.get_translation_memory(listed).updated_time == listed.updated_time
     with pytest.raises(deepl.DeepLException, match="There is no translation memory"):
-        running.client("poor").get_translation_memory(memory)
+        running.sdk("poor").get_translation_memory(memory)
     client.delete_translation_memory(listed)
     assert client.list_translation_memories() == []
 
@@ -52,28 +53,46 @@ def test_a_filter_is_short(client: deepl.DeepLClient, memory: str) -> None:
         client.list_translation_memory_segments(memory, filter_text="ß" * 1001)
 
 
-def test_a_request_selects_a_memory(running: Running, client: deepl.DeepLClient, memory: str) -> None:
-    def asked(**fields: Any) -> None:
-        client.translate_text("Word 1", target_lang="DE", translation_memory=memory, **fields)
+@pytest.mark.parametrize(
+    ("text", "fields", "expected"),
+    [
+        ("Word 1", {}, "Wort 1"),
+        ("Word 1", {"tag_handling": "html"}, "Wort 1"),
+        ("the big old Word 1", {"translation_memory_threshold": 90}, "THE BIG OLD WORD 1"),
+    ],
+)
+def test_a_request_selects_a_memory(
+    client: deepl.DeepLClient, memory: str, text: str, fields: dict[str, Any], expected: str
+) -> None:
+    answer = client.translate_text(
+        text, **{"source_lang": "EN", "target_lang": "DE", "translation_memory": memory, **fields}
+    )
+    assert single(answer).text == expected
 
-    asked()
-    asked(translation_memory_threshold=90)
-    asked(source_lang="EN", tag_handling="html")
-    assert {job.memory for job in running.core.jobs} == {memory}
-    assert [job.memory_score for job in running.core.jobs] == [0.7, 0.9, 0.7]
-    with pytest.raises(deepl.DeepLException, match="is for en-de, not for en-pt"):
-        client.translate_text("x", source_lang="EN", target_lang="PT-PT", translation_memory=memory)
-    with pytest.raises(deepl.DeepLException, match="There is no translation memory"):
-        client.translate_text("x", target_lang="DE", translation_memory="unknown")
-    fields = {"translation_memory_threshold": 80}
-    with pytest.raises(deepl.DeepLException, match="threshold requires"):
-        client.translate_text("x", target_lang="DE", extra_body_parameters=fields)
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"source_lang": "EN", "target_lang": "PT-PT"}, "is for en-de, not for en-pt"),
+        ({"translation_memory": "unknown"}, "There is no translation memory"),
+        (
+            {"translation_memory": None, "extra_body_parameters": {"translation_memory_threshold": 80}},
+            "threshold requires",
+        ),
+    ],
+)
+def test_a_memory_that_cannot_be_used(
+    client: deepl.DeepLClient, memory: str, fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(deepl.DeepLException, match=message):
+        client.translate_text("x", **{"target_lang": "DE", "translation_memory": memory, **fields})
 
 
-def test_a_document_selects_a_memory(running: Running, client: deepl.DeepLClient, memory: str) -> None:
+def test_a_document_selects_a_memory(client: deepl.DeepLClient, memory: str) -> None:
     handle = client.translate_document_upload(
-        b"Word 1", filename="a.txt", target_lang="DE", translation_memory=memory, translation_memory_threshold=80
+        b"Word 1", filename="a.txt", source_lang="EN", target_lang="DE", translation_memory=memory
     )
     client.translate_document_wait_until_done(handle)
-    (job,) = running.core.jobs
-    assert (job.memory, job.memory_score) == (memory, 0.8)
+    written = io.BytesIO()
+    client.translate_document_download(handle, written)
+    assert written.getvalue() == b"Wort 1"

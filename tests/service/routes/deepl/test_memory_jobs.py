@@ -9,7 +9,7 @@ import pytest
 
 from service.errors import NotFound
 from service.memories.jobs import MAX_JOBS_PER_CALLER, JobStatus, MemoryJob, MemoryJobs
-from tests.service.capitals import Running
+from tests.service.application import Application
 
 PAIR = {"en": "Word", "de": "Wort"}
 JOBS = "/v3/translation_memories/jobs"
@@ -126,10 +126,10 @@ def test_a_file_over_the_limit_is_refused_at_once(raw: httpx.Client) -> None:
     assert raw.post("/v3/translation_memories/import", json=body).status_code == 413
 
 
-def test_jobs_belong_to_their_key(running: Running, client: deepl.DeepLClient) -> None:
+def test_jobs_belong_to_their_key(running: Application, client: deepl.DeepLClient) -> None:
     job = imported(client, tmx(PAIR))
     export = client.create_translation_memory_export(job.result.translation_memory_id)
-    poor = running.client("poor")
+    poor = running.sdk("poor")
     for id in (job.job_id, export.job_id, "unknown"):
         with pytest.raises(deepl.DeepLException, match="There is no job"):
             poor.get_translation_memory_job(id)

@@ -1,136 +1,309 @@
-"""The official SDK: texts, languages, usage."""
+"""/v2/translate, the lists of languages and /v2/usage."""
 
-from collections.abc import Callable
+from threading import Timer
+from typing import Any
 
 import deepl
 import httpx
 import pytest
-from deepl.api_data import ModelType
 
-from tests.service.capitals import Running, several, single
+from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
+from tests.service.application import Application, single
+from tests.service.doubles import WordModels
 
 BUTTON = '<p>Press the <b class="x">red</b> button.</p>'
+XML = "<doc><par>A <keep>small</keep> dog.</par><Par>Another</Par></doc>"
+PLAIN = {"text": "the dog", "source_lang": "EN", "target_lang": "DE"}
 
 
-def get(running: Running, path: str) -> httpx.Response:
-    headers = {"Authorization": f"DeepL-Auth-Key {running.keys['rich']}"}
-    return httpx.get(running.url + path, headers=headers, trust_env=False)
+def translated(raw: httpx.Client, **fields: Any) -> list[dict[str, Any]]:
+    response = raw.post("/v2/translate", json=PLAIN | fields)
+    assert response.status_code == 200, response.text
+    translations: list[dict[str, Any]] = response.json()["translations"]
+    return translations
 
 
 def test_a_text_is_translated(client: deepl.DeepLClient) -> None:
-    result = client.translate_text("The dog sleeps.", target_lang="DE")
-    assert isinstance(result, deepl.TextResult)
+    result = single(client.translate_text("The dog sleeps.", target_lang="DE"))
     assert (result.text, result.detected_source_lang, result.billed_characters) == ("THE DOG SLEEPS.", "EN", 15)
 
 
-def test_texts_come_back_in_order(client: deepl.DeepLClient) -> None:
-    results = several(client.translate_text(["one", "", "three"], source_lang="en", target_lang="de"))
-    assert [result.text for result in results] == ["ONE", "", "THREE"]
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"text": ["one", "", "three"], "source_lang": "en", "target_lang": "de"}, ["ONE", "", "THREE"]),
+        ({"text": BUTTON, "tag_handling": "html"}, ['<p>PRESS THE <b class="x">RED</b> BUTTON.</p>']),
+        (
+            {"text": XML, "tag_handling": "xml", "ignore_tags": ["keep"]},
+            ["<doc><par>A <keep>small</keep> DOG.</par><Par>ANOTHER</Par></doc>"],
+        ),
+        ({"text": "<b>dog</b>", "tag_handling": "xml", "tag_handling_version": "v1"}, ["<b>DOG</b>"]),
+        ({"text": "é" * 90_000}, ["É" * 90_000]),  # more bytes than DeepL accepts, fewer characters than the setting
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_translations(raw: httpx.Client, fields: dict[str, Any], expected: list[str]) -> None:
+    assert [each["text"] for each in translated(raw, **fields)] == expected
 
 
-def test_html_keeps_its_tags(client: deepl.DeepLClient) -> None:
-    result = single(client.translate_text(BUTTON, target_lang="DE", tag_handling="html"))
-    assert result.text == '<p>PRESS THE <b class="x">RED</b> BUTTON.</p>'
-
-
-def test_xml_leaves_ignored_tags_alone(client: deepl.DeepLClient) -> None:
-    text = "<doc><par>A <keep>small</keep> dog.</par><Par>Another</Par></doc>"
-    result = single(client.translate_text(text, target_lang="DE", tag_handling="xml", ignore_tags=["keep"]))
-    assert result.text == "<doc><par>A <keep>small</keep> DOG.</par><Par>ANOTHER</Par></doc>"
-
-
-def test_tags_come_as_words_between_commas_too(running: Running, client: deepl.DeepLClient) -> None:
-    client.translate_text(
-        "<a>hi</a>",
-        target_lang="DE",
-        tag_handling="xml",
-        splitting_tags="a,b",
-        non_splitting_tags=["c"],
-        ignore_tags="x, y",
-        outline_detection=False,
-    )
-    markup = running.core.jobs[0].markup
-    assert (markup.splitting_tags, markup.non_splitting_tags) == (frozenset({"a", "b"}), frozenset({"c"}))
-    assert (markup.ignore_tags, markup.outline_detection) == (frozenset({"x", "y"}), False)
-
-
-def test_every_option_of_the_sdk_is_taken(running: Running, client: deepl.DeepLClient) -> None:
-    result = client.translate_text(
-        "Hello",
-        source_lang="EN",
-        target_lang="DE",
-        context="a greeting",
-        split_sentences=deepl.SplitSentences.OFF,
-        preserve_formatting=True,
-        formality=deepl.Formality.PREFER_MORE,
-        model_type=ModelType.PREFER_QUALITY_OPTIMIZED,
-        tag_handling_version="v2",
-    )
-    hello = single(result)
-    assert (hello.text, hello.model_type_used) == ("HELLO", "quality_optimized")
-    assert not running.core.jobs[0].split_sentences
+def test_a_lone_surrogate_is_no_error(raw: httpx.Client) -> None:
+    body = b'{"text": ["\\ud800 a"], "source_lang": "EN", "target_lang": "DE", "context": "\\udfff"}'
+    answer = raw.post("/v2/translate", content=body, headers={"Content-Type": "application/json"})
+    assert answer.json()["translations"][0]["text"] == "\ufffd A"
 
 
 @pytest.mark.parametrize(
-    ("split", "expected"),
-    [("1", "a\nb\n\nc"), ("nonewlines", "a b\n\nc"), ("0", "a\nb\n\nc")],
+    ("more", "added"),
+    [
+        ({"ignore_tags": ["a", "b"]}, {}),
+        ({"splitting_tags": "a,b"}, {}),
+        ({"non_splitting_tags": ["a"], "outline_detection": False}, {}),
+        ({"custom_instructions": [], "style_id": ""}, {}),
+        ({"context": "a greeting", "preserve_formatting": True}, {}),
+        ({"tag_handling": "xml"}, {"tag_handling_version": "v2"}),
+        ({"tag_handling": "html", "tag_handling_version": "v1"}, {"tag_handling_version": "v1"}),
+        ({"tag_handling_version": "v1"}, {}),
+        ({"model_type": "prefer_quality_optimized"}, {"model_type_used": "quality_optimized"}),
+        ({"model_type": "latency_optimized"}, {"model_type_used": "latency_optimized"}),
+        ({"model_type": "words-en-de"}, {"model_type_used": "words-en-de"}),
+        ({"show_billed_characters": True}, {"billed_characters": 7}),
+    ],
+    ids=str,
 )
-def test_a_line_break_may_be_told_to_end_no_sentence(
-    running: Running, client: deepl.DeepLClient, split: str, expected: str
+def test_options_that_clients_always_send(raw: httpx.Client, more: dict[str, Any], added: dict[str, Any]) -> None:
+    """DeepL's command line, for example, sends its lists of tags without `tag_handling`."""
+    plain = {"detected_source_language": "EN", "text": "THE DOG"}
+    assert translated(raw, **more) == [plain | added]
+
+
+def test_characters_are_counted_as_deepl_counts_them(raw: httpx.Client) -> None:
+    texts = translated(raw, text=["", "\U0001f600", "é"], show_billed_characters=True)
+    assert [each["billed_characters"] for each in texts] == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "texts"),
+    [
+        ({"text": "a\nb\n\nc", "split_sentences": "1"}, ["a\nb\n\nc"]),
+        ({"text": "a\nb\n\nc", "split_sentences": "nonewlines"}, ["a b\n\nc"]),
+        ({"text": "\u72ac\u3068\n  \u732b\u3002", "split_sentences": "nonewlines"}, ["\u72ac\u3068\u732b\u3002"]),
+        ({"text": "<p>a <x>b</x> c</p>", "tag_handling": "xml"}, ["a b c"]),
+        ({"text": "<p>a <x>b</x> c</p>", "tag_handling": "xml", "splitting_tags": "y,x"}, ["a", "b", "c"]),
+        ({"text": "<p>a</p><p>b</p>", "tag_handling": "xml"}, ["a", "b"]),
+        ({"text": "<p>a</p><p>b</p>", "tag_handling": "xml", "non_splitting_tags": ["p"]}, ["ab"]),
+        (
+            {"text": "<p>a <x>b</x><y>c</y></p><p>d</p>", "tag_handling": "xml", "ignore_tags": "x, y"},
+            ["a bc", "d"],
+        ),
+        ({"text": "<p>a</p><p>b</p>", "tag_handling": "xml", "outline_detection": False}, ["ab"]),
+    ],
+    ids=str,
+)
+def test_the_texts_that_reach_the_model(
+    raw: httpx.Client, models: WordModels, fields: dict[str, Any], texts: list[str]
 ) -> None:
-    client.translate_text("a\nb\n\nc", target_lang="DE", split_sentences=split)
-    assert running.core.jobs[0].texts == (expected,)
+    translated(raw, source_lang="EN", **fields)
+    assert [text.text for call in models.calls for text in call.texts] == texts
 
 
-def test_a_script_without_spaces_gets_none_for_a_line_break(running: Running, client: deepl.DeepLClient) -> None:
-    client.translate_text("\u72ac\u3068\n  \u732b\u3002", target_lang="DE", split_sentences="nonewlines")
-    assert running.core.jobs[0].texts == ("\u72ac\u3068\u732b\u3002",)
+@pytest.mark.parametrize(
+    ("target", "formality", "reaches"),
+    [
+        *(("PT-PT", formality, None) for formality in ("default", "prefer_less", "prefer_more")),
+        *(("DE", formality, "less") for formality in ("less", "prefer_less")),
+        *(("DE", formality, "more") for formality in ("more", "prefer_more")),
+        ("DE", "default", None),
+    ],
+)
+def test_formality(raw: httpx.Client, models: WordModels, target: str, formality: str, reaches: str | None) -> None:
+    translated(raw, source_lang="EN", target_lang=target, formality=formality)
+    assert [call.options.formality for call in models.calls] == [reaches]
 
 
-def test_a_query_with_repeated_texts_is_read(raw: httpx.Client) -> None:
-    found = raw.post("/v2/translate", params={"text": ["one", "two"], "target_lang": "DE"}).json()
-    assert [each["text"] for each in found["translations"]] == ["ONE", "TWO"]
+@pytest.mark.parametrize(
+    ("source", "target", "direction"),
+    [
+        *(("DE", target, "de-en") for target in ("EN-GB", "EN-US", "en-us")),
+        *(("EN", target, f"en-{code}") for target, code in (("PT-BR", "pb"), ("PT-PT", "pt"), ("ZH-HANS", "zh"))),
+    ],
+)
+def test_regional_targets_find_our_languages(
+    raw: httpx.Client, models: WordModels, source: str, target: str, direction: str
+) -> None:
+    translated(raw, source_lang=source, target_lang=target)
+    assert [str(call.options.direction) for call in models.calls] == [direction]
 
 
-def test_a_form_with_repeated_texts_is_read(running: Running, raw: httpx.Client) -> None:
-    fields = {"text": ["one", "two, three"], "target_lang": "DE", "preserve_formatting": "1", "split_sentences": "0"}
-    found = raw.post("/v2/translate", data=fields).json()
-    assert [each["text"] for each in found["translations"]] == ["ONE", "TWO, THREE"]
-    assert set(found["translations"][0]) == {"text", "detected_source_language"}
+def test_forms_and_queries_with_repeated_texts(raw: httpx.Client, models: WordModels) -> None:
+    fields = {"text": ["one", "two, three"], "source_lang": "EN", "target_lang": "DE", "split_sentences": "0"}
+    for way in ("data", "params"):
+        sent: dict[str, Any] = {way: fields}
+        translations = raw.post("/v2/translate", **sent).json()["translations"]
+        assert [each["text"] for each in translations] == ["ONE", "TWO, THREE"]
+        assert set(translations[0]) == {"text", "detected_source_language"}
+    assert not models.calls[0].options.split_sentences
 
 
-def test_a_key_may_stand_in_the_form(running: Running) -> None:
-    fields = {"text": "one", "target_lang": "DE", "auth_key": running.keys["rich"]}
-    with httpx.Client(base_url=running.url, trust_env=False) as bare:
-        assert bare.post("/v2/translate", data=fields).status_code == 200
-        assert bare.post("/v2/translate", data=fields | {"auth_key": "no"}).status_code == 403
-        assert bare.post("/v2/translate", json=fields).status_code == 200
-        assert bare.post("/v2/translate", json={"text": ["one"], "target_lang": "DE"}).status_code == 403
+def test_where_a_key_may_stand(running: Application, client: deepl.DeepLClient) -> None:
+    fields = PLAIN | {"auth_key": running.keys["rich"]}
+    bare = running.client
+    statuses = [
+        bare.post("/v2/translate", data=fields).status_code,
+        bare.post("/v2/translate", json=fields).status_code,
+        bare.post("/v2/translate", data=fields | {"auth_key": "no"}).status_code,
+        bare.post("/v2/translate", json=PLAIN).status_code,
+        bare.get("/v2/usage", params={"auth_key": running.keys["rich"]}).status_code,
+    ]
+    assert statuses == [200, 200, 403, 403, 200]
 
 
-def test_regional_targets_find_our_languages(running: Running, client: deepl.DeepLClient) -> None:
-    for target in ("EN-GB", "EN-US", "en-us"):
-        client.translate_text("Hund", source_lang="DE", target_lang=target)
-    for target in ("PT-BR", "PT-PT", "ZH", "ZH-HANS"):
-        client.translate_text("dog", source_lang="EN", target_lang=target)
-    assert [job.target for job in running.core.jobs] == ["en", "en", "en", "pb", "pt", "zh", "zh"]
+@pytest.mark.parametrize("path", ["usage", "languages", "glossaries"])
+def test_a_wrong_key_is_refused(running: Application, path: str) -> None:
+    with pytest.raises(deepl.AuthorizationException, match="Invalid API key"):
+        running.sdk("wrong").translate_text("dog", target_lang="DE")
+    answer = running.client.get(f"/v2/{path}", headers=running.headers("wrong"))
+    assert (answer.status_code, answer.json()["message"], running.models.calls) == (403, "Invalid API key", [])
 
 
-def test_languages_have_deepls_codes(client: deepl.DeepLClient) -> None:
+def test_a_quota_that_is_used_up_is_a_456(running: Application) -> None:
+    poor = running.sdk("poor")
+    poor.translate_text("x" * 15, source_lang="EN", target_lang="DE")
+    with pytest.raises(deepl.QuotaExceededException, match="Quota exceeded: 15 of 20"):
+        poor.translate_text("x" * 6, source_lang="EN", target_lang="DE")
+    with pytest.raises(deepl.QuotaExceededException):
+        poor.translate_document_upload("x" * 6, filename="a.txt", target_lang="DE")
+    assert single(poor.translate_text("x" * 5, source_lang="EN", target_lang="DE")).text == "XXXXX"
+    assert (poor.get_usage().character.count, poor.get_usage().character.limit) == (20, 20)
+    assert not running.sdk().get_usage().any_limit_reached
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(CannotTranslate("fails on this text"), 400), (Overloaded(7), 503), (DeadlineExceeded(), 504)]
+)
+def test_what_fails_costs_nothing(running: Application, raw: httpx.Client, error: Any, status: int) -> None:
+    """The SDK repeats after a 5xx: a text that can never be translated must not get one."""
+    running.do(lambda: running.models.errors.append(error))
+    answer = raw.post("/v2/translate", json=PLAIN)
+    assert (answer.status_code, answer.headers.get("retry-after")) == (status, "7" if status == 503 else None)
+    assert running.spent("rich") == 0 and len(running.models.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "message"),
+    [
+        ({"target_lang": None, "text": None}, 400, "missing target_lang parameter; missing text parameter"),
+        ({"text": []}, 400, "text"),
+        ({"text": [1]}, 400, "text"),
+        ({"target_lang": 3}, 400, "target_lang"),
+        ({"target_lang": "TLH"}, 400, "'target_lang' not supported: 'TLH'; accepted: DE, EN-GB"),
+        ({"source_lang": "XX"}, 400, "'source_lang' not supported: 'XX'; accepted: DE, EN, FR"),
+        ({"tag_handling": "md"}, 400, "tag_handling must be 'xml' or 'html'"),
+        ({"tag_handling": "xml", "tag_handling_version": "v9"}, 400, "tag_handling_version must be"),
+        ({"tag_handling": "xml", "text": "<a>b"}, 400, "text 0 is not well-formed XML: mismatched tag"),
+        ({"split_sentences": "2"}, 400, "split_sentences must be"),
+        ({"glossary_id": "g", "source_lang": None}, 400, "source_lang is required for a glossary"),
+        ({"ignore_tags": [1]}, 400, "ignore_tags"),
+        ({"outline_detection": "maybe"}, 400, "outline_detection"),
+        ({"formality": "rude"}, 400, "formality must be"),
+        *(
+            (
+                {"target_lang": "PT-PT", "formality": formality},
+                400,
+                "Target language PT-PT does not support formality: 'formality' is not supported for given "
+                "'target_lang'; accepted: default, prefer_less, prefer_more",
+            )
+            for formality in ("less", "more")
+        ),
+        ({"style_id": "x"}, 400, "style_id is not supported"),
+        ({"custom_instructions": ["Be kind."]}, 400, "custom_instructions is not supported"),
+        ({"model_type": "other"}, 400, "model other is not served; accepted: words-de-en, words-en-de"),
+        ({"text": "x" * 100_001}, 413, "has 100001 characters"),
+        ({"text": "x" * 131_100}, 413, ""),
+        ({"text": "x" * 400_000}, 413, ""),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_refusals(raw: httpx.Client, models: WordModels, fields: dict[str, Any], status: int, message: str) -> None:
+    body = {name: value for name, value in (PLAIN | fields).items() if value is not None}
+    answer = raw.post("/v2/translate", json=body)
+    assert (answer.status_code, message in answer.json()["message"]) == (status, True), answer.text
+    assert models.calls == []
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"[]", "Invalid JSON format; accepted: a JSON object"),
+        (b"{", "not JSON"),
+        (b"[" * 10_000, "not JSON"),
+        (b'{"text": "\xff"}', "not JSON"),
+        (b'{"n": ' + b"9" * 5000 + b"}", "not JSON"),
+    ],
+)
+def test_a_wrong_body_is_explained(raw: httpx.Client, body: bytes, message: str) -> None:
+    answer = raw.post("/v2/translate", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, message in answer.json()["message"]) == (400, True), answer.text
+    for kind in ("multipart/form-data", "multipart/form-data; boundary=x", "text/plain", "x"):
+        assert raw.post("/v2/translate", content=b"--nothing", headers={"Content-Type": kind}).status_code == 400
+
+
+def test_the_sdk_adds_detail_to_a_string(raw: httpx.Client) -> None:
+    for answer in (
+        raw.post("/v2/translate", json={}),
+        raw.get("/v2/languages?type=both"),
+        raw.get("/v3/glossaries/x/entries"),
+        raw.get("/v2/nothing"),
+        raw.delete("/v2/translate"),
+        raw.post("/v2/document", data={"target_lang": "DE"}),
+    ):
+        assert answer.status_code in (400, 404, 405)
+        assert isinstance(answer.json()["detail"], str) and isinstance(answer.json()["message"], str)
+
+
+def test_who_waited_long_and_asks_again_gets_the_same_work(running: Application, raw: httpx.Client) -> None:
+    """The SDK gives up reading after 10 s and repeats its request."""
+    models = running.models
+    running.do(models.opened.clear)
+    with pytest.raises(httpx.ReadTimeout):
+        raw.post("/v2/translate", json=PLAIN, timeout=0.5)
+    opening = Timer(0.5, lambda: running.do(models.opened.set))
+    opening.start()
+    assert raw.post("/v2/translate", json=PLAIN).json()["translations"][0]["text"] == "THE DOG"
+    opening.join()
+    assert [call.cancelled for call in models.calls] == [False]
+
+
+# Languages
+
+
+def test_languages_have_deepls_codes(client: deepl.DeepLClient, raw: httpx.Client) -> None:
     sources = {each.code: each.name for each in client.get_source_languages()}
     targets = {each.code: each.name for each in client.get_target_languages()}
     assert sources == {"DE": "German", "EN": "English", "FR": "French"}
     assert list(targets) == ["DE", "EN-GB", "EN-US", "PT-BR", "PT-PT", "ZH", "ZH-HANS"]
     assert targets["PT-BR"] == "Portuguese (Brazilian)"
+    assert {each.code for each in client.get_target_languages() if each.supports_formality} == {"DE"}
+    for code in targets:
+        assert translated(raw, source_lang=None, target_lang=code)
+    for code in sources:
+        assert translated(raw, source_lang=code, target_lang="DE" if code == "EN" else "EN-GB")
 
 
-def test_languages_of_a_resource(running: Running) -> None:
+def test_lists_come_by_post_and_with_the_type_in_the_body_of_a_get(raw: httpx.Client) -> None:
+    listed = raw.get("/v2/languages?type=target").json()
+    assert raw.post("/v2/languages", data={"type": "target"}).json() == listed
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert raw.request("GET", "/v2/languages", content=b"type=target", headers=kind).json() == listed
+    assert raw.post("/v2/usage").json() == raw.get("/v2/usage").json()
+
+
+def test_languages_of_a_resource(raw: httpx.Client) -> None:
     def languages(resource: str) -> dict[str, tuple[str, bool, bool, list[str]]]:
-        found = get(running, f"/v3/languages?resource={resource}").json()
-        assert {each["status"] for each in found} <= {"stable"}
+        listed = raw.get(f"/v3/languages?resource={resource}").json()
+        assert {each["status"] for each in listed} <= {"stable"}
         return {
             each["lang"]: (each["name"], each["usable_as_source"], each["usable_as_target"], [*each["features"]])
-            for each in found
+            for each in listed
         }
 
     text = languages("translate_text")
@@ -141,52 +314,13 @@ def test_languages_of_a_resource(running: Running) -> None:
     assert list(text) == ["de", "en", "en-GB", "en-US", "fr", "pt-BR", "pt-PT", "zh"]
     assert languages("translate_document")["en-GB"] == ("English (British)", False, True, ["glossary"])
     assert languages("glossary")["fr"] == ("French", True, False, [])
+    memory = languages("translation_memory")
+    assert memory == languages("translation_memory&include=beta&include=external")
+    assert memory == languages("translation_memory&include=beta,external")
+    assert memory["fr"] == ("French", True, False, []) and memory["de"] == ("German", True, True, [])
     assert languages("write") == languages("voice") == {}
-    assert [each["name"] for each in get(running, "/v3/languages/resources").json()] == [
-        "translate_text",
-        "translate_document",
-        "glossary",
-        "translation_memory",
-    ]
-
-
-@pytest.mark.parametrize("query", ["", "?resource=speech"])
-def test_a_resource_is_required(running: Running, query: str) -> None:
-    answer = get(running, f"/v3/languages{query}")
-    assert answer.status_code == 400 and "resource" in answer.json()["message"]
-
-
-def test_every_code_that_is_listed_is_taken(client: deepl.DeepLClient) -> None:
-    for language in client.get_target_languages():
-        assert single(client.translate_text("x", target_lang=language)).text
-    for language in client.get_source_languages():
-        target = "DE" if language.code == "EN" else "EN-GB"
-        assert single(client.translate_text("x", source_lang=language, target_lang=target)).text
-
-
-def test_usage_counts_what_was_translated(running: Running) -> None:
-    client = running.client("poor")
-    client.translate_text("four", target_lang="DE")
-    assert (client.get_usage().character.count, client.get_usage().character.limit) == (4, 20)
-    assert not running.client().get_usage().any_limit_reached
-
-
-def test_lists_come_by_post_too(raw: httpx.Client) -> None:
-    assert raw.post("/v2/languages", data={"type": "target"}).json() == raw.get("/v2/languages?type=target").json()
-    assert raw.post("/v2/usage").json() == raw.get("/v2/usage").json()
-
-
-def test_a_service_without_keys_takes_any(start: Callable[..., Running]) -> None:
-    running = start(require_key=False)
-    running.store.run_sync(lambda connection: connection.execute("DELETE FROM keys").fetchone())
-    assert single(running.client("whatever").translate_text("dog", target_lang="DE")).text == "DOG"
-
-
-def test_model_type_names_a_model(raw: httpx.Client) -> None:
-    def answer(model_type: str) -> httpx.Response:
-        fields = {"text": "hello", "target_lang": "DE", "model_type": model_type}
-        return raw.post("/v2/translate", data=fields)
-
-    assert answer("capitals").json()["translations"][0]["model_type_used"] == "capitals"
-    assert answer("other").json()["message"] == "model other is not served; accepted: capitals"
-    assert answer("latency_optimized").json()["translations"][0]["model_type_used"] == "latency_optimized"
+    resources = ["translate_text", "translate_document", "glossary", "translation_memory"]
+    assert [each["name"] for each in raw.get("/v3/languages/resources").json()] == resources
+    for query in ("", "?resource=speech"):
+        answer = raw.get(f"/v3/languages{query}")
+        assert answer.status_code == 400 and "resource" in answer.json()["message"]

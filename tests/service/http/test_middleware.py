@@ -1,0 +1,212 @@
+"""Limits of a request's head and body; hosts, proxies, and pages of other sites."""
+
+import asyncio
+from typing import Any, cast
+
+import httpx
+import pytest
+from fastapi import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from service.access.database import Database
+from service.app import create_app
+from service.http.middleware import SMALL_BYTES, RequestLimitMiddleware, RequestLimits
+from service.settings import Settings
+from service.workers.fleet import Fleet
+from tests.service.doubles import WordModels
+
+LENGTH = b"content-length"
+ORIGIN = {"Origin": "https://a.example"}
+PREFLIGHT = ORIGIN | {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
+ALLOWED = "access-control-allow-origin"
+
+
+def ask(settings: dict[str, Any], method: str, path: str, **headers: str) -> httpx.Response:
+    """Return the answer of an application without services. /echo says who asked, and its own address."""
+
+    async def asked() -> httpx.Response:
+        app = create_app(Settings(model="m", **settings), cast(Fleet, WordModels()), cast(Database, None))
+
+        @app.post("/echo")
+        async def echo(request: Request) -> dict[str, Any]:
+            return {"client": request.client and request.client.host, "url": str(request.url_for("echo"))}
+
+        transport = httpx.ASGITransport(app, root_path=settings.get("root_path", ""))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await client.request(method, path, headers=headers)
+
+    return asyncio.run(asked())
+
+
+@pytest.mark.parametrize(
+    ("settings", "host", "status"),
+    [
+        ({}, "localhost:80", 200),
+        ({}, "192.0.2.1", 200),
+        ({}, "[::1]:8000", 200),
+        ({}, "evil.example", 400),
+        ({"host": "0.0.0.0"}, "any.example", 200),
+        ({"host": "0.0.0.0", "allowed_hosts": ("mt.example",)}, "MT.example:80", 200),
+        ({"allowed_hosts": ("mt.example",)}, "evil.example", 400),
+    ],
+)
+def test_hosts_by_which_the_service_may_be_addressed(settings: dict[str, Any], host: str, status: int) -> None:
+    assert ask(settings, "GET", "/livez", Host=host).status_code == status
+
+
+PUBLIC: dict[str, Any] = {"host": "0.0.0.0"}
+ONE: dict[str, Any] = {"allow_origins": ("https://a.example",)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "method", "headers", "status", "allowed"),
+    [
+        ({}, "POST", ORIGIN, 200, None),  # a loopback address is for this machine only
+        (PUBLIC | {"allow_origins": ()}, "POST", ORIGIN, 200, None),
+        (PUBLIC, "POST", ORIGIN, 200, "*"),
+        (PUBLIC, "OPTIONS", PREFLIGHT, 200, "*"),
+        (ONE, "OPTIONS", PREFLIGHT, 200, "https://a.example"),
+        (ONE, "GET", ORIGIN, 405, "https://a.example"),
+        (ONE, "POST", {"Origin": "https://b.example"}, 200, None),
+    ],
+)
+def test_pages_of_other_sites_may_use_the_service_unless_the_operator_restricts_them(
+    settings: dict[str, Any], method: str, headers: dict[str, str], status: int, allowed: str | None
+) -> None:
+    answer = ask(settings, method, "/echo", **headers)
+    assert (answer.status_code, answer.headers.get(ALLOWED)) == (status, allowed)
+    assert "access-control-allow-credentials" not in answer.headers
+    if allowed and method != "OPTIONS":
+        assert "x-request-id" in answer.headers["access-control-expose-headers"].lower()
+
+
+@pytest.mark.parametrize(
+    ("trusted", "forwarded", "known_as", "scheme"),
+    [
+        ((), "192.0.2.7", "127.0.0.1", "http"),
+        (("10.0.0.0/8",), "192.0.2.7", "127.0.0.1", "http"),
+        (("127.0.0.1",), "192.0.2.7", "192.0.2.7", "https"),
+        # the first is the client's own
+        (("127.0.0.0/8", "10.0.0.0/8"), "203.0.113.9, 192.0.2.7, 10.1.2.3", "192.0.2.7", "https"),
+        (("127.0.0.1",), "", "127.0.0.1", "https"),
+    ],
+)
+def test_only_trusted_proxies_say_who_asks(
+    trusted: tuple[str, ...], forwarded: str, known_as: str, scheme: str
+) -> None:
+    headers = {"X-Forwarded-For": forwarded, "X-Forwarded-Proto": "https"}
+    answer = ask({"trusted_proxies": trusted}, "POST", "/echo", **headers).json()
+    assert answer == {"client": known_as, "url": f"{scheme}://localhost/echo"}
+
+
+def test_a_root_path() -> None:
+    """A proxy shows the service under a path, which it takes away before it asks."""
+    settings = {"root_path": "/translator"}
+    assert ask(settings, "GET", "/livez").status_code == 200
+    assert ask(settings, "POST", "/echo").json()["url"].endswith("/translator/echo")
+    assert ask(settings, "GET", "/openapi.json").json()["servers"] == [{"url": "/translator"}]
+
+
+def scope(path: str, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
+    common = {"type": "http", "method": "POST", "query_string": b"", "http_version": "1.0"}
+    return {**common, "path": path, "headers": headers, "state": {"request_id": "r"}}
+
+
+async def read(messages: list[Message], headers: list[tuple[bytes, bytes]], limits: RequestLimits) -> tuple[int, bytes]:
+    """Return the status, and the body that the application saw. A pause comes where there are no messages left."""
+    sent: list[Message] = []
+    seen = b""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        nonlocal seen
+        seen = scope["state"]["body"]
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive() -> Message:
+        return messages.pop(0) if messages else await asyncio.Future()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await RequestLimitMiddleware(app, limits)(scope("/echo", headers), receive, send)
+    return sent[0]["status"], seen
+
+
+def part(body: bytes, more: bool = False) -> Message:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+@pytest.mark.parametrize(
+    ("messages", "headers", "status"),
+    [
+        ([part(b"")], [], 200),
+        ([part(b"a" * 100)], [(LENGTH, b"100")], 200),
+        ([part(b"a" * 50, more=True), part(b"a" * 50)], [], 200),
+        ([part(b"a" * 100, more=True), part(b"")], [], 200),
+        ([part(b"a" * 101)], [], 413),
+        ([part(b"a" * 101)], [(LENGTH, b"5")], 413),
+        ([], [(LENGTH, b"101")], 413),  # it is not even read
+        ([part(b"a" * 60, more=True), part(b"a" * 60, more=True)], [], 413),
+        ([part(b"a")], [(LENGTH, b"")], 400),
+        ([part(b"a")], [(LENGTH, b"-1")], 400),
+        ([part(b"a")], [(LENGTH, b"1e3")], 400),
+        ([part(b"a")], [(LENGTH, "٣".encode())], 400),
+        ([part(b"a")], [(LENGTH, b"9" * 5000)], 431),
+        ([part(b"a")], [(LENGTH, b"9" * 30)], 400),
+        ([part(b"a")], [(b"x", b"a" * 1000)], 431),
+        ([part(b"a")], [(b"x", b"")] * 1000, 431),
+        ([part(b"a", more=True)], [], 408),
+        ([], [(LENGTH, b"50")], 408),
+    ],
+)
+def test_limits_of_a_request(messages: list[Message], headers: list[tuple[bytes, bytes]], status: int) -> None:
+    sent = b"".join(message["body"] for message in messages)
+    limits = RequestLimits(
+        head_bytes=900, body_bytes=100, file_bytes=100, buffered_bytes=1000, read_timeout_seconds=0.05
+    )
+    assert asyncio.run(read(messages, headers, limits)) == (status, sent if status == 200 else b"")
+
+
+def test_uploads_may_be_larger_and_all_bodies_together_are_bounded() -> None:
+    large = SMALL_BYTES + 1
+    limits = RequestLimits(
+        900, body_bytes=large, file_bytes=2 * large, buffered_bytes=3 * large, read_timeout_seconds=1
+    )
+    holding: list[int] = []
+
+    async def scenario() -> list[int]:
+        release = asyncio.Event()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            holding.append(len(scope["state"]["body"]))
+            await release.wait()
+            await Response("")(scope, receive, send)
+
+        limited = RequestLimitMiddleware(app, limits)
+
+        async def post(path: str, size: int) -> int:
+            statuses: list[int] = []
+
+            async def receive() -> Message:
+                return part(b"a" * size)
+
+            async def send(message: Message) -> None:
+                statuses.append(message.get("status", 0))
+
+            await limited(scope(path, []), receive, send)
+            return statuses[0]
+
+        held = [asyncio.ensure_future(post(*one)) for one in (("/translate_file", 2 * large), ("/translate", large))]
+        while len(holding) < 2:
+            await asyncio.sleep(0)
+        refused = [await post("/translate", large + 1), await post("/v2/document", 2 * large + 1)]
+        refused.append(await post("/translate", large))  # no room
+        held.append(asyncio.ensure_future(post("/translate", SMALL_BYTES)))  # has room at any time
+        while len(holding) < 3:
+            await asyncio.sleep(0)
+        release.set()
+        return [*refused, *(await asyncio.gather(*held)), await post("/v2/document", 2 * large)]
+
+    assert asyncio.run(scenario()) == [413, 413, 503, 200, 200, 200, 200]
+    assert holding == [2 * large, large, SMALL_BYTES, 2 * large]

@@ -1,0 +1,134 @@
+"""POST /translate_file and the downloads of translated files."""
+
+import io
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from mt.data.translation_memory import read_memory_stream
+from service.errors import StorageFull
+from tests.attacks.payloads import pdf
+from tests.service.application import Application
+from tests.service.routes.test_translate import PAIR, refused
+from tests.text.test_tmx import memory
+
+
+def upload(native: Application, name: str, content: bytes, **fields: str) -> httpx.Response:
+    return native.client.post("/translate_file", data={**PAIR, **fields}, files={"file": (name, content)})
+
+
+def fetched(native: Application, name: str, content: bytes, **fields: str) -> bytes:
+    """Return the translated file."""
+    return native.client.get(upload(native, name, content, **fields).json()["translatedFileUrl"]).content
+
+
+CP1252, CP1251, UTF16 = "cp1252", "cp1251", "utf-16-be"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fields", "translated"),
+    [
+        ("a.html", b"<p>the <b>dog</b>", {"source": "auto"}, b"<p>THE <b>DOG</b>"),
+        ("a.csv", b"id,name\na,the dog\n", {"columns": " name ,"}, b"id,name\na,THE DOG\n"),
+        ("a.txt", "Käse\n".encode(CP1252), {}, "KÄSE\n".encode(CP1252)),
+        ("a.txt", "Хлеб\n".encode(CP1251), {"encoding": CP1251}, "ХЛЕБ\n".encode(CP1251)),
+        ("a.txt", "Käse\n".encode(UTF16), {"encoding": "UTF-16"}, "KÄSE\n".encode(UTF16)),
+        ("a.txt", b"one two\npoison\n\nthree\n", {}, b"ONE TWO\npoison\n\nTHREE\n"),
+        (
+            "a.txt",
+            b"the dog of Acme",
+            {"glossary": '{"dog": "Koeter"}', "do_not_translate": '["Acme"]'},
+            b"THE Koeter OF Acme",
+        ),
+    ],
+)
+def test_translated_files(
+    native: Application, name: str, content: bytes, fields: dict[str, str], translated: bytes
+) -> None:
+    assert fetched(native, name, content, **fields) == translated
+
+
+def test_the_address_and_the_name_of_a_file(native: Application) -> None:
+    address = upload(native, "a letter.html", b"<p>the dog", source="auto").json()["translatedFileUrl"]
+    assert address.startswith(native.url + "/download_file/")
+    assert quote(address, safe=":/%") == address, "it is an address as it stands, for clients that mend nothing"
+    name = "filename=\"a letter_de.html\"; filename*=utf-8''a%20letter_de.html"
+    assert native.client.get(address).headers["content-disposition"] == f"attachment; {name}"
+    assert len({upload(native, "a.txt", b"x").json()["translatedFileUrl"] for _ in range(3)}) == 3
+    answer = upload(native, "a.PDF", pdf(b"BT /F 12 Tf 72 700 Td (the dog) Tj ET"))
+    assert answer.json()["translatedFileUrl"].endswith(".a_de.PDF.docx")
+
+
+def test_a_memory_gets_the_target_language(native: Application) -> None:
+    content = memory('<tu><tuv xml:lang="en"><seg>the dog</seg></tuv></tu>').encode()
+    assert '<tuv xml:lang="de"><seg>THE DOG</seg></tuv>' in fetched(native, "a.tmx", content).decode()
+
+
+def test_the_sentences_of_a_file_as_tmx(native: Application) -> None:
+    text = "<p>The dog. <b>Two</b> cats &amp; one.</p><p>Three.</p>"
+    assert upload(native, "a.html", text.encode()).json().keys() == {"translatedFileUrl"}
+    answer = upload(native, "a.html", text.encode(), tmx="true").json()
+    sentences = native.client.get(answer["tmxUrl"])
+    assert 'filename="a_de.tmx"' in sentences.headers["content-disposition"]
+    units = read_memory_stream(io.BytesIO(sentences.content), "a.tmx", "en", "de")
+    assert [(unit.source, unit.target) for unit in units] == [
+        ("The dog.", "THE DOG."),
+        ("Two cats & one.", "TWO CATS & ONE."),
+        ("Three.", "THREE."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fields", "message"),
+    [
+        ("a.exe", b"x", {}, "Invalid request: file format not supported; accepted: .arb, .csv, "),
+        ("a.docx", b"x", {}, "a.docx"),
+        ("a.txt", b"\xff\xfe\xfa", {}, "a.txt"),
+        ("a.json", b"{", {}, "a.json"),
+        ("a.txt", b"x", {"target": "zz"}, "zz is not supported; accepted: de, en, fr"),
+        ("a.txt", b"x", {"encoding": "klingon"}, "the encoding 'klingon' is unknown; accepted: such as utf-16, cp1252"),
+        (
+            "a.csv",
+            b"id,name\na,b\n",
+            {"columns": "size"},
+            "no column 'size'; accepted: a number from 1 to 2, or id, name",
+        ),
+        (
+            "a.txt",
+            b"x",
+            {"source": "auto", "glossary_id": "unknown"},
+            "Invalid request: glossary_id needs a source language",
+        ),
+        ("a.txt", b"x", {"glossary": "dog"}, "glossary"),
+    ],
+)
+def test_refused_files(native: Application, name: str, content: bytes, fields: dict[str, Any], message: str) -> None:
+    assert message in refused(upload(native, name, content, **fields), 400)
+
+
+def test_missing_fields_are_named(native: Application) -> None:
+    message = refused(native.client.post("/translate_file", data={"target": "de"}), 400)
+    assert "missing file parameter" in message and "missing source parameter" in message
+
+
+@pytest.mark.parametrize("name", ["..%2f..%2fetc%2fpasswd", "%2e%2e", "a.txt", "x" * 1000])
+def test_no_other_file_can_be_fetched(native: Application, name: str) -> None:
+    assert native.client.get(f"/download_file/{name}").status_code == 404
+
+
+def test_only_so_many_files_are_kept(native: Application) -> None:
+    first, second = (
+        upload(native, "a.txt", content * 5000).json()["translatedFileUrl"] for content in (b"A dog.\n", b"A cat.\n")
+    )
+    assert [native.client.get(address).status_code for address in (first, second)] == [404, 200]
+
+
+def test_a_file_that_cannot_be_stored_costs_nothing(native: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(*_: object) -> str:
+        raise StorageFull
+
+    monkeypatch.setattr(native.services.documents, "put", full)
+    refused(upload(native, "a.txt", b"the dog", api_key=native.keys["rich"]), 507)
+    assert native.spent("rich") == 0

@@ -113,20 +113,6 @@ def test_sigterm_during_start(delay: float) -> None:
     assert stopped_during_start(delay) == CLEAN
 
 
-@pytest.mark.slow
-def test_a_hundred_sigterms_after_sighup(model: Path) -> None:
-    chance = random.Random(1)
-    for delay in [chance.uniform(0, 3) for _ in range(100)]:
-        assert stopped_after_sighup(delay, model) == CLEAN, delay
-
-
-@pytest.mark.slow
-def test_fifty_sigterms_during_start() -> None:
-    chance = random.Random(2)
-    for delay in [chance.uniform(0.3, 4) for _ in range(50)]:
-        assert stopped_during_start(delay) == CLEAN, delay
-
-
 class Accepted:
     """Work of every kind that a service has accepted before SIGTERM, in a database that the next service opens."""
 

@@ -1,6 +1,7 @@
 """The real server in a process of its own; and the same application in a thread, around a model that tests control."""
 
 import asyncio
+import inspect
 import json
 import os
 import signal
@@ -36,6 +37,16 @@ def environment(settings: dict[str, str]) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         **settings,
     }
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine function in an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
 
 
 @dataclass

@@ -50,24 +50,21 @@ def service() -> Iterator[Service]:
         assert not [line for line in found.logs if line["event"] in ("failed", "worker died", "worker hangs")]
 
 
-def test_complaint_01_three_jobs_at_the_same_time(service: Service) -> None:
+async def test_complaint_01_three_jobs_at_the_same_time(service: Service) -> None:
     """Of 1,000 texts each; one who comes meanwhile is answered, too, and every probe."""
 
-    async def test() -> None:
-        async with connected(service.url) as client:
-            jobs = [[fresh() for _ in range(1000)] for _ in range(3)]
-            asked = [asyncio.create_task(ask(client, texts)) for texts in jobs]
-            probes = 0
-            while not all(task.done() for task in asked):
-                assert (await ask(client, "Please wait.")).text == "Bitte warten Sie."
-                for path in ("/livez", "/readyz"):
-                    assert (await client.get(path)).status_code == 200
-                probes += 1
-            assert probes
-            for texts, answer in zip(jobs, await asyncio.gather(*asked), strict=True):
-                assert answer.status == 200 and len(answer.text) == len(texts) and all(answer.text)
-
-    asyncio.run(test())
+    async with connected(service.url) as client:
+        jobs = [[fresh() for _ in range(1000)] for _ in range(3)]
+        asked = [asyncio.create_task(ask(client, texts)) for texts in jobs]
+        probes = 0
+        while not all(task.done() for task in asked):
+            assert (await ask(client, "Please wait.")).text == "Bitte warten Sie."
+            for path in ("/livez", "/readyz"):
+                assert (await client.get(path)).status_code == 200
+            probes += 1
+        assert probes
+        for texts, answer in zip(jobs, await asyncio.gather(*asked), strict=True):
+            assert answer.status == 200 and len(answer.text) == len(texts) and all(answer.text)
 
 
 WARM, MEASURED = 1500, 3000  # requests
@@ -169,27 +166,22 @@ def test_complaint_05_it_starts_and_translates_without_a_network() -> None:
     assert found["outside"] != "connected" and found["status"] == 0
 
 
-def test_complaint_14_no_time_outs_at_the_rated_load(service: Service) -> None:
+async def test_complaint_14_no_time_outs_at_the_rated_load(service: Service) -> None:
     """80 of 100 requests that it can do are sent at random moments (Poisson), whatever has become of those before."""
 
-    async def test() -> None:
-        async with connected(service.url) as client:
-            capacity = await requests_a_second(client, seconds=4)
-            chance, ledger, asked = random.Random(1), Ledger(), []
-            end = time.monotonic() + 12
-            while time.monotonic() < end:
-                await asyncio.sleep(chance.expovariate(0.8 * capacity))
-                asked.append(asyncio.create_task(ask_alone(service.url, fresh(), ledger)))
-            await asyncio.gather(*asked)
-            took = [each.seconds for each in ledger.entries]
-            p50, p99 = percentile(took, 50), percentile(took, 99)
-            print(
-                f"{capacity:.0f} requests/s at most; of {len(took)}: p50 {1000 * p50:.0f} ms, p99 {1000 * p99:.0f} ms"
-            )
-            assert list(ledger.counted()) == [200]
-            assert p99 < 5
-
-    asyncio.run(test())
+    async with connected(service.url) as client:
+        capacity = await requests_a_second(client, seconds=4)
+        chance, ledger, asked = random.Random(1), Ledger(), []
+        end = time.monotonic() + 12
+        while time.monotonic() < end:
+            await asyncio.sleep(chance.expovariate(0.8 * capacity))
+            asked.append(asyncio.create_task(ask_alone(service.url, fresh(), ledger)))
+        await asyncio.gather(*asked)
+        took = [each.seconds for each in ledger.entries]
+        p50, p99 = percentile(took, 50), percentile(took, 99)
+        print(f"{capacity:.0f} requests/s at most; of {len(took)}: p50 {1000 * p50:.0f} ms, p99 {1000 * p99:.0f} ms")
+        assert list(ledger.counted()) == [200]
+        assert p99 < 5
 
 
 async def requests_a_second(client: httpx.AsyncClient, seconds: float) -> float:
@@ -199,28 +191,25 @@ async def requests_a_second(client: httpx.AsyncClient, seconds: float) -> float:
     return len(ledger.of(200)) / seconds
 
 
-def test_complaint_16_the_same_result_whoever_comes_along(service: Service) -> None:
+async def test_complaint_16_the_same_result_whoever_comes_along(service: Service) -> None:
     """Alone, in a list, in the reverse list, among others' requests, in HTML and by DeepL's route."""
     texts = [line.split("\t")[0] for line in (FROZEN.parent / "lines.tsv").read_text(encoding="utf-8").splitlines()]
     texts += [*sentences(20), "A", "?!", "the " * 60 + "dog.", "Zyx qwv 12 %s 👍"]
 
-    async def test() -> None:
-        async with connected(service.url) as client:
-            alone = [(await ask(client, text)).text for text in texts]
-            assert (await ask(client, texts)).text == alone
-            assert (await ask(client, texts[::-1])).text == alone[::-1]
-            thrice = await ask(client, [text for text in texts for _ in range(3)])
-            assert thrice.text == [text for text in alone for _ in range(3)]
-            assert [each.text for each in await asyncio.gather(*(ask(client, text) for text in texts))] == alone
-            noise, *found = await asyncio.gather(
-                ask(client, [fresh() for _ in range(300)]), *(ask(client, text) for text in texts)
-            )
-            assert noise.status == 200 and [each.text for each in found] == alone
-            body = {"text": texts, "source_lang": "EN", "target_lang": "DE"}
-            answer = (await client.post("/v2/translate", json=body)).json()
-            assert [each["text"] for each in answer["translations"]] == alone
-
-    asyncio.run(test())
+    async with connected(service.url) as client:
+        alone = [(await ask(client, text)).text for text in texts]
+        assert (await ask(client, texts)).text == alone
+        assert (await ask(client, texts[::-1])).text == alone[::-1]
+        thrice = await ask(client, [text for text in texts for _ in range(3)])
+        assert thrice.text == [text for text in alone for _ in range(3)]
+        assert [each.text for each in await asyncio.gather(*(ask(client, text) for text in texts))] == alone
+        noise, *found = await asyncio.gather(
+            ask(client, [fresh() for _ in range(300)]), *(ask(client, text) for text in texts)
+        )
+        assert noise.status == 200 and [each.text for each in found] == alone
+        body = {"text": texts, "source_lang": "EN", "target_lang": "DE"}
+        answer = (await client.post("/v2/translate", json=body)).json()
+        assert [each["text"] for each in answer["translations"]] == alone
 
 
 def pairs(path: Path, count: int) -> list[tuple[str, str]]:

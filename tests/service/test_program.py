@@ -86,22 +86,6 @@ def test_every_setting_is_read() -> None:
     assert [name for name in Settings.model_fields if not re.search(rf"\b(settings|self)\.{name}\b", code)] == []
 
 
-@pytest.mark.slow
-def test_the_first_list_of_languages_loads_no_tables(start_service: Callable[..., Any], small_model: Path) -> None:
-    """The tables of language names take a second of processor time, during which no other request is answered."""
-    service = start_service(small_model)
-
-    def processor_seconds() -> float:
-        fields = Path(f"/proc/{service.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-
-    used = -1.0
-    while used < (used := processor_seconds()):  # the detector and a parser are still being loaded
-        time.sleep(1)
-    assert httpx.get(f"{service.url}/languages", trust_env=False, timeout=60).status_code == 200
-    assert processor_seconds() - used < 0.5
-
-
 def children(process: int) -> list[int]:
     return [int(found) for found in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 

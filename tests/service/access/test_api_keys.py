@@ -60,44 +60,41 @@ def test_which_keys_are_valid(found: ApiKey, valid: bool) -> None:
     assert found.valid(NOW) is valid
 
 
-def test_a_key_is_found_by_its_text_alone() -> None:
-    with Database.open(None) as store:
-        secret, made = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki", 5, 100, NOW)))
-        other, _ = store.run_sync(lambda connection: make_key(connection, NewApiKey("mail")))
-        keys = ApiKeys(store)
-        assert asyncio.run(keys.find(secret)) == made
-        assert (made.name, made.rate, made.quota, made.expires, made.revoked) == ("wiki", 5, 100, NOW, False)
-        assert secret != other and len(secret) > 40 and secret.startswith("mt_")
-        for wrong in ("", secret[:-1], secret + "a", secret.upper(), made.id, made.name, "\ud800", "\0", "ü" * 999):
-            assert asyncio.run(keys.find(wrong)) is None, wrong
+def test_a_key_is_found_by_its_text_alone(store: Database) -> None:
+    secret, made = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki", 5, 100, NOW)))
+    other, _ = store.run_sync(lambda connection: make_key(connection, NewApiKey("mail")))
+    keys = ApiKeys(store)
+    assert asyncio.run(keys.find(secret)) == made
+    assert (made.name, made.rate, made.quota, made.expires, made.revoked) == ("wiki", 5, 100, NOW, False)
+    assert secret != other and len(secret) > 40 and secret.startswith("mt_")
+    for wrong in ("", secret[:-1], secret + "a", secret.upper(), made.id, made.name, "\ud800", "\0", "ü" * 999):
+        assert asyncio.run(keys.find(wrong)) is None, wrong
 
 
-def test_the_whole_hash_is_compared() -> None:
+def test_the_whole_hash_is_compared(store: Database) -> None:
     """A text whose hash only begins as a key's is not that key."""
 
     def alter(connection: sqlite3.Connection) -> None:
         (digest,) = connection.execute("SELECT digest FROM keys").fetchone()
         connection.execute("UPDATE keys SET digest = ?", (digest[:-1] + bytes([digest[-1] ^ 1]),))
 
-    with Database.open(None) as store:
-        secret, made = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
-        for expected in (made, None, made):
-            assert asyncio.run(ApiKeys(store).find(secret)) == expected
-            store.run_sync(alter)
+    secret, made = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+    for expected in (made, None, made):
+        assert asyncio.run(ApiKeys(store).find(secret)) == expected
+        store.run_sync(alter)
 
 
-def test_names_are_taken_once_and_revoked_for_good() -> None:
-    with Database.open(None) as store:
-        secret, made = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
-        with pytest.raises(ApiKeyError, match="there is a key named 'wiki' already"):
-            store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
-        with pytest.raises(ApiKeyError, match="there is no key 'wikl'; accepted: wiki"):
-            store.run_sync(lambda connection: get_key(connection, "wikl"))
-        assert store.run_sync(lambda connection: revoke_key(connection, "wiki")).revoked
-        assert store.run_sync(lambda connection: revoke_key(connection, made.id)).revoked
-        found = asyncio.run(ApiKeys(store).find(secret))
-        assert found is not None and found.revoked
-        assert [each.name for each in store.run_sync(list_keys)] == ["wiki"]
+def test_names_are_taken_once_and_revoked_for_good(store: Database) -> None:
+    secret, made = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+    with pytest.raises(ApiKeyError, match="there is a key named 'wiki' already"):
+        store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+    with pytest.raises(ApiKeyError, match="there is no key 'wikl'; accepted: wiki"):
+        store.run_sync(lambda connection: get_key(connection, "wikl"))
+    assert store.run_sync(lambda connection: revoke_key(connection, "wiki")).revoked
+    assert store.run_sync(lambda connection: revoke_key(connection, made.id)).revoked
+    found = asyncio.run(ApiKeys(store).find(secret))
+    assert found is not None and found.revoked
+    assert [each.name for each in store.run_sync(list_keys)] == ["wiki"]
 
 
 def test_the_database_holds_no_key(tmp_path: Path) -> None:
@@ -118,15 +115,14 @@ def test_same_secret(given: str, expected: str, same: bool) -> None:
     assert same_secret(given, expected) is same
 
 
-def test_what_fails_half_way_leaves_nothing() -> None:
+def test_what_fails_half_way_leaves_nothing(store: Database) -> None:
     def half(connection: sqlite3.Connection) -> None:
         make_key(connection, NewApiKey("wiki"))
         raise RuntimeError("half way")
 
-    with Database.open(None) as store:
-        with pytest.raises(RuntimeError, match="half way"):
-            store.run_sync(half)
-        assert store.run_sync(list_keys) == []
+    with pytest.raises(RuntimeError, match="half way"):
+        store.run_sync(half)
+    assert store.run_sync(list_keys) == []
 
 
 def test_a_database_is_brought_up_to_date_once(tmp_path: Path) -> None:

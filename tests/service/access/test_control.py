@@ -52,6 +52,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+@pytest.fixture
+def access(store: Database) -> AccessControl:
+    return AccessControl(store, AccessPolicy())
+
+
 def made(store: Database, **wanted: Any) -> tuple[str, ApiKey]:
     return store.run_sync(lambda connection: make_key(connection, NewApiKey(**{"name": "wiki"} | wanted)))
 
@@ -97,68 +102,64 @@ def test_months() -> None:
 
 
 @pytest.mark.parametrize(("require", "keys"), [(False, False), (False, True), (True, True), (True, False)])
-def test_who_is_let_in(require: bool, keys: bool) -> None:
+def test_who_is_let_in(store: Database, require: bool, keys: bool) -> None:
     """Without a key, if none is required; with a wrong one, if there are none at all, as clients that must send one."""
-    with Database.open(None) as store:
-        if keys:
-            made(store)
-        access = AccessControl(store, AccessPolicy(require_key=require))
+    if keys:
+        made(store)
+    access = AccessControl(store, AccessPolicy(require_key=require))
 
-        def outcome(secret: str | None) -> str:
-            try:
-                return ran(access.admit(secret, "192.0.2.7")).id
-            except (InvalidKey, MissingKey) as error:
-                return error.message
+    def outcome(secret: str | None) -> str:
+        try:
+            return ran(access.admit(secret, "192.0.2.7")).id
+        except (InvalidKey, MissingKey) as error:
+            return error.message
 
-        nobody, wrong = outcome(None), outcome("mt_wrong")
-        assert outcome("") == nobody
-        assert nobody == ("Please contact the server operator to get an API key" if require else "192.0.2.7")
-        assert wrong == ("Invalid API key" if require or keys else "192.0.2.7")
+    nobody, wrong = outcome(None), outcome("mt_wrong")
+    assert outcome("") == nobody
+    assert nobody == ("Please contact the server operator to get an API key" if require else "192.0.2.7")
+    assert wrong == ("Invalid API key" if require or keys else "192.0.2.7")
 
 
-def test_keys_that_are_no_longer_valid() -> None:
+def test_keys_that_are_no_longer_valid(store: Database) -> None:
     clock = Clock()
-    with Database.open(None) as store:
-        access = AccessControl(store, AccessPolicy(), clock.time)
-        secret, key = made(store, expires=NOVEMBER + 10)
-        caller = ran(access.admit(secret, "192.0.2.7"))
-        assert caller == Caller(f"key:{key.id}", key)
-        clock.now += 10
-        with pytest.raises(InvalidKey, match=r"^Invalid API key$"):
-            ran(access.admit(secret, ""))
-        secret, key = made(store, name="mail")
-        assert ran(access.admit(secret, "")).key == key
-        store.run_sync(lambda connection: revoke_key(connection, "mail"))
-        with pytest.raises(InvalidKey):
-            ran(access.admit(secret, ""))
+    access = AccessControl(store, AccessPolicy(), clock.time)
+    secret, key = made(store, expires=NOVEMBER + 10)
+    caller = ran(access.admit(secret, "192.0.2.7"))
+    assert caller == Caller(f"key:{key.id}", key)
+    clock.now += 10
+    with pytest.raises(InvalidKey, match=r"^Invalid API key$"):
+        ran(access.admit(secret, ""))
+    secret, key = made(store, name="mail")
+    assert ran(access.admit(secret, "")).key == key
+    store.run_sync(lambda connection: revoke_key(connection, "mail"))
+    with pytest.raises(InvalidKey):
+        ran(access.admit(secret, ""))
 
 
-def test_each_caller_has_a_rate_of_its_own(clock: Clock) -> None:
-    with Database.open(None) as store:
-        access = AccessControl(store, AccessPolicy(anonymous_rate=3))
-        slow, fast, free = (made(store, name=str(rate), rate=rate)[0] for rate in (2, 4, None))
-        for _ in range(2):  # it does not matter who comes first
-            clock.now += 1000
-            assert len(refusals(access, None, "192.0.2.7", 10)) == 7
-            assert len(refusals(access, None, "192.0.2.8", 10)) == 7
-            assert len(refusals(access, None, "2001:db8::1", 2) + refusals(access, None, "2001:db8::2", 2)) == 1
-            assert len(refusals(access, slow, "192.0.2.7", 10)) == 8
-            assert len(refusals(access, fast, "192.0.2.7", 10)) == 6
-            assert refusals(access, free, "192.0.2.7", 1000) == []
+def test_each_caller_has_a_rate_of_its_own(store: Database, clock: Clock) -> None:
+    access = AccessControl(store, AccessPolicy(anonymous_rate=3))
+    slow, fast, free = (made(store, name=str(rate), rate=rate)[0] for rate in (2, 4, None))
+    for _ in range(2):  # it does not matter who comes first
+        clock.now += 1000
+        assert len(refusals(access, None, "192.0.2.7", 10)) == 7
+        assert len(refusals(access, None, "192.0.2.8", 10)) == 7
+        assert len(refusals(access, None, "2001:db8::1", 2) + refusals(access, None, "2001:db8::2", 2)) == 1
+        assert len(refusals(access, slow, "192.0.2.7", 10)) == 8
+        assert len(refusals(access, fast, "192.0.2.7", 10)) == 6
+        assert refusals(access, free, "192.0.2.7", 1000) == []
 
 
 @pytest.mark.parametrize("offset", [0.001, 0.5, 17.0, 59.0, 59.999])
 @pytest.mark.parametrize("rate", [1, 7, 600])
-def test_who_waits_as_told_is_let_in(clock: Clock, rate: int, offset: float) -> None:
+def test_who_waits_as_told_is_let_in(store: Database, clock: Clock, rate: int, offset: float) -> None:
     """Wherever in the clock's minute the requests begin."""
     clock.now += offset - clock.now % 60
-    with Database.open(None) as store:
-        access = AccessControl(store, AccessPolicy(anonymous_rate=rate))
-        assert refusals(access, None, "192.0.2.7", rate) == []
-        (wait,) = refusals(access, None, "192.0.2.7", 1)
-        assert 1 <= wait <= 61
-        clock.now += wait
-        assert refusals(access, None, "192.0.2.7", 1) == []
+    access = AccessControl(store, AccessPolicy(anonymous_rate=rate))
+    assert refusals(access, None, "192.0.2.7", rate) == []
+    (wait,) = refusals(access, None, "192.0.2.7", 1)
+    assert 1 <= wait <= 61
+    clock.now += wait
+    assert refusals(access, None, "192.0.2.7", 1) == []
 
 
 @given(st.lists(st.floats(0, 40), min_size=1, max_size=60), st.integers(1, 9))
@@ -174,33 +175,30 @@ def test_after_any_past_too(pauses: list[float], rate: int) -> None:
                 assert refusals(access, None, "192.0.2.7", 1) == []
 
 
-def test_memory_of_those_who_have_gone_is_freed(clock: Clock) -> None:
-    with Database.open(None) as store:
-        access = AccessControl(store, AccessPolicy(anonymous_rate=3))
-        storage = access._rates.storage
-        assert isinstance(storage, memory.MemoryStorage)
-        for host in range(200):
-            ran(access.admit(None, f"192.0.2.{host}"))
-        assert len(storage.storage) == 200
-        clock.now += 121
-        storage.timer.join()
-        ran(access.admit(None, "192.0.2.1"))
-        storage.timer.join()
-        assert len(storage.storage) == 1
+def test_memory_of_those_who_have_gone_is_freed(store: Database, clock: Clock) -> None:
+    access = AccessControl(store, AccessPolicy(anonymous_rate=3))
+    storage = access._rates.storage
+    assert isinstance(storage, memory.MemoryStorage)
+    for host in range(200):
+        ran(access.admit(None, f"192.0.2.{host}"))
+    assert len(storage.storage) == 200
+    clock.now += 121
+    storage.timer.join()
+    ran(access.admit(None, "192.0.2.1"))
+    storage.timer.join()
+    assert len(storage.storage) == 1
 
 
-def test_a_quota_is_spent_to_the_last_character() -> None:
-    with Database.open(None) as store:
-        access = AccessControl(store, AccessPolicy())
-        caller = ran(access.admit(made(store, quota=100)[0], ""))
-        ran(access.charge(caller, 60))
-        with pytest.raises(QuotaExceeded, match="60 of 100 characters are used this month, and the request has 41"):
-            ran(access.charge(caller, 41))
-        ran(access.charge(caller, 40))
-        ran(access.charge(caller, 0))
-        assert ran(access.usage(caller)) == Usage(100, 100)
-        with pytest.raises(QuotaExceeded):
-            ran(access.charge(caller, 1))
+def test_a_quota_is_spent_to_the_last_character(store: Database, access: AccessControl) -> None:
+    caller = ran(access.admit(made(store, quota=100)[0], ""))
+    ran(access.charge(caller, 60))
+    with pytest.raises(QuotaExceeded, match="60 of 100 characters are used this month, and the request has 41"):
+        ran(access.charge(caller, 41))
+    ran(access.charge(caller, 40))
+    ran(access.charge(caller, 0))
+    assert ran(access.usage(caller)) == Usage(100, 100)
+    with pytest.raises(QuotaExceeded):
+        ran(access.charge(caller, 1))
 
 
 def test_statuses_of_a_quota() -> None:
@@ -208,20 +206,19 @@ def test_statuses_of_a_quota() -> None:
     assert (QuotaExceeded.status, QuotaExceeded.deepl_status) == (403, 456)
 
 
-def test_a_new_month_begins_with_nothing() -> None:
+def test_a_new_month_begins_with_nothing(store: Database) -> None:
     clock = Clock()
-    with Database.open(None) as store:
-        access = AccessControl(store, AccessPolicy(), clock.time)
-        caller = ran(access.admit(made(store, quota=100)[0], ""))
-        ran(access.charge(caller, 100))
-        clock.now = DECEMBER
-        assert ran(access.usage(caller)) == Usage(0, 100)
-        ran(access.charge(caller, 100))
-        clock.now = NOVEMBER
-        assert ran(access.usage(caller)) == Usage(100, 100)
+    access = AccessControl(store, AccessPolicy(), clock.time)
+    caller = ran(access.admit(made(store, quota=100)[0], ""))
+    ran(access.charge(caller, 100))
+    clock.now = DECEMBER
+    assert ran(access.usage(caller)) == Usage(0, 100)
+    ran(access.charge(caller, 100))
+    clock.now = NOVEMBER
+    assert ran(access.usage(caller)) == Usage(100, 100)
 
 
-def test_what_fails_is_given_back() -> None:
+def test_what_fails_is_given_back(store: Database, access: AccessControl) -> None:
     async def use(access: AccessControl, caller: Caller) -> Usage:
         async with access.charged(caller, 30):
             pass
@@ -231,12 +228,10 @@ def test_what_fails_is_given_back() -> None:
                 raise ValueError("no translation")
         return await access.usage(caller)
 
-    with Database.open(None) as store:
-        access = AccessControl(store, AccessPolicy())
-        assert ran(use(access, ran(access.admit(made(store)[0], "")))) == Usage(30, None)
+    assert ran(use(access, ran(access.admit(made(store)[0], "")))) == Usage(30, None)
 
 
-def test_what_fails_is_given_back_to_the_month_that_it_was_charged_to() -> None:
+def test_what_fails_is_given_back_to_the_month_that_it_was_charged_to(store: Database) -> None:
     clock = Clock()
 
     async def use(access: AccessControl, caller: Caller) -> None:
@@ -246,49 +241,42 @@ def test_what_fails_is_given_back_to_the_month_that_it_was_charged_to() -> None:
                 await access.charge(caller, 70)
                 raise ValueError("no translation")
 
-    with Database.open(None) as store:
-        access = AccessControl(store, AccessPolicy(), clock.time)
-        caller = ran(access.admit(made(store)[0], ""))
-        ran(use(access, caller))
-        assert ran(access.usage(caller)).characters == 70
-        clock.now = NOVEMBER
-        assert ran(access.usage(caller)).characters == 0
+    access = AccessControl(store, AccessPolicy(), clock.time)
+    caller = ran(access.admit(made(store)[0], ""))
+    ran(use(access, caller))
+    assert ran(access.usage(caller)).characters == 70
+    clock.now = NOVEMBER
+    assert ran(access.usage(caller)).characters == 0
 
 
-def test_free_characters_are_refunded() -> None:
+def test_free_characters_are_refunded(store: Database, access: AccessControl) -> None:
     async def use(access: AccessControl, caller: Caller) -> None:
         async with access.charged(caller, 50) as charge:
             charge.free = 20
 
-    with Database.open(None) as store:
-        access = AccessControl(store, AccessPolicy())
-        caller = ran(access.admit(made(store, quota=100)[0], ""))
-        ran(use(access, caller))
-        assert ran(access.usage(caller)).characters == 30
+    caller = ran(access.admit(made(store, quota=100)[0], ""))
+    ran(use(access, caller))
+    assert ran(access.usage(caller)).characters == 30
 
 
-def test_those_without_a_key_are_not_counted() -> None:
-    with Database.open(None) as store:
-        access = AccessControl(store, AccessPolicy())
-        caller = ran(access.admit(None, "192.0.2.7"))
-        ran(access.charge(caller, 10**9))
-        ran(access.refund(caller.id, NOVEMBER, 10**9))
-        assert ran(access.usage(caller)) == Usage(0, None)
+def test_those_without_a_key_are_not_counted(access: AccessControl) -> None:
+    caller = ran(access.admit(None, "192.0.2.7"))
+    ran(access.charge(caller, 10**9))
+    ran(access.refund(caller.id, NOVEMBER, 10**9))
+    assert ran(access.usage(caller)) == Usage(0, None)
 
 
-def test_requests_at_the_same_time_do_not_spend_the_same_characters() -> None:
+def test_requests_at_the_same_time_do_not_spend_the_same_characters(store: Database, access: AccessControl) -> None:
     """50 ask for 7 of 100 characters, before anything is known of the key: 14 get them."""
 
     async def charge(access: AccessControl, caller: Caller) -> list[BaseException | None]:
         return await asyncio.gather(*(access.charge(caller, 7) for _ in range(50)), return_exceptions=True)
 
-    with Database.open(None) as store:
-        access = AccessControl(store, AccessPolicy())
-        caller = ran(access.admit(made(store, quota=100)[0], ""))
-        found = ran(charge(access, caller))
-        assert sum(outcome is None for outcome in found) == 14
-        assert sum(isinstance(outcome, QuotaExceeded) for outcome in found) == 36
-        assert ran(access.usage(caller)).characters == 98
+    caller = ran(access.admit(made(store, quota=100)[0], ""))
+    found = ran(charge(access, caller))
+    assert sum(outcome is None for outcome in found) == 14
+    assert sum(isinstance(outcome, QuotaExceeded) for outcome in found) == 36
+    assert ran(access.usage(caller)).characters == 98
 
 
 async def spend(access: AccessControl, secret: str, times: int) -> Usage:
@@ -322,17 +310,15 @@ def test_two_services_with_one_database_add_up(tmp_path: Path) -> None:
         assert ran(spend(AccessControl(store, AccessPolicy()), secret, 0)).characters == 90
 
 
-def test_a_write_that_fails_is_tried_again() -> None:
-    with Database.open(None) as store:
-        access = AccessControl(store, AccessPolicy())
-        secret, key = made(store)
-        full = "CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT RAISE(ABORT, 'no space'); END"
-        store.run_sync(lambda connection: connection.execute(full))
-        assert ran(spend(access, secret, 4)).characters == 12
-        assert store.run_sync(lambda connection: connection.execute("SELECT * FROM usage").fetchall()) == []
-        store.run_sync(lambda connection: connection.execute("DROP TRIGGER full"))
-        assert ran(spend(access, secret, 1)).characters == 15
-        assert store.run_sync(lambda connection: read_usage(connection, key.id, month_of(time.time()))) == 15
+def test_a_write_that_fails_is_tried_again(store: Database, access: AccessControl) -> None:
+    secret, key = made(store)
+    full = "CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT RAISE(ABORT, 'no space'); END"
+    store.run_sync(lambda connection: connection.execute(full))
+    assert ran(spend(access, secret, 4)).characters == 12
+    assert store.run_sync(lambda connection: connection.execute("SELECT * FROM usage").fetchall()) == []
+    store.run_sync(lambda connection: connection.execute("DROP TRIGGER full"))
+    assert ran(spend(access, secret, 1)).characters == 15
+    assert store.run_sync(lambda connection: read_usage(connection, key.id, month_of(time.time()))) == 15
 
 
 SPENDER = """

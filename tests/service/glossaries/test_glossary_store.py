@@ -92,57 +92,49 @@ def test_a_glossary_serves_every_variant_of_a_language(store: Database, source: 
     assert asyncio.run(run()).glossary == (("train", "trem"),)
 
 
-def test_callers_without_a_key_share_ids_and_see_no_list(store: Database) -> None:
+async def test_callers_without_a_key_share_ids_and_see_no_list(store: Database) -> None:
     """People behind one address cannot find each other's glossaries; who knows an id may use it from any address."""
 
-    async def run() -> None:
-        glossaries = GlossaryStore(store, GlossaryLimits(anonymous_seconds=0.05))
-        id = (await glossaries.create("192.0.2.1", "mine", [animals(dog="Hund")])).id
-        assert await glossaries.owned("192.0.2.1") == []
-        assert (await glossaries.terms("192.0.2.2", [id], "en", "de")).glossary == (("dog", "Hund"),)
-        kept = (await glossaries.create("key:me", "mine", [animals(dog="Hund")])).id
-        await asyncio.sleep(0.06)
-        await glossaries.create("192.0.2.1", "later", [animals(dog="Hund")])
-        with pytest.raises(NotFound):
-            await glossaries.get("192.0.2.1", id)
-        assert (await glossaries.get("key:me", kept)).dictionaries == ((EN_DE, 1),)
-
-    asyncio.run(run())
+    glossaries = GlossaryStore(store, GlossaryLimits(anonymous_seconds=0.05))
+    id = (await glossaries.create("192.0.2.1", "mine", [animals(dog="Hund")])).id
+    assert await glossaries.owned("192.0.2.1") == []
+    assert (await glossaries.terms("192.0.2.2", [id], "en", "de")).glossary == (("dog", "Hund"),)
+    kept = (await glossaries.create("key:me", "mine", [animals(dog="Hund")])).id
+    await asyncio.sleep(0.06)
+    await glossaries.create("192.0.2.1", "later", [animals(dog="Hund")])
+    with pytest.raises(NotFound):
+        await glossaries.get("192.0.2.1", id)
+    assert (await glossaries.get("key:me", kept)).dictionaries == ((EN_DE, 1),)
 
 
-def test_bytes_are_limited_for_each_caller_and_for_all(store: Database) -> None:
+async def test_bytes_are_limited_for_each_caller_and_for_all(store: Database) -> None:
     """A glossary of 1,000 characters has about 2 KB. Anonymous ones make room, those of keys are never deleted."""
     large = [animals(a="x" * 1000)]
     limits = GlossaryLimits(bytes_per_caller=5000, anonymous_bytes=7000, bytes=7000)
 
-    async def run() -> None:
-        glossaries = GlossaryStore(store, limits)
-        ids = [(await glossaries.create(owner, "x", large)).id for owner in ("10.0.0.1", "10.0.0.1", "10.0.0.2")]
-        with pytest.raises(InvalidRequest, match=r"your glossaries would have 61\d\d bytes; accepted: at most 5000"):
-            await glossaries.create("10.0.0.1", "x", large)
-        ids.append((await glossaries.create("10.0.0.3", "x", large)).id)  # the oldest of the largest owner goes
-        with pytest.raises(NotFound):
-            await glossaries.get("10.0.0.1", ids[0])
-        for id in ids[1:]:
-            await glossaries.get("10.0.0.1", id)
-        for owner in ("key:a", "key:a", "key:b"):
-            await glossaries.create(owner, "x", large)
-        with pytest.raises(StorageFull):
-            await glossaries.create("key:c", "x", large)
-        await glossaries.delete("key:b", (await glossaries.owned("key:b"))[0].id)
+    glossaries = GlossaryStore(store, limits)
+    ids = [(await glossaries.create(owner, "x", large)).id for owner in ("10.0.0.1", "10.0.0.1", "10.0.0.2")]
+    with pytest.raises(InvalidRequest, match=r"your glossaries would have 61\d\d bytes; accepted: at most 5000"):
+        await glossaries.create("10.0.0.1", "x", large)
+    ids.append((await glossaries.create("10.0.0.3", "x", large)).id)  # the oldest of the largest owner goes
+    with pytest.raises(NotFound):
+        await glossaries.get("10.0.0.1", ids[0])
+    for id in ids[1:]:
+        await glossaries.get("10.0.0.1", id)
+    for owner in ("key:a", "key:a", "key:b"):
+        await glossaries.create(owner, "x", large)
+    with pytest.raises(StorageFull):
         await glossaries.create("key:c", "x", large)
-        count = await store.read(lambda connection: connection.execute("SELECT count(*) FROM dictionaries").fetchone())
-        assert count == (3 + 3,)
+    await glossaries.delete("key:b", (await glossaries.owned("key:b"))[0].id)
+    await glossaries.create("key:c", "x", large)
+    count = await store.read(lambda connection: connection.execute("SELECT count(*) FROM dictionaries").fetchone())
+    assert count == (3 + 3,)
 
-    asyncio.run(run())
 
+async def test_the_bytes_of_one_glossary_are_limited(store: Database) -> None:
 
-def test_the_bytes_of_one_glossary_are_limited(store: Database) -> None:
-    async def run() -> None:
-        glossaries = GlossaryStore(store, GlossaryLimits(bytes_per_glossary=3000))
-        id = (await glossaries.create("key:me", "x", [animals(a="x" * 1000)])).id
-        with pytest.raises(InvalidRequest, match=r"the glossary would have 30\d\d bytes; accepted: at most 3000"):
-            await glossaries.update("key:me", id, None, [animals(b="x" * 1000)])
-        await glossaries.update("key:me", id, None, [animals(b="x" * 10)])
-
-    asyncio.run(run())
+    glossaries = GlossaryStore(store, GlossaryLimits(bytes_per_glossary=3000))
+    id = (await glossaries.create("key:me", "x", [animals(a="x" * 1000)])).id
+    with pytest.raises(InvalidRequest, match=r"the glossary would have 30\d\d bytes; accepted: at most 3000"):
+        await glossaries.update("key:me", id, None, [animals(b="x" * 1000)])
+    await glossaries.update("key:me", id, None, [animals(b="x" * 10)])

@@ -1,6 +1,5 @@
 """Which requests the gate counts, and which it refuses once the service shuts down."""
 
-import asyncio
 from contextlib import ExitStack
 
 import httpx
@@ -37,20 +36,18 @@ async def answer(method: str, path: str, gate: RequestGate, counts: list[int]) -
 
 
 @pytest.mark.parametrize(("method", "path"), [*COUNTED, *UNCOUNTED])
-def test_requests_that_do_work_are_counted_and_refused_during_the_shutdown(method: str, path: str) -> None:
-    async def test() -> None:
-        gate, counts = RequestGate(), list[int]()
-        counted = (method, path) in COUNTED
-        response = await answer(method, path, gate, counts)
-        assert (response.status_code, counts, gate.active) == (200, [int(counted)], 0)
-        assert response.content == (b"" if method == "HEAD" else b"content")
-        assert "connection" not in response.headers
-        gate.closed = True
-        response = await answer(method, path, gate, counts)
-        assert (response.status_code, len(counts)) == ((503, 1) if counted else (200, 2))
-        assert response.headers["connection"] == "close"
+async def test_requests_that_do_work_are_counted_and_refused_during_the_shutdown(method: str, path: str) -> None:
 
-    asyncio.run(test())
+    gate, counts = RequestGate(), list[int]()
+    counted = (method, path) in COUNTED
+    response = await answer(method, path, gate, counts)
+    assert (response.status_code, counts, gate.active) == (200, [int(counted)], 0)
+    assert response.content == (b"" if method == "HEAD" else b"content")
+    assert "connection" not in response.headers
+    gate.closed = True
+    response = await answer(method, path, gate, counts)
+    assert (response.status_code, len(counts)) == ((503, 1) if counted else (200, 2))
+    assert response.headers["connection"] == "close"
 
 
 def test_work_in_progress_is_bounded_for_each_caller_and_in_all(monkeypatch: pytest.MonkeyPatch) -> None:

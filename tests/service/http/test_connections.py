@@ -229,7 +229,7 @@ def test_a_new_connection_has_a_place_while_all_others_are_busy() -> None:
 def test_slow_clients_are_closed() -> None:
     """One that reads slowly, but goes on reading, is not."""
     service = Service(seconds=0.5)
-    slow = [service.connect(4096) for _ in range(7)]
+    slow = [*(service.connect(4096) for _ in range(6)), service.connect()]
     slow[1].sendall(b"GET / HT")
     slow[2].sendall(GET + b"\r\n")  # and then no other request
     slow[3].sendall(POST + b"Content-Length: 2\r\n\r\nh")

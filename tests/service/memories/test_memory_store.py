@@ -55,94 +55,82 @@ def rows(database: Database) -> int:
     return sum(count for (count,) in database.run_sync(lambda connection: connection.execute(union).fetchall()))
 
 
-def test_an_equal_sentence_is_found_and_a_similar_one_with_its_score(store: MemoryStore) -> None:
-    async def use() -> None:
-        memory = await store.put(KEY, "animals", EN_DE, ANIMALS)
-        assert memory.count == 2
-        asked = ["The  dog sleeps.", "Two dogs eat a fish.", "A house"]
-        exact, similar = await store.matches(KEY, memory.id, EN_DE, asked, 0.7)
-        assert (exact.sentence, exact.target, exact.score) == (asked[0], "Der Hund schläft.", 1.0)
-        assert (similar.sentence, similar.source) == (asked[1], "Two cats eat a fish.")
-        assert similar.score == pytest.approx(5 / 6)  # one of six words differs
-        assert await store.matches(KEY, memory.id, EN_DE, asked[1:], 0.84) == []
-        assert await store.matches(KEY, memory.id, Direction("de", "en"), asked, 0.7) == []
+async def test_an_equal_sentence_is_found_and_a_similar_one_with_its_score(store: MemoryStore) -> None:
 
-    asyncio.run(use())
+    memory = await store.put(KEY, "animals", EN_DE, ANIMALS)
+    assert memory.count == 2
+    asked = ["The  dog sleeps.", "Two dogs eat a fish.", "A house"]
+    exact, similar = await store.matches(KEY, memory.id, EN_DE, asked, 0.7)
+    assert (exact.sentence, exact.target, exact.score) == (asked[0], "Der Hund schläft.", 1.0)
+    assert (similar.sentence, similar.source) == (asked[1], "Two cats eat a fish.")
+    assert similar.score == pytest.approx(5 / 6)  # one of six words differs
+    assert await store.matches(KEY, memory.id, EN_DE, asked[1:], 0.84) == []
+    assert await store.matches(KEY, memory.id, Direction("de", "en"), asked, 0.7) == []
 
 
-def test_a_sentence_is_found_in_other_characters(store: MemoryStore) -> None:
-    async def use() -> None:
-        memory = await store.put(KEY, "dogs", EN_DE, [MemoryUnit("Ma\u0308dchen\u00a0go\u00ading", "a\u00a0b")])
-        for asked in ("Mädchen going", "Mädchen\u202fgoing\u200b", "\ufeffMädchen ｇｏｉｎｇ"):
-            (match,) = await store.matches(KEY, memory.id, EN_DE, [asked], 0.7)
-            assert (match.sentence, match.score) == (asked, 1.0)
+async def test_a_sentence_is_found_in_other_characters(store: MemoryStore) -> None:
 
-    asyncio.run(use())
+    memory = await store.put(KEY, "dogs", EN_DE, [MemoryUnit("Ma\u0308dchen\u00a0go\u00ading", "a\u00a0b")])
+    for asked in ("Mädchen going", "Mädchen\u202fgoing\u200b", "\ufeffMädchen ｇｏｉｎｇ"):
+        (match,) = await store.matches(KEY, memory.id, EN_DE, [asked], 0.7)
+        assert (match.sentence, match.score) == (asked, 1.0)
 
 
-def test_units_with_the_same_source_are_replaced(store: MemoryStore) -> None:
-    async def use() -> None:
-        first = await store.put(KEY, "animals", EN_DE, ANIMALS)
-        again = await store.put(
-            KEY, "animals", EN_DE, [MemoryUnit("The dog\tsleeps.", "Der Hund ruht."), MemoryUnit("Yes", "Ja")]
-        )
-        assert (again.id, again.count) == (first.id, 3)
-        units = [unit async for slice in store.units(KEY, first.id) for unit in slice]
-        assert units == [MemoryUnit("The dog sleeps.", "Der Hund ruht."), ANIMALS[1], MemoryUnit("Yes", "Ja")]
-        other = await store.put(KEY, "animals", Direction("de", "en"), [MemoryUnit("Ja", "Yes")])
-        assert [memory.id for memory in await store.owned(KEY)] == [first.id, other.id]
+async def test_units_with_the_same_source_are_replaced(store: MemoryStore) -> None:
 
-    asyncio.run(use())
+    first = await store.put(KEY, "animals", EN_DE, ANIMALS)
+    again = await store.put(
+        KEY, "animals", EN_DE, [MemoryUnit("The dog\tsleeps.", "Der Hund ruht."), MemoryUnit("Yes", "Ja")]
+    )
+    assert (again.id, again.count) == (first.id, 3)
+    units = [unit async for slice in store.units(KEY, first.id) for unit in slice]
+    assert units == [MemoryUnit("The dog sleeps.", "Der Hund ruht."), ANIMALS[1], MemoryUnit("Yes", "Ja")]
+    other = await store.put(KEY, "animals", Direction("de", "en"), [MemoryUnit("Ja", "Yes")])
+    assert [memory.id for memory in await store.owned(KEY)] == [first.id, other.id]
 
 
-def test_a_unit_without_text_or_with_a_long_text_is_left_out(store: MemoryStore) -> None:
-    async def use() -> None:
-        units = [MemoryUnit("a", " "), MemoryUnit("\x01", "b"), MemoryUnit("c" * 4001, "c"), MemoryUnit("d", "e\x00f")]
-        memory = await store.put(KEY, "x", EN_DE, units)
-        assert [unit async for slice in store.units(KEY, memory.id) for unit in slice] == [MemoryUnit("d", "e f")]
+async def test_a_unit_without_text_or_with_a_long_text_is_left_out(store: MemoryStore) -> None:
 
-    asyncio.run(use())
+    units = [MemoryUnit("a", " "), MemoryUnit("\x01", "b"), MemoryUnit("c" * 4001, "c"), MemoryUnit("d", "e\x00f")]
+    memory = await store.put(KEY, "x", EN_DE, units)
+    assert [unit async for slice in store.units(KEY, memory.id) for unit in slice] == [MemoryUnit("d", "e f")]
 
 
-def test_a_memory_belongs_to_its_key_and_the_operators_can_be_used_by_all(store: MemoryStore) -> None:
-    async def use() -> None:
-        mine = await store.put(KEY, "mine", EN_DE, ANIMALS)
-        shared = await store.put(OPERATOR, "shared", EN_DE, ANIMALS)
-        for other in ("key:0b", "192.0.2.1"):
-            assert await store.owned(other) == []
-            for attempt in (store.get, store.delete):
-                for memory in (mine, shared):
-                    with pytest.raises(NotFound):
-                        await attempt(other, memory.id)
-            with pytest.raises(NotFound):
-                await store.check(other, mine.id, "en", "de")
-            assert await store.matches(other, mine.id, EN_DE, ["The dog sleeps."], 0.7) == []
-            await store.check(other, shared.id, None, "de")
-            assert len(await store.matches(other, shared.id, EN_DE, ["The dog sleeps."], 0.7)) == 1
-        with pytest.raises(InvalidRequest, match="is for en-de, not for en-fr"):
-            await store.check(KEY, mine.id, "en", "fr")
+async def test_a_memory_belongs_to_its_key_and_the_operators_can_be_used_by_all(store: MemoryStore) -> None:
 
-    asyncio.run(use())
+    mine = await store.put(KEY, "mine", EN_DE, ANIMALS)
+    shared = await store.put(OPERATOR, "shared", EN_DE, ANIMALS)
+    for other in ("key:0b", "192.0.2.1"):
+        assert await store.owned(other) == []
+        for attempt in (store.get, store.delete):
+            for memory in (mine, shared):
+                with pytest.raises(NotFound):
+                    await attempt(other, memory.id)
+        with pytest.raises(NotFound):
+            await store.check(other, mine.id, "en", "de")
+        assert await store.matches(other, mine.id, EN_DE, ["The dog sleeps."], 0.7) == []
+        await store.check(other, shared.id, None, "de")
+        assert len(await store.matches(other, shared.id, EN_DE, ["The dog sleeps."], 0.7)) == 1
+    with pytest.raises(InvalidRequest, match="is for en-de, not for en-fr"):
+        await store.check(KEY, mine.id, "en", "fr")
 
 
-def test_a_memory_without_a_key_is_found_by_its_id_until_it_expires(
+async def test_a_memory_without_a_key_is_found_by_its_id_until_it_expires(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def use() -> None:
-        memory = await store.put("192.0.2.1", "x", EN_DE, ANIMALS)
-        assert (await store.put("192.0.2.1", "x", EN_DE, ANIMALS)).id != memory.id
-        assert (await store.get("192.0.2.2", memory.id)).count == 2
-        assert await store.owned("192.0.2.1") == []
-        later = time.time() + LIMITS.anonymous_seconds + 1
-        monkeypatch.setattr(time, "time", lambda: later)
-        await store.put(KEY, "y", EN_DE, ANIMALS)
-        with pytest.raises(NotFound):
-            await store.get("192.0.2.1", memory.id)
 
-    asyncio.run(use())
+    memory = await store.put("192.0.2.1", "x", EN_DE, ANIMALS)
+    assert (await store.put("192.0.2.1", "x", EN_DE, ANIMALS)).id != memory.id
+    assert (await store.get("192.0.2.2", memory.id)).count == 2
+    assert await store.owned("192.0.2.1") == []
+    later = time.time() + LIMITS.anonymous_seconds + 1
+    monkeypatch.setattr(time, "time", lambda: later)
+    await store.put(KEY, "y", EN_DE, ANIMALS)
+    with pytest.raises(NotFound):
+        await store.get("192.0.2.1", memory.id)
 
 
-def test_limits_are_named_and_leave_nothing_behind(database: Database) -> None:
+async def test_limits_are_named_and_leave_nothing_behind(database: Database) -> None:
     size = 2 * 1024
     limits = MemoryLimits(memories=2, units=SLICE + 1, bytes_per_caller=1_000_000, bytes=1_500_000)
     store = MemoryStore(database, limits)
@@ -150,27 +138,24 @@ def test_limits_are_named_and_leave_nothing_behind(database: Database) -> None:
     def many(count: int, length: int = 1) -> list[MemoryUnit]:
         return [MemoryUnit(f"{number}", "x" * length) for number in range(count)]
 
-    async def use() -> None:
-        with pytest.raises(InvalidRequest, match="would have 1002 units; accepted: at most 1001"):
-            await store.put(KEY, "a", EN_DE, many(SLICE + 2))
-        with pytest.raises(InvalidRequest, match="bytes; accepted: at most 1000000"):
-            await store.put(KEY, "a", EN_DE, many(SLICE, size))
-        assert await store.owned(KEY) == []
-        assert rows(database) == 0
-        await store.put(KEY, "a", EN_DE, many(300, size))
-        with pytest.raises(StorageFull):
-            await store.put("key:0b", "a", EN_DE, many(400, size))
-        await store.put(KEY, "b", EN_DE, many(1))
-        with pytest.raises(InvalidRequest, match="2 memories are stored already"):
-            await store.put(KEY, "c", EN_DE, many(1))
-        with pytest.raises(InvalidRequest, match="name must have 1 to 500"):
-            await store.put(KEY, " ", EN_DE, many(1))
-
-    asyncio.run(use())
+    with pytest.raises(InvalidRequest, match="would have 1002 units; accepted: at most 1001"):
+        await store.put(KEY, "a", EN_DE, many(SLICE + 2))
+    with pytest.raises(InvalidRequest, match="bytes; accepted: at most 1000000"):
+        await store.put(KEY, "a", EN_DE, many(SLICE, size))
+    assert await store.owned(KEY) == []
+    assert rows(database) == 0
+    await store.put(KEY, "a", EN_DE, many(300, size))
+    with pytest.raises(StorageFull):
+        await store.put("key:0b", "a", EN_DE, many(400, size))
+    await store.put(KEY, "b", EN_DE, many(1))
+    with pytest.raises(InvalidRequest, match="2 memories are stored already"):
+        await store.put(KEY, "c", EN_DE, many(1))
+    with pytest.raises(InvalidRequest, match="name must have 1 to 500"):
+        await store.put(KEY, " ", EN_DE, many(1))
 
 
 @pytest.mark.parametrize("delay", range(4))
-def test_a_refused_upload_leaves_the_units_of_another_one(
+async def test_a_refused_upload_leaves_the_units_of_another_one(
     database: Database, monkeypatch: pytest.MonkeyPatch, delay: int
 ) -> None:
     """Both uploads find or create the same memory; the larger one is refused in its third transaction."""
@@ -178,18 +163,15 @@ def test_a_refused_upload_leaves_the_units_of_another_one(
     store = MemoryStore(database, replace(LIMITS, units=5))
     large, small = ([MemoryUnit(f"{kind} {number}", kind) for number in range(6)] for kind in ("large", "small"))
 
-    async def use() -> None:
-        refused = asyncio.create_task(store.put(KEY, "pets", EN_DE, large))
-        for _ in range(delay):
-            await database.read(lambda connection: None, KEY)
-        accepted = await store.put(KEY, "pets", EN_DE, small[:1])
-        with pytest.raises(InvalidRequest, match="the memory would have"):
-            await refused
-        (memory,) = await store.owned(KEY)
-        assert memory.id == accepted.id
-        assert small[0] in [unit async for part in store.units(KEY, memory.id) for unit in part]
-
-    asyncio.run(use())
+    refused = asyncio.create_task(store.put(KEY, "pets", EN_DE, large))
+    for _ in range(delay):
+        await database.read(lambda connection: None, KEY)
+    accepted = await store.put(KEY, "pets", EN_DE, small[:1])
+    with pytest.raises(InvalidRequest, match="the memory would have"):
+        await refused
+    (memory,) = await store.owned(KEY)
+    assert memory.id == accepted.id
+    assert small[0] in [unit async for part in store.units(KEY, memory.id) for unit in part]
 
 
 def test_a_refused_upload_leaves_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,36 +185,30 @@ def test_a_refused_upload_leaves_nothing(database: Database, monkeypatch: pytest
     assert asyncio.run(store.put(KEY, "pets", EN_DE, units[:5])).count == 5
 
 
-def test_the_largest_holder_without_a_key_loses_its_oldest_memory(database: Database) -> None:
+async def test_the_largest_holder_without_a_key_loses_its_oldest_memory(database: Database) -> None:
     store = MemoryStore(database, replace(LIMITS, anonymous_bytes=20_000))
 
-    async def use() -> None:
-        texts = [MemoryUnit(f"{number}", "x" * 700) for number in range(5)]
-        lost = await store.put("192.0.2.1", "a", EN_DE, texts)
-        kept = [await store.put("192.0.2.1", "b", EN_DE, texts), await store.put("192.0.2.2", "c", EN_DE, texts)]
-        kept.append(await store.put("192.0.2.3", "d", EN_DE, texts))
-        with pytest.raises(NotFound):
-            await store.get("192.0.2.1", lost.id)
-        assert [(await store.get("", memory.id)).count for memory in kept] == [5, 5, 5]
-        with pytest.raises(StorageFull):
-            await store.put("192.0.2.4", "e", EN_DE, [MemoryUnit(f"{number}", "x" * 900) for number in range(20)])
-
-    asyncio.run(use())
+    texts = [MemoryUnit(f"{number}", "x" * 700) for number in range(5)]
+    lost = await store.put("192.0.2.1", "a", EN_DE, texts)
+    kept = [await store.put("192.0.2.1", "b", EN_DE, texts), await store.put("192.0.2.2", "c", EN_DE, texts)]
+    kept.append(await store.put("192.0.2.3", "d", EN_DE, texts))
+    with pytest.raises(NotFound):
+        await store.get("192.0.2.1", lost.id)
+    assert [(await store.get("", memory.id)).count for memory in kept] == [5, 5, 5]
+    with pytest.raises(StorageFull):
+        await store.put("192.0.2.4", "e", EN_DE, [MemoryUnit(f"{number}", "x" * 900) for number in range(20)])
 
 
-def test_a_deleted_memory_leaves_no_row(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_deleted_memory_leaves_no_row(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.memories.store.PURGED_ROWS", 7)
     store = MemoryStore(database, LIMITS)
 
-    async def use() -> None:
-        kept = await store.put(KEY, "kept", EN_DE, ANIMALS)
-        before = rows(database)
-        memory = await store.put(KEY, "x", EN_DE, [MemoryUnit(f"w{number} v", "x") for number in range(50)])
-        await store.delete(KEY, memory.id)
-        assert rows(database) == before
-        assert len(await store.matches(KEY, kept.id, EN_DE, ["The dog sleeps."], 0.7)) == 1
-
-    asyncio.run(use())
+    kept = await store.put(KEY, "kept", EN_DE, ANIMALS)
+    before = rows(database)
+    memory = await store.put(KEY, "x", EN_DE, [MemoryUnit(f"w{number} v", "x") for number in range(50)])
+    await store.delete(KEY, memory.id)
+    assert rows(database) == before
+    assert len(await store.matches(KEY, kept.id, EN_DE, ["The dog sleeps."], 0.7)) == 1
 
 
 @pytest.mark.parametrize("block", [4, 4096])
@@ -276,15 +252,12 @@ def test_any_text_can_be_stored_and_looked_up(texts: list[str], asked: str) -> N
         asyncio.run(use())
 
 
-def test_a_search_reads_a_bounded_part_of_the_index(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_search_reads_a_bounded_part_of_the_index(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_index, "MAX_ENTRIES", 30)
     store = MemoryStore(database, LIMITS)
 
-    async def use() -> None:
-        memory = await store.put(
-            KEY, "x", EN_DE, [MemoryUnit(f"the the common words {n} r{n}", f"{n}") for n in range(100)]
-        )
-        (match,) = await store.matches(KEY, memory.id, EN_DE, ["the the common words 42 r43"], 0.7)
-        assert match.target in ("42", "43")
-
-    asyncio.run(use())
+    memory = await store.put(
+        KEY, "x", EN_DE, [MemoryUnit(f"the the common words {n} r{n}", f"{n}") for n in range(100)]
+    )
+    (match,) = await store.matches(KEY, memory.id, EN_DE, ["the the common words 42 r43"], 0.7)
+    assert match.target in ("42", "43")

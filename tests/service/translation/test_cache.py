@@ -12,7 +12,7 @@ from service.translation.cache import TranslationCache
 
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("capacity", [0, 5])
-def test_everybody_gets_their_own_or_their_own_error(seed: int, capacity: int) -> None:
+async def test_everybody_gets_their_own_or_their_own_error(seed: int, capacity: int) -> None:
     random = Random(seed)
     working = 0
 
@@ -43,40 +43,34 @@ def test_everybody_gets_their_own_or_their_own_error(seed: int, capacity: int) -
         except (Overloaded, DeadlineExceeded):
             pass
 
-    async def crowd() -> None:
-        shared: TranslationCache[int, str] = TranslationCache(capacity, lambda key, value: 1)
-        tasks = [asyncio.create_task(ask(shared)) for _ in range(60)]
-        for _ in range(10):
-            await asyncio.sleep(0)
-            random.choice(tasks).cancel()
-        await asyncio.wait(tasks, timeout=30)
-        for task in tasks:
-            assert task.done()
-            assert task.cancelled() or task.exception() is None
+    shared: TranslationCache[int, str] = TranslationCache(capacity, lambda key, value: 1)
+    tasks = [asyncio.create_task(ask(shared)) for _ in range(60)]
+    for _ in range(10):
         await asyncio.sleep(0)
-        assert working == 0
-        assert shared.size <= capacity
+        random.choice(tasks).cancel()
+    await asyncio.wait(tasks, timeout=30)
+    for task in tasks:
+        assert task.done()
+        assert task.cancelled() or task.exception() is None
+    await asyncio.sleep(0)
+    assert working == 0
+    assert shared.size <= capacity
 
-    asyncio.run(crowd())
 
-
-def test_what_is_counted() -> None:
+async def test_what_is_counted() -> None:
     async def work(keys: Sequence[str]) -> list[str]:
         await asyncio.sleep(0)
         return [key.upper() for key in keys]
 
-    async def ask() -> None:
-        shared: TranslationCache[str, str] = TranslationCache(100, lambda key, value: len(key + value))
-        both = await asyncio.gather(shared.get("x", ["a", "b"], work), shared.get("x", ["b", "c", "b"], work))
-        assert list(both) == [["A", "B"], ["B", "C", "B"]]
-        assert await shared.get("x", ["c", "d"], work) == ["C", "D"]
-        assert (shared.misses, shared.joined, shared.hits) == (4, 1, 1)
-        assert shared.size == 8
-
-    asyncio.run(ask())
+    shared: TranslationCache[str, str] = TranslationCache(100, lambda key, value: len(key + value))
+    both = await asyncio.gather(shared.get("x", ["a", "b"], work), shared.get("x", ["b", "c", "b"], work))
+    assert list(both) == [["A", "B"], ["B", "C", "B"]]
+    assert await shared.get("x", ["c", "d"], work) == ["C", "D"]
+    assert (shared.misses, shared.joined, shared.hits) == (4, 1, 1)
+    assert shared.size == 8
 
 
-def test_callers_share_nothing_and_the_largest_makes_room() -> None:
+async def test_callers_share_nothing_and_the_largest_makes_room() -> None:
     asked: list[str] = []
 
     async def work(keys: Sequence[str]) -> list[str]:
@@ -84,16 +78,13 @@ def test_callers_share_nothing_and_the_largest_makes_room() -> None:
         asked.extend(keys)
         return list(keys)
 
-    async def ask() -> None:
-        shared: TranslationCache[str, str] = TranslationCache(6, lambda key, value: 1)
-        await asyncio.gather(shared.get("x", ["a", "b"], work), shared.get("y", ["a"], work))
-        assert asked == ["a", "b", "a"] and shared.joined == shared.hits == 0
-        await shared.get("y", ["c", "d", "e", "f"], work)
-        assert shared.size == 6
-        asked.clear()
-        await shared.get("x", ["a", "b"], work)
-        assert asked == []
-        await shared.get("y", ["a"], work)
-        assert asked == ["a"], "the oldest entry of y has made room"
-
-    asyncio.run(ask())
+    shared: TranslationCache[str, str] = TranslationCache(6, lambda key, value: 1)
+    await asyncio.gather(shared.get("x", ["a", "b"], work), shared.get("y", ["a"], work))
+    assert asked == ["a", "b", "a"] and shared.joined == shared.hits == 0
+    await shared.get("y", ["c", "d", "e", "f"], work)
+    assert shared.size == 6
+    asked.clear()
+    await shared.get("x", ["a", "b"], work)
+    assert asked == []
+    await shared.get("y", ["a"], work)
+    assert asked == ["a"], "the oldest entry of y has made room"

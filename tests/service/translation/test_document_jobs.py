@@ -4,12 +4,10 @@ import asyncio
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import closing, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -75,300 +73,245 @@ async def opened(text: str = TEXT) -> OpenedDocument:
     )
 
 
-async def content(document_jobs: DocumentJobs, id: str) -> bytes:
+async def content(path: Path, id: str) -> bytes:
     """Return the content of a finished document."""
-    store = DocumentStore(document_jobs._database, 10**9, 60)
-    return b"".join([part async for part in store.parts(await store.find(id))])
+    with Database.open(path) as database:
+        store = DocumentStore(database, 10**9, 60)
+        return b"".join([part async for part in store.parts(await store.find(id))])
 
 
-def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(test())
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The database of a service."""
+    return tmp_path / "service.db"
 
 
+@asynccontextmanager
 async def lived(
-    path: Path,
-    translator: Translator,
-    then: Callable[[DocumentJobs], Awaitable[None]],
-    limits: DocumentJobLimits | None = None,
-    killed: bool = False,
-) -> None:
-    """A service that begins, does that, and ends; if it is killed, without a change of its database."""
+    path: Path, translator: Translator, limits: DocumentJobLimits | None = None, killed: bool = False
+) -> AsyncIterator[DocumentJobs]:
+    """A service that begins and ends; if it is killed, its end changes nothing in the database."""
     left = path.with_name("left.db")
     with Database.open(path) as store:
         document_jobs = DocumentJobs(store, limits or DocumentJobLimits(), translator.means)
         async with document_jobs.open():
-            await then(document_jobs)
-            with closing(sqlite3.connect(path)) as live, closing(sqlite3.connect(left)) as copy:
-                live.backup(copy)
+            yield document_jobs
+            if killed:
+                with closing(sqlite3.connect(path)) as live, closing(sqlite3.connect(left)) as copy:
+                    live.backup(copy)
     if killed:
         for file in path.parent.glob(f"{path.name}*"):
             file.unlink()
         left.rename(path)
 
 
-def test_what_was_not_done_is_begun_anew_and_what_was_done_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def has(translator: Translator, jobs: int) -> None:
+    """Wait until so many translations have begun."""
+    while len(translator.jobs) < jobs:
+        await asyncio.sleep(0)
+
+
+async def test_what_was_not_done_is_begun_anew_and_what_was_done_is_there(
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handles: list[DocumentCredentials] = []
-
-    async def first(document_jobs: DocumentJobs) -> None:
-        handles.append(await document_jobs.put(await opened(), JOB))
-        handles.append(await document_jobs.put(await opened("Two."), JOB))
-        while len(stuck.jobs) < 2:
-            await asyncio.sleep(0)
+    stuck, free, unused = Translator(), Translator(), Translator()
+    free.go.set()
+    async with lived(path, stuck) as document_jobs:
+        handles = [await document_jobs.put(await opened(text), JOB) for text in (TEXT, "Two.")]
+        await has(stuck, 2)
         assert not (await document_jobs.find("key:a", handles[0], wait_seconds=0.01)).settled
-
-    async def second(document_jobs: DocumentJobs) -> None:
+    async with lived(path, free) as document_jobs:
         for handle, translation in zip(handles, (b"A DOG.", b"TWO."), strict=True):
             found = await document_jobs.find("key:a", handle, wait_seconds=9.0)
             assert (found.done, found.error, found.name, found.characters) == (True, "", "a.txt", len(translation))
-            assert await content(document_jobs, handle.id) == translation
+            assert await content(path, handle.id) == translation
         assert [job == JOB for job in free.jobs] == [True, True]
-
-    async def third(document_jobs: DocumentJobs) -> None:
+    async with lived(path, unused) as document_jobs:
         assert (await document_jobs.find("key:a", handles[1])).done
         monkeypatch.setattr(module, "FETCHED_SECONDS", 0.3)
         await document_jobs.remove(handles[1].id)
-        assert await content(document_jobs, handles[1].id) == b"TWO."  # the client may not have received it
+        assert await content(path, handles[1].id) == b"TWO."  # the client may not have received it
         await asyncio.sleep(0.4)
         with pytest.raises(NotFound):
-            await content(document_jobs, handles[1].id)
+            await content(path, handles[1].id)
         assert (await document_jobs.find("key:a", handles[0])).done
-
-    stuck, free, unused = Translator(), Translator(), Translator()
-
-    async def test() -> None:
-        await lived(tmp_path / "service.db", stuck, first)
-        free.go.set()
-        await lived(tmp_path / "service.db", free, second)
-        await lived(tmp_path / "service.db", unused, third)
-        assert not unused.jobs
-
-    run(test)
-    assert not stuck.given_back and not free.given_back
+    assert not unused.jobs and not stuck.given_back and not free.given_back
 
 
 @pytest.mark.parametrize("killed", [True, False])
-def test_one_that_kills_the_service_does_so_only_so_often(tmp_path: Path, killed: bool) -> None:
+async def test_one_that_kills_the_service_does_so_only_so_often(path: Path, killed: bool) -> None:
     """A service that ends as it should has not died of what it was translating."""
     translator = Translator()
-    handles: list[DocumentCredentials] = []
-
-    async def taken(times: int, _: DocumentJobs | None = None) -> None:
-        while len(translator.jobs) < times:
-            await asyncio.sleep(0)
-
-    async def upload(document_jobs: DocumentJobs) -> None:
-        handles.append(await document_jobs.put(await opened(), JOB))
-        await taken(1)
-
-    async def last(document_jobs: DocumentJobs) -> None:
-        translator.go.set()
-        found = await document_jobs.find("key:a", handles[0], wait_seconds=9.0)
+    async with lived(path, translator, killed=killed) as document_jobs:
+        handle = await document_jobs.put(await opened(), JOB)
+        await has(translator, 1)
+    for times in range(2, MAX_ATTEMPTS + 2):  # the first attempt was not alone
+        async with lived(path, translator, killed=killed):
+            await has(translator, times)
+    translator.go.set()
+    async with lived(path, translator) as document_jobs:
+        found = await document_jobs.find("key:a", handle, wait_seconds=9.0)
         assert found.done is not killed and (f"ended {MAX_ATTEMPTS} times" in found.error) is killed
-
-    async def test() -> None:
-        await lived(tmp_path / "service.db", translator, upload, killed=killed)
-        for times in range(2, MAX_ATTEMPTS + 2):  # the first attempt was not alone
-            await lived(tmp_path / "service.db", translator, partial(taken, times), killed=killed)
-        await lived(tmp_path / "service.db", translator, last)
-
-    run(test)
     assert translator.given_back == ([("key:a", len(TEXT))] if killed else [])
 
 
-def test_one_that_cannot_be_translated_while_the_service_ends_is_not_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_one_that_cannot_be_translated_while_the_service_ends_is_not_lost(
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "WRITE_PAUSE", 0.01)
     monkeypatch.setattr("service.translation.coroutines.QUEUE_FULL_PAUSE", 0.01)
     ending, next_one = Translator(failing=[Unavailable() for _ in range(10**4)]), Translator()
-    handles: list[DocumentCredentials] = []
-
-    async def upload(document_jobs: DocumentJobs) -> None:
-        handles.append(await document_jobs.put(await opened(), JOB))
-        while len(ending.jobs) < 3:
-            await asyncio.sleep(0.01)
-
-    async def fetch(document_jobs: DocumentJobs) -> None:
-        assert (await document_jobs.find("key:a", handles[0], wait_seconds=9.0)).done
-
-    async def test() -> None:
-        await lived(tmp_path / "service.db", ending, upload)
-        next_one.go.set()
-        await lived(tmp_path / "service.db", next_one, fetch)
-
-    run(test)
+    next_one.go.set()
+    async with lived(path, ending) as document_jobs:
+        handle = await document_jobs.put(await opened(), JOB)
+        await has(ending, 3)
+    async with lived(path, next_one) as document_jobs:
+        assert (await document_jobs.find("key:a", handle, wait_seconds=9.0)).done
 
 
-def test_two_processes_with_one_store_settle_a_document_once(tmp_path: Path) -> None:
+async def test_two_processes_with_one_store_settle_a_document_once(path: Path) -> None:
     """The later answer changes nothing, and what failed is given back once."""
     first, second = Translator(failing=[CannotTranslate("never")]), Translator(failing=[CannotTranslate("nor here")])
-    path = tmp_path / "service.db"
 
-    async def test() -> None:
-        with Database.open(path) as one, Database.open(path) as two:
-            begun, held = asyncio.Event(), asyncio.Event()
+    with Database.open(path) as one, Database.open(path) as two:
+        begun, held = asyncio.Event(), asyncio.Event()
 
-            async def later(name: str, content: bytes, job: Job) -> bytes:
-                begun.set()
-                await held.wait()
-                return await first.means.translate(name, content, job)
+        async def later(name: str, content: bytes, job: Job) -> bytes:
+            begun.set()
+            await held.wait()
+            return await first.means.translate(name, content, job)
 
-            slow = DocumentJobs(one, DocumentJobLimits(), replace(first.means, translate=later))
-            async with slow.open():
-                handle = await slow.put(await opened(), JOB)
-                await begun.wait()
-                quick = DocumentJobs(two, DocumentJobLimits(), second.means)
-                async with quick.open():
-                    assert (await quick.find("key:a", handle, wait_seconds=9.0)).error == "nor here"
-                    held.set()
-                    while not first.jobs:
-                        await asyncio.sleep(0)
-                    await asyncio.sleep(0.1)  # the late answer is written
-                    assert (await quick.find("key:a", handle)).error == "nor here"
-
-    run(test)
+        slow = DocumentJobs(one, DocumentJobLimits(), replace(first.means, translate=later))
+        async with slow.open():
+            handle = await slow.put(await opened(), JOB)
+            await begun.wait()
+            quick = DocumentJobs(two, DocumentJobLimits(), second.means)
+            async with quick.open():
+                assert (await quick.find("key:a", handle, wait_seconds=9.0)).error == "nor here"
+                held.set()
+                while not first.jobs:
+                    await asyncio.sleep(0)
+                await asyncio.sleep(0.1)  # the late answer is written
+                assert (await quick.find("key:a", handle)).error == "nor here"
     assert second.given_back == [("key:a", len(TEXT))] and not first.given_back and first.jobs
 
 
-def test_not_all_of_them_are_in_work_at_once_and_nobody_has_all_turns(tmp_path: Path) -> None:
+async def test_not_all_of_them_are_in_work_at_once_and_nobody_has_all_turns(path: Path) -> None:
     translator = Translator()
     callers = ["key:a"] * (MAX_WORKING + 3) + ["key:b"] * (MAX_WORKING + 3)
 
-    async def use(document_jobs: DocumentJobs) -> None:
+    async with lived(path, translator) as document_jobs:
         large = await opened("A dog. " * (SMALL_BYTES // 7 + 1))
         for caller in callers:
             await document_jobs.put(large, replace(JOB, caller=caller))
-        while len(translator.jobs) < MAX_WORKING:
-            await asyncio.sleep(0)
+        await has(translator, MAX_WORKING)
         await asyncio.sleep(0.05)
         assert Counter(job.caller for job in translator.jobs) == {
             "key:a": MAX_WORKING_PER_CALLER,
             "key:b": MAX_WORKING - MAX_WORKING_PER_CALLER,
         }
         await document_jobs.put(await opened(), replace(JOB, caller="key:c"))  # a small one does not wait
-        while len(translator.jobs) < MAX_WORKING + 1:
-            await asyncio.sleep(0)
+        await has(translator, MAX_WORKING + 1)
         translator.go.set()
-        while len(translator.jobs) < len(callers) + 1:
-            await asyncio.sleep(0)
-
-    run(lambda: lived(tmp_path / "service.db", translator, use))
+        await has(translator, len(callers) + 1)
 
 
-def test_a_store_that_cannot_be_written_to_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_that_cannot_be_written_to_for_a_while(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WRITE_PAUSE", 0.01)
     monkeypatch.setattr("service.translation.coroutines.QUEUE_FULL_PAUSE", 0.01)
     monkeypatch.setattr(database_module, "BUSY_MILLISECONDS", 10)
     translator = Translator()
 
-    async def use(document_jobs: DocumentJobs) -> None:
+    async with lived(path, translator) as document_jobs:
         handle = await document_jobs.put(await opened(), JOB)
-        while not translator.jobs:
-            await asyncio.sleep(0)
-        other = sqlite3.connect(tmp_path / "service.db", isolation_level=None)
+        await has(translator, 1)
+        other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         translator.go.set()
         await asyncio.sleep(0.2)  # some writes fail
         other.execute("ROLLBACK")
         assert (await document_jobs.find("key:a", handle, wait_seconds=9.0)).done
 
-    run(lambda: lived(tmp_path / "service.db", translator, use))
 
-
-def test_the_service_ends_though_its_store_cannot_be_written_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_the_service_ends_though_its_store_cannot_be_written_to(
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database_module, "BUSY_MILLISECONDS", 10)
     translator = Translator()
-
-    async def use(document_jobs: DocumentJobs) -> None:
+    with Database.open(path):
+        other = sqlite3.connect(path, isolation_level=None)
+    async with asyncio.timeout(30), lived(path, translator) as document_jobs:
         await document_jobs.put(await opened(), JOB)
-        while not translator.jobs:
-            await asyncio.sleep(0)
+        await has(translator, 1)
         other.execute("BEGIN IMMEDIATE")
-
-    with Database.open(tmp_path / "service.db"):
-        other = sqlite3.connect(tmp_path / "service.db", isolation_level=None)
-    run(lambda: asyncio.wait_for(lived(tmp_path / "service.db", translator, use), 30))
     other.execute("ROLLBACK")
     assert other.execute("SELECT suspect, done, error FROM documents").fetchall() == [(1, 0, "")]
 
 
-def test_what_an_earlier_process_charged_is_given_back() -> None:
-    async def test() -> None:
-        with Database.open(None) as store:
-            secret, _ = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
-            before = AccessControl(store, AccessPolicy())
-            async with before.open():
-                caller = await before.admit(secret, "")
-                await before.charge(caller, 500)
-            after = AccessControl(store, AccessPolicy())
-            async with after.open():
-                await after.refund(caller.id, time.time(), 400)
-                assert (await after.usage(caller)).characters == 100
+async def test_what_an_earlier_process_charged_is_given_back() -> None:
 
-    run(test)
+    with Database.open(None) as store:
+        secret, _ = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        before = AccessControl(store, AccessPolicy())
+        async with before.open():
+            caller = await before.admit(secret, "")
+            await before.charge(caller, 500)
+        after = AccessControl(store, AccessPolicy())
+        async with after.open():
+            await after.refund(caller.id, time.time(), 400)
+            assert (await after.usage(caller)).characters == 100
 
 
 @pytest.mark.parametrize(
     ("error", "said", "reported"),
     [(CannotTranslate("never"), "never", 0), (ValueError("our mistake"), "Internal error", 1)],
 )
-def test_one_that_fails_says_why_and_costs_nothing(tmp_path: Path, error: Exception, said: str, reported: int) -> None:
-    translator = Translator(failing=[error])
-
-    async def use(document_jobs: DocumentJobs) -> None:
+async def test_one_that_fails_says_why_and_costs_nothing(
+    path: Path, error: Exception, said: str, reported: int
+) -> None:
+    translator, begun = Translator(failing=[error]), time.time()
+    async with lived(path, translator) as document_jobs:
         found = await document_jobs.find("key:a", await document_jobs.put(await opened(), JOB), wait_seconds=9.0)
         assert (found.done, found.error) == (False, said)
-
-    begun = time.time()
-    run(lambda: lived(tmp_path / "service.db", translator, use))
     assert translator.given_back == [("key:a", len(TEXT))] and len(translator.reported) == reported
     assert begun <= translator.charged[0] <= time.time()
 
 
-def test_nobody_else_finds_it_and_the_store_cannot_tell_its_key(tmp_path: Path) -> None:
+async def test_nobody_else_finds_it_and_the_store_cannot_tell_its_key(path: Path) -> None:
     translator = Translator()
 
-    async def use(document_jobs: DocumentJobs) -> None:
+    async with lived(path, translator) as document_jobs:
         handle = await document_jobs.put(await opened(), JOB)
         wrong_ones = (DocumentCredentials(handle.id, "0" * 64), DocumentCredentials("x", "y"))
         for owner, wrong in (("key:b", handle), *(("key:a", wrong) for wrong in wrong_ones)):
             with pytest.raises(NotFound, match="There is no document"):
                 await document_jobs.find(owner, wrong)
-        kept = list(sqlite3.connect(tmp_path / "service.db").execute("SELECT * FROM documents"))
+        kept = list(sqlite3.connect(path).execute("SELECT * FROM documents"))
         assert len(kept) == 1 and handle.id in kept[0] and handle.key not in str(kept)
 
-    run(lambda: lived(tmp_path / "service.db", translator, use))
 
-
-def test_what_is_too_old_goes_though_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_too_old_goes_though_nobody_asks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     translator = Translator()
     monkeypatch.setattr(module, "CLEANUP_SECONDS", 0.01)
 
-    async def test() -> None:
-        with Database.open(None) as store:
-            document_jobs = DocumentJobs(store, DocumentJobLimits(seconds=0.2), translator.means)
-            async with document_jobs.open():
-                handle = await document_jobs.put(await opened(), JOB)
-                while not translator.jobs:
-                    await asyncio.sleep(0)
-                while await store.write(lambda connection: connection.execute("SELECT * FROM documents").fetchall()):
-                    await asyncio.sleep(0.01)
-                with pytest.raises(NotFound, match="fetched or expired"):
-                    await document_jobs.find("key:a", handle)
-        assert translator.given_back == [("key:a", len(TEXT))]
-
-    run(test)
+    with Database.open(None) as store:
+        document_jobs = DocumentJobs(store, DocumentJobLimits(seconds=0.2), translator.means)
+        async with document_jobs.open():
+            handle = await document_jobs.put(await opened(), JOB)
+            while not translator.jobs:
+                await asyncio.sleep(0)
+            while await store.write(lambda connection: connection.execute("SELECT * FROM documents").fetchall()):
+                await asyncio.sleep(0.01)
+            with pytest.raises(NotFound, match="fetched or expired"):
+                await document_jobs.find("key:a", handle)
+    assert translator.given_back == [("key:a", len(TEXT))]
 
 
-def test_failed_documents_take_no_room_and_few_of_each_caller_stay(tmp_path: Path) -> None:
+async def test_failed_documents_take_no_room_and_few_of_each_caller_stay(path: Path) -> None:
     limits = DocumentJobLimits(documents_per_caller=2)
     translator = Translator(failing=[CannotTranslate("never") for _ in range(5)])
 
-    async def use(document_jobs: DocumentJobs) -> None:
+    async with lived(path, translator, limits) as document_jobs:
         failed = []
         for _ in range(5):
             failed.append(await document_jobs.put(await opened(), JOB))
@@ -381,15 +324,14 @@ def test_failed_documents_take_no_room_and_few_of_each_caller_stay(tmp_path: Pat
         for handle in failed[-2:]:
             assert (await document_jobs.find("key:a", handle)).error == "never"
 
-    run(lambda: lived(tmp_path / "service.db", translator, use, limits))
 
-
-def test_a_full_store_deletes_what_the_largest_holder_has_finished(tmp_path: Path) -> None:
+async def test_a_full_store_deletes_what_the_largest_holder_has_finished(path: Path) -> None:
     """Room for 4 documents: "a" has 3 finished ones, "b" 1; then "c" comes, and "d"."""
     translator = Translator()
     translator.go.set()
 
-    async def use(document_jobs: DocumentJobs) -> None:
+    size = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES
+    async with lived(path, translator, DocumentJobLimits(bytes=4 * size)) as document_jobs:
         handles = []
         for caller in "aaabcd":
             job = replace(JOB, caller=caller)
@@ -401,14 +343,12 @@ def test_a_full_store_deletes_what_the_largest_holder_has_finished(tmp_path: Pat
                 left += caller * (await document_jobs.find(caller, handle)).done
         assert left == "abcd"
 
-    size = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES
-    run(lambda: lived(tmp_path / "service.db", translator, use, DocumentJobLimits(bytes=4 * size)))
 
-
-def test_unfinished_documents_of_one_caller_leave_room_for_others(tmp_path: Path) -> None:
+async def test_unfinished_documents_of_one_caller_leave_room_for_others(path: Path) -> None:
     """Of room for 4 documents, one caller may take 2, the next 1."""
 
-    async def use(document_jobs: DocumentJobs) -> None:
+    size = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES
+    async with lived(path, Translator(), DocumentJobLimits(bytes=4 * size)) as document_jobs:
         stored = ""
         for caller in "aaabb":
             with suppress(Overloaded):
@@ -416,42 +356,25 @@ def test_unfinished_documents_of_one_caller_leave_room_for_others(tmp_path: Path
                 stored += caller
         assert stored == "aab"
 
-    size = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES
-    run(lambda: lived(tmp_path / "service.db", Translator(), use, DocumentJobLimits(bytes=4 * size)))
 
-
-def test_only_a_document_that_was_alone_is_blamed_for_the_end_of_a_process(tmp_path: Path) -> None:
+async def test_only_a_document_that_was_alone_is_blamed_for_the_end_of_a_process(path: Path) -> None:
     """Three documents are in progress in each process that is killed; then they are tried one at a time."""
-    path, handles = tmp_path / "service.db", list[DocumentCredentials]()
-    translators = [Translator() for _ in range(MAX_ATTEMPTS + 3)]
-
-    async def upload(document_jobs: DocumentJobs) -> None:
-        for _ in range(3):
-            handles.append(await document_jobs.put(await opened(), JOB))
-        while len(translators[0].jobs) < 3:
-            await asyncio.sleep(0)
-
-    async def begun(translator: Translator, document_jobs: DocumentJobs) -> None:
-        late = await document_jobs.put(await opened(), JOB)
-        while not translator.jobs:
-            await asyncio.sleep(0)
-        await asyncio.sleep(0.02)
-        assert len(translator.jobs) == 1  # the new document waits, too
-        assert not (await document_jobs.find("key:a", late)).settled
-
-    async def last(document_jobs: DocumentJobs) -> None:
+    translators = [Translator() for _ in range(MAX_ATTEMPTS + 2)]
+    async with lived(path, translators[0], killed=True) as document_jobs:
+        handles = [await document_jobs.put(await opened(), JOB) for _ in range(3)]
+        await has(translators[0], 3)
+    for translator in translators[1:-1]:
+        async with lived(path, translator, killed=True) as document_jobs:
+            late = await document_jobs.put(await opened(), JOB)
+            await has(translator, 1)
+            await asyncio.sleep(0.02)
+            assert len(translator.jobs) == 1  # the new document waits, too
+            assert not (await document_jobs.find("key:a", late)).settled
+    translators[-1].go.set()
+    async with lived(path, translators[-1]) as document_jobs:
         states = [await document_jobs.find("key:a", handle, wait_seconds=9.0) for handle in handles]
         assert [state.done for state in states] == [False, True, True]
         assert f"ended {MAX_ATTEMPTS} times" in states[0].error
-
-    async def test() -> None:
-        await lived(path, translators[0], upload, killed=True)
-        for translator in translators[1 : MAX_ATTEMPTS + 1]:
-            await lived(path, translator, partial(begun, translator), killed=True)
-        translators[-1].go.set()
-        await lived(path, translators[-1], last)
-
-    run(test)
 
 
 @pytest.mark.parametrize(
@@ -462,32 +385,27 @@ def test_only_a_document_that_was_alone_is_blamed_for_the_end_of_a_process(tmp_p
         (DocumentJobLimits(bytes=3 * (DOCUMENT_BYTES + len(TEXT) + JOB_BYTES) - 1), Overloaded),
     ],
 )
-def test_too_many_are_refused_and_leave_nothing(limits: DocumentJobLimits, refusal: type[Exception]) -> None:
+async def test_too_many_are_refused_and_leave_nothing(limits: DocumentJobLimits, refusal: type[Exception]) -> None:
     translator = Translator()
 
-    async def test() -> None:
-        with Database.open(None) as store:
-            document_jobs = DocumentJobs(store, limits, translator.means)
-            async with document_jobs.open():
-                first = await document_jobs.put(await opened(), JOB)
-                with pytest.raises(refusal):
-                    await document_jobs.put(await opened(), JOB)
-                translator.go.set()
-                assert (await document_jobs.find("key:a", first, wait_seconds=9.0)).done
-                await document_jobs.remove(first.id)
+    with Database.open(None) as store:
+        document_jobs = DocumentJobs(store, limits, translator.means)
+        async with document_jobs.open():
+            first = await document_jobs.put(await opened(), JOB)
+            with pytest.raises(refusal):
                 await document_jobs.put(await opened(), JOB)
+            translator.go.set()
+            assert (await document_jobs.find("key:a", first, wait_seconds=9.0)).done
+            await document_jobs.remove(first.id)
+            await document_jobs.put(await opened(), JOB)
 
-    run(test)
 
-
-def test_the_terms_of_a_job_count(tmp_path: Path) -> None:
+async def test_the_terms_of_a_job_count(path: Path) -> None:
     """Each document stores the terms of its glossary, which may be far larger than the document."""
     many = replace(JOB, terms=Terms(tuple((f"dog {number}", "Hund" * 100) for number in range(1000))))
 
-    async def use(document_jobs: DocumentJobs) -> None:
+    async with lived(path, Translator(), DocumentJobLimits(bytes_per_caller=1_000_000)) as document_jobs:
         for _ in range(2):
             await document_jobs.put(await opened(), many)
         with pytest.raises(TooManyRequests):
             await document_jobs.put(await opened(), many)
-
-    run(lambda: lived(tmp_path / "service.db", Translator(), use, DocumentJobLimits(bytes_per_caller=1_000_000)))

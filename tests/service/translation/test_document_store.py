@@ -35,19 +35,17 @@ async def content(store: DocumentStore, name: str) -> bytes:
         ([("a", "1", 5000), ("b", "2", 10_001)], "1"),  # larger than all of the room
     ],
 )
-def test_the_caller_with_the_most_bytes_makes_room(database: Database, puts: Sequence[Put], left: str) -> None:
-    async def use() -> None:
-        store = DocumentStore(database, 10_000, 60)
-        names = {}
-        for owner, name, size in puts:
-            try:
-                names[name] = await store.put(name, b"x" * (size - FILE_BYTES), owner)
-            except StorageFull:
-                assert size > 10_000
-        kept = [name for name, stored in names.items() if await is_stored(store, stored)]
-        assert "".join(kept) == left
+async def test_the_caller_with_the_most_bytes_makes_room(database: Database, puts: Sequence[Put], left: str) -> None:
 
-    asyncio.run(use())
+    store = DocumentStore(database, 10_000, 60)
+    names = {}
+    for owner, name, size in puts:
+        try:
+            names[name] = await store.put(name, b"x" * (size - FILE_BYTES), owner)
+        except StorageFull:
+            assert size > 10_000
+    kept = [name for name, stored in names.items() if await is_stored(store, stored)]
+    assert "".join(kept) == left
 
 
 async def is_stored(store: DocumentStore, name: str) -> bool:
@@ -58,46 +56,38 @@ async def is_stored(store: DocumentStore, name: str) -> bool:
     return True
 
 
-def test_a_content_is_read_in_parts(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_content_is_read_in_parts(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document_store, "PART_BYTES", 1000)
     data = bytes(range(256)) * 40
 
-    async def use() -> None:
-        store = DocumentStore(database, 10**6, 60)
-        name = await store.put("../a b?.txt", data, "me")
-        assert original_name(name) == "a b_.txt"
-        assert await content(store, name) == data
-        empty = await store.put("e.txt", b"", "me")
-        assert await content(store, empty) == b""
-
-    asyncio.run(use())
+    store = DocumentStore(database, 10**6, 60)
+    name = await store.put("../a b?.txt", data, "me")
+    assert original_name(name) == "a b_.txt"
+    assert await content(store, name) == data
+    empty = await store.put("e.txt", b"", "me")
+    assert await content(store, empty) == b""
 
 
-def test_a_deleted_file_ends_its_download_and_shows_no_other(
+async def test_a_deleted_file_ends_its_download_and_shows_no_other(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A later document may get the row number of a deleted one."""
     monkeypatch.setattr(document_store, "PART_BYTES", 10)
 
-    async def use() -> None:
-        store = DocumentStore(database, FILE_BYTES + 30, 60)
-        parts = store.parts(await store.find(await store.put("a.txt", b"a" * 30, "me")))
-        assert await anext(parts) == b"a" * 10
-        await store.put("b.txt", b"b" * 30, "me")
-        with pytest.raises(NotFound):
-            await anext(parts)
-
-    asyncio.run(use())
+    store = DocumentStore(database, FILE_BYTES + 30, 60)
+    parts = store.parts(await store.find(await store.put("a.txt", b"a" * 30, "me")))
+    assert await anext(parts) == b"a" * 10
+    await store.put("b.txt", b"b" * 30, "me")
+    with pytest.raises(NotFound):
+        await anext(parts)
 
 
-def test_files_expire(database: Database) -> None:
-    async def use() -> None:
-        store = DocumentStore(database, 10**6, 0.05)
-        name = await store.put("a.txt", b"a", "me")
-        await asyncio.sleep(0.1)
-        assert not await is_stored(store, name)
+async def test_files_expire(database: Database) -> None:
 
-    asyncio.run(use())
+    store = DocumentStore(database, 10**6, 0.05)
+    name = await store.put("a.txt", b"a", "me")
+    await asyncio.sleep(0.1)
+    assert not await is_stored(store, name)
 
 
 def test_a_database_of_an_earlier_release_keeps_its_keys(tmp_path: Path) -> None:

@@ -252,88 +252,76 @@ class InFlight:
         return [[text.text for text in call.texts] for call in self.models.calls]
 
 
-def test_the_same_text_in_flight_is_translated_once() -> None:
-    async def test() -> None:
-        flight = InFlight()
-        one, two = await flight.begin("a", "b", calls=1), await flight.begin("b", "c", calls=2)
-        flight.models.opened.set()
-        assert texts_of(await one) == ["A", "B"] and texts_of(await two) == ["B", "C"]
-        assert flight.texts == [["a", "b"], ["c"]]
-        await flight.service.translate(job("a"))
-        assert len(flight.models.calls) == 3, "without a cache nothing is kept"
+async def test_the_same_text_in_flight_is_translated_once() -> None:
 
-    run(test())
+    flight = InFlight()
+    one, two = await flight.begin("a", "b", calls=1), await flight.begin("b", "c", calls=2)
+    flight.models.opened.set()
+    assert texts_of(await one) == ["A", "B"] and texts_of(await two) == ["B", "C"]
+    assert flight.texts == [["a", "b"], ["c"]]
+    await flight.service.translate(job("a"))
+    assert len(flight.models.calls) == 3, "without a cache nothing is kept"
 
 
-def test_one_text_does_not_wait_for_anothers_many() -> None:
-    async def test() -> None:
-        flight = InFlight()
-        many, one = await flight.begin("a", "b", "c", calls=1), await flight.begin("b", calls=2)
-        as_many = await flight.begin("c", "a", "d", calls=3)
-        flight.models.opened.set()
-        assert [texts_of(await each) for each in (many, one, as_many)] == [["A", "B", "C"], ["B"], ["C", "A", "D"]]
-        assert flight.texts == [["a", "b", "c"], ["b"], ["d"]]
+async def test_one_text_does_not_wait_for_anothers_many() -> None:
 
-    run(test())
+    flight = InFlight()
+    many, one = await flight.begin("a", "b", "c", calls=1), await flight.begin("b", calls=2)
+    as_many = await flight.begin("c", "a", "d", calls=3)
+    flight.models.opened.set()
+    assert [texts_of(await each) for each in (many, one, as_many)] == [["A", "B", "C"], ["B"], ["C", "A", "D"]]
+    assert flight.texts == [["a", "b", "c"], ["b"], ["d"]]
 
 
 @pytest.mark.parametrize("leaves", [0, 1])
-def test_one_who_leaves_takes_nothing_from_the_others(leaves: int) -> None:
-    async def test() -> None:
-        flight = InFlight()
-        tasks = [await flight.begin("a", calls=1), await flight.begin("a")]
-        tasks[leaves].cancel()
-        await asyncio.wait([tasks[leaves]])
-        flight.models.opened.set()
-        assert texts_of(await tasks[1 - leaves]) == ["A"]
-        assert [call.cancelled for call in flight.models.calls] == [False]
+async def test_one_who_leaves_takes_nothing_from_the_others(leaves: int) -> None:
 
-    run(test())
+    flight = InFlight()
+    tasks = [await flight.begin("a", calls=1), await flight.begin("a")]
+    tasks[leaves].cancel()
+    await asyncio.wait([tasks[leaves]])
+    flight.models.opened.set()
+    assert texts_of(await tasks[1 - leaves]) == ["A"]
+    assert [call.cancelled for call in flight.models.calls] == [False]
 
 
-def test_when_the_last_one_leaves_the_work_ends() -> None:
-    async def test() -> None:
-        flight = InFlight()
-        tasks = [await flight.begin("a", calls=1) for _ in range(3)]
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        late = await flight.begin("a", calls=2)
-        assert flight.models.calls[0].cancelled
-        flight.models.opened.set()
-        assert texts_of(await late) == ["A"], "who comes later does not wait for what was cancelled"
+async def test_when_the_last_one_leaves_the_work_ends() -> None:
 
-    run(test())
+    flight = InFlight()
+    tasks = [await flight.begin("a", calls=1) for _ in range(3)]
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    late = await flight.begin("a", calls=2)
+    assert flight.models.calls[0].cancelled
+    flight.models.opened.set()
+    assert texts_of(await late) == ["A"], "who comes later does not wait for what was cancelled"
 
 
-def test_the_error_of_anothers_text_is_not_mine() -> None:
-    async def test() -> None:
-        flight = InFlight()
-        tasks = [
-            await flight.begin("good", "poison", calls=1),
-            await flight.begin("good"),
-            await flight.begin("poison"),
-        ]
-        flight.models.opened.set()
-        results = await asyncio.gather(*tasks, return_exceptions=True)
-        assert isinstance(results[0], CannotTranslate) and isinstance(results[2], CannotTranslate)
-        assert not isinstance(results[1], BaseException) and texts_of(results[1]) == ["GOOD"]
+async def test_the_error_of_anothers_text_is_not_mine() -> None:
 
-    run(test())
+    flight = InFlight()
+    tasks = [
+        await flight.begin("good", "poison", calls=1),
+        await flight.begin("good"),
+        await flight.begin("poison"),
+    ]
+    flight.models.opened.set()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(results[0], CannotTranslate) and isinstance(results[2], CannotTranslate)
+    assert not isinstance(results[1], BaseException) and texts_of(results[1]) == ["GOOD"]
 
 
-def test_anothers_deadline_is_not_mine() -> None:
-    async def test() -> None:
-        flight = InFlight(WordModels(errors=[DeadlineExceeded()]))
-        one = await flight.begin("a", calls=1, deadline=time.monotonic() + 60)
-        two = await flight.begin("a")
-        flight.models.opened.set()
-        with pytest.raises(DeadlineExceeded):
-            await one
-        assert texts_of(await two) == ["A"]
-        assert [call.deadline is None for call in flight.models.calls] == [False, True]
+async def test_anothers_deadline_is_not_mine() -> None:
 
-    run(test())
+    flight = InFlight(WordModels(errors=[DeadlineExceeded()]))
+    one = await flight.begin("a", calls=1, deadline=time.monotonic() + 60)
+    two = await flight.begin("a")
+    flight.models.opened.set()
+    with pytest.raises(DeadlineExceeded):
+        await one
+    assert texts_of(await two) == ["A"]
+    assert [call.deadline is None for call in flight.models.calls] == [False, True]
 
 
 ALIKE: list[dict[str, Any]] = [{"deadline": 1e12}, {"format": Format.HTML}]
@@ -349,52 +337,46 @@ DIFFERENT: list[dict[str, Any]] = [
 ]
 
 
-def test_what_the_cache_knows_apart() -> None:
-    async def ask() -> None:
-        models = WordModels({"en-de": upper, "en-fr": backwards})
-        translations = over(models, cache=100_000)
-        first = await translations.translate(job("a b"))
-        assert await translations.translate(job("a b")) == first
-        for more in ALIKE:
-            await translations.translate(job("a b", **more))
-        assert len(models.calls) == 1
-        for more in DIFFERENT:
-            await translations.translate(job("a b", **more))
-        assert len(models.calls) == 1 + len(DIFFERENT)
-        assert texts_of(await translations.translate(job("a b", target="fr"))) == ["b a"]
-        assert texts_of(await translations.translate(job("a b "))) == ["A B "]
-        models.revision = 2  # another model answers now
-        await translations.translate(job("a b"))
-        assert len(models.calls) == 4 + len(DIFFERENT)
+async def test_what_the_cache_knows_apart() -> None:
 
-    run(ask())
+    models = WordModels({"en-de": upper, "en-fr": backwards})
+    translations = over(models, cache=100_000)
+    first = await translations.translate(job("a b"))
+    assert await translations.translate(job("a b")) == first
+    for more in ALIKE:
+        await translations.translate(job("a b", **more))
+    assert len(models.calls) == 1
+    for more in DIFFERENT:
+        await translations.translate(job("a b", **more))
+    assert len(models.calls) == 1 + len(DIFFERENT)
+    assert texts_of(await translations.translate(job("a b", target="fr"))) == ["b a"]
+    assert texts_of(await translations.translate(job("a b "))) == ["A B "]
+    models.revision = 2  # another model answers now
+    await translations.translate(job("a b"))
+    assert len(models.calls) == 4 + len(DIFFERENT)
 
 
-def test_kept_ranges_are_part_of_the_key() -> None:
-    async def ask() -> None:
-        translations = over(WordModels(), cache=100_000)
-        plain = await translations.translate(job("<p>a b</p>", format=Format.HTML))
-        kept = await translations.translate(job("<p>a <code>b</code></p>", format=Format.HTML))
-        assert texts_of(plain + kept) == ["<p>A B</p>", "<p>A <code>b</code></p>"]
+async def test_kept_ranges_are_part_of_the_key() -> None:
 
-    run(ask())
+    translations = over(WordModels(), cache=100_000)
+    plain = await translations.translate(job("<p>a b</p>", format=Format.HTML))
+    kept = await translations.translate(job("<p>a <code>b</code></p>", format=Format.HTML))
+    assert texts_of(plain + kept) == ["<p>A B</p>", "<p>A <code>b</code></p>"]
 
 
-def test_the_cache_is_bounded() -> None:
-    async def ask() -> None:
-        models = WordModels()
-        translations = over(models, cache=3000)
-        for number in range(50):
-            await translations.translate(job(f"text {number}"))
-        assert 0 < translations.cache.size <= 3000
-        await translations.translate(job("text 49"))
-        assert len(models.calls) == 50
-        await translations.translate(job("text 0"))
-        assert len(models.calls) == 51
-        await translations.translate(job("b" * 5000))
-        assert translations.cache.size <= 3000
+async def test_the_cache_is_bounded() -> None:
 
-    run(ask())
+    models = WordModels()
+    translations = over(models, cache=3000)
+    for number in range(50):
+        await translations.translate(job(f"text {number}"))
+    assert 0 < translations.cache.size <= 3000
+    await translations.translate(job("text 49"))
+    assert len(models.calls) == 50
+    await translations.translate(job("text 0"))
+    assert len(models.calls) == 51
+    await translations.translate(job("b" * 5000))
+    assert translations.cache.size <= 3000
 
 
 # Streams
@@ -418,22 +400,20 @@ STREAMS = [
 
 @pytest.mark.parametrize("ways", [DIRECT, BRIDGED], ids=["direct", "bridged"])
 @pytest.mark.parametrize("text", STREAMS)
-def test_a_stream_joins_to_the_answer(ways: dict[str, Any], text: str) -> None:
-    async def compare() -> None:
-        asked = job(
-            text, text, target="de" if ways is DIRECT else "fr", output=OutputOptions(alternatives=1, alignment=True)
-        )
-        sentences, answers = await streamed(over(WordModels(ways)), asked)
-        whole = await over(WordModels(ways)).translate(asked)
-        assert texts_of(list(answers)) == texts_of(whole)
-        assert [each.sentences for each in answers] == [each.sentences for each in whole]
-        for number in (0, 1):
-            mine = [each for each in sentences if each.text == number]
-            assert [each.index for each in mine] == list(range(len(mine))) and mine
-            assert "".join(each.translation for each in mine) == whole[number].text
-            assert "".join(text[slice(*each.source)] for each in mine) == text
+async def test_a_stream_joins_to_the_answer(ways: dict[str, Any], text: str) -> None:
 
-    run(compare())
+    asked = job(
+        text, text, target="de" if ways is DIRECT else "fr", output=OutputOptions(alternatives=1, alignment=True)
+    )
+    sentences, answers = await streamed(over(WordModels(ways)), asked)
+    whole = await over(WordModels(ways)).translate(asked)
+    assert texts_of(list(answers)) == texts_of(whole)
+    assert [each.sentences for each in answers] == [each.sentences for each in whole]
+    for number in (0, 1):
+        mine = [each for each in sentences if each.text == number]
+        assert [each.index for each in mine] == list(range(len(mine))) and mine
+        assert "".join(each.translation for each in mine) == whole[number].text
+        assert "".join(text[slice(*each.source)] for each in mine) == text
 
 
 @given(st.text("ab .!?\n-1", max_size=60))
@@ -447,39 +427,34 @@ def test_any_stream_joins_to_the_answer(text: str) -> None:
     run(compare())
 
 
-def test_sentences_come_as_soon_as_they_can_and_no_sooner_than_they_may() -> None:
-    async def watch() -> None:
-        models = WordModels()
-        stream = over(models).stream(job(" ".join(f"Sentence number {n}." for n in range(40))))
-        first = await anext(stream)
-        assert isinstance(first, StreamedSentence) and first.translation == "SENTENCE NUMBER 0."
-        assert models.finished == 0, "the rest of the text is still in work"
-        assert [each.index async for each in stream if isinstance(each, StreamedSentence)] == list(range(1, 40))
+async def test_sentences_come_as_soon_as_they_can_and_no_sooner_than_they_may() -> None:
 
-    run(watch())
+    models = WordModels()
+    stream = over(models).stream(job(" ".join(f"Sentence number {n}." for n in range(40))))
+    first = await anext(stream)
+    assert isinstance(first, StreamedSentence) and first.translation == "SENTENCE NUMBER 0."
+    assert models.finished == 0, "the rest of the text is still in work"
+    assert [each.index async for each in stream if isinstance(each, StreamedSentence)] == list(range(1, 40))
 
 
-def test_a_stream_is_refused_at_its_beginning_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stream_is_refused_at_its_beginning_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coroutines, "QUEUE_FULL_PAUSE", 0.01)
 
-    async def watch() -> None:
-        with pytest.raises(Overloaded):
-            await streamed(over(WordModels(errors=[Overloaded(1)])), job("One. Two."))
-        models = WordModels()
-        stream = over(models).stream(job("One. Two.", "<p>three</p>", "Four.", format=Format.HTML))
-        found = [await anext(stream)]
-        models.errors = [Overloaded(1), Overloaded(1)]
-        found += [each async for each in stream]
-        assert isinstance(found[-1], StreamEnd)
-        assert texts_of(list(found[-1].answers)) == ["ONE. TWO.", "<p>THREE</p>", "FOUR."]
-        models = WordModels(BRIDGED)
-        count = 2 * service.MAX_BRIDGED
-        stream = over(models).stream(job(" ".join(f"Number {n}." for n in range(count)), target="fr"))
-        await anext(stream)
-        models.errors = [Overloaded(1)]
-        assert len([each async for each in stream]) == count  # the end is one of them
-
-    run(watch())
+    with pytest.raises(Overloaded):
+        await streamed(over(WordModels(errors=[Overloaded(1)])), job("One. Two."))
+    models = WordModels()
+    stream = over(models).stream(job("One. Two.", "<p>three</p>", "Four.", format=Format.HTML))
+    found = [await anext(stream)]
+    models.errors = [Overloaded(1), Overloaded(1)]
+    found += [each async for each in stream]
+    assert isinstance(found[-1], StreamEnd)
+    assert texts_of(list(found[-1].answers)) == ["ONE. TWO.", "<p>THREE</p>", "FOUR."]
+    models = WordModels(BRIDGED)
+    count = 2 * service.MAX_BRIDGED
+    stream = over(models).stream(job(" ".join(f"Number {n}." for n in range(count)), target="fr"))
+    await anext(stream)
+    models.errors = [Overloaded(1)]
+    assert len([each async for each in stream]) == count  # the end is one of them
 
 
 def test_markup_streams_as_one() -> None:
@@ -490,35 +465,29 @@ def test_markup_streams_as_one() -> None:
 # Documents
 
 
-def test_a_document_in_its_own_language_told_as_a_whole() -> None:
-    async def ask() -> None:
-        translations = over(WordModels())
-        content = b"the first line\nsecond\n\n  third: x \n"
-        asked = job(source=None)
-        assert (
-            await translations.translate_document("a.txt", content, asked) == b"THE FIRST LINE\nSECOND\n\n  THIRD: X \n"
-        )
-        german = b"da ist der Hund\nzwei"
-        opened = await translations.open_document(asked, "a.txt", german)
-        assert (await translations.translate_opened(opened, asked)).content == german
-        opened = await translations.open_document(asked, "a.pdf", pdf(b"BT /F 12 Tf 72 700 Td (da ist der Hund) Tj ET"))
-        written = docx.Document(io.BytesIO((await translations.translate_opened(opened, asked)).content))
-        assert [paragraph.text for paragraph in written.paragraphs] == ["da ist der Hund"]
-        with pytest.raises(InvalidDocument, match=r"Source and target language are equal: German \(de\)"):
-            await translations.translate_document("a.txt", german, asked)
+async def test_a_document_in_its_own_language_told_as_a_whole() -> None:
 
-    run(ask())
+    translations = over(WordModels())
+    content = b"the first line\nsecond\n\n  third: x \n"
+    asked = job(source=None)
+    assert await translations.translate_document("a.txt", content, asked) == b"THE FIRST LINE\nSECOND\n\n  THIRD: X \n"
+    german = b"da ist der Hund\nzwei"
+    opened = await translations.open_document(asked, "a.txt", german)
+    assert (await translations.translate_opened(opened, asked)).content == german
+    opened = await translations.open_document(asked, "a.pdf", pdf(b"BT /F 12 Tf 72 700 Td (da ist der Hund) Tj ET"))
+    written = docx.Document(io.BytesIO((await translations.translate_opened(opened, asked)).content))
+    assert [paragraph.text for paragraph in written.paragraphs] == ["da ist der Hund"]
+    with pytest.raises(InvalidDocument, match=r"Source and target language are equal: German \(de\)"):
+        await translations.translate_document("a.txt", german, asked)
 
 
-def test_a_long_document_goes_in_parts_and_waits_for_its_turn() -> None:
-    async def ask() -> None:
-        models = WordModels()
-        content = "\n".join(f"line {number}" for number in range(500)).encode()
-        found = await over(models).translate_document("a.txt", content, job())
-        assert found == content.upper()
-        assert len(models.calls) == 3
+async def test_a_long_document_goes_in_parts_and_waits_for_its_turn() -> None:
 
-    run(ask())
+    models = WordModels()
+    content = "\n".join(f"line {number}" for number in range(500)).encode()
+    found = await over(models).translate_document("a.txt", content, job())
+    assert found == content.upper()
+    assert len(models.calls) == 3
 
 
 def test_a_document_is_not_parsed_again_while_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -530,17 +499,15 @@ def test_a_document_is_not_parsed_again_while_the_queue_is_full(monkeypatch: pyt
     assert parsers.names == ["read_document", "write_document"]
 
 
-def test_what_is_too_much_at_a_time_is_asked_for_in_halves() -> None:
-    async def ask() -> None:
-        models = WordModels(errors=[DeadlineExceeded(), DeadlineExceeded()])
-        found = await over(models).translate_document("a.txt", b"one\ntwo\nthree\nfour", job())
-        assert found == b"ONE\nTWO\nTHREE\nFOUR"
-        assert [len(call.texts) for call in models.calls] == [4, 2, 1, 1, 2]
-        models = WordModels(errors=[DeadlineExceeded()])
-        with pytest.raises(DeadlineExceeded):
-            await over(models).translate_document("a.txt", b"one", job())
+async def test_what_is_too_much_at_a_time_is_asked_for_in_halves() -> None:
 
-    run(ask())
+    models = WordModels(errors=[DeadlineExceeded(), DeadlineExceeded()])
+    found = await over(models).translate_document("a.txt", b"one\ntwo\nthree\nfour", job())
+    assert found == b"ONE\nTWO\nTHREE\nFOUR"
+    assert [len(call.texts) for call in models.calls] == [4, 2, 1, 1, 2]
+    models = WordModels(errors=[DeadlineExceeded()])
+    with pytest.raises(DeadlineExceeded):
+        await over(models).translate_document("a.txt", b"one", job())
 
 
 def test_markup_is_not_parsed_while_the_queue_is_full() -> None:

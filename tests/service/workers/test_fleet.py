@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -92,19 +92,11 @@ def expected(texts: Sequence[str], model: Path) -> list[list[str]]:
     return [[found.text] for found in translator.translate_many(list(texts), source="en", target="de")]
 
 
-def run(test: Callable[[Fleet], Coroutine[Any, Any, None]], new_transport: TransportFactory, how: FleetConfig) -> None:
-    async def running() -> None:
-        async with Fleet(how, new_transport) as fleet:
-            await test(fleet)
-
-    asyncio.run(running())
-
-
-def test_killed_in_mid_decode_nothing_is_lost(small_model: Path) -> None:
+async def test_killed_in_mid_decode_nothing_is_lost(small_model: Path) -> None:
     processes = Processes(Rigged(step_seconds=0.01))
     texts = sentences(120)
 
-    async def test(fleet: Fleet) -> None:
+    async with Fleet(plan(small_model), processes.start) as fleet:
         asked = begin(fleet, texts)
         await until(lambda: fleet.stats().finished >= 10)
         assert fleet.stats().running > 10
@@ -117,15 +109,13 @@ def test_killed_in_mid_decode_nothing_is_lost(small_model: Path) -> None:
         stats = await fleet.fresh_stats()
         assert (stats.restarts, stats.requests, stats.finished) == (1, 0, 121)
 
-    run(test, processes.start, plan(small_model))
-
 
 @pytest.mark.slow
-def test_a_text_that_kills_is_found_and_all_others_are_translated(small_model: Path, tmp_path: Path) -> None:
+async def test_a_text_that_kills_is_found_and_all_others_are_translated(small_model: Path, tmp_path: Path) -> None:
     texts = sentences(40)
     processes = Processes(Rigged(kills=("poison",), loads=tmp_path / "loads"))
 
-    async def test(fleet: Fleet) -> None:
+    async with Fleet(plan(small_model), processes.start) as fleet:
         good, bad = begin(fleet, texts), begin(fleet, ["poison"])
         assert await asyncio.gather(*good) == expected(texts, small_model)
         with pytest.raises(CannotTranslate, match="'poison' cannot be translated: it crashes the model's process"):
@@ -138,28 +128,24 @@ def test_a_text_that_kills_is_found_and_all_others_are_translated(small_model: P
         assert await ask(fleet, texts[0]) == expected(texts[:1], small_model)[0]
         assert len((tmp_path / "loads").read_text().splitlines()) - 1 == deaths  # it is known now
 
-    run(test, processes.start, plan(small_model))
-
 
 @pytest.mark.slow
-def test_alone_two_deaths_are_enough(small_model: Path, tmp_path: Path) -> None:
+async def test_alone_two_deaths_are_enough(small_model: Path, tmp_path: Path) -> None:
     processes = Processes(Rigged(kills=("poison",), loads=tmp_path / "loads"))
 
-    async def test(fleet: Fleet) -> None:
+    async with Fleet(plan(small_model), processes.start) as fleet:
         with pytest.raises(CannotTranslate):
             await ask(fleet, "poison")
         await until(lambda: fleet.ready)
         assert fleet.stats().restarts == 2
 
-    run(test, processes.start, plan(small_model))
-
 
 @pytest.mark.slow
-def test_a_poison_whose_client_leaves_is_remembered(small_model: Path) -> None:
+async def test_a_poison_whose_client_leaves_is_remembered(small_model: Path) -> None:
     """A client that gives up after 10 s and sends the text again would kill for ever else."""
     processes = Processes(Rigged(kills=("poison",)))
 
-    async def test(fleet: Fleet) -> None:
+    async with Fleet(plan(small_model), processes.start) as fleet:
         for times in (1, 2):
             asked = begin(fleet, ["poison"])
             await until(partial(has_restarted, fleet, times))
@@ -170,34 +156,28 @@ def test_a_poison_whose_client_leaves_is_remembered(small_model: Path) -> None:
         await until(lambda: fleet.ready)
         assert fleet.stats().restarts == 2
 
-    run(test, processes.start, plan(small_model))
-
 
 @pytest.mark.slow
-def test_one_that_hangs_is_replaced(small_model: Path) -> None:
+async def test_one_that_hangs_is_replaced(small_model: Path) -> None:
     processes = Processes(Rigged(hangs=("poison",)))
 
-    async def test(fleet: Fleet) -> None:
+    async with Fleet(plan(small_model, timeouts=WorkerTimeouts(start=60, step=2)), processes.start) as fleet:
         good, bad = begin(fleet, sentences(3)), begin(fleet, ["poison"])
         assert await asyncio.gather(*good) == expected(sentences(3), small_model)
         with pytest.raises(CannotTranslate):
             await bad[0]
 
-    run(test, processes.start, plan(small_model, timeouts=WorkerTimeouts(start=60, step=2)))
 
-
-def test_one_that_is_stopped_and_goes_on_has_not_hung(small_model: Path) -> None:
+async def test_one_that_is_stopped_and_goes_on_has_not_hung(small_model: Path) -> None:
     processes = Processes()
 
-    async def test(fleet: Fleet) -> None:
+    async with Fleet(plan(small_model), processes.start) as fleet:
         os.kill(processes.started[0].pid, signal.SIGSTOP)
         asked = begin(fleet, sentences(3))
         await asyncio.sleep(2)
         os.kill(processes.started[0].pid, signal.SIGCONT)
         assert await asyncio.gather(*asked) == expected(sentences(3), small_model)
         assert fleet.stats().restarts == 0
-
-    run(test, processes.start, plan(small_model))
 
 
 def other_weights(model: Path, change: float) -> None:
@@ -216,7 +196,9 @@ BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_what_cannot_be_used_is_refused_and_the_old_one_serves_on(small_model: Path, tmp_path: Path, how: str) -> None:
+async def test_what_cannot_be_used_is_refused_and_the_old_one_serves_on(
+    small_model: Path, tmp_path: Path, how: str
+) -> None:
     model = tmp_path / "model"
     shutil.copytree(small_model, model)
     texts = sentences(5)
@@ -224,7 +206,7 @@ def test_what_cannot_be_used_is_refused_and_the_old_one_serves_on(small_model: P
     breaks, problem = BROKEN[how]
     processes = Processes()
 
-    async def test(fleet: Fleet) -> None:
+    async with Fleet(plan(model), processes.start) as fleet:
         version = fleet.model_for(EN_DE).version
         breaks(model)
         with pytest.raises(ReloadRefused, match=problem):
@@ -233,17 +215,15 @@ def test_what_cannot_be_used_is_refused_and_the_old_one_serves_on(small_model: P
         assert await asyncio.gather(*begin(fleet, texts)) == before
         assert len(processes.started) == 2
 
-    run(test, processes.start, plan(model))
-
 
 @pytest.mark.slow
-def test_who_starts_again_and_finds_another_model_has_it_exchanged(small_model: Path, tmp_path: Path) -> None:
+async def test_who_starts_again_and_finds_another_model_has_it_exchanged(small_model: Path, tmp_path: Path) -> None:
     model = tmp_path / "model"
     shutil.copytree(small_model, model)
     processes = Processes(Rigged(step_seconds=0.01))
     texts = sentences(30)
 
-    async def test(fleet: Fleet) -> None:
+    async with Fleet(plan(model), processes.start) as fleet:
         asked = asyncio.create_task(ask(fleet, *texts))
         await until(lambda: 1 <= fleet.stats().finished < 20)
         other_weights(model, 1.3)
@@ -251,17 +231,15 @@ def test_who_starts_again_and_finds_another_model_has_it_exchanged(small_model: 
         assert await asked == [text for (text,) in expected(texts, model)]
         assert fleet.stats().reloads == 1
 
-    run(test, processes.start, plan(model))
-
 
 @pytest.mark.slow
-def test_a_model_that_is_gone_when_its_worker_dies(small_model: Path, tmp_path: Path) -> None:
+async def test_a_model_that_is_gone_when_its_worker_dies(small_model: Path, tmp_path: Path) -> None:
     """What was accepted waits, what comes is refused once that looks hopeless, and all is well when it is back."""
     model = tmp_path / "model"
     shutil.copytree(small_model, model)
     processes = Processes()
 
-    async def test(fleet: Fleet) -> None:
+    async with Fleet(plan(model), processes.start) as fleet:
         shutil.move(model, tmp_path / "away")
         processes.kill()
         await until(lambda: not fleet.ready)
@@ -273,14 +251,14 @@ def test_a_model_that_is_gone_when_its_worker_dies(small_model: Path, tmp_path: 
         assert await asyncio.gather(*asked) == expected(sentences(2), model)
         assert fleet.ready
 
-    run(test, processes.start, plan(model))
 
-
-def test_two_models_are_told_apart_by_their_directions(tmp_path: Path) -> None:
+async def test_two_models_are_told_apart_by_their_directions(tmp_path: Path) -> None:
     there, back = write_model(tmp_path / "there", ["en-de", "en-fr"]), write_model(tmp_path / "back", ["de-en"])
     wanted = Translator.load(back, "cpu").translate_many(["The dog sees the cat."])[0].text
 
-    async def test(fleet: Fleet) -> None:
+    control = Control()
+    control.open()
+    async with Fleet(plan(there, back), control.start) as fleet:
         assert {direction for model in fleet.models for direction in model.directions} == {
             EN_DE,
             Direction("en", "fr"),
@@ -297,57 +275,42 @@ def test_two_models_are_told_apart_by_their_directions(tmp_path: Path) -> None:
         with pytest.raises(InvalidRequest, match="beam_size"):
             await fleet.translate([SourceText("a")], TranslateOptions(EN_DE, beam_size=0))
 
-    control = Control()
-    control.open()
-    run(test, control.start, plan(there, back))
 
-
-def test_several_models_of_a_direction(small_model: Path, several_directions: Path) -> None:
+async def test_several_models_of_a_direction(small_model: Path, several_directions: Path) -> None:
     small, several = small_model.name, several_directions.name
-    text = "The dog sees the cat."
-
-    async def translations(fleet: Fleet) -> dict[str, str]:
-        options = [TranslateOptions(EN_DE, model=name) for name in ("", small, several)]
-        found = [await fleet.translate([SourceText(text)], option) for option in options]
-        assert fleet.model_for(EN_DE, several).directory == several_directions
-        with pytest.raises(UnknownModel, match=f"model other is not served; accepted: {several}, {small}"):
-            fleet.model_for(EN_DE, "other")
-        with pytest.raises(UnsupportedLanguage, match=f"en-fr is not supported by the model {small}"):
-            fleet.model_for(Direction("en", "fr"), small)
-        return dict(zip(("", small, several), [answers[0].text for answers in found], strict=True))
-
+    options = [TranslateOptions(EN_DE, model=name) for name in ("", small, several)]
     for preferred, default in (((), small), ((several,), several)):
-        seen: dict[str, str] = {}
+        async with Fleet(plan(small_model, several_directions, preferred=preferred), Processes().start) as fleet:
+            assert fleet.models[0].name == default
+            answers = [await fleet.translate([SourceText("The dog sees the cat.")], option) for option in options]
+            texts = dict(zip(("", small, several), [answer[0].text for answer in answers], strict=True))
+            assert fleet.model_for(EN_DE, several).directory == several_directions
+            with pytest.raises(UnknownModel, match=f"model other is not served; accepted: {several}, {small}"):
+                fleet.model_for(EN_DE, "other")
+            with pytest.raises(UnsupportedLanguage, match=f"en-fr is not supported by the model {small}"):
+                fleet.model_for(Direction("en", "fr"), small)
+        assert texts[small] == expected(["The dog sees the cat."], small_model)[0][0] != texts[several]
+        assert texts[""] == texts[default]
 
-        async def test(fleet: Fleet) -> None:
-            assert fleet.models[0].name == default  # noqa: B023 -- called in this iteration
-            seen.update(await translations(fleet))  # noqa: B023
 
-        run(test, Processes().start, plan(small_model, several_directions, preferred=preferred))
-        assert seen[small] == expected([text], small_model)[0][0] != seen[several]
-        assert seen[""] == seen[default]
-
-
-def test_models_that_cannot_be_served_together(small_model: Path, tmp_path: Path) -> None:
-    async def test(_: Fleet) -> None:
-        pytest.fail("it has started")
-
+async def test_models_that_cannot_be_served_together(small_model: Path, tmp_path: Path) -> None:
     control = Control()
     control.open()
     same = shutil.copytree(small_model, tmp_path / small_model.name)
-    with pytest.raises(ModelError, match=rf"{same} have the same name, {small_model.name}; set `name` in a config"):
-        run(test, control.start, plan(small_model, same))
-    with pytest.raises(ModelError, match=f"preferred_models: model x is not served; accepted: {small_model.name}"):
-        run(test, control.start, plan(small_model, preferred=("x",)))
-    with pytest.raises(ModelError, match=r"(?s)nothing.*nowhere"):
-        run(test, Control().start, plan(Path("/nothing"), Path("/nowhere")))
-    with pytest.raises(ModelError, match=r"ended before it was ready: killed by SIGKILL"):
-        run(test, Processes(Rigged(kills=("The cat sat on the mat.",))).start, plan(small_model))
-    with pytest.raises(ModelError, match=r"needs \d+ MB of memory; the setting model_memory_mb is 1"):
-        run(test, Processes().start, plan(small_model, memory=1_000_000))
+    kills = Processes(Rigged(kills=("The cat sat on the mat.",)))
+    for how, start, problem in (
+        (plan(small_model, same), control.start, rf"{same} have the same name, {small_model.name}; set `name` in a"),
+        (plan(small_model, preferred=("x",)), control.start, "preferred_models: model x is not served; accepted: "),
+        (plan(Path("/nothing"), Path("/nowhere")), Control().start, r"(?s)nothing.*nowhere"),
+        (plan(small_model), kills.start, r"ended before it was ready: killed by SIGKILL"),
+        (plan(small_model, memory=1_000_000), Processes().start, r"needs \d+ MB of memory; the setting model_memory_"),
+    ):
+        with pytest.raises(ModelError, match=problem):
+            async with Fleet(how, start):
+                pytest.fail("it has started")
 
 
-def test_models_take_turns_in_a_memory_for_one(
+async def test_models_take_turns_in_a_memory_for_one(
     small_model: Path, several_directions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.workers.model_memory.BUSY_SECONDS", 0.1)
@@ -355,23 +318,6 @@ def test_models_take_turns_in_a_memory_for_one(
     texts = sentences(40)
     wanted = {names[0]: expected(texts, small_model), names[1]: expected(texts, several_directions)}
     processes = Processes()
-
-    async def test(fleet: Fleet) -> None:
-        assert fleet.loaded_models == {names[0]} and fleet.ready
-        assert fleet.stats().workers_ready == 1
-        tasks = [
-            asyncio.create_task(fleet.translate([SourceText(text)], TranslateOptions(EN_DE, model=name), caller=name))
-            for text in texts
-            for name in names
-        ]
-        while not all(task.done() for task in tasks):
-            assert fleet.ready and len(fleet.loaded_models) <= 1
-            await asyncio.sleep(0.01)
-        found = [[answer.text for answer in task.result()] for task in tasks]
-        assert found[::2] == wanted[names[0]] and found[1::2] == wanted[names[1]]
-        stats = fleet.stats()
-        assert stats.models[names[1]].loads >= 2 and (stats.failed, stats.restarts) == (0, 0)
-        assert (stats.workers, stats.workers_ready) == (1, 1)
 
     memory = 2_000_000_000
 
@@ -389,17 +335,33 @@ def test_models_take_turns_in_a_memory_for_one(
         processes.started.append(Large(ModelSetup(model, device, threads=1)))
         return processes.started[-1]
 
-    run(test, start, plan(small_model, several_directions, memory=memory))
+    async with Fleet(plan(small_model, several_directions, memory=memory), start) as fleet:
+        assert fleet.loaded_models == {names[0]} and fleet.ready
+        assert fleet.stats().workers_ready == 1
+        tasks = [
+            asyncio.create_task(fleet.translate([SourceText(text)], TranslateOptions(EN_DE, model=name), caller=name))
+            for text in texts
+            for name in names
+        ]
+        while not all(task.done() for task in tasks):
+            assert fleet.ready and len(fleet.loaded_models) <= 1
+            await asyncio.sleep(0.01)
+        found = [[answer.text for answer in task.result()] for task in tasks]
+        assert found[::2] == wanted[names[0]] and found[1::2] == wanted[names[1]]
+        stats = fleet.stats()
+        assert stats.models[names[1]].loads >= 2 and (stats.failed, stats.restarts) == (0, 0)
+        assert (stats.workers, stats.workers_ready) == (1, 1)
 
 
-def test_a_request_that_waits_for_its_model_is_answered_during_the_shutdown(
+async def test_a_request_that_waits_for_its_model_is_answered_during_the_shutdown(
     small_model: Path, several_directions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.workers.model_memory.PAUSE_SECONDS", 0.1)
     control = Control()
     sizes = {small_model: 600, several_directions: 600}
 
-    async def test(fleet: Fleet) -> None:
+    async with Fleet(plan(small_model, several_directions, memory=1000), sized(control, sizes)) as fleet:
+
         async def admitted(name: str) -> str:
             with fleet.gate.entered():
                 options = TranslateOptions(EN_DE, model=name)
@@ -416,10 +378,8 @@ def test_a_request_that_waits_for_its_model_is_answered_during_the_shutdown(
         assert [await running] == expected(["The dog."], small_model)[0]
         assert [await waiting] == expected(["The dog."], several_directions)[0]
 
-    run(test, sized(control, sizes), plan(small_model, several_directions, memory=1000))
 
-
-def test_queued_texts_of_an_unloaded_model_are_translated(
+async def test_queued_texts_of_an_unloaded_model_are_translated(
     small_model: Path, several_directions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No later request for the model arrives: the queue alone lets the model be loaded again."""
@@ -429,7 +389,7 @@ def test_queued_texts_of_an_unloaded_model_are_translated(
     sizes = {small_model: 600, several_directions: 600}
     texts = sentences(3)
 
-    async def test(fleet: Fleet) -> None:
+    async with Fleet(plan(small_model, several_directions, memory=1000), sized(control, sizes)) as fleet:
         asked = begin(fleet, texts)
         await until(lambda: control.entered.acquire(blocking=False))
         assert fleet.pools[0].queued
@@ -441,8 +401,6 @@ def test_queued_texts_of_an_unloaded_model_are_translated(
         async with asyncio.timeout(60):
             await other
             assert await asyncio.gather(*asked) == expected(texts, small_model)
-
-    run(test, sized(control, sizes), plan(small_model, several_directions, memory=1000))
 
 
 def sized(control: Control, sizes: Mapping[Path, int]) -> TransportFactory:
@@ -465,10 +423,10 @@ def sized(control: Control, sizes: Mapping[Path, int]) -> TransportFactory:
     return start
 
 
-def test_what_expires_in_the_queue_never_reaches_the_engine(small_model: Path) -> None:
+async def test_what_expires_in_the_queue_never_reaches_the_engine(small_model: Path) -> None:
     control = Control()
 
-    async def test(fleet: Fleet) -> None:
+    async with Fleet(plan(small_model), control.start) as fleet:
         first = begin(fleet, ["The dog."])
         await until(lambda: control.entered.acquire(blocking=False))
         begun = time.monotonic()
@@ -489,15 +447,13 @@ def test_what_expires_in_the_queue_never_reaches_the_engine(small_model: Path) -
         }
         assert never.isdisjoint(control.scorers[0].sources)
 
-    run(test, control.start, plan(small_model))
-
 
 @pytest.mark.parametrize("expires", [True, False])
-def test_rows_leave_within_two_steps(small_model: Path, expires: bool) -> None:
+async def test_rows_leave_within_two_steps(small_model: Path, expires: bool) -> None:
     control = Control()
     texts = sentences(30)
 
-    async def test(fleet: Fleet) -> None:
+    async with Fleet(plan(small_model), control.start) as fleet:
         staying = begin(fleet, ["The dog sees the cat."])
         deadline = time.monotonic() + 1 if expires else None
         leaving = asyncio.create_task(ask(fleet, *texts, deadline=deadline))
@@ -526,53 +482,37 @@ def test_rows_leave_within_two_steps(small_model: Path, expires: bool) -> None:
         control.open()
         assert await asyncio.gather(*staying) == expected(["The dog sees the cat."], small_model)
 
-    run(test, control.start, plan(small_model))
 
-
-def test_one_caller_does_not_keep_another_waiting(small_model: Path) -> None:
+async def test_one_caller_does_not_keep_another_waiting(small_model: Path) -> None:
     """Counted in decoder steps: with thousands of sentences before it, another's takes at most twice as many."""
-    limits = Limits(rows=24)
 
-    def steps(crowd: int) -> int:
-        control = Control(limits=limits)
+    async def steps(crowd: int) -> int:
+        control = Control(limits=Limits(rows=24))
         control.open()
-        taken: list[int] = []
-
-        async def test(fleet: Fleet) -> None:
+        async with Fleet(plan(small_model), control.start) as fleet:
             noise = begin(fleet, sentences(24), caller="one") if not crowd else []
             noise += [asyncio.create_task(ask(fleet, *sentences(crowd), caller="one"))] if crowd else []
             await until(lambda: fleet.stats().finished >= 5)
             before = (await fleet.fresh_stats()).work.steps
             await asyncio.gather(*begin(fleet, sentences(5, seed=3), caller="another"))
-            taken.append((await fleet.fresh_stats()).work.steps - before)
-            if crowd:
-                assert fleet.stats().finished < crowd / 2
+            taken = (await fleet.fresh_stats()).work.steps - before
+            assert not crowd or fleet.stats().finished < crowd / 2
             for task in noise:
                 task.cancel()
             await asyncio.wait(noise)
+            return taken
 
-        run(test, control.start, plan(small_model))
-        return taken[0]
-
-    assert steps(3000) <= 2 * steps(0)
+    assert await steps(3000) <= 2 * await steps(0)
 
 
-def test_a_fleet_that_ends_lets_nobody_wait(small_model: Path) -> None:
+async def test_a_fleet_that_ends_lets_nobody_wait(small_model: Path) -> None:
     control = Control()
-    left: list[asyncio.Task[list[str]]] = []
-
-    async def test(fleet: Fleet) -> None:
-        left.extend(begin(fleet, sentences(3)))
+    async with Fleet(plan(small_model), control.start) as fleet:
+        left = begin(fleet, sentences(3))
         await until(lambda: fleet.stats().running == 3)
         asyncio.get_running_loop().call_later(0.5, control.open)
-
-    async def running() -> None:
-        async with Fleet(plan(small_model), control.start) as fleet:
-            await test(fleet)
-        for each in left:
-            with pytest.raises(Unavailable):
-                await each
+    for each in left:
         with pytest.raises(Unavailable):
-            await ask(fleet, "The dog.")
-
-    asyncio.run(running())
+            await each
+    with pytest.raises(Unavailable):
+        await ask(fleet, "The dog.")

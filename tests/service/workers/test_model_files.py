@@ -1,6 +1,5 @@
 """A folder of models: which they are, and what a reload makes of those that came and went."""
 
-import asyncio
 import os
 import shutil
 from collections.abc import Sequence
@@ -92,34 +91,31 @@ def directions(fleet: Fleet) -> set[Direction]:
     return {direction for model in fleet.models for direction in model.directions}
 
 
-def test_a_reload_takes_up_what_is_new_and_lets_go_what_has_a_successor(tmp_path: Path) -> None:
+async def test_a_reload_takes_up_what_is_new_and_lets_go_what_has_a_successor(tmp_path: Path) -> None:
     models = tmp_path / "models"
     write_model(models / "old", ["en-de"])
     french = write_model(tmp_path / "french", ["en-fr"])
 
-    async def test() -> None:
-        control = Control()
-        control.open()
-        async with Fleet(FleetConfig.of(Settings(models=models, device="cpu")), control.start) as fleet:
-            assert directions(fleet) == {EN_DE}
-            shutil.copytree(french, models / "french")
+    control = Control()
+    control.open()
+    async with Fleet(FleetConfig.of(Settings(models=models, device="cpu")), control.start) as fleet:
+        assert directions(fleet) == {EN_DE}
+        shutil.copytree(french, models / "french")
+        await fleet.reload()
+        assert directions(fleet) == {EN_DE, EN_FR} and fleet.ready
+        (models / "old").rename(models / "renamed")
+        await fleet.reload()
+        assert [pool.model.name for pool in fleet.pools] == ["french", "renamed"]
+        shutil.rmtree(models / "renamed")
+        with pytest.raises(ReloadRefused, match="renamed was removed, but no other model translates en-de"):
             await fleet.reload()
-            assert directions(fleet) == {EN_DE, EN_FR} and fleet.ready
-            (models / "old").rename(models / "renamed")
-            await fleet.reload()
-            assert [pool.model.name for pool in fleet.pools] == ["french", "renamed"]
-            shutil.rmtree(models / "renamed")
-            with pytest.raises(ReloadRefused, match="renamed was removed, but no other model translates en-de"):
-                await fleet.reload()
-            assert directions(fleet) == {EN_DE, EN_FR} and fleet.ready
-            shutil.copytree(french, models / "copy")
-            write_model(models / "new", ["en-de"])
-            await fleet.reload()
-            assert {pool.model.name for pool in fleet.pools} == {"copy", "french", "new"}
-            assert directions(fleet) == {EN_DE, EN_FR}
-            assert fleet.stats().reloads == 4  # french, renamed, copy and new
-
-    asyncio.run(test())
+        assert directions(fleet) == {EN_DE, EN_FR} and fleet.ready
+        shutil.copytree(french, models / "copy")
+        write_model(models / "new", ["en-de"])
+        await fleet.reload()
+        assert {pool.model.name for pool in fleet.pools} == {"copy", "french", "new"}
+        assert directions(fleet) == {EN_DE, EN_FR}
+        assert fleet.stats().reloads == 4  # french, renamed, copy and new
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,6 @@ def service() -> Iterator[Service]:
 
 async def test_complaint_01_three_jobs_at_the_same_time(service: Service) -> None:
     """Of 1,000 texts each; one who comes meanwhile is answered, too, and every probe."""
-
     async with connected(service.url) as client:
         jobs = [[fresh() for _ in range(1000)] for _ in range(3)]
         asked = [asyncio.create_task(ask(client, texts)) for texts in jobs]
@@ -168,7 +167,6 @@ def test_complaint_05_it_starts_and_translates_without_a_network() -> None:
 
 async def test_complaint_14_no_time_outs_at_the_rated_load(service: Service) -> None:
     """80 of 100 requests that it can do are sent at random moments (Poisson), whatever has become of those before."""
-
     async with connected(service.url) as client:
         capacity = await requests_a_second(client, seconds=4)
         chance, ledger, asked = random.Random(1), Ledger(), []

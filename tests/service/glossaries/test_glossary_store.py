@@ -94,7 +94,6 @@ def test_a_glossary_serves_every_variant_of_a_language(store: Database, source: 
 
 async def test_callers_without_a_key_share_ids_and_see_no_list(store: Database) -> None:
     """People behind one address cannot find each other's glossaries; who knows an id may use it from any address."""
-
     glossaries = GlossaryStore(store, GlossaryLimits(anonymous_seconds=0.05))
     id = (await glossaries.create("192.0.2.1", "mine", [animals(dog="Hund")])).id
     assert await glossaries.owned("192.0.2.1") == []
@@ -132,7 +131,6 @@ async def test_bytes_are_limited_for_each_caller_and_for_all(store: Database) ->
 
 
 async def test_the_bytes_of_one_glossary_are_limited(store: Database) -> None:
-
     glossaries = GlossaryStore(store, GlossaryLimits(bytes_per_glossary=3000))
     id = (await glossaries.create("key:me", "x", [animals(a="x" * 1000)])).id
     with pytest.raises(InvalidRequest, match=r"the glossary would have 30\d\d bytes; accepted: at most 3000"):

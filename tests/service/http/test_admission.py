@@ -37,7 +37,6 @@ async def answer(method: str, path: str, gate: RequestGate, counts: list[int]) -
 
 @pytest.mark.parametrize(("method", "path"), [*COUNTED, *UNCOUNTED])
 async def test_requests_that_do_work_are_counted_and_refused_during_the_shutdown(method: str, path: str) -> None:
-
     gate, counts = RequestGate(), list[int]()
     counted = (method, path) in COUNTED
     response = await answer(method, path, gate, counts)

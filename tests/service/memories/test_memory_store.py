@@ -56,7 +56,6 @@ def rows(database: Database) -> int:
 
 
 async def test_an_equal_sentence_is_found_and_a_similar_one_with_its_score(store: MemoryStore) -> None:
-
     memory = await store.put(KEY, "animals", EN_DE, ANIMALS)
     assert memory.count == 2
     asked = ["The  dog sleeps.", "Two dogs eat a fish.", "A house"]
@@ -69,7 +68,6 @@ async def test_an_equal_sentence_is_found_and_a_similar_one_with_its_score(store
 
 
 async def test_a_sentence_is_found_in_other_characters(store: MemoryStore) -> None:
-
     memory = await store.put(KEY, "dogs", EN_DE, [MemoryUnit("Ma\u0308dchen\u00a0go\u00ading", "a\u00a0b")])
     for asked in ("Mädchen going", "Mädchen\u202fgoing\u200b", "\ufeffMädchen ｇｏｉｎｇ"):
         (match,) = await store.matches(KEY, memory.id, EN_DE, [asked], 0.7)
@@ -77,7 +75,6 @@ async def test_a_sentence_is_found_in_other_characters(store: MemoryStore) -> No
 
 
 async def test_units_with_the_same_source_are_replaced(store: MemoryStore) -> None:
-
     first = await store.put(KEY, "animals", EN_DE, ANIMALS)
     again = await store.put(
         KEY, "animals", EN_DE, [MemoryUnit("The dog\tsleeps.", "Der Hund ruht."), MemoryUnit("Yes", "Ja")]
@@ -90,14 +87,12 @@ async def test_units_with_the_same_source_are_replaced(store: MemoryStore) -> No
 
 
 async def test_a_unit_without_text_or_with_a_long_text_is_left_out(store: MemoryStore) -> None:
-
     units = [MemoryUnit("a", " "), MemoryUnit("\x01", "b"), MemoryUnit("c" * 4001, "c"), MemoryUnit("d", "e\x00f")]
     memory = await store.put(KEY, "x", EN_DE, units)
     assert [unit async for slice in store.units(KEY, memory.id) for unit in slice] == [MemoryUnit("d", "e f")]
 
 
 async def test_a_memory_belongs_to_its_key_and_the_operators_can_be_used_by_all(store: MemoryStore) -> None:
-
     mine = await store.put(KEY, "mine", EN_DE, ANIMALS)
     shared = await store.put(OPERATOR, "shared", EN_DE, ANIMALS)
     for other in ("key:0b", "192.0.2.1"):
@@ -118,7 +113,6 @@ async def test_a_memory_belongs_to_its_key_and_the_operators_can_be_used_by_all(
 async def test_a_memory_without_a_key_is_found_by_its_id_until_it_expires(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-
     memory = await store.put("192.0.2.1", "x", EN_DE, ANIMALS)
     assert (await store.put("192.0.2.1", "x", EN_DE, ANIMALS)).id != memory.id
     assert (await store.get("192.0.2.2", memory.id)).count == 2

@@ -3,10 +3,10 @@
 import asyncio
 import os
 import pickle
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -31,26 +31,17 @@ from tests.service.parsers.hostile_process import (
     spin,
 )
 
-T = TypeVar("T")
 HOSTILE = "tests.service.parsers.hostile_process"
 LIMITS = ParserLimits(processes=1, wall_seconds=20, cpu_seconds=2, memory_bytes=200 << 20, result_bytes=1 << 20)
 
 
 @contextmanager
-def pool(limits: ParserLimits, module: str) -> Iterator[ParserPool]:
+def pool(limits: ParserLimits = LIMITS, module: str = HOSTILE) -> Iterator[ParserPool]:
     opened = ParserPool(limits, module)
     try:
         yield opened
     finally:
         opened.close()
-
-
-def run(test: Callable[[ParserPool], Awaitable[T]], limits: ParserLimits = LIMITS, module: str = HOSTILE) -> T:
-    async def tested() -> T:
-        with pool(limits, module) as opened:
-            return await test(opened)
-
-    return asyncio.run(tested())
 
 
 def children() -> set[str]:
@@ -67,36 +58,30 @@ EXCEEDED: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
 
 
 @pytest.mark.parametrize(("operation", "argument", "message"), EXCEEDED.values(), ids=EXCEEDED.keys())
-def test_exceeded_limits_are_named_and_the_next_operation_works(
+async def test_exceeded_limits_are_named_and_the_next_operation_works(
     operation: Callable[[Any], Any], argument: Any, message: str
 ) -> None:
-    async def test(opened: ParserPool) -> None:
+    with pool() as opened:
         for _ in range(2):
             with pytest.raises(ParsingLimitExceeded, match=message):
                 await opened.run("a", operation, argument)
             assert await opened.run("a", identity, 7) == 7
         assert (opened.counts.operations, opened.counts.exceeded, opened.counts.failed) == (4, 2, 0)
 
-    run(test)
 
-
-def test_wall_time_is_limited() -> None:
-    async def test(opened: ParserPool) -> None:
-        with pytest.raises(ParsingLimitExceeded, match=r"longer than 0\.5 s"):
-            await opened.run("a", sleep, 60)
-
-    run(test, ParserLimits(wall_seconds=0.5))
+async def test_wall_time_is_limited() -> None:
+    limits = ParserLimits(wall_seconds=0.5)
+    with pool(limits) as opened, pytest.raises(ParsingLimitExceeded, match=r"longer than 0\.5 s"):
+        await opened.run("a", sleep, 60)
 
 
 @pytest.mark.parametrize(("operation", "argument"), [(die, 3), (fail, "a secret")], ids=["exit", "exception"])
-def test_failures_do_not_reveal_the_input(operation: Callable[[Any], Any], argument: Any) -> None:
-    async def test(opened: ParserPool) -> None:
+async def test_failures_do_not_reveal_the_input(operation: Callable[[Any], Any], argument: Any) -> None:
+    with pool() as opened:
         with pytest.raises(InvalidDocument, match=r"^the parser failed on this input$"):
             await opened.run("a", operation, argument)
         assert await opened.run("a", identity, 7) == 7
         assert (opened.counts.operations, opened.counts.exceeded, opened.counts.failed) == (2, 0, 1)
-
-    run(test)
 
 
 class Canary:
@@ -109,7 +94,7 @@ class Canary:
         return Path.touch, (self.path,)
 
 
-def test_nothing_that_a_process_sends_is_believed(tmp_path: Path) -> None:
+async def test_nothing_that_a_process_sends_is_believed(tmp_path: Path) -> None:
     answers = (
         pickle.dumps(Canary(tmp_path / "canary")),
         b"",
@@ -119,35 +104,29 @@ def test_nothing_that_a_process_sends_is_believed(tmp_path: Path) -> None:
         b'["done",false,"list",null]\n' + b"[" * 100_000 + b"\n",
     )
 
-    async def test(opened: ParserPool) -> None:
+    with pool() as opened:
         for answer in answers:
             with pytest.raises(InvalidDocument, match=r"^the parser failed on this input$"):
                 await opened.run("a", lie, answer)
         assert await opened.run("a", identity, ["a", "\ud800"]) == ["a", "\ud800"]
-
-    run(test)
     assert not (tmp_path / "canary").exists()
 
 
-def test_callers_take_turns() -> None:
+async def test_callers_take_turns() -> None:
     """One caller's five operations do not delay another's by more than the one that runs."""
+    order: list[str] = []
 
-    async def test(opened: ParserPool) -> list[str]:
-        order: list[str] = []
+    async def call(caller: str, number: int) -> None:
+        await opened.run(caller, sleep, 0.05)
+        order.append(f"{caller}{number}")
 
-        async def call(caller: str, number: int) -> None:
-            await opened.run(caller, sleep, 0.05)
-            order.append(f"{caller}{number}")
-
-        calls = [call("a", number) for number in range(4)] + [call("b", number) for number in range(2)]
-        await asyncio.gather(*calls)
-        return order
-
-    assert run(test) == ["a0", "a1", "b0", "a2", "b1", "a3"]
+    with pool() as opened:
+        await asyncio.gather(*(call("a", number) for number in range(4)), *(call("b", number) for number in range(2)))
+    assert order == ["a0", "a1", "b0", "a2", "b1", "a3"]
 
 
-def test_a_cancelled_operation_is_killed_and_frees_its_place() -> None:
-    async def test(opened: ParserPool) -> None:
+async def test_a_cancelled_operation_is_killed_and_frees_its_place() -> None:
+    with pool() as opened:
         others = children()
         await opened.run("a", identity, 7)
         parsers = children() - others
@@ -159,20 +138,16 @@ def test_a_cancelled_operation_is_killed_and_frees_its_place() -> None:
         assert parsers and not parsers & children()
         assert await opened.run("a", identity, 7) == 7
 
-    run(test)
 
-
-def test_processes_do_not_inherit_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_processes_inherit_no_settings_and_write_no_core_dumps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MT_ADMIN_KEY", "secret-secret-secret")
-    assert run(lambda opened: opened.run("a", environment, "MT_ADMIN_KEY")) is None
+    with pool() as opened:
+        assert await opened.run("a", environment, "MT_ADMIN_KEY") is None
+        assert await opened.run("a", dumpable, 3) == 0
 
 
-def test_core_dumps_are_disabled() -> None:
-    assert run(lambda opened: opened.run("a", dumpable, 3)) == 0
-
-
-def test_documents_and_markup_round_trip() -> None:
-    async def test(opened: ParserPool) -> None:
+async def test_documents_and_markup_round_trip() -> None:
+    with pool(ParserLimits(), "service.parsers.process") as opened:
         name, content, options = "a.txt", b"One house.\n\nTwo dogs.\n", DocumentOptions()
         segments = await opened.run("a", read_document, name, content, options)
         assert [segment.text for segment in segments] == ["One house.", "Two dogs."]
@@ -185,17 +160,16 @@ def test_documents_and_markup_round_trip() -> None:
         assert (number, segment) == (0, SourceText("One house.", aligned=True))
         assert await opened.run("a", write_markup, [(html, 2)], False, MarkupOptions(), same) == [html, html]
 
-    run(test, ParserLimits(), "service.parsers.process")
 
-
-def test_long_lists_are_sent_in_parts() -> None:
+async def test_long_lists_are_sent_in_parts() -> None:
     items = [str(number) for number in range(3 * PART + 1)]
-    assert run(lambda opened: opened.run("a", identity, items)) == items
-    assert run(lambda opened: opened.run("a", identity, [])) == []
+    with pool() as opened:
+        assert await opened.run("a", identity, items) == items
+        assert await opened.run("a", identity, []) == []
 
 
-def test_one_caller_leaves_a_place_to_others() -> None:
-    async def test(opened: ParserPool) -> None:
+async def test_one_caller_leaves_a_place_to_others() -> None:
+    with pool(ParserLimits(processes=2)) as opened:
         stuck = [asyncio.create_task(opened.run("a", sleep, 60)) for _ in range(3)]
         await asyncio.sleep(0)
         assert await opened.run("b", identity, 7) == 7
@@ -203,11 +177,9 @@ def test_one_caller_leaves_a_place_to_others() -> None:
             task.cancel()
         await asyncio.gather(*stuck, return_exceptions=True)
 
-    run(test, ParserLimits(processes=2))
 
-
-def test_closing_ends_operations_in_progress() -> None:
-    async def test(opened: ParserPool) -> None:
+async def test_closing_ends_operations_in_progress() -> None:
+    with pool() as opened:
         await opened.run("a", identity, 7)
         stuck = asyncio.create_task(opened.run("a", sleep, 60))
         await asyncio.sleep(0.1)
@@ -217,23 +189,16 @@ def test_closing_ends_operations_in_progress() -> None:
         with pytest.raises(Unavailable):
             await opened.run("a", identity, 7)
 
-    run(test)
 
-
-def test_a_process_that_took_much_memory_is_replaced() -> None:
-    async def test(opened: ParserPool) -> None:
+async def test_a_process_that_took_much_memory_is_replaced() -> None:
+    with pool() as opened:
         others = children()
         await opened.run("a", identity, 7)
         parsers = children() - others
         await opened.run("a", allocate, 150 << 20)
         assert parsers and not parsers & children()
 
-    run(test)
 
-
-def test_wrong_documents_are_refused_with_the_reason() -> None:
-    async def test(opened: ParserPool) -> None:
-        with pytest.raises(InvalidDocument, match="accepted"):
-            await opened.run("a", read_document, "a.exe", b"", DocumentOptions())
-
-    run(test)
+async def test_wrong_documents_are_refused_with_the_reason() -> None:
+    with pool() as opened, pytest.raises(InvalidDocument, match="accepted"):
+        await opened.run("a", read_document, "a.exe", b"", DocumentOptions())

@@ -249,7 +249,6 @@ async def test_the_service_ends_though_its_store_cannot_be_written_to(
 
 
 async def test_what_an_earlier_process_charged_is_given_back() -> None:
-
     with Database.open(None) as store:
         secret, _ = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
         before = AccessControl(store, AccessPolicy())
@@ -346,7 +345,6 @@ async def test_a_full_store_deletes_what_the_largest_holder_has_finished(path: P
 
 async def test_unfinished_documents_of_one_caller_leave_room_for_others(path: Path) -> None:
     """Of room for 4 documents, one caller may take 2, the next 1."""
-
     size = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES
     async with lived(path, Translator(), DocumentJobLimits(bytes=4 * size)) as document_jobs:
         stored = ""

@@ -36,7 +36,6 @@ async def content(store: DocumentStore, name: str) -> bytes:
     ],
 )
 async def test_the_caller_with_the_most_bytes_makes_room(database: Database, puts: Sequence[Put], left: str) -> None:
-
     store = DocumentStore(database, 10_000, 60)
     names = {}
     for owner, name, size in puts:
@@ -83,7 +82,6 @@ async def test_a_deleted_file_ends_its_download_and_shows_no_other(
 
 
 async def test_files_expire(database: Database) -> None:
-
     store = DocumentStore(database, 10**6, 0.05)
     name = await store.put("a.txt", b"a", "me")
     await asyncio.sleep(0.1)

@@ -253,7 +253,6 @@ class InFlight:
 
 
 async def test_the_same_text_in_flight_is_translated_once() -> None:
-
     flight = InFlight()
     one, two = await flight.begin("a", "b", calls=1), await flight.begin("b", "c", calls=2)
     flight.models.opened.set()
@@ -264,7 +263,6 @@ async def test_the_same_text_in_flight_is_translated_once() -> None:
 
 
 async def test_one_text_does_not_wait_for_anothers_many() -> None:
-
     flight = InFlight()
     many, one = await flight.begin("a", "b", "c", calls=1), await flight.begin("b", calls=2)
     as_many = await flight.begin("c", "a", "d", calls=3)
@@ -275,7 +273,6 @@ async def test_one_text_does_not_wait_for_anothers_many() -> None:
 
 @pytest.mark.parametrize("leaves", [0, 1])
 async def test_one_who_leaves_takes_nothing_from_the_others(leaves: int) -> None:
-
     flight = InFlight()
     tasks = [await flight.begin("a", calls=1), await flight.begin("a")]
     tasks[leaves].cancel()
@@ -286,7 +283,6 @@ async def test_one_who_leaves_takes_nothing_from_the_others(leaves: int) -> None
 
 
 async def test_when_the_last_one_leaves_the_work_ends() -> None:
-
     flight = InFlight()
     tasks = [await flight.begin("a", calls=1) for _ in range(3)]
     for task in tasks:
@@ -299,7 +295,6 @@ async def test_when_the_last_one_leaves_the_work_ends() -> None:
 
 
 async def test_the_error_of_anothers_text_is_not_mine() -> None:
-
     flight = InFlight()
     tasks = [
         await flight.begin("good", "poison", calls=1),
@@ -313,7 +308,6 @@ async def test_the_error_of_anothers_text_is_not_mine() -> None:
 
 
 async def test_anothers_deadline_is_not_mine() -> None:
-
     flight = InFlight(WordModels(errors=[DeadlineExceeded()]))
     one = await flight.begin("a", calls=1, deadline=time.monotonic() + 60)
     two = await flight.begin("a")
@@ -338,7 +332,6 @@ DIFFERENT: list[dict[str, Any]] = [
 
 
 async def test_what_the_cache_knows_apart() -> None:
-
     models = WordModels({"en-de": upper, "en-fr": backwards})
     translations = over(models, cache=100_000)
     first = await translations.translate(job("a b"))
@@ -357,7 +350,6 @@ async def test_what_the_cache_knows_apart() -> None:
 
 
 async def test_kept_ranges_are_part_of_the_key() -> None:
-
     translations = over(WordModels(), cache=100_000)
     plain = await translations.translate(job("<p>a b</p>", format=Format.HTML))
     kept = await translations.translate(job("<p>a <code>b</code></p>", format=Format.HTML))
@@ -365,7 +357,6 @@ async def test_kept_ranges_are_part_of_the_key() -> None:
 
 
 async def test_the_cache_is_bounded() -> None:
-
     models = WordModels()
     translations = over(models, cache=3000)
     for number in range(50):
@@ -401,7 +392,6 @@ STREAMS = [
 @pytest.mark.parametrize("ways", [DIRECT, BRIDGED], ids=["direct", "bridged"])
 @pytest.mark.parametrize("text", STREAMS)
 async def test_a_stream_joins_to_the_answer(ways: dict[str, Any], text: str) -> None:
-
     asked = job(
         text, text, target="de" if ways is DIRECT else "fr", output=OutputOptions(alternatives=1, alignment=True)
     )
@@ -428,7 +418,6 @@ def test_any_stream_joins_to_the_answer(text: str) -> None:
 
 
 async def test_sentences_come_as_soon_as_they_can_and_no_sooner_than_they_may() -> None:
-
     models = WordModels()
     stream = over(models).stream(job(" ".join(f"Sentence number {n}." for n in range(40))))
     first = await anext(stream)
@@ -466,7 +455,6 @@ def test_markup_streams_as_one() -> None:
 
 
 async def test_a_document_in_its_own_language_told_as_a_whole() -> None:
-
     translations = over(WordModels())
     content = b"the first line\nsecond\n\n  third: x \n"
     asked = job(source=None)
@@ -482,7 +470,6 @@ async def test_a_document_in_its_own_language_told_as_a_whole() -> None:
 
 
 async def test_a_long_document_goes_in_parts_and_waits_for_its_turn() -> None:
-
     models = WordModels()
     content = "\n".join(f"line {number}" for number in range(500)).encode()
     found = await over(models).translate_document("a.txt", content, job())
@@ -500,7 +487,6 @@ def test_a_document_is_not_parsed_again_while_the_queue_is_full(monkeypatch: pyt
 
 
 async def test_what_is_too_much_at_a_time_is_asked_for_in_halves() -> None:
-
     models = WordModels(errors=[DeadlineExceeded(), DeadlineExceeded()])
     found = await over(models).translate_document("a.txt", b"one\ntwo\nthree\nfour", job())
     assert found == b"ONE\nTWO\nTHREE\nFOUR"

@@ -34,9 +34,9 @@ class AppThread:
         await running
 
     def until(self, condition: Callable[[], object]) -> None:
-        """Wait for a condition of the event loop. Fails after a minute."""
+        """Wait for a condition, which is evaluated in the calling thread. Fails after a minute."""
         end = time.monotonic() + 60
-        while not self.do(condition):
+        while not condition():
             assert time.monotonic() < end, "what the test waits for does not happen"
             time.sleep(0.005)
 

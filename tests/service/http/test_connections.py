@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
@@ -81,7 +82,7 @@ class Service(AppThread):
                 connection.sendall(data)
                 if half_close:
                     connection.shutdown(socket.SHUT_WR)
-            connection.settimeout(10 if half_close else 0.5)
+            connection.settimeout(10 if half_close else 1)
             received, closed = b"", True
             try:
                 while more := connection.recv(1 << 20):
@@ -109,45 +110,53 @@ def service() -> Iterator[Service]:
     found.stop()
 
 
-@pytest.mark.parametrize(
-    ("request_bytes", "statuses", "closed"),
-    [
-        (GET + b"\r\n", [200], False),
-        ((GET + b"\r\n") * 3, [200] * 3, False),
-        (GET + b"Connection: close\r\n\r\n", [200], True),
-        ((GET + b"\r\n") * MAX_PIPELINED, [200] * MAX_PIPELINED, False),
-        (GET + b"X: a\r\n" * (MAX_HEADERS - 1) + b"\r\n", [200], False),
-        (GET + b"X: a\r\n" * MAX_HEADERS + b"\r\n", [431], True),
-        (GET + b"X: a\r\n" * 9000, [431], True),  # before the head has ended
-        (POST + b"Content-Length: 2\r\n\r\nhi", [200], False),
-        (POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 1000 + END, [200], False),
-        (POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n" + END, [200], False),
-        (POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: a\r\n\r\n", [200], False),
-        (POST + b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nhi", [200], False),
-        (GET + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + GET + b"\r\n", [200, 200], False),
-        (POST + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n" + END + GET + b"\r\n", [400], True),
-        (POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + END + GET + b"\r\n", [400], True),
-        (POST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", [400], True),
-        (POST + b"Content-Length: -1\r\n\r\n", [400], True),
-        (POST + b"Transfer-Encoding: xchunked\r\n\r\n" + END, [400], True),
-        (POST + b"Transfer-Encoding : chunked\r\n\r\n" + END, [400], True),
-        (POST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", [400], True),
-        (POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 20_001, [400], True),
-        (GET + b"X: a\r\n b\r\n\r\n", [400], True),
-        (GET.replace(b"\r\n", b"\n") + b"\n", [400], True),
-        (b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", [400], True),
-        (b"A" * 60_000 + b" / HTTP/1.1\r\nHost: a\r\n\r\n", [400], True),
-        (b"\x16\x03\x01\x02\x00", [400], True),
-        (GET + b"X: " + b"a" * 2 * HEAD_BYTES + b"\r\n\r\n", [431], True),
-        (b"GET /" + b"a" * 2 * HEAD_BYTES + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", [431], True),
-        (GET + b"Host: other\r\n\r\n", [400], False),
-        (b"GET /echo HTTP/1.1\r\n\r\n", [400], False),
-        (b"GET /echo HTTP/1.0\r\n\r\n", [200], True),
-    ],
-)
-def test_which_bytes_are_requests(service: Service, request_bytes: bytes, statuses: list[int], closed: bool) -> None:
-    found = service.send(request_bytes)
-    assert found[:2] == (statuses, closed), found[2]
+REQUESTS: list[tuple[bytes, list[int], bool]] = [
+    (GET + b"\r\n", [200], False),
+    ((GET + b"\r\n") * 3, [200] * 3, False),
+    (GET + b"Connection: close\r\n\r\n", [200], True),
+    ((GET + b"\r\n") * MAX_PIPELINED, [200] * MAX_PIPELINED, False),
+    (GET + b"X: a\r\n" * (MAX_HEADERS - 1) + b"\r\n", [200], False),
+    (GET + b"X: a\r\n" * MAX_HEADERS + b"\r\n", [431], True),
+    (GET + b"X: a\r\n" * 9000, [431], True),  # before the head has ended
+    (POST + b"Content-Length: 2\r\n\r\nhi", [200], False),
+    (POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 1000 + END, [200], False),
+    (POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n" + END, [200], False),
+    (POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: a\r\n\r\n", [200], False),
+    (POST + b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nhi", [200], False),
+    (GET + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + GET + b"\r\n", [200, 200], False),
+    (POST + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n" + END + GET + b"\r\n", [400], True),
+    (POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + END + GET + b"\r\n", [400], True),
+    (POST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", [400], True),
+    (POST + b"Content-Length: -1\r\n\r\n", [400], True),
+    (POST + b"Transfer-Encoding: xchunked\r\n\r\n" + END, [400], True),
+    (POST + b"Transfer-Encoding : chunked\r\n\r\n" + END, [400], True),
+    (POST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", [400], True),
+    (POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 20_001, [400], True),
+    (GET + b"X: a\r\n b\r\n\r\n", [400], True),
+    (GET.replace(b"\r\n", b"\n") + b"\n", [400], True),
+    (b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", [400], True),
+    (b"A" * 60_000 + b" / HTTP/1.1\r\nHost: a\r\n\r\n", [400], True),
+    (b"\x16\x03\x01\x02\x00", [400], True),
+    (GET + b"X: " + b"a" * 2 * HEAD_BYTES + b"\r\n\r\n", [431], True),
+    (b"GET /" + b"a" * 2 * HEAD_BYTES + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", [431], True),
+    (GET + b"Host: other\r\n\r\n", [400], False),
+    (b"GET /echo HTTP/1.1\r\n\r\n", [400], False),
+    (b"GET /echo HTTP/1.0\r\n\r\n", [200], True),
+]
+"""Bytes, the statuses of the answers, and whether the connection is closed then."""
+
+
+@pytest.fixture(scope="module")
+def outcomes(service: Service) -> list[tuple[list[int], bool, bytes]]:
+    """Send all at once: whether a connection stays open shows only after a while."""
+    with ThreadPoolExecutor(len(REQUESTS)) as pool:
+        return list(pool.map(lambda row: service.send(row[0]), REQUESTS))
+
+
+@pytest.mark.parametrize("number", range(len(REQUESTS)))
+def test_which_bytes_are_requests(outcomes: list[tuple[list[int], bool, bytes]], number: int) -> None:
+    data, statuses, closed = REQUESTS[number]
+    assert outcomes[number][:2] == (statuses, closed), (data[:80], outcomes[number][2])
 
 
 def test_too_many_pipelined_requests_are_refused(service: Service) -> None:

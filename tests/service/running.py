@@ -135,11 +135,7 @@ def fresh() -> str:
 
 
 async def keep_asking(
-    client: httpx.AsyncClient,
-    ledger: Ledger,
-    clients: int,
-    until: Callable[[], bool],
-    text: Callable[[], Any] = fresh,
+    client: httpx.AsyncClient, ledger: Ledger, clients: int, until: Callable[[], bool], text: Callable[[], Any] = fresh
 ) -> None:
     """So many clients, each of which sends its next request when the last is answered with 200, and ends otherwise."""
 

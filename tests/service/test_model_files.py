@@ -12,9 +12,7 @@ import pytest
 
 from tests.conftest import write_model
 from tests.service.conftest import ROOT, environment
-from tests.service.running import (
-    FROZEN,
-)
+from tests.service.running import FROZEN
 from tests.weights import load_weights, save_weights
 
 pytestmark = pytest.mark.system

@@ -20,17 +20,7 @@ import pytest
 
 from mt import Translator
 from tests.conftest import sentences
-from tests.service.running import (
-    FROZEN,
-    Ledger,
-    answered,
-    fresh,
-    keep_asking,
-    percentile,
-    run,
-    started,
-    until,
-)
+from tests.service.running import FROZEN, Ledger, answered, fresh, keep_asking, percentile, run, started, until
 from tests.weights import load_weights, save_weights
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]  # these bound the clock: for a quiet machine

@@ -11,18 +11,7 @@ import httpx
 import pytest
 
 from tests.service.conftest import Service
-from tests.service.running import (
-    MANY,
-    Ledger,
-    ask,
-    connected,
-    fresh,
-    keep_asking,
-    pending,
-    run,
-    started,
-    until,
-)
+from tests.service.running import MANY, Ledger, ask, connected, fresh, keep_asking, pending, run, started, until
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]  # these bound the clock: for a quiet machine
 

@@ -90,7 +90,7 @@ def document_rows(method: str, run: Callable[..., str]) -> list[Row]:
                 EFFECT,
                 "fields that are not documented have no effect",
             ),
-        ),
+        )
     ]
 
 

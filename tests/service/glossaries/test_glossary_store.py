@@ -13,12 +13,7 @@ from mt.text.terms import Terms
 from service.access.database import Database
 from service.errors import InvalidRequest, NotFound, StorageFull
 from service.glossaries.entries import EntriesFormat, format_entries, parse_entries
-from service.glossaries.store import (
-    Dictionary,
-    GlossaryLimits,
-    GlossaryStore,
-    glossary_direction,
-)
+from service.glossaries.store import Dictionary, GlossaryLimits, GlossaryStore, glossary_direction
 
 EN_DE = Direction("en", "de")
 WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=20).map(str.strip)

@@ -135,10 +135,7 @@ ANSWERS: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"q": ["a b"], "targets": ["fr", "de"]},
         {
             "translatedText": ["A B"],
-            "translations": {
-                "fr": {"translatedText": ["B A"], "bridge": ["de"]},
-                "de": {"translatedText": ["A B"]},
-            },
+            "translations": {"fr": {"translatedText": ["B A"], "bridge": ["de"]}, "de": {"translatedText": ["A B"]}},
         },
     ),
     (

@@ -296,11 +296,7 @@ async def test_when_the_last_one_leaves_the_work_ends() -> None:
 
 async def test_the_error_of_anothers_text_is_not_mine() -> None:
     flight = InFlight()
-    tasks = [
-        await flight.begin("good", "poison", calls=1),
-        await flight.begin("good"),
-        await flight.begin("poison"),
-    ]
+    tasks = [await flight.begin("good", "poison", calls=1), await flight.begin("good"), await flight.begin("poison")]
     flight.models.opened.set()
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert isinstance(results[0], CannotTranslate) and isinstance(results[2], CannotTranslate)

@@ -99,12 +99,7 @@ ROWS: dict[str, tuple[int | None, Sequence[int], str, str]] = {
         OPENED + "-c +a -a +c " * 3,
     ),
     "old uses count less": (10, THREE, f"b*10 {3 * USE} c a ?", OPENED + "-b +a"),  # b: 10 / e^3 = 0.5
-    "one busy caller does not displace several": (
-        10,
-        THREE,
-        f"b*30/busy c*3/one c*3/two {BUSY} a ?",
-        OPENED + "-b +a",
-    ),
+    "one busy caller does not displace several": (10, THREE, f"b*30/busy c*3/one c*3/two {BUSY} a ?", OPENED + "-b +a"),
     "another caller has an equal share of the time": (5, (5, 5), f"b/one a/busy {BUSY - 1}", "-a +b"),
     "but no more": (5, (5, 5), f"b/one a/busy {BUSY - 1} 1", "-a +b -b +a"),
     "a closed model is not loaded": (5, (5, 5), "a forget ?", "-a +b"),
@@ -113,12 +108,7 @@ ROWS: dict[str, tuple[int | None, Sequence[int], str, str]] = {
 
 @pytest.mark.parametrize(("budget", "sizes", "steps", "events"), ROWS.values(), ids=ROWS)
 def test_models_are_unloaded_to_make_room(
-    monkeypatch: pytest.MonkeyPatch,
-    clock: Clock,
-    budget: int | None,
-    sizes: Sequence[int],
-    steps: str,
-    events: str,
+    monkeypatch: pytest.MonkeyPatch, clock: Clock, budget: int | None, sizes: Sequence[int], steps: str, events: str
 ) -> None:
     monkeypatch.setattr(model_memory, "PAUSE_SECONDS", 0)  # a model without requests may be unloaded at once
     assert asyncio.run(run(budget, sizes, steps, clock)) == events.split()

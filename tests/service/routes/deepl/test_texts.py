@@ -91,10 +91,7 @@ def test_characters_are_counted_as_deepl_counts_them(raw: httpx.Client) -> None:
         ({"text": "<p>a <x>b</x> c</p>", "tag_handling": "xml", "splitting_tags": "y,x"}, ["a", "b", "c"]),
         ({"text": "<p>a</p><p>b</p>", "tag_handling": "xml"}, ["a", "b"]),
         ({"text": "<p>a</p><p>b</p>", "tag_handling": "xml", "non_splitting_tags": ["p"]}, ["ab"]),
-        (
-            {"text": "<p>a <x>b</x><y>c</y></p><p>d</p>", "tag_handling": "xml", "ignore_tags": "x, y"},
-            ["a bc", "d"],
-        ),
+        ({"text": "<p>a <x>b</x><y>c</y></p><p>d</p>", "tag_handling": "xml", "ignore_tags": "x, y"}, ["a bc", "d"]),
         ({"text": "<p>a</p><p>b</p>", "tag_handling": "xml", "outline_detection": False}, ["ab"]),
     ],
     ids=str,

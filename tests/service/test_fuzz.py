@@ -10,7 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.service.application import Application
-
+FROZEN = Path(__file__).resolve().parents[1] / "frozen" / "model"
 ADMIN = "an-admin-key-of-32-characters-ab"
 GIVEN = os.environ.get("MT_FUZZ_CASES")
 CASES = int(GIVEN or "10")
@@ -77,15 +76,17 @@ def check(status: int, headers: Any, content: bytes, hurried: bool = False) -> N
 
 
 @pytest.fixture(scope="module")
-def tried() -> Iterator[Tried]:
-    application = Application(admin_key=ADMIN, max_glossaries=10_000, max_characters=2000, max_body_bytes=40_000)
-    made = [application.post("/v2/glossaries", GLOSSARY, 201)["glossary_id"] for _ in range(GLOSSARIES)]
-    document = application.client.get("/openapi.json").json()
+def tried(start_service: Callable[..., Any]) -> Iterator[Tried]:
+    limits = {"MT_MAX_CHARACTERS": "2000", "MT_MAX_BODY_BYTES": "40000"}
+    service = start_service(FROZEN, MT_ADMIN_KEY=ADMIN, MT_MAX_GLOSSARIES="10000", **limits)
+    with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as client:
+        made = [client.post("/v2/glossaries", json=GLOSSARY).json()["glossary_id"] for _ in range(GLOSSARIES)]
+        document = client.get("/openapi.json").json()
     with requests.Session() as session:
         session.trust_env = False
-        yield Tried(application.url, with_values(document, values(made)), session)
-    assert application.client.get("/readyz").status_code == 200
-    application.stop()
+        yield Tried(service.url, with_values(document, values(made)), session)
+    assert service.process.poll() is None
+    assert not [line for line in service.logs if line["event"] == "failed"]
 
 
 def values(glossaries: list[str]) -> dict[str, list[Any]]:

@@ -91,7 +91,7 @@ ROWS: dict[str, tuple[int | None, Sequence[int], str, str]] = {
     "the least used makes room": (10, THREE, "b a a ? c ?", OPENED + "-c +a -b +c"),
     "a busy model stays for a while": (10, THREE, f"+b +c a ? {BUSY - 1}", OPENED),
     "and no longer": (10, THREE, f"+b +c a ? {BUSY - 1} 1", OPENED + "-b +a"),
-    "an idle model makes room before a busy one": (10, THREE, "c +b a ?", OPENED + "-c +a"),
+    "an idle model makes room before a busy one": (10, THREE, "c +b 1 a ?", OPENED + "-c +a"),
     "others take turns": (
         10,
         THREE,

@@ -1,6 +1,7 @@
-"""Texts and glossaries whose preparation stops the worker (SECURITY 1, 14, 15; ATTACKS 3, 10)."""
+"""Texts, markup and glossaries whose preparation stops the worker (SECURITY 1, 14, 15; ATTACKS 3, 10)."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -16,24 +17,10 @@ def target() -> Iterator[Target]:
 
 
 GLOSSARIES = {
-    "first token shared": ({f"a {number}": "b" for number in range(1000)}, "a "),
-    "long prefixes": ({"a " * 50 + str(number): "b" for number in range(1000)}, "a "),
-    "nested": ({"a " * number + "a": "b" for number in range(1, 200)}, "a "),
+    "first token shared": {f"a {number}": "b" for number in range(1000)},
+    "long prefixes": {"a " * 50 + str(number): "b" for number in range(1000)},
+    "nested": {"a " * number + "a": "b" for number in range(1, 200)},
 }
-
-
-@pytest.mark.parametrize(("glossary", "word"), GLOSSARIES.values(), ids=GLOSSARIES.keys())
-@pytest.mark.parametrize("words", [1000, 20_000])
-def test_glossaries_harm_nobody(target: Target, glossary: dict[str, str], word: str, words: int) -> None:
-    answers = []
-    impact = measure(
-        target, lambda: answers.append(target.translate(word * words, glossary=glossary, timeout_ms=20_000))
-    )
-    print(impact, answers[0].status, f"{answers[0].seconds:.1f} s")
-    assert impact.problems() == []
-    assert answers[0].status in (200, 400, 413, 504)
-
-
 TEXTS = {
     "sentences": "The dog sees the house. " * 4000,
     "no sentence ends": "the dog sees the house and " * 3600,
@@ -45,17 +32,6 @@ TEXTS = {
     "brackets": "([{" * 32_000,
     "quotes": "\"'“" * 32_000,
 }
-
-
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
-def test_long_texts_harm_nobody(target: Target, text: str) -> None:
-    answers = []
-    impact = measure(target, lambda: answers.append(target.translate(text, timeout_ms=10_000, timeout=120)))
-    print(impact, answers[0].status, f"{answers[0].seconds:.1f} s")
-    assert impact.problems() == []
-    assert answers[0].status in (200, 400, 413, 504)
-
-
 MARKUP = {
     "512 bold": "<b>" * 512 + "x",
     "paragraphs": "<p>" * 32_000,
@@ -64,13 +40,20 @@ MARKUP = {
     "entities": "&" * 98_000,
     "attributes": "<p " + "a " * 49_000 + ">x",
 }
+ATTACKS: dict[str, dict[str, Any]] = {
+    f"{name}, {words} words": {"q": "a " * words, "glossary": glossary, "timeout_ms": 20_000}
+    for name, glossary in GLOSSARIES.items()
+    for words in (1000, 20_000)
+}
+ATTACKS |= {name: {"q": text} for name, text in TEXTS.items()}
+ATTACKS |= {name: {"q": [text] * 6, "format": "html"} for name, text in MARKUP.items()}
 
 
-@pytest.mark.parametrize("text", MARKUP.values(), ids=MARKUP.keys())
-def test_markup_harms_nobody(target: Target, text: str) -> None:
+@pytest.mark.parametrize("fields", ATTACKS.values(), ids=ATTACKS)
+def test_preparation_harms_nobody(target: Target, fields: dict[str, Any]) -> None:
     answers = []
     impact = measure(
-        target, lambda: answers.append(target.translate([text] * 6, format="html", timeout_ms=10_000, timeout=120))
+        target, lambda: answers.append(target.translate(**{"timeout_ms": 10_000, "timeout": 120, **fields}))
     )
     print(impact, answers[0].status, f"{answers[0].seconds:.1f} s")
     assert impact.problems() == []

@@ -1,6 +1,7 @@
 """Translation memories over HTTP: uploads, matches in translations, and suggestions."""
 
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 from xml.etree import ElementTree
 
@@ -9,6 +10,7 @@ import pytest
 from mt.data.translation_memory import write_tmx
 from mt.languages import Direction
 from service.memories.store import OPERATOR, MemoryLimits, MemoryUnit
+from service.routes.memories import TMX_PART, _tmx_parts
 from tests.service.application import Application
 
 TMX = """<tmx version="1.4"><header/><body>
@@ -139,15 +141,16 @@ def test_an_exact_match_also_applies_through_a_pivot(native: Application) -> Non
     assert "Un deux." in native.client.post("/translate", json={**streamed, "api_key": native.keys["rich"]}).text
 
 
-def test_a_large_export_is_whole(native: Application, headers: dict[str, str]) -> None:
-    units = [MemoryUnit(f"{number} " + "&" * 3900, f"{number}") for number in range(300)]
+async def test_a_large_export_is_written_in_parts() -> None:
+    units = [MemoryUnit("&" * 4000, f"{number}") for number in range(300)]
 
-    async def store() -> str:
-        caller = await native.services.access.admit(native.keys["rich"], "")
-        return (await native.services.memories.put(caller.id, "large", Direction("en", "de"), units)).id
+    async def pages() -> AsyncIterator[list[MemoryUnit]]:
+        yield units[:200]
+        yield units[200:]
 
-    exported = native.client.get(f"/memories/{native.wait(store())}/tmx", headers=headers).text
-    assert exported == "".join(write_tmx(units, "en", "de"))
+    written = [part async for part in _tmx_parts(pages(), "en", "de")]
+    assert max(map(len, written)) < 2 * TMX_PART
+    assert "".join(written) == "".join(write_tmx(units, "en", "de"))
 
 
 def test_a_file_is_translated_with_a_memory(native: Application, memory: str) -> None:

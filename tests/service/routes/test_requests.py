@@ -226,7 +226,7 @@ def test_the_document_states_whether_a_key_is_required(require_key: bool) -> Non
     settings = Settings(model=(Path("unused"),), database=Path("keys"), require_key=require_key)
     with Database.open(None) as database:
         paths = create_app(settings, cast(Fleet, WordModels()), database).openapi()["paths"]
-    security = [{"ApiKey": []}] if require_key else [{}, {"ApiKey": []}]
+    security: list[dict[str, list[str]]] = [{"ApiKey": []}] if require_key else [{}, {"ApiKey": []}]
     assert paths["/translate"]["post"]["security"] == paths["/v2/usage"]["get"]["security"] == security
     assert paths["/metrics"]["get"]["security"] == [{}, {"Operator": []}]
     assert paths["/admin/reload"]["post"]["security"] == [{"Operator": []}]

@@ -6,13 +6,13 @@
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 from urllib.parse import urlencode
 
-from scripts.attack.target import Response, Target, form, running, sentence
+from tests.attacks.target import Response, Target, form, running, sentence
 from tests.service.loop_recorder import findings
 
 LONG = " ".join(f"The dog sees the cat and the man {number}." for number in range(2500))[:99_000]
@@ -21,8 +21,10 @@ XML = "<a>dog</a> " * 80
 Attack = Callable[[Target], object]
 
 
-def put(target: Target, method: str, path: str, name: str, content: bytes, **fields: str) -> Response:
-    return target.send_file(path, name, content, method=method, timeout=120, **fields)
+def put(
+    target: Target, method: str, path: str, name: str, content: bytes, fields: Mapping[str, str] | None = None
+) -> Response:
+    return target.send_file(path, name, content, method=method, timeout=120, **(fields or {}))
 
 
 def memory(target: Target) -> None:
@@ -67,10 +69,10 @@ def glossary(target: Target) -> None:
 def documents(target: Target) -> None:
     """Translate long files by both contracts, and download them."""
     lines = "".join(f"{sentence(number)}\n" for number in range(9000)).encode()
-    stored = put(target, "POST", "/translate_file", "a.txt", b"house\n" * 100_000, tmx="true")
+    stored = put(target, "POST", "/translate_file", "a.txt", b"house\n" * 100_000, {"tmx": "true"})
     assert stored.status == 200, stored.body
     target.request("GET", "/" + stored.json["tmxUrl"].split("/", 3)[3], timeout=120)
-    put(target, "POST", "/translate_file", "a.csv", b"house,dog\n" * 30_000, columns="1", tmx="true")
+    put(target, "POST", "/translate_file", "a.csv", b"house,dog\n" * 30_000, {"columns": "1", "tmx": "true"})
     for content in (b"house " * 1_600_000, b"a\n" * 400_000, lines):
         uploaded = put(target, "POST", "/v2/document", "a.txt", content)
         if uploaded.status == 200:

@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from scripts.attack.target import (
+from tests.attacks.target import (
     ATTACKER,
     BYSTANDER,
     EXTRA_SECONDS,
@@ -39,7 +39,7 @@ Content = Callable[[int], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Load:
+class BusyLoad:
     """Requests of a busy caller, of which `concurrent` are in progress at any time."""
 
     concurrent: int
@@ -51,13 +51,13 @@ def sentences(number: int, size: int) -> list[str]:
 
 
 LOADS = {
-    "8 x 1,000 sentences": Load(8, lambda number: {"q": sentences(number, 1000)}),
-    "1,000 single requests": Load(1000, lambda number: {"q": sentence(number)}),
-    "98,000 characters without spaces": Load(
+    "8 x 1,000 sentences": BusyLoad(8, lambda number: {"q": sentences(number, 1000)}),
+    "1,000 single requests": BusyLoad(1000, lambda number: {"q": sentence(number)}),
+    "98,000 characters without spaces": BusyLoad(
         1, lambda number: {"q": "".join(chr(0x4E00 + (number + place * place) % 5000) for place in range(98_000))}
     ),
-    "16,000 x 'I GO. '": Load(1, lambda number: {"q": "I GO. " * 16_000 + str(number)}),
-    "4 x 200, beam 10": Load(4, lambda number: {"q": sentences(number, 200), "beam_size": 10, "alternatives": 10}),
+    "16,000 x 'I GO. '": BusyLoad(1, lambda number: {"q": "I GO. " * 16_000 + str(number)}),
+    "4 x 200, beam 10": BusyLoad(4, lambda number: {"q": sentences(number, 200), "beam_size": 10, "alternatives": 10}),
 }
 KINDS: dict[str, Content] = {
     "plain": lambda number: {"q": sentence(number)},
@@ -74,7 +74,7 @@ def body(content: Mapping[str, Any]) -> bytes:
 
 
 @contextmanager
-def busy(target: Target, load: Load) -> Iterator[list[int]]:
+def busy(target: Target, load: BusyLoad) -> Iterator[list[int]]:
     """Keep `load` in progress from one address. Yields a list that grows by the status of each answer."""
     statuses: list[int] = []
     stop, numbers = threading.Event(), count(1)
@@ -135,7 +135,7 @@ def latencies(target: Target, kind: str, numbers: Iterator[int], seconds: float 
 
 
 @dataclass(frozen=True)
-class Row:
+class FairnessRow:
     """Latencies in seconds."""
 
     alone: list[float]
@@ -157,13 +157,13 @@ class Row:
         return " | ".join([*columns, "yes" if self.within else "NO", f"{len(self.meanwhile)} samples, {answers}"])
 
 
-def measure(target: Target, load: str, kind: str, numbers: Iterator[int]) -> Row:
+def measure(target: Target, load: str, kind: str, numbers: Iterator[int]) -> FairnessRow:
     """Measure an uninvolved caller's sentences alone and beside a busy caller."""
     latencies(target, kind, numbers, 1)
     alone = latencies(target, kind, numbers)
     with busy(target, LOADS[load]) as statuses:
         time.sleep(WARM_UP_SECONDS)
-        return Row(alone, latencies(target, kind, numbers), statuses)
+        return FairnessRow(alone, latencies(target, kind, numbers), statuses)
 
 
 def main(arguments: list[str]) -> None:

@@ -116,7 +116,7 @@ def work(requests: Connection, suffixes: Sequence[str]) -> None:
         requests.send(Case(key, suffix, size, mutated.steps, outcome, seconds, memory))
 
 
-class Worker:
+class CheckProcess:
     """A process that checks documents; a new one takes its place if it hangs or dies."""
 
     def __init__(self, suffixes: Sequence[str] = ()) -> None:
@@ -162,7 +162,7 @@ class Worker:
 
 def run(keys: Iterable[str], suffixes: Sequence[str] = ()) -> Iterator[Case]:
     """Check the documents of all keys."""
-    worker = Worker(suffixes)
+    worker = CheckProcess(suffixes)
     try:
         for key in keys:
             yield worker.run(key)
@@ -183,7 +183,7 @@ def slowest(cases: Iterable[Case]) -> dict[str, list[Case]]:
 
 def print_growth(cases: Iterable[Case], suffixes: Sequence[str]) -> None:
     """Print sizes and processor times of documents with 1, 2 and 4 times the repetitions."""
-    worker = Worker(suffixes)
+    worker = CheckProcess(suffixes)
     print("\nProcessor time at n, 2n, 4n of the worst documents, and the exponent of its growth with the size")
     for suffix, slow in slowest(cases).items():
         rows = []

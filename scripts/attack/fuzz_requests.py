@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from scripts.attack.target import BYSTANDER, Target, open_socket, running
+from tests.attacks.target import BYSTANDER, Target, open_socket, running
 
 SEEDS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("request_seeds.json").read_text("utf-8"))
 SECONDS = 30  # without an answer, a request hangs
@@ -63,7 +63,7 @@ HEADS = (
 
 
 @dataclass(frozen=True)
-class Mutator:
+class RequestMutator:
     """Source of mutated requests, which depend on the random numbers only."""
 
     random: random.Random
@@ -147,7 +147,7 @@ class Mutator:
 
 
 @dataclass
-class Outcome:
+class FuzzOutcome:
     """Counts of statuses (0: closed without an answer), and the requests that broke a promise."""
 
     statuses: Counter[int] = field(default_factory=Counter)
@@ -185,14 +185,14 @@ def problem_of(answer: bytes) -> tuple[int, str]:
     return status, ""
 
 
-def attack(target: Target, numbers: Iterator[int], seed: int, outcome: Outcome, lock: threading.Lock) -> None:
+def attack(target: Target, numbers: Iterator[int], seed: int, outcome: FuzzOutcome, lock: threading.Lock) -> None:
     """Send the requests of these numbers, one after another."""
     while True:
         with lock:
             number = next(numbers, None)
         if number is None:
             return
-        request = Mutator(random.Random(f"{seed} {number}")).request()
+        request = RequestMutator(random.Random(f"{seed} {number}")).request()
         begun = time.monotonic()
         try:
             status, problem = problem_of(send(target, request, f"127.0.1.{number % 200 + 1}"))
@@ -205,9 +205,9 @@ def attack(target: Target, numbers: Iterator[int], seed: int, outcome: Outcome, 
                 outcome.problems.append(f"number {number}: {problem}: {request[:300]!r}")
 
 
-def fuzz(target: Target, numbers: range, seed: int) -> Outcome:
+def fuzz(target: Target, numbers: range, seed: int) -> FuzzOutcome:
     """Send all requests from several clients at once."""
-    outcome, lock, left = Outcome(), threading.Lock(), iter(numbers)
+    outcome, lock, left = FuzzOutcome(), threading.Lock(), iter(numbers)
     with ThreadPoolExecutor(CLIENTS) as pool:
         working = [pool.submit(attack, target, left, seed, outcome, lock) for _ in range(CLIENTS)]
     for work in working:

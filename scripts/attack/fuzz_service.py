@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from queue import SimpleQueue
 
 from scripts.attack.mutations import MutatedDocument
-from scripts.attack.target import Target, percentile, running
+from tests.attacks.target import Target, percentile, running
 
 CLIENTS = 4
 SETTLED_SECONDS = 5.0

@@ -17,7 +17,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
-from scripts.attack.target import (
+from tests.attacks.payloads import SIZED_DOCUMENTS
+from tests.attacks.target import (
     BYSTANDER,
     ROOT,
     Impact,
@@ -33,7 +34,6 @@ from scripts.attack.target import (
     sentence,
     together,
 )
-from tests.attacks.payloads import SIZED_DOCUMENTS
 
 Start = Callable[..., AbstractContextManager[Target]]
 SECONDS = 20.0  # that an attacking request may take
@@ -41,9 +41,9 @@ MULTIPART = "multipart/form-data; boundary=b; charset=punycode"
 FORM = "application/x-www-form-urlencoded"
 
 
-def impact(attack: Callable[[Target], None], start: Start, **settings: str) -> str:
+def impact(attack: Callable[[Target], None], start: Start) -> str:
     """Return the effect of an attack on others."""
-    with start(MT_CACHE_CHARACTERS="0", **settings) as target:
+    with start(MT_CACHE_CHARACTERS="0") as target:
         return describe(measure(target, partial(attack, target)))
 
 

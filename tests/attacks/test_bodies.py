@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scripts.attack.target import Impact, Target, measure, running
+from tests.attacks.target import Impact, Target, measure, running
 
 pytestmark = pytest.mark.attack
 MULTIPART = "multipart/form-data; boundary=b"

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from scripts.attack.target import BYSTANDER, LIVEZ_SECONDS, Target, leave_answers_unread, measure, open_socket, running
+from tests.attacks.target import BYSTANDER, LIVEZ_SECONDS, Target, leave_answers_unread, measure, open_socket, running
 
 pytestmark = pytest.mark.attack
 HEAD = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.attack.target import ATTACKER, BYSTANDER, Response, Target, glossary, measure, running, together
+from tests.attacks.target import ATTACKER, BYSTANDER, Response, Target, glossary, measure, running, together
 
 pytestmark = pytest.mark.attack
 FULL = {503, 507}

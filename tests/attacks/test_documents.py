@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from scripts.attack.target import BYSTANDER, Target, measure, running, together
 from tests.attacks.payloads import LARGE_DOCUMENTS, SIZED_DOCUMENTS
+from tests.attacks.target import BYSTANDER, Target, measure, running, together
 
 pytestmark = pytest.mark.attack
 SIZE = 200_000  # bytes

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from scripts.attack.fairness import ROWS, measure
-from scripts.attack.target import Target, running
+from tests.attacks.target import Target, running
 
 pytestmark = pytest.mark.attack
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scripts.attack.target import Target, measure, running
+from tests.attacks.target import Target, measure, running
 
 pytestmark = pytest.mark.attack
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.attack.target import running
+from tests.attacks.target import running
 
 pytestmark = pytest.mark.attack
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from scripts.attack.event_loop import put
-from scripts.attack.target import ATTACKER, BYSTANDER, MODEL, Response, Target, open_socket, running, sentence
+from tests.attacks.target import ATTACKER, BYSTANDER, MODEL, Response, Target, open_socket, running, sentence
 
 pytestmark = pytest.mark.attack
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.attack.target import Target, running
 from service.program import parser
+from tests.attacks.target import Target, running
 
 DEPLOY = Path(__file__).resolve().parents[2] / "service" / "deploy"
 NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")

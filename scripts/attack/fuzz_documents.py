@@ -38,7 +38,7 @@ KEPT = 6  # slowest documents of each format whose growth is measured
 
 
 @dataclass(frozen=True)
-class Case:
+class FuzzedDocument:
     """A mutated document and what came of it; `outcome` is "rendered", "refused", or begins with "FAILED"."""
 
     key: str
@@ -99,7 +99,7 @@ def work(requests: Connection, suffixes: Sequence[str]) -> None:
         mutated = mutate(documents, key, scale)
         suffix, size = mutated.name.rpartition(".")[2], unpacked_size(mutated.content)
         requests.send(
-            Case(key, suffix, size, mutated.steps, f"FAILED: no result in {HANG_SECONDS:.0f} s", HANG_SECONDS)
+            FuzzedDocument(key, suffix, size, mutated.steps, f"FAILED: no result in {HANG_SECONDS:.0f} s", HANG_SECONDS)
         )
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         start = time.process_time()
@@ -113,7 +113,7 @@ def work(requests: Connection, suffixes: Sequence[str]) -> None:
                 outcome = f"FAILED: {seconds:.1f} s of processor time"
             elif memory > BASE_MEMORY + MEMORY_PER_BYTE * size:
                 outcome = f"FAILED: {memory:,} bytes of memory"
-        requests.send(Case(key, suffix, size, mutated.steps, outcome, seconds, memory))
+        requests.send(FuzzedDocument(key, suffix, size, mutated.steps, outcome, seconds, memory))
 
 
 class CheckProcess:
@@ -134,11 +134,11 @@ class CheckProcess:
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def run(self, key: str, scale: int = 1) -> Case:
+    def run(self, key: str, scale: int = 1) -> FuzzedDocument:
         """Check the document of a key."""
         self._connection.send((key, scale))
         try:
-            case: Case = self._connection.recv()
+            case: FuzzedDocument = self._connection.recv()
         except EOFError:
             self._process.join()
             raise RuntimeError(f"document {key} was not mutated: exit code {self._process.exitcode}") from None
@@ -150,7 +150,7 @@ class CheckProcess:
                 case = self._connection.recv()
                 return case
         except EOFError:
-            case = Case(case.key, case.suffix, case.size, case.steps, "FAILED: the process died")
+            case = FuzzedDocument(case.key, case.suffix, case.size, case.steps, "FAILED: the process died")
         self.stop()
         self._start()
         return case
@@ -160,7 +160,7 @@ class CheckProcess:
         self._process.join()
 
 
-def run(keys: Iterable[str], suffixes: Sequence[str] = ()) -> Iterator[Case]:
+def run(keys: Iterable[str], suffixes: Sequence[str] = ()) -> Iterator[FuzzedDocument]:
     """Check the documents of all keys."""
     worker = CheckProcess(suffixes)
     try:
@@ -170,7 +170,7 @@ def run(keys: Iterable[str], suffixes: Sequence[str] = ()) -> Iterator[Case]:
         worker.stop()
 
 
-def slowest(cases: Iterable[Case]) -> dict[str, list[Case]]:
+def slowest(cases: Iterable[FuzzedDocument]) -> dict[str, list[FuzzedDocument]]:
     """Return the cases of each suffix with most processor time for each kilobyte."""
     by_suffix = defaultdict(list)
     for case in cases:
@@ -181,7 +181,7 @@ def slowest(cases: Iterable[Case]) -> dict[str, list[Case]]:
     }
 
 
-def print_growth(cases: Iterable[Case], suffixes: Sequence[str]) -> None:
+def print_growth(cases: Iterable[FuzzedDocument], suffixes: Sequence[str]) -> None:
     """Print sizes and processor times of documents with 1, 2 and 4 times the repetitions."""
     worker = CheckProcess(suffixes)
     print("\nProcessor time at n, 2n, 4n of the worst documents, and the exponent of its growth with the size")

@@ -38,8 +38,8 @@ class WorkLimit:
 LIMITS: Mapping[WorkKind, WorkLimit] = {
     WorkKind.READ: WorkLimit(per_caller=64, total=512),
     WorkKind.WRITE: WorkLimit(per_caller=16, total=128),
-    WorkKind.TRANSLATE: WorkLimit(per_caller=5000, total=5000),  # the fleet's own admission has lower limits
 }
+"""Limits by kind; docs/operate.md gives the reasons. Translations are limited by the queue of the fleet."""
 
 
 class RequestGate:
@@ -84,11 +84,11 @@ class RequestGate:
             TooManyRequests: if the caller has too many requests of this kind in progress.
             Overloaded: if all callers together have too many.
         """
-        limit = LIMITS[kind]
-        if self._work[kind, caller] >= limit.per_caller:
-            raise TooManyRequests(f"{limit.per_caller} {kind} requests at a time", retry_after=1)
-        if self._work[kind, ""] >= limit.total:
-            raise Overloaded(retry_after=1)
+        if limit := LIMITS.get(kind):
+            if self._work[kind, caller] >= limit.per_caller:
+                raise TooManyRequests(f"{limit.per_caller} {kind} requests at a time", retry_after=1)
+            if self._work[kind, ""] >= limit.total:
+                raise Overloaded(retry_after=1)
         counted = ((kind, caller), (kind, ""))
         self._work.update(counted)
         try:

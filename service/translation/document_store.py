@@ -17,7 +17,7 @@ from service.errors import NotFound, StorageFull, shorten
 
 DOCUMENT_BYTES = 20_000  # bytes that a document takes at most besides its content and its job
 FILE_BYTES = 4096  # bytes that a translated file takes at most besides its content
-PART_BYTES = 262_144  # part of a content that is read at a time; SQLite finds a later part more slowly
+PART_BYTES = 131_072  # part of a content that is read at a time; SQLite finds a later part more slowly
 MAX_NAME = 100  # characters of the name of a file
 UNFINISHED = "NOT done AND error = ''"
 _FINISHED = f"SELECT id, owner, bytes FROM documents WHERE NOT ({UNFINISHED}) ORDER BY fetched IS NULL, created"

@@ -28,7 +28,7 @@ def return_freed_memory() -> None:
 
 
 class RequestGarbage:
-    """Collects the garbage of large requests soon, because pauses.py makes full garbage collections rare.
+    """Early collection of the garbage of large requests: pauses.py makes full garbage collections rare.
 
     A refused upload stays in memory until a collection: the traceback of its exception is part of a reference cycle,
     and refers to the body.

@@ -96,7 +96,7 @@ def current_record() -> RequestRecord:
 
 
 class RepeatFilter(logging.Filter):
-    """Logs each message at most once in REPEAT_SECONDS, so that clients cannot make a library flood the log."""
+    """Filter that logs a message at most once in REPEAT_SECONDS: clients cannot make a library flood the log."""
 
     def __init__(self) -> None:
         super().__init__()

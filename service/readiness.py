@@ -26,7 +26,7 @@ CANARY_TIMEOUT = 30.0  # seconds
 
 
 class Readiness:
-    """Answers probes at once, from the result of the last canary.
+    """Readiness for probes, which are answered at once from the result of the last canary.
 
     A canary lets each loaded model translate a short text. A probe starts a new canary if the last one is older than
     `interval` seconds.

@@ -23,7 +23,7 @@ class Stoppable(Protocol):
 
 
 class SignalHandlers:
-    """Handles signals while the context is open. Open the context before the models are loaded.
+    """Context in which signals are handled. Open the context before the models are loaded.
 
     Without handlers, the first process of a container would ignore these signals.
     """

@@ -53,7 +53,7 @@ class Execution:
 
 
 class StageExecutor:
-    """Executes up to `slots` programs at the same time."""
+    """Executor of up to `slots` programs at the same time."""
 
     def __init__(self, gpus: Sequence[str] = (), slots: int = 1) -> None:
         """Create an executor with a slot for each entry of `gpus` or, without GPUs, with `slots` slots.

@@ -71,7 +71,7 @@ def make_plan(recipe: Recipe, build: BuildConfig, machine: Machine) -> list[Stag
 
 
 class Planner:
-    """Creates all stages after `first_stages`. The method `plan` appends them to the attribute `stages`."""
+    """Planner of all stages after `first_stages`. The method `plan` appends them to the attribute `stages`."""
 
     def __init__(self, recipe: Recipe, build: BuildConfig, machine: Machine) -> None:
         self.recipe, self.build, self.machine = recipe, build, machine

@@ -78,7 +78,7 @@ OnProgress = Callable[[Sequence[RunningStage]], None]
 
 
 class Runner:
-    """Runs the stages of one build in the folder `work`.
+    """Runner of the stages of one build in the folder `work`.
 
     `root` is the folder of the corpora, and `original` is the directory of the model to tune, if there is one.
     """

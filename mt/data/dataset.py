@@ -49,7 +49,7 @@ class Ragged:
 
 
 class RaggedWriter:
-    """Writes sequences to the two files that `Ragged` reads. The files exist after `close`."""
+    """Writer of the two files that `Ragged` reads. The files exist after `close`."""
 
     def __init__(self, path: Path, dtype: type[np.generic]) -> None:
         self.path = path

@@ -35,7 +35,7 @@ State = TypeVar("State", bound=DecodingState)
 
 
 class Scorer(Protocol[State]):
-    """Computes the scores of the next tokens step by step."""
+    """Computation of the scores of the next tokens step by step."""
 
     @property
     def special(self) -> SpecialIds: ...

@@ -87,7 +87,7 @@ class RunningBatch:
 
 
 class Engine:
-    """Decodes many requests together. Requests join and leave running batches between decoder steps.
+    """Engine that decodes requests together. Requests join and leave running batches between decoder steps.
 
     Requests of the same kind form a batch, and the batches take turns. A backend may decode all kinds in one batch.
     Interactive batches together get as much work as all other batches together. One thread owns an engine and calls

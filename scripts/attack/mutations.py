@@ -73,7 +73,7 @@ FRAGMENTS = {kind: [part.replace("␣", " ") for part in parts.split(" ")] for k
 
 @dataclass
 class Mutator:
-    """Draws mutations; `steps` says what it did."""
+    """Source of mutations; `steps` says which it drew."""
 
     random: Random
     scale: int = 1

@@ -119,7 +119,7 @@ class Peer(Protocol):
 
 @dataclass
 class PeerRunner:
-    """Runs timed jobs with a peer. `sources` are the tokens of all lines of the source file."""
+    """Runner of timed jobs with a peer. `sources` are the tokens of all lines of the source file."""
 
     peer: Peer
     lengths: Sequence[int]

@@ -148,7 +148,7 @@ class Costs:
 
 
 class Stopwatch:
-    """Measures the costs of a job from its creation on. `cpu` returns the processor time so far in seconds."""
+    """Measurement of the costs of a job from its creation on. `cpu` returns the processor time so far in seconds."""
 
     def __init__(self, cpu: Callable[[], float]) -> None:
         self._cpu = cpu

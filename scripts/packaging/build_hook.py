@@ -12,7 +12,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class KernelsHook(BuildHookInterface):
-    """Compiles kernels into mt/kernels/prebuilt. If that fails, the wheel has none, and the user's machine compiles."""
+    """Build of kernels into mt/kernels/prebuilt. If it fails, the wheel has none, and the user's machine compiles."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":

@@ -54,7 +54,7 @@ class NewApiKey:
 
 
 class ApiKeys:
-    """Looks up API keys. Each look-up reads the database, so that a revoked key is refused at once."""
+    """Look-up of API keys. It reads the database each time, so that a revoked key is refused at once."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

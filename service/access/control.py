@@ -66,7 +66,7 @@ class Charge:
 
 
 class AccessControl:
-    """Identifies callers, limits their request rates and charges characters. Safe for concurrent requests."""
+    """Access of callers: who they are, their request rates and their characters. Safe for concurrent requests."""
 
     def __init__(self, database: Database, policy: AccessPolicy, clock: Callable[[], float] = time.time) -> None:
         """`clock` returns seconds since 1970."""

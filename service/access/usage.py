@@ -22,7 +22,7 @@ class _MonthlyUsage:
 
 
 class UsageLedger:
-    """Counts the characters that each key uses in each month, and writes the counts to the database."""
+    """Counts of the characters that each key uses in each month, which are written to the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

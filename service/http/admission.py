@@ -43,7 +43,7 @@ LIMITS: Mapping[WorkKind, WorkLimit] = {
 
 
 class RequestGate:
-    """Counts the requests that are being answered, and refuses new ones once it is closed."""
+    """Gate that counts the requests that are being answered, and refuses new ones once it is closed."""
 
     def __init__(self) -> None:
         self.closed = False

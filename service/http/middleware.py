@@ -89,7 +89,7 @@ def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics, gate:
 
 
 class GateMiddleware:
-    """Counts requests in `gate`, which refuses new ones during the shutdown, and answers HEAD like GET, without a body.
+    """Middleware that counts requests in `gate`, which refuses new ones during the shutdown, and answers HEAD like GET.
 
     The middleware that reads bodies calls this one, so a request is accepted as soon as its whole body has been read.
     Probes, the page and documentation are neither counted nor refused. Once the gate is closed, each answer closes its
@@ -125,7 +125,7 @@ class GateMiddleware:
 
 
 class RequestLogMiddleware:
-    """Gives every request an id, logs and counts it, and answers an unexpected exception with 500."""
+    """Middleware that gives every request an id, logs and counts it, and answers an unexpected exception with 500."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app = app
@@ -192,7 +192,7 @@ class RequestLimits:
 
 
 class RequestLimitMiddleware:
-    """Reads the whole body of a request, within limits of size and time, into `request.state.body`.
+    """Middleware that reads the body of a request, within limits of size and time, into `request.state.body`.
 
     One request starts in each iteration of the event loop, and addresses take turns: the work of hundreds of requests
     up to their first waits would delay probes by seconds. Health probes have turns of their own.

@@ -75,7 +75,7 @@ class _Parser:
 
 
 class ParserPool:
-    """Runs operations of operations.py in separate processes.
+    """Pool of processes that run the operations of operations.py.
 
     Processes are started on demand, also to replace a killed process. An operation that fails or exceeds a limit does
     not affect the next operation.

@@ -112,7 +112,7 @@ def reports_of(answer: Answer) -> list[SentenceReport]:
 
 
 class BridgedText:
-    """Builds the translation of a text whose sentences are translated one by one, each by two models."""
+    """Translation of a text whose sentences are translated one by one, each by two models."""
 
     def __init__(self, text: str, direction: Direction) -> None:
         """Begin the translation of `text`.

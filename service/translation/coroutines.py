@@ -19,7 +19,7 @@ QUEUE_FULL_PAUSE = 0.5  # seconds between attempts while the queue is full
 
 
 class WorkThreads:
-    """Runs long work in at most THREADS threads. Each of them competes with the event loop for the interpreter lock."""
+    """At most THREADS threads for long work. Each of them competes with the event loop for the interpreter lock."""
 
     def __init__(self) -> None:
         self._semaphore = FairSemaphore(THREADS)

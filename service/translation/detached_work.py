@@ -16,7 +16,7 @@ MAX_DETACHED = 32  # maximum number of detached tasks at a time
 
 
 class DetachedWork:
-    """Continues the work of a request after its client has given up because of a time-out.
+    """Work of requests that continues after the client has given up because of a time-out.
 
     Such a client repeats the request. The repeated request gets the result of the continued work, because
     TranslationCache shares equal work in progress and caches results. If the work were cancelled, a translation that

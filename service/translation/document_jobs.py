@@ -110,7 +110,7 @@ class _Task:
 
 
 class DocumentJobs:
-    """Translates documents in the background and stores them until they are fetched or expire."""
+    """Documents that are translated in the background, and stored until they are fetched or expire."""
 
     def __init__(self, database: Database, limits: DocumentJobLimits, callbacks: DocumentCallbacks) -> None:
         self._database = database

@@ -54,7 +54,7 @@ class DocumentTranslation:
 
 
 class DocumentTranslator:
-    """Opens files and translates them."""
+    """Translator of files."""
 
     def __init__(self, options: DocumentOptions, parsers: ParserPool, threads: WorkThreads) -> None:
         self._options = options
@@ -136,7 +136,7 @@ def sentence_pairs(text: str, answer: Answer) -> list[tuple[str, str]]:
 
 
 class _Progress:
-    """Translates one document in parts, and collects the answers for the segments in `done`."""
+    """Translation of one document in parts. `done` has the answers for its segments."""
 
     def __init__(self, source: str, translate: TranslateTexts, segments: Sequence[SourceText]) -> None:
         self.failed = 0  # number of segments that could not be translated

@@ -21,7 +21,7 @@ TINY = 200  # most characters that are parsed on the event loop
 
 
 class MarkupTranslator:
-    """Reads the segments of marked-up texts, and writes their translations."""
+    """Reader of the segments of marked-up texts, and writer of their translations."""
 
     def __init__(self, parsers: ParserPool, threads: WorkThreads) -> None:
         self._parsers = parsers

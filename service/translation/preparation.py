@@ -62,7 +62,7 @@ class SupportsDetect(Protocol):
 
 @dataclass(frozen=True)
 class TextPreparer:
-    """Prepares the texts of jobs. Use a thread for long texts, because they take time."""
+    """Preparation of the texts of jobs. Use a thread for long texts, because they take time."""
 
     routes: TranslationRoutes
     detector: SupportsDetect | None  # None if every job names its source language

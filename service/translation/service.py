@@ -47,7 +47,7 @@ NewDetector = Callable[[Sequence[str]], SupportsDetect]
 
 
 class TranslationService:
-    """Translates jobs: detects languages, parses markup, translates through bridge languages, and caches results."""
+    """Service that detects languages, parses markup, translates through bridge languages, and caches results."""
 
     def __init__(
         self,

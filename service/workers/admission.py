@@ -66,7 +66,7 @@ class Throughput:
 
 @dataclass
 class Admission:
-    """Counts the requests that are accepted and not yet answered, and refuses requests above the limits."""
+    """Count of the requests that are accepted and not yet answered. It refuses requests above the limits."""
 
     limits: RequestSize
     held: RequestSize = field(default_factory=RequestSize)

@@ -112,19 +112,19 @@ class Translate:
 
 @dataclass(frozen=True)
 class Cancel:
-    """Tells the worker that the answers to these texts are no longer needed."""
+    """Message that the answers to these texts are no longer needed."""
 
     ids: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Ping:
-    """Tells the worker to send a Heartbeat before the next decoder step."""
+    """Message that the worker must send a Heartbeat before the next decoder step."""
 
 
 @dataclass(frozen=True)
 class Close:
-    """Tells the worker to stop and to drop unfinished texts."""
+    """Message that the worker must stop and drop unfinished texts."""
 
 
 @dataclass(frozen=True)

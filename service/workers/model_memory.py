@@ -62,7 +62,7 @@ def _recent(use: tuple[float, float], now: float) -> float:
 
 
 class ModelMemory:
-    """Loads and unloads models, one at a time, so that the loaded models fit into the budget.
+    """Memory of models, which are loaded and unloaded, one at a time, so that the loaded ones fit into the budget.
 
     The model with the fewest recent uses is unloaded first. Rarely used models therefore replace one another, and not a
     model that is used all the time. A model in use is not unloaded in its first BUSY_SECONDS, so that callers of

@@ -14,7 +14,7 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 30.0  # between attempts; no p
 
 
 class WorkerSlot:
-    """Runs one worker at a time. Until the slot is closed, a new worker replaces each worker that ends."""
+    """Place of one worker at a time. Until the slot is closed, a new worker replaces each worker that ends."""
 
     def __init__(
         self, new_worker: Callable[[], Worker], on_ready: Callable[[Ready], bool], counts: FleetCounts

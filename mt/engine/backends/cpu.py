@@ -39,7 +39,7 @@ other searches."""
 
 @dataclass(frozen=True)
 class CompiledDecoder:
-    """Creates `CpuBatch` objects. Their results equal those of `SearchBatch`.
+    """Decoder that creates `CpuBatch` objects. Their results equal those of `SearchBatch`.
 
     Searches with term constraints do not use the shortlist. Requests of all kinds share a batch.
     """

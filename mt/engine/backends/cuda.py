@@ -100,7 +100,7 @@ class Poll:
 
 
 class GraphDecoder:
-    """Creates `GraphBatch` objects. Only one thread may use a decoder, and the model's weights must not change.
+    """Decoder that creates `GraphBatch` objects. Only one thread may use it, and the model's weights must not change.
 
     On a CPU, the same steps run without graphs. The results equal those of `SearchBatch`, except for rounding. Samples
     and requests with term constraints are decoded by a `SearchBatch`.

@@ -45,7 +45,7 @@ class Batch(Protocol):
 
 
 class BatchDecoder(Protocol):
-    """Creates the batches that one backend decodes."""
+    """Decoder of one backend, which creates its batches."""
 
     def kind(self, request: Request) -> BatchKind | None:
         """Return the kind of the batch that `request` needs. Requests of the same kind can share a batch.

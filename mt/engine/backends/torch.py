@@ -61,7 +61,7 @@ class SearchBatch(Generic[State]):
 
 @dataclass(frozen=True)
 class SearchDecoder(Generic[State]):
-    """Creates `SearchBatch` objects."""
+    """Decoder that creates `SearchBatch` objects."""
 
     scorer: Scorer[State]
 

@@ -33,7 +33,7 @@ class Fetched(Protocol):
 
 
 class Executor(Protocol):
-    """Runs work on a device, and transfers data while the device works."""
+    """Executor of work on a device, which transfers data while the device works."""
 
     device: torch.device
 

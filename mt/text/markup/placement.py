@@ -38,7 +38,7 @@ def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedP
 
 
 class _Placement:
-    """Places marks in a translation.
+    """Placement of marks in a translation.
 
     `places` maps a placed mark to its character range in the target, and `spans` maps a placed non-empty mark to its
     target units.

@@ -1,7 +1,7 @@
 """The kernels' search with required and forbidden words finds what the search in torch finds."""
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -11,13 +11,12 @@ from mt.decoding.options import Normalization, SearchOptions
 from mt.decoding.scorer import ModelScorer
 from mt.decoding.term_constraints import TermConstraints
 from mt.engine.backends.cpu import CompiledDecoder
-from mt.engine.backends.protocol import BatchDecoder
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.engine import Engine
 from mt.engine.requests import Request, Result
 from mt.engine.scheduler import Limits
-from mt.kernels.library import CpuBatch
 from mt.model.cache import DecoderCache
+from tests.decoding.reference import drain
 from tests.decoding.test_constrained_beam import wording
 from tests.hypotheses import assert_same
 from tests.kernels.conftest import Ids, compile_model, odd_model, some_sources
@@ -50,11 +49,13 @@ def requests(options: SearchOptions, count: int = 40, seed: int = 0, prefix: Ids
     ]
 
 
-def run(decoder: BatchDecoder, wanted: list[Request], limits: Limits | None = None) -> dict[int, Result]:
-    engine = Engine(decoder, limits)
-    for request in wanted:
-        engine.submit(request)
-    return {result.id: result for result in engine.drain()}
+def in_torch(wanted: Sequence[Request]) -> dict[int, Result]:
+    return drain(Engine(SearchDecoder[DecoderCache](ModelScorer(odd_model()))), wanted)
+
+
+def assert_found(library: ctypes.CDLL, wanted: Sequence[Request], expected: Mapping[int, Result]) -> None:
+    found = drain(Engine(CompiledDecoder(compile_model(library, odd_model()))), wanted)
+    assert_same([found[id].hypotheses for id in expected], [result.hypotheses for result in expected.values()])
 
 
 @pytest.mark.parametrize(
@@ -65,70 +66,48 @@ def run(decoder: BatchDecoder, wanted: list[Request], limits: Limits | None = No
         (SHORT, (6, 50, 7, 8)),  # in which words may occur
         (replace(SHORT, no_repeat_ngram=1), ()),
         (replace(SHORT, no_repeat_ngram=2), (50, 51)),
-        (SearchOptions(beam_size=16, n_best=1, max_length_factor=1.0, max_length_offset=16), ()),
-        (SearchOptions(beam_size=1, max_length_factor=1.0, max_length_offset=16), ()),
-        (SearchOptions(beam_size=5, n_best=5, min_length=9, max_length_factor=1.0, max_length_offset=16), ()),
+        (replace(SHORT, beam_size=16, n_best=1), ()),
+        (replace(SHORT, beam_size=1, n_best=1), ()),
+        (replace(SHORT, beam_size=5, n_best=5, min_length=9), ()),
         (SearchOptions(beam_size=8, n_best=2, max_length=3), ()),
-        (
-            SearchOptions(
-                beam_size=6, length_penalty=0.6, normalization=Normalization.GNMT, max_length_factor=1.0,
-                max_length_offset=16,
-            ),
-            (),
-        ),
+        (replace(SHORT, beam_size=6, n_best=1, length_penalty=0.6, normalization=Normalization.GNMT), ()),
     ],
     ids=str,
-)  # fmt: skip
-def test_equal_to_the_search_in_torch(library: ctypes.CDLL, options: SearchOptions, prefix: Ids) -> None:
-    model = odd_model()
+)
+def test_equal_to_the_search_in_torch(target_library: ctypes.CDLL, options: SearchOptions, prefix: Ids) -> None:
     wanted = requests(options, prefix=prefix)
-    found = run(CompiledDecoder(compile_model(library, model)), wanted)
-    expected = run(SearchDecoder[DecoderCache](ModelScorer(model)), wanted)
-    for request in wanted:
-        assert_same([found[request.id].hypotheses], [expected[request.id].hypotheses], 1e-4)
+    expected = in_torch(wanted)
+    assert_found(target_library, wanted, expected)
     successes = sum(bool(result.hypotheses) for result in expected.values())
     assert successes >= (0 if options.max_length == 3 else 2 if options.beam_size == 1 else 10)
 
 
 @pytest.mark.parametrize("n_best", [1, 3])
-def test_equal_to_the_search_in_torch_with_a_threshold(library: ctypes.CDLL, n_best: int) -> None:
-    model, options = odd_model(), replace(SHORT, n_best=n_best)
+def test_equal_to_the_search_in_torch_with_a_threshold(target_library: ctypes.CDLL, n_best: int) -> None:
+    options = replace(SHORT, n_best=n_best)
     wanted = [
         replace(request, constraints=replace(constraints, threshold=0.5 + request.id % 4))
         for request in requests(options)
         if (constraints := request.constraints) is not None
     ]
-    found = run(CompiledDecoder(compile_model(library, model)), wanted)
-    expected = run(SearchDecoder[DecoderCache](ModelScorer(model)), wanted)
-    exhaustive = run(SearchDecoder[DecoderCache](ModelScorer(model)), requests(options))
-    for id, result in expected.items():
-        assert_same([found[id].hypotheses], [result.hypotheses], 1e-4)
-    assert sum(tokens_of(expected[id]) != tokens_of(exhaustive[id]) for id in expected) > 5  # the threshold acts
+    expected, exhaustive = in_torch(wanted), in_torch(requests(options))
+    assert_found(target_library, wanted, expected)
+    tokens = [[[one.tokens for one in each.hypotheses] for each in found.values()] for found in (expected, exhaustive)]
+    assert sum(one != other for one, other in zip(*tokens, strict=True)) > 5  # the threshold acts
     assert sum(len(result.hypotheses) == n_best for result in expected.values()) > 10
 
 
-def tokens_of(result: Result) -> list[Ids]:
-    return [one.tokens for one in result.hypotheses]
-
-
-def test_the_kernels_run_the_search(library: ctypes.CDLL) -> None:
-    decoder = CompiledDecoder(compile_model(library, odd_model()))
-    (request,) = requests(SHORT, 1)
-    assert request.constraints is not None
-    assert isinstance(decoder.begin([request]), CpuBatch)
-
-
 @pytest.mark.parametrize("int8", [False, True])
-def test_a_sentence_does_not_depend_on_its_neighbours(library: ctypes.CDLL, int8: bool) -> None:
-    decoder, wanted = CompiledDecoder(compile_model(library, odd_model(), int8)), requests(SHORT, 30, seed=5)
-    alone = {request.id: run(decoder, [request])[request.id] for request in wanted}
-    assert run(decoder, wanted, Limits(rows=100)) == alone
-    assert run(decoder, wanted[::-1], Limits(rows=24)) == alone
+def test_a_sentence_does_not_depend_on_its_neighbours(target_library: ctypes.CDLL, int8: bool) -> None:
+    decoder, wanted = CompiledDecoder(compile_model(target_library, odd_model(), int8)), requests(SHORT, 30, seed=5)
+    alone = {request.id: drain(Engine(decoder), [request])[request.id] for request in wanted}
+    for rows, order in ((100, wanted), (24, wanted[::-1])):
+        assert drain(Engine(decoder, Limits(rows=rows)), order) == alone
 
 
 def test_tables_that_cannot_be_used(library: ctypes.CDLL) -> None:
     (request,) = requests(SHORT, 1)
     assert request.constraints is not None
     request.constraints.following[1, 1] = len(request.constraints.following)
-    result = run(CompiledDecoder(compile_model(library, odd_model())), [request])[0]
+    result = drain(Engine(CompiledDecoder(compile_model(library, odd_model()))), [request])[0]
     assert "invalid entry" in result.problem

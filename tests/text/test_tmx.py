@@ -110,9 +110,15 @@ def texts(content: str, options: DocumentOptions) -> list[str]:
 def test_the_source_language_of_the_request_is_read() -> None:
     czech = DocumentOptions(source_language="cs", target_language="de")
     assert texts(FILES["three languages"], czech) == ["Pes."]
+    assert texts(FILES["plain"], DocumentOptions(target_language="en-GB", retranslate=True)) == []
     other = '<tu><tuv xml:lang="fr"><seg>Un chien.</seg></tuv></tu>'
     assert texts(memory(other), DocumentOptions(target_language="de")) == []
     assert texts(memory(other, "*all*"), DocumentOptions(target_language="de")) == ["Un chien."]
+
+
+def test_a_new_variant_is_indented_as_its_source() -> None:
+    new = '\n      <tuv xml:lang="de">\n        <seg>Close the door.</seg>\n      </tuv>\n    </tu>'
+    assert new in german(FILES["indented"])
 
 
 def test_scripts_are_languages_of_their_own() -> None:

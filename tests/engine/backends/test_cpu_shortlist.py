@@ -17,24 +17,19 @@ from torch import Tensor
 
 from mt import Translator
 from mt.data.shortlist import build_shortlist
-from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.scorer import ModelScorer
-from mt.engine.backends.cpu import CompiledDecoder
-from mt.engine.engine import Engine
-from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
-from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist
+from mt.kernels.library import CpuBatch, CpuShortlist
 from mt.kernels.shortlist import Shortlist, save_shortlist
 from mt.kernels.structs import scores_only
 from mt.tokenizer import EOS, Tokenizer
 from tests.conftest import sentences, write_model
-from tests.decoding.reference import decode
+from tests.decoding.reference import decode, drain
 from tests.hypotheses import assert_same
-from tests.kernels.conftest import Ids, compile_model, odd_model, some_sources
+from tests.kernels.conftest import BEAM, Ids, compile_model, odd_model, some_sources, translate
 
-SHORT = SearchOptions(max_length_factor=1.0, max_length_offset=6)
-BEAM = replace(SHORT, beam_size=4, n_best=4)
+GREEDY = replace(BEAM, beam_size=1, n_best=1)
 
 
 def some_shortlist(vocabulary: int, always: int, allowed: int, seed: int = 0, rare: Ids = ()) -> Shortlist:
@@ -52,21 +47,6 @@ def some_shortlist(vocabulary: int, always: int, allowed: int, seed: int = 0, ra
 def whole(vocabulary: int) -> Shortlist:
     none = np.zeros(vocabulary + 1, np.int64)
     return Shortlist(np.arange(vocabulary, dtype=np.int32), none, np.empty(0, np.int32), np.empty(0, np.int32))
-
-
-def run(
-    model: CpuModel,
-    sources: Sequence[Ids],
-    options: SearchOptions,
-    shortlist: Shortlist | None,
-    limits: Limits | None = None,
-    prefix: Ids = (),
-) -> list[list[Hypothesis]]:
-    engine = Engine(CompiledDecoder(model, CpuShortlist(model, shortlist) if shortlist else None), limits)
-    for id, source in enumerate(sources):
-        engine.submit(Request(id, source, options, prefix))
-    results = {result.id: result for result in engine.drain()}
-    return [list(results[id].hypotheses) for id in range(len(sources))]
 
 
 @dataclass
@@ -108,54 +88,43 @@ class LimitedScorer:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        replace(SHORT, beam_size=1),
-        BEAM,
-        replace(SHORT, beam_size=4, n_best=2, min_length=9),
-        SearchOptions(beam_size=90, n_best=9, max_length=4),  # more beams than tokens
-    ],
+    [GREEDY, BEAM, replace(BEAM, n_best=2, min_length=9), SearchOptions(beam_size=90, n_best=9, max_length=4)],
     ids=str,
 )
 @pytest.mark.parametrize(
     ("vocabulary", "always", "allowed"), [(77, 5, 4), (77, 0, 3), (77, 30, 70), (500, 70, 40), (500, 0, 0)]
 )
 def test_float32_is_equal_to_the_plain_search(
-    library: ctypes.CDLL, vocabulary: int, always: int, allowed: int, options: SearchOptions
+    target_library: ctypes.CDLL, vocabulary: int, always: int, allowed: int, options: SearchOptions
 ) -> None:
+    """Also with more beams than tokens."""
     model, shortlist = odd_model(vocabulary), some_shortlist(vocabulary, always, allowed)
     sources = some_sources(12, vocabulary)
     expected = decode(LimitedScorer(ModelScorer(model), shortlist), sources, options)
-    assert_same(run(compile_model(library, model), sources, options, shortlist), expected)
+    assert_same(translate(compile_model(target_library, model), sources, options, shortlist=shortlist), expected)
 
 
 @pytest.mark.parametrize("int8", [False, True])
-@pytest.mark.parametrize("options", [replace(SHORT, beam_size=1), BEAM], ids=str)
-def test_all_tokens_are_no_shortlist(library: ctypes.CDLL, options: SearchOptions, int8: bool) -> None:
-    model, sources = compile_model(library, odd_model(300, d_model=48), int8), some_sources(12, 300)
-    expected = run(model, sources, options, None)
-    assert run(model, sources, options, whole(300)) == expected  # to the last bit
+@pytest.mark.parametrize("options", [GREEDY, BEAM], ids=str)
+def test_shortlists_that_do_not_limit(target_library: ctypes.CDLL, options: SearchOptions, int8: bool) -> None:
+    model, sources = compile_model(target_library, odd_model(300, d_model=48), int8), some_sources(12, 300)
+    plain = translate(model, sources, options)
+    assert translate(model, sources, options, shortlist=whole(300)) == plain  # to the last bit
     by_source = Shortlist(  # as parts of their own, which are summed in another order
         np.array([EOS], np.int32),
         np.arange(301) * 300,
         np.tile(np.arange(300, dtype=np.int32), 300),
         np.empty(0, np.int32),
     )
-    assert_same(run(model, sources, options, by_source), expected)
+    assert_same(translate(model, sources, options, shortlist=by_source), plain)
 
-
-@pytest.mark.parametrize("int8", [False, True])
-@pytest.mark.parametrize("options", [replace(SHORT, beam_size=1), BEAM], ids=str)
-def test_a_sentence_with_a_rare_token_is_not_limited(library: ctypes.CDLL, options: SearchOptions, int8: bool) -> None:
-    model, sources = compile_model(library, odd_model(300, d_model=48), int8), some_sources(12, 300)
     rare = tuple(sorted({source[0] for source in sources[:3]} - {EOS}))
-    plain, limited, found = (
-        run(model, sources, options, shortlist)
-        for shortlist in (None, some_shortlist(300, 30, 3), some_shortlist(300, 30, 3, rare=rare))
+    limited, found = (
+        translate(model, sources, options, shortlist=some_shortlist(300, 30, 3, rare=ids)) for ids in ((), rare)
     )
     free = [bool(set(rare) & set(source)) for source in sources]
     assert 2 <= sum(free) < 12 and all(a != b for a, b in zip(plain, limited, strict=True))
-    expected = [a if whole else b for a, b, whole in zip(plain, limited, free, strict=True)]
-    assert found == expected  # to the last bit
+    assert found == [a if whole else b for a, b, whole in zip(plain, limited, free, strict=True)]  # to the last bit
 
 
 @pytest.mark.parametrize("int8", [False, True])
@@ -163,15 +132,15 @@ def test_a_sentence_does_not_depend_on_its_neighbours(library: ctypes.CDLL, int8
     model = compile_model(library, odd_model(900, d_model=48, d_ff=112), int8)
     sources = some_sources(16, 900, longest=40, seed=5)
     shortlist = some_shortlist(900, 60, 20, rare=sources[3][:1])
-    alone = [run(model, [source], BEAM, shortlist)[0] for source in sources]
-    assert len({each[0].tokens for each in alone}) > 12
-    for source, found in zip(sources, alone, strict=True):
-        assert {token for each in found for token in each.tokens} <= set(shortlist.ids(source).tolist())
+    alone = [translate(model, [source], shortlist=shortlist)[0] for source in sources]
+    assert len({hypotheses[0].tokens for hypotheses in alone}) > 12
+    for source, hypotheses in zip(sources, alone, strict=True):
+        assert {token for one in hypotheses for token in one.tokens} <= set(shortlist.ids(source).tolist())
 
     @settings(max_examples=15)
     @given(st.permutations(range(16)), st.integers(1, 16), st.integers(1, 80))
     def check(order: list[int], count: int, rows: int) -> None:
-        found = run(model, [sources[id] for id in order[:count]], BEAM, shortlist, Limits(rows=rows))
+        found = translate(model, [sources[id] for id in order[:count]], limits=Limits(rows=rows), shortlist=shortlist)
         assert found == [alone[id] for id in order[:count]]
 
     check()
@@ -190,28 +159,22 @@ def test_logits_are_of_the_whole_vocabulary(library: ctypes.CDLL) -> None:
 def found_by(translator: Translator, texts: Sequence[str]) -> list[Ids]:
     """What the engine makes of each text, before anything is asked again."""
     requests = [request for text in texts if (request := translator.request(text)) is not None]
-    for request in requests:
-        translator.engine.submit(request)
-    results = {result.id: result.hypotheses[0].tokens for result in translator.engine.drain()}
-    return [results[request.id] for request in requests]
+    results = drain(translator.engine, requests)
+    return [results[request.id].hypotheses[0].tokens for request in requests]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bfloat16"])
-def test_a_model_brings_its_shortlist_along(library: ctypes.CDLL, tmp_path: Path, dtype: str) -> None:
-    folder = write_model(tmp_path / "small", ["en-de"])
-    texts = sentences(10)
+def test_a_model_has_its_shortlist_beside_it(library: ctypes.CDLL, tmp_path: Path, dtype: str) -> None:
+    folder, texts = write_model(tmp_path / "small", ["en-de"]), sentences(10)
     tokenizer = Tokenizer.load(folder / "tokenizer.model")
     without = Translator.load(folder, "cpu", dtype, 1)
     before = found_by(without, texts)
-    assert not without.shortlist
     shortlist = build_shortlist(tokenizer.pieces(range(len(tokenizer))), EOS, [], [])
     save_shortlist(folder, shortlist, tokenizer)
     translator = Translator.load(folder, "cpu", dtype, 1)
     found = found_by(translator, texts)
-    assert translator.shortlist == (dtype != "bfloat16"), "which is not in the kernels"
-    if not translator.shortlist:
-        assert found == before
-        return
-    assert found != before
-    for text, tokens in zip(texts, found, strict=True):
-        assert set(tokens) <= set(shortlist.ids([*tokenizer.encode(text), EOS]).tolist())
+    assert not without.shortlist and translator.shortlist == (dtype != "bfloat16"), "which is not in the kernels"
+    assert (found == before) == (dtype == "bfloat16")
+    if translator.shortlist:
+        for text, tokens in zip(texts, found, strict=True):
+            assert set(tokens) <= set(shortlist.ids([*tokenizer.encode(text), EOS]).tolist())

@@ -5,8 +5,9 @@ from html import escape
 from mt.errors import DocumentError
 from mt.languages import full_tag, language_and_script
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
+from mt.text.documents.bilingual import BilingualReader
 from mt.text.documents.markup import declared_encoding
-from mt.text.markup.elements import Dialect, ElementIndex
+from mt.text.markup.elements import Dialect
 from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.tokens import Token, TokenKind, xml_tokens
 
@@ -29,7 +30,6 @@ def open_tmx(name: str, content: bytes, options: DocumentOptions) -> TextDocumen
         raise DocumentError(f"{name} is a translation memory (TMX): the target language must be given")
     text, encoding = read_text(name, content, options, declared_encoding(content))
     tokens = list(xml_tokens(text))
-    elements = ElementIndex(tokens, Dialect(xml=True, splitting=frozenset()))
     units = [number for number, token in enumerate(tokens) if token.kind is TokenKind.START and token.name == "tu"]
     if not units or not any(token.name == "tmx" for token in tokens):
         raise DocumentError(f"{name} is not TMX: it contains no <tmx> element with a <tu>")
@@ -39,7 +39,7 @@ def open_tmx(name: str, content: bytes, options: DocumentOptions) -> TextDocumen
         variant = next((token for token in tokens[units[0] :] if token.name == "tuv"), tokens[units[0]])
         source = _code(variant)
     document = TextDocument(SegmentList(name, options), encoding, "xmlcharrefreplace")
-    reader = _UnitReader(tokens, elements, document, options)
+    reader = _UnitReader(tokens, document, options)
     for unit in units:
         reader.add(unit, source)
     reader.keep_until(len(tokens))
@@ -51,20 +51,13 @@ def _code(variant: Token) -> str:
     return variant.attribute("xml:lang") or variant.attribute("lang") or ""
 
 
-class _UnitReader:
+class _UnitReader(BilingualReader):
     """Reader that adds the translation units of a TMX file to a document, in order."""
 
-    def __init__(
-        self, tokens: list[Token], elements: ElementIndex, document: TextDocument, options: DocumentOptions
-    ) -> None:
-        self._tokens, self._elements, self._document = tokens, elements, document
+    def __init__(self, tokens: list[Token], document: TextDocument, options: DocumentOptions) -> None:
+        super().__init__(tokens, document)
         self._target, self._retranslate = full_tag(options.target_language), options.retranslate
-        self._done = 0  # number of tokens that have been added
         self._read = 0  # number of tokens up to the end of the last unit; units within units are not read
-
-    def keep_until(self, end: int) -> None:
-        self._document.keep("".join(token.source for token in self._tokens[self._done : end]))
-        self._done = end
 
     def add(self, unit: int, source: str) -> None:
         """Add a unit to the document if it has to be translated. Otherwise, do nothing.
@@ -93,10 +86,10 @@ class _UnitReader:
         elif markup.segments:
             self.keep_until(self._elements.end[variants[-1][0]])
             name = "lang" if self._tokens[chosen[0]].attribute("xml:lang") is None else "xml:lang"
-            self._document.keep(f'{self._space(chosen[0])}<tuv {name}="{escape(self._target)}">')
-            self._document.keep(f"{self._space(chosen[1])}<seg>")
+            self._document.keep(f'{self._space_before(chosen[0])}<tuv {name}="{escape(self._target)}">')
+            self._document.keep(f"{self._space_before(chosen[1])}<seg>")
             self._document.embed(markup)
-            self._document.keep(f"</seg>{self._space(self._elements.end[chosen[0]] - 1)}</tuv>")
+            self._document.keep(f"</seg>{self._space_before(self._elements.end[chosen[0]] - 1)}</tuv>")
 
     def _children(self, parent: int, name: str) -> list[int]:
         return [number for number in self._elements.children(parent) if self._tokens[number].name == name]
@@ -108,8 +101,3 @@ class _UnitReader:
     def _is_in(self, variant: int, language: str) -> bool:
         """Return whether a variant is in `language`. Regions are ignored."""
         return language_and_script(_code(self._tokens[variant])) == language_and_script(language)
-
-    def _space(self, number: int) -> str:
-        """Return the white space before token `number`, or "" if there is none."""
-        before = self._tokens[number - 1]
-        return before.source if before.kind is TokenKind.TEXT and before.source.isspace() else ""

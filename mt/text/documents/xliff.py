@@ -8,8 +8,9 @@ from html import escape
 from mt.errors import DocumentError
 from mt.languages import full_tag, language_and_script
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
+from mt.text.documents.bilingual import BilingualReader
 from mt.text.documents.markup import declared_encoding
-from mt.text.markup.elements import Dialect, ElementIndex
+from mt.text.markup.elements import Dialect
 from mt.text.markup.parsing import Markup
 from mt.text.markup.tokens import Token, TokenKind, decode, xml_tokens
 from mt.text.xliff import is_translated
@@ -64,7 +65,7 @@ class _Scope:
     matches: bool = True  # whether the languages are those of the request
 
 
-class _Reader:
+class _Reader(BilingualReader):
     """Reader that adds the units of XLIFF to a document.
 
     `others` describes the languages of those parts of the file that have other languages than the request, and
@@ -72,9 +73,8 @@ class _Reader:
     """
 
     def __init__(self, tokens: list[Token], document: TextDocument, options: DocumentOptions) -> None:
-        self._tokens, self._document, self._options = tokens, document, options
-        self._elements = ElementIndex(tokens, Dialect(xml=True, splitting=frozenset()))
-        self._done = 0  # number of tokens that have been added
+        super().__init__(tokens, document)
+        self._options = options
         self._root = ""  # name of the elements that state the languages
         self.others: set[str] = set()
         self.matches = False
@@ -94,7 +94,7 @@ class _Reader:
                 self.matches |= scope.matches
                 if scope.translate and scope.matches:
                     self._add_unit(number, scope.preserve)
-        self._keep_until(len(self._tokens))
+        self.keep_until(len(self._tokens))
 
     def _scope(self, number: int, outer: _Scope) -> _Scope:
         token = self._tokens[number]
@@ -174,12 +174,12 @@ class _Reader:
             return
         tokens[unit] = _as_translated(tokens[unit])
         if target is None:
-            self._keep_until(elements.end[source])
+            self.keep_until(elements.end[source])
             prefix = tokens[source].name.removesuffix("seg-source").removesuffix("source")
             opening = Token(TokenKind.START, f"<{prefix}target>", f"{prefix}target")
-            self._document.keep(self._indent(source))
+            self._document.keep(self._space_before(source))
         else:
-            self._keep_until(target)
+            self.keep_until(target)
             opening = _as_translated(tokens[target])
             self._done = elements.end[target]
         self._document.keep(opening.source.removesuffix(">").removesuffix("/").rstrip() + ">")
@@ -201,14 +201,6 @@ class _Reader:
         inside = self._tokens[number + 1 : self._elements.end[number] - 1]
         text = " ".join("".join(map(_token_text, inside)).split())
         return text or "".join(token.source for token in inside if token.name)
-
-    def _keep_until(self, end: int) -> None:
-        self._document.keep("".join(token.source for token in self._tokens[self._done : end]))
-        self._done = end
-
-    def _indent(self, number: int) -> str:
-        before = self._tokens[number - 1]
-        return before.source if before.kind is TokenKind.TEXT and before.source.isspace() else ""
 
 
 def _local(token: Token) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mt.decoding.term_constraints import UNLIMITED, TermConstraints
-from mt.text.alignment import is_wide
+from mt.text.alignment import is_in_word, is_wide
 from mt.text.inflection import add_umlaut, has_endings, inflected_forms
 from mt.text.term_index import case_variants
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
@@ -159,7 +159,7 @@ class ConstraintCompiler:
         columns = np.full(len(self._tokenizer), 1 + 2, dtype=np.int16)
         for piece, id in self._pieces.items():
             if not (piece.startswith("<") and piece.endswith(">") and len(piece) > 2):
-                columns[id] = 1 + 2 * (not _in_word(piece[0])) + _in_word(piece[-1])
+                columns[id] = 1 + 2 * (not is_in_word(piece[0])) + is_in_word(piece[-1])
         return columns
 
     def _build(self, word: str, language: str, policy: InflectionPolicy) -> Automaton:
@@ -280,7 +280,3 @@ class _Tables:
 def _padded(lists: Sequence[Sequence[float]]) -> npt.NDArray[Any]:
     width = max(map(len, lists), default=0) or 1
     return np.asarray([[*values, *[0] * (width - len(values))] for values in lists])
-
-
-def _in_word(character: str) -> bool:
-    return character.isalnum() and not is_wide(character)

@@ -40,6 +40,11 @@ def is_wide(character: str) -> bool:
     return _IS_WIDE.match(character) is not None
 
 
+def is_in_word(character: str) -> bool:
+    """Return whether a character is a letter or digit of a script with spaces between words."""
+    return character.isalnum() and not is_wide(character)
+
+
 @dataclass(frozen=True)
 class PieceAttention:
     """Attention between the S pieces of a source text and the T pieces of its translation.

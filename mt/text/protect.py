@@ -29,7 +29,7 @@ from itertools import pairwise
 from unicodedata import normalize
 
 from mt.languages import primary_language
-from mt.text.alignment import CLOSING, Range, is_wide
+from mt.text.alignment import CLOSING, Range, is_in_word, is_wide
 from mt.text.markup.elements import HTML_NAMES
 from mt.text.normalise import GROUP_SPACES
 from mt.text.span_patterns import CODE, EXACT, FORMAT, HINT, NUMBERS, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
@@ -425,12 +425,12 @@ def _removal_ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[tuple
 
 def _extend_to_words(sentence: str, ranges: Sequence[Range]) -> Iterator[Range]:
     """Remove white space at the ends of each range, and then extend the range to whole words."""
-    words = _word_ranges(sentence, _is_letter)
+    words = _word_ranges(sentence, is_in_word)
     for begin, end in ranges:
         begin += len(sentence[begin:end]) - len(sentence[begin:end].lstrip())
         end -= len(sentence[begin:end]) - len(sentence[begin:end].rstrip())
         if begin < end:
-            first, last = _is_letter(sentence[begin]), _is_letter(sentence[end - 1])
+            first, last = is_in_word(sentence[begin]), is_in_word(sentence[end - 1])
             yield words[begin][0] if first else begin, words[end][1] if last else end
 
 
@@ -448,9 +448,5 @@ def _word_ranges(sentence: str, is_inside: Callable[[str], bool]) -> list[Range]
     return list(zip(begins, reversed(ends), strict=True))
 
 
-def _is_letter(character: str) -> bool:
-    return character.isalnum() and not is_wide(character)
-
-
 def _is_word_character(character: str) -> bool:
-    return character in "'’-_" or _is_letter(character)
+    return character in "'’-_" or is_in_word(character)

@@ -179,13 +179,7 @@ def test_cross_attention_weights_are_those_of_the_forward_pass(small_config: Con
 def test_learned_positions_and_a_norm_of_the_embeddings(small_config: Config, changes: dict[str, Any]) -> None:
     torch.manual_seed(9)
     model = stirred(Transformer(small_config(**changes), V))
-    source, mask = source_of([6, 3])
     target = torch.randint(4, V, (2, 9))
-    logits = model(source, mask, target)
-    cache = model.start(model.encode(source, mask), mask, 1)
-    steps = torch.stack([model.decode_step(target[:, step], cache) for step in range(9)], dim=1)
-    assert_close(steps, logits, atol=1e-5, rtol=1e-5)
-
     for side, inputs in (("source", model.source_input), ("target", model.target_input)):
         x = model.embedding.tokens(target) * model.embedding.scale + inputs.positions.weight[:9]
         if inputs.norm is not None:

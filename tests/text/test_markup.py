@@ -356,6 +356,11 @@ def test_footnote_marks_are_no_words(source: str) -> None:
     assert result.startswith(("<p>THE DOG<", "<p>THE DOG <")) and result.endswith(" SLEEPS.</p>")
 
 
+def test_a_footnote_mark_after_a_sentence_stays_there_if_the_last_word_has_no_link() -> None:
+    result = translated("He reads a book.<sup>12</sup> The cat", "Er liest ein Buch. Die Katze", "0-0 1-1 2-3 4-4 5-5")
+    assert result == "Er liest ein Buch.<sup>12</sup> Die Katze"
+
+
 def test_a_raised_remark_is_a_text_of_its_own() -> None:
     source = "<p>he is there<sup>[<i><a>who?</a></i>]</sup>. it ends<sup>[note 1]</sup></p>"
     assert texts(source) == ["[who?]", "[note 1]", "he is there. it ends"]

@@ -271,7 +271,10 @@ class _Placement:
         return reached
 
     def empty_place(self, number: int) -> int:
-        """Return the offset in the target at which the empty mark `number` is placed."""
+        """Return the offset in the target at which the empty mark `number` is placed.
+
+        A glued mark is not placed after a space.
+        """
         mark = self.marks[number]
         begin, end = self.outer(mark)
         preceding, following = self.units.words(begin, mark.begin), self.units.words(mark.begin, end)
@@ -279,6 +282,9 @@ class _Placement:
         if mark.glued or not following:
             options.reverse()
         place = next((option for option in options if option is not None), None)
+        if place is not None and mark.glued:
+            inside = self.places[mark.parent][0] if mark.parent >= 0 else 0
+            return max(inside, len(self.units.target[:place].rstrip()))
         if place is not None:
             return place
         allowed = self.allowed(mark.parent)

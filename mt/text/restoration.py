@@ -141,10 +141,11 @@ def _number_edits(links: UnitLinks, source: str) -> Iterator[tuple[Range, str]]:
             continue
         taken.add(-place)
         begin, end = links.right[-place]
-        inside = [other for other in others if begin <= other.begin and other.end <= end]
+        inside = [other for other in others if other.begin < end and begin < other.end]
         tail = links.target[inside[0].end : end] if inside else ""
         if inside and not (tail and set(tail.strip(".")) <= set(span.text)):  # the tail is no damaged unit, as in "0.C"
-            begin, end = inside[0].begin, inside[0].end
+            begin, end = inside[0].begin, inside[0].end  # with its unit or currency
+            taken.update(n for n, (first, last) in enumerate(links.right) if first < end and begin < last)
         replaced.append((begin, end))
         texts.append(span.text)
     yield from zip(sorted(replaced), texts, strict=True)  # in the order of the source

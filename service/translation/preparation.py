@@ -10,6 +10,7 @@ from service.translation.jobs import Answer, DetectedSource, Job
 from service.workers.messages import SourceText
 
 DETECTED_PREFIX = 4000  # language detection reads only this many characters at the beginning of a text
+IN_TARGET = 0.25  # prior weight of the target language: few texts that are sent for translation are in it already
 SURE = 0.8  # from this confidence on, a text in an unsupported language stays unchanged; below it, a guess is used
 
 
@@ -98,7 +99,9 @@ class TextPreparer:
         likeliest = guesses[0]
         if likeliest.confidence >= SURE:
             return likeliest
-        return next((guess for guess in guesses if guess.language in supported), likeliest)
+        possible = [guess for guess in guesses if guess.language in supported]
+        weight = {target: IN_TARGET}
+        return max(possible, key=lambda guess: guess.confidence * weight.get(guess.language, 1), default=likeliest)
 
     def _prepare(self, text: str, segments: Sequence[SourceText] | None, job: Job) -> PreparedText:
         detected = None

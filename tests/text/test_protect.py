@@ -231,6 +231,7 @@ def test_a_span_is_put_back_between_the_translations_of_its_neighbours(sentence:
         ("12 men , 30 dogs", "Mann , Hunde", {0: 3, 2: 0}, "12 , 30"),  # in the order of the source
         ("12 men", "Männer", {0: 1}, "12 Männer"),
         ("at 0 °C.", "bei 0.C.", {0: 0, 1: 1}, "bei 0 °C."),
+        ("costs 30 USD", "kostet 30 EUR", {0: 0, 1: 1, 2: 2}, "kostet 30 USD"),
     ],
 )
 def test_a_number_replaces_the_word_that_is_aligned_to_it(

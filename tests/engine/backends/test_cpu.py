@@ -78,6 +78,7 @@ SEARCHES = (
     SearchOptions(beam_size=4, n_best=4, length_penalty=2.5, **SHORT),
     SearchOptions(beam_size=4, n_best=4, length_penalty=0.6, normalization=Normalization.GNMT, **SHORT),
     SearchOptions(beam_size=9, n_best=9, **SHORT),
+    SearchOptions(beam_size=9, n_best=9, min_length=4, **SHORT),  # of many hypotheses, some would end earlier
     SearchOptions(beam_size=2, no_repeat_ngram=1, max_length_factor=1.0, max_length_offset=3),
     SearchOptions(beam_size=4, n_best=4, no_repeat_ngram=2, max_length_factor=1.0, max_length_offset=30),
     SearchOptions(beam_size=1, no_repeat_ngram=3, max_length_factor=1.0, max_length_offset=40),

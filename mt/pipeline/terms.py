@@ -227,17 +227,17 @@ def required_terms(
     """
     counts = Counter(match.translation or "" for match in matches)
     required = []
-    room = MAX_TERM_CHARACTERS
+    characters_left = MAX_TERM_CHARACTERS
     for translation in list(counts)[:MAX_TERMS]:
-        if len(translation) > room:
+        if len(translation) > characters_left:
             continue
-        room -= len(translation)
-        own_matches = [match for match in matches if match.translation == translation]
+        characters_left -= len(translation)
+        of_translation = [match for match in matches if match.translation == translation]
         policy = InflectionPolicy(
             compound=links is not None
             and forms_compounds(translation, language)
-            and any(_is_part_of_word(match, links) for match in own_matches),
-            inflected=any(match.inflected for match in own_matches),
+            and any(_is_part_of_word(match, links) for match in of_translation),
+            inflected=any(match.inflected for match in of_translation),
         )
         required.append(
             RequiredTerm(
@@ -322,8 +322,8 @@ def _constrained_request(
     `expected_length` is the approximate number of tokens of the translation without the terms.
     """
     compiler, options = context.compiler, context.options
-    least = MIN_BEAMS if sum(term.count for term in terms) <= 2 else MANY_TERMS_BEAMS
-    beams = max(least, 1 if options.sample else options.beam_size)
+    minimum = MIN_BEAMS if sum(term.count for term in terms) <= 2 else MANY_TERMS_BEAMS
+    beams = max(minimum, 1 if options.sample else options.beam_size)
     length = sum(term.count * compiler.length(term.translation) for term in terms)
     options = SearchOptions(
         beam_size=beams,

@@ -306,7 +306,7 @@ def test_the_digest_is_that_of_what_was_read(tmp_path: Path, tiny_recipe: Build,
 
 def test_what_a_killed_prepare_left_is_made_anew(tmp_path: Path, tiny_recipe: Build, counted_pairs: Pairs) -> None:
     folder = prepared_folder(tiny_recipe(), tmp_path / "prepared")
-    left = folder.with_name(folder.name + ".part")
+    left = folder.with_name(f".{folder.name}.part")
     (left / "train").mkdir(parents=True)
     (left / "train" / "source_text.raw").write_bytes(b"half a sen")
     (left / "tokenizer.model").write_bytes(b"half a mod")

@@ -188,7 +188,7 @@ class GraphBatch:
         self._static: StaticBatch | None = None
         self._program: Program | None = None  # None after sentences have joined or left
         self._program_end = 0  # the step at which the program's columns are full
-        self._slots = 0  # number of slots that the program decodes
+        self.slots = 0  # number of slots that the program decodes
         self._steps = 0
         self._occupants: dict[int, SlotState] = {}  # sentence in each slot
         self._polls: deque[Poll] = deque()  # of the steps whose progress has not been read, oldest first
@@ -215,9 +215,9 @@ class GraphBatch:
             self._pool.shrink()
             raise
         self._steps += 1
-        self._polls.append(Poll(self._executor.fetch(static.progress[: self._slots]), self._occupants))
+        self._polls.append(Poll(self._executor.fetch(static.progress[: self.slots]), self._occupants))
         finished: list[int] = []
-        while len(self._polls) > (1 if self._slots <= FEW_SLOTS else 2):
+        while len(self._polls) > (1 if self.slots <= FEW_SLOTS else 2):
             finished += self._report(self._polls.popleft())
         return finished
 
@@ -270,13 +270,13 @@ class GraphBatch:
         needed = self._needed(live)
         if static is None or not static.shape.contains(needed):
             self._static = static = self._pool.lend(self, needed, self._kind.beams)
-        self._slots = min(program_slots(len(live)), static.shape.slots)
-        staying = [state for state in live if state.static is static and state.slot < self._slots]
+        self.slots = min(program_slots(len(live)), static.shape.slots)
+        staying = [state for state in live if state.static is static and state.slot < self.slots]
         taken = {state.slot for state in staying}
-        free = (slot for slot in range(self._slots) if slot not in taken)
+        free = (slot for slot in range(self.slots) if slot not in taken)
         moving: dict[StaticBatch, list[SlotState]] = {}
         for state in live:
-            if state.static is not None and (state.static is not static or state.slot >= self._slots):
+            if state.static is not None and (state.static is not static or state.slot >= self.slots):
                 moving.setdefault(state.static, []).append(state)
         for source, states in moving.items():
             before = [state.slot for state in states]
@@ -304,7 +304,7 @@ class GraphBatch:
         columns = min(bucket(used + 1, READ), static.shape.columns)
         width = min(power_of_two(max(state.width for state in live), READ), static.shape.width)
         self._program_end = self._steps + columns - used
-        key = ProgramKey(self._slots, columns, width, self._constraints.features)
+        key = ProgramKey(self.slots, columns, width, self._constraints.features)
         return self._pool.program(static, key)
 
     def _report(self, poll: Poll) -> list[int]:
@@ -313,7 +313,7 @@ class GraphBatch:
         if not finished:
             return []
         live = sum(not state.steps for state in self._states)
-        if program_slots(live) < self._slots:  # the remaining sentences move to fewer slots
+        if program_slots(live) < self.slots:  # the remaining sentences move to fewer slots
             self._program = None
         return [index for index, state in enumerate(self._states) if state in finished]
 

@@ -1,6 +1,6 @@
 """Steps over static slots find what the plain path finds, run as they stand and replayed from a recording."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -28,7 +28,7 @@ from mt.errors import RequestError
 from mt.kernels.cuda.graphs import CudaGraphs, Eager
 from mt.kernels.cuda.static_decoder import DecoderMemory, Shape, StaticDecoder
 from mt.model.transformer import Transformer
-from tests.decoding.reference import decode
+from tests.decoding.reference import decode, drain
 from tests.hypotheses import assert_same
 from tests.recording import Recording
 
@@ -67,6 +67,12 @@ def plain(model: Transformer, requests: Sequence[Request]) -> list[list[Hypothes
     """What each finds alone on the plain path."""
     scorer = ModelScorer(model, device=next(model.parameters()).device)
     return [decode(scorer, [request.source], request.options, [request.prefix])[0] for request in requests]
+
+
+def assert_plain(found: Mapping[int, Sequence[Hypothesis]], model: Transformer, requests: Sequence[Request]) -> None:
+    """Assert that each request found what it finds alone on the plain path."""
+    expected = plain(model, requests)
+    assert_same([found[request.id] for request in requests], expected)
 
 
 def run(
@@ -127,28 +133,37 @@ def test_sizes_are_rounded_up_to_few_numbers() -> None:
     assert all(count <= program_slots(count) <= 4 * max(count, 2) for count in range(1, 1025))
 
 
+FEATURES = [
+    (PLAIN, ()),
+    (PLAIN, (7, 8, 9)),
+    (replace(PLAIN, no_repeat_ngram=2), ()),
+    (replace(PLAIN, no_repeat_ngram=1, min_length=6), (5,)),
+    (PLAIN, ()),
+]
+LEARNED = {"positions": "learned", "embedding_norm": True}
+
+
 @pytest.mark.parametrize(
-    ("options", "norm"), [(replace(PLAIN, length_penalty=0.6, beam_size=2, n_best=1), "post"), (GREEDY, "pre")]
+    ("changes", "searches", "gap"),
+    [
+        ({"norm": "post"}, [(replace(PLAIN, length_penalty=0.6, beam_size=2, n_best=1), ())] * 7, 0),
+        ({"norm": "pre"}, [(GREEDY, ())] * 7, 0),
+        (LEARNED, [(PLAIN, (9,))] * 7, 0),
+        (LEARNED, [(GREEDY, (9,))] * 7, 0),
+        ({}, FEATURES, 4),
+    ],
+    ids=["length penalty", "greedy", "learned positions", "learned positions, greedy", "features join and leave"],
 )
-def test_a_batch_equals_the_plain_path(
-    decoders: Callable[..., GraphDecoder], options: SearchOptions, norm: str
+def test_equal_to_the_plain_path(
+    decoders: Callable[..., GraphDecoder],
+    changes: dict[str, Any],
+    searches: list[tuple[SearchOptions, Ids]],
+    gap: int,
 ) -> None:
-    model = tiny(norm=norm)
-    requests = ask([(source, options, ()) for source in sources(7)])
-    found = run(decoders(model), [requests], gap=1)
-    for number, expected in enumerate(plain(model, requests)):
-        assert_same([found[number]], [expected], 1e-4)
-
-
-@pytest.mark.parametrize("options", [PLAIN, GREEDY])
-def test_learned_positions_and_a_first_token_equal_the_plain_path(
-    decoders: Callable[..., GraphDecoder], options: SearchOptions
-) -> None:
-    model = tiny(positions="learned", embedding_norm=True)
-    requests = ask([(source, options, (9,)) for source in sources(7)])
-    found = run(decoders(model), [requests], gap=1)
-    for number, expected in enumerate(plain(model, requests)):
-        assert_same([found[number]], [expected], 1e-4)
+    model = tiny(**changes)
+    requests = ask([(source, *search) for source, search in zip(sources(len(searches)), searches, strict=True)])
+    waves = [[request] for request in requests] if gap else [requests]
+    assert_plain(run(decoders(model), waves, gap or 1), model, requests)
 
 
 @pytest.mark.parametrize("options", [PLAIN, GREEDY])
@@ -164,28 +179,28 @@ def test_sentences_join_late_leave_and_outgrow_their_static_batch(
     assert len({static.shape.slots for static in decoder.pool.idle}) > 1
     keys = [key for _, key in decoder.pool.programs]
     assert len({key.slots for key in keys}) > 1 and {key.width for key in keys} == {32, 64}
-    for number, expected in enumerate(plain(model, requests)):
-        assert_same([found[number]], [expected], 1e-4)
+    assert_plain(found, model, requests)
 
 
-def test_a_sentence_goes_on_into_the_next_columns(decoders: Callable[..., GraphDecoder]) -> None:
-    model = tiny()
-    requests = ask([((5, 6, 3), replace(PLAIN, min_length=40, max_length_offset=50), ())])
-    found = run(decoders(model), [requests], gap=1, drop=lambda step: False)
-    assert len(found[0][0].tokens) > 32
-    assert_same([found[0]], [plain(model, requests)[0]], 1e-4)
-
-
-def test_a_translation_of_maximum_length_fills_its_columns(decoders: Callable[..., GraphDecoder]) -> None:
-    model = tiny(max_length=130)
-    options = replace(PLAIN, min_length=130, max_length=130, max_length_offset=200)
+@pytest.mark.parametrize(("length", "columns"), [(40, 128), (130, 160)])
+def test_long_translations_fill_their_columns(decoders: Callable[..., GraphDecoder], length: int, columns: int) -> None:
+    model = tiny(max_length=length if length > 64 else 64)
+    options = replace(PLAIN, min_length=length, max_length=length, max_length_offset=200)
     requests = ask([((5, 6, 3), options, ()), ((7, 3), replace(options, min_length=0), ())])
     decoder = decoders(model)
     found = run(decoder, [requests], gap=1, drop=lambda step: False)
-    assert [static.shape.columns for _, static in decoder.pool.lent] == [160]
-    assert len(found[0][0].tokens) == 129
-    for number, expected in enumerate(plain(model, requests)):
-        assert_same([found[number]], [expected], 1e-4)
+    assert [static.shape.columns for _, static in decoder.pool.lent] == [columns]
+    assert len(found[0][0].tokens) == length - 1
+    assert_plain(found, model, requests)
+
+
+def finished(batch: GraphBatch, count: int) -> dict[int, list[Hypothesis]]:
+    """What `count` sentences of a batch find, by their places."""
+    found: dict[int, list[Hypothesis]] = {}
+    while len(found) < count:
+        places = batch.advance()
+        found.update(zip(places, batch.results(places), strict=True))
+    return found
 
 
 def test_two_batches_that_have_begun_become_one(decoders: Callable[..., GraphDecoder]) -> None:
@@ -197,27 +212,7 @@ def test_two_batches_that_have_begun_become_one(decoders: Callable[..., GraphDec
     assert [second.advance() for _ in range(2)] == [[]] * 2
     first.extend(second)
     del second
-    found: dict[int, list[Hypothesis]] = {}
-    while len(found) < 5:
-        places = first.advance()
-        found.update(zip(places, first.results(places), strict=True))
-    for number, expected in enumerate(plain(model, requests)):
-        assert_same([found[number]], [expected], 1e-4)
-
-
-def test_features_follow_the_sentences_of_a_batch(decoders: Callable[..., GraphDecoder]) -> None:
-    model = tiny()
-    each_options = [
-        (PLAIN, ()),
-        (PLAIN, (7, 8, 9)),
-        (replace(PLAIN, no_repeat_ngram=2), ()),
-        (replace(PLAIN, no_repeat_ngram=1, min_length=6), (5,)),
-        (PLAIN, ()),
-    ]
-    requests = ask([(source, *options) for source, options in zip(sources(5), each_options, strict=True)])
-    found = run(decoders(model), [[request] for request in requests], gap=4)
-    for number, expected in enumerate(plain(model, requests)):
-        assert_same([found[number]], [expected], 1e-4)
+    assert_plain(finished(first, 5), model, requests)
 
 
 def test_samples_are_drawn_by_the_reference() -> None:
@@ -225,59 +220,34 @@ def test_samples_are_drawn_by_the_reference() -> None:
     decoder = GraphDecoder(model, SpecialIds(), CPU, limits=SMALL)
     requests = ask([(source, options, ()) for source in sources(3)])
     assert decoder.cost(requests[0]) > decoder.cost(ask([((5, 3), GREEDY, ())])[0])
-    engine = Engine(decoder)
-    for request in requests:
-        engine.submit(request)
-    found = {result.id: list(result.hypotheses) for result in engine.drain()}
-    for number, expected in enumerate(plain(model, requests)):
-        assert_same([found[number]], [expected], 1e-4)
+    results = drain(Engine(decoder), requests)
+    assert_plain({id: result.hypotheses for id, result in results.items()}, model, requests)
 
 
-def test_greedy_search(decoders: Callable[..., GraphDecoder]) -> None:
-    model = tiny()
-    requests = ask([(source, GREEDY, ()) for source in sources(5)])
-    found = run(decoders(model), [requests[:2], requests[2:]], gap=3)
-    for number, expected in enumerate(plain(model, requests)):
-        assert_same([found[number]], [expected], 1e-4)
-
-
-def test_scores_that_are_no_numbers_stay_with_their_sentence(decoders: Callable[..., GraphDecoder]) -> None:
-    model = tiny()
-    poison = 49
-    requests = ask(
-        [((5, poison, 3), PLAIN, ()), ((5, 6, 7, 3), PLAIN, ()), ((8, 9, 3), PLAIN, ()), ((4, 3), PLAIN, ())]
-    )
-    expected = plain(model, requests)
-    decoder = decoders(model)
-    encode = decoder.decoder.encode
-
-    def poisoned(source: Tensor, mask: Tensor) -> Tensor:
-        return encode(source, mask).masked_fill((source == poison).any(1)[:, None, None, None, None], torch.nan)
-
-    decoder.decoder.encode = poisoned  # type: ignore[method-assign]
-    found = run(decoder, [requests[:2], requests[2:3], requests[3:]], gap=9)  # the third takes the slot
+def test_scores_that_are_not_finite_stay_with_their_sentence(decoders: Callable[..., GraphDecoder]) -> None:
+    model = tiny(tie_source=False)
+    with torch.no_grad():
+        model.get_parameter("source_embedding.tokens.weight")[49] = torch.nan
+    requests = ask([(source, PLAIN, ()) for source in ((5, 49, 3), (5, 6, 7, 3), (8, 9, 3), (4, 3))])
+    found = run(decoders(model), [requests[:2], requests[2:3], requests[3:]], gap=9)  # the third takes the slot
     assert found[0] == []
-    for number in (1, 2, 3):
-        assert_same([found[number]], [expected[number]], 1e-4)
+    assert_plain(found, model, requests)
 
 
-def test_what_was_cancelled_leaves_nothing_behind(decoders: Callable[..., GraphDecoder]) -> None:
+def test_cancelled_sentences_leave_nothing_behind(decoders: Callable[..., GraphDecoder]) -> None:
     model = tiny()
     requests = ask([(source, PLAIN, ()) for source in sources(4)])
     decoder = decoders(model)
     batch = begin(decoder, requests)
-    batch.select([0, 1, 2])
+    batch.select([0, 1, 2])  # before the first step, 3 gets no slot
     for _ in range(3):
         assert batch.advance() == []
     batch.select([2, 0])  # 1 is given up, the others change places
     batch.extend(begin(decoder, requests[3:]))
-    found: dict[int, list[Hypothesis]] = {}
-    while len(found) < 3:
-        places = batch.advance()
-        found.update(zip(places, batch.results(places), strict=True))
-    expected = plain(model, requests)
-    for place, number in enumerate((2, 0, 3)):
-        assert_same([found[place]], [expected[number]], 1e-4)
+    found = finished(batch, 3)
+    assert_plain(
+        {number: found[place] for place, number in enumerate((2, 0, 3))}, model, [requests[n] for n in (0, 2, 3)]
+    )
 
 
 def test_bf16_scores_like_the_plain_path_in_bf16(decoders: Callable[..., GraphDecoder]) -> None:
@@ -288,20 +258,10 @@ def test_bf16_scores_like_the_plain_path_in_bf16(decoders: Callable[..., GraphDe
         assert found[number][0].score == pytest.approx(expected[0].score, abs=0.05)
 
 
-def test_sentences_left_before_the_first_step_get_slots() -> None:
-    model = tiny()
-    requests = ask([(source, PLAIN, ()) for source in sources(4)])
-    batch = GraphDecoder(model, SpecialIds(), CPU, limits=SMALL).begin(requests)
-    batch.select([3])
-    while not (places := batch.advance()):
-        pass
-    assert_same([batch.results(places)[0]], [plain(model, requests[3:])[0]], 1e-4)
-
-
 def test_the_engine_runs_on_it(decoders: Callable[..., GraphDecoder]) -> None:
     model = tiny()
-    each_options = [PLAIN, PLAIN, PLAIN, PLAIN, PLAIN, GREEDY, GREEDY, PLAIN]
-    requests = ask([(source, options, ()) for source, options in zip(sources(8), each_options, strict=True)])
+    searches = [PLAIN, PLAIN, PLAIN, PLAIN, PLAIN, GREEDY, GREEDY, PLAIN]
+    requests = ask([(source, options, ()) for source, options in zip(sources(8), searches, strict=True)])
     engine = Engine(decoders(model), Limits(rows=16, source_tokens=100))
     found: dict[int, Sequence[Hypothesis]] = {}
     for request in requests:
@@ -312,9 +272,7 @@ def test_the_engine_runs_on_it(decoders: Callable[..., GraphDecoder]) -> None:
             engine.cancel([2])
     found.update((result.id, result.hypotheses) for result in engine.drain())
     assert found.keys() == {0, 1, 3, 4, 5, 6, 7}
-    expected = plain(model, requests)
-    for number, hypotheses in found.items():
-        assert_same([hypotheses], [expected[number]], 1e-4)
+    assert_plain(found, model, [request for request in requests if request.id != 2])
 
 
 def test_a_useless_prefix_is_refused() -> None:
@@ -330,16 +288,12 @@ arrivals = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 25)), min_size=1
 @example([(3, 24), (1, 18), (1, 5), (2, 24)], 7, 1, 5)  # the longest leaves, and fewer columns are needed
 def test_any_arrivals_find_the_same(waves: list[tuple[int, int]], gap: int, rows: int, drop: int) -> None:
     model = tiny()
-    requests: list[Request] = []
-    grouped = []
-    for number, (count, longest) in enumerate(waves):
-        group = [Request(len(requests) + n, s, PLAIN) for n, s in enumerate(sources(count, longest, seed=number))]
-        requests += group
-        grouped.append(group)
+    texts = [sources(count, longest, seed=number) for number, (count, longest) in enumerate(waves)]
+    requests = ask([(source, PLAIN, ()) for wave in texts for source in wave])
+    coming = iter(requests)
+    grouped = [[next(coming) for _ in wave] for wave in texts]
     decoder = GraphDecoder(model, SpecialIds(), CPU, limits=GraphLimits(rows=rows))
-    found = run(decoder, grouped, gap, lambda step: step % drop == 0)
-    for number, expected in enumerate(plain(model, requests)):
-        assert_same([found[number]], [expected], 1e-4)
+    assert_plain(run(decoder, grouped, gap, lambda step: step % drop == 0), model, requests)
 
 
 def test_what_is_lent_comes_back_and_idle_memory_is_bounded() -> None:

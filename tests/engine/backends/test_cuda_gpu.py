@@ -1,12 +1,10 @@
 """What only a GPU can show: nobody waits, memory stays bounded, and how many sentences differ in bf16."""
 
 from collections.abc import Callable, Sequence
-from random import Random
 
 import pytest
 import torch
 
-from mt.config import ModelConfig
 from mt.decoding.beam import BeamSearch
 from mt.decoding.constraints import Features
 from mt.decoding.hypothesis import Hypothesis
@@ -21,29 +19,16 @@ from mt.kernels.cuda.attention import KernelAttention, TorchAttention, static_at
 from mt.kernels.cuda.beam_step import beam_step
 from mt.model.transformer import Transformer
 from tests.decoding.reference import decode
+from tests.engine.backends.test_gpu import GPU, requests, transformer
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
-
-OPTIONS = SearchOptions(beam_size=4, max_length_factor=1.0)
-VOCABULARY = 2000
 
 
 @pytest.fixture(scope="module")
 def model() -> Transformer:
-    """Random, with heads of 64 numbers as real ones have, on a GPU without cuDNN's attention, as in production."""
-    device = select_device("cuda")
-    torch.manual_seed(0)
-    numbers = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 256, "d_ff": 512, "heads": 4, "max_length": 128}
-    return Transformer(ModelConfig.model_validate(numbers), VOCABULARY).eval().bfloat16().to(device)
-
-
-def requests(count: int, longest: int, seed: int) -> list[Request]:
-    random = Random(seed)
-    found = []
-    for number in range(count):
-        ids = (random.randrange(4, VOCABULARY) for _ in range(random.randint(1, longest)))
-        found.append(Request(number, (*ids, 3), OPTIONS))
-    return found
+    """A random model on a GPU without cuDNN's attention, as in production."""
+    select_device("cuda")
+    return transformer(GPU, torch.bfloat16)
 
 
 def run(decoder: GraphDecoder, asked: Sequence[Request]) -> list[list[Hypothesis]]:
@@ -57,9 +42,8 @@ def run(decoder: GraphDecoder, asked: Sequence[Request]) -> list[list[Hypothesis
 
 
 def test_a_replayed_step_never_makes_the_host_wait(model: Transformer) -> None:
-    device = torch.device("cuda")
-    decoder = GraphDecoder(model, SpecialIds(), device, limits=GraphLimits())
-    asked = requests(3, 20, seed=1)
+    decoder = GraphDecoder(model, SpecialIds(), GPU, limits=GraphLimits())
+    asked = requests(3, longest=20)
     run(decoder, asked)  # warm
     run(decoder, asked)  # captured
     batch = decoder.begin(asked)
@@ -74,11 +58,11 @@ def test_a_replayed_step_never_makes_the_host_wait(model: Transformer) -> None:
 
 def test_memory_stays_within_its_bound(model: Transformer) -> None:
     limits = GraphLimits(bytes=64 << 20, programs=8)
-    decoder = GraphDecoder(model, SpecialIds(), torch.device("cuda"), limits=limits)
+    decoder = GraphDecoder(model, SpecialIds(), GPU, limits=limits)
     reserved = []
     for _ in range(3):
         for count, longest in ((1, 10), (3, 60), (40, 30), (7, 100), (100, 20), (1, 10)):
-            run(decoder, requests(count, longest, seed=count))
+            run(decoder, requests(count, longest=longest, seed=count))
         assert decoder.pool.idle_bytes <= limits.bytes
         assert len(decoder.pool.programs) <= limits.programs
         torch.cuda.empty_cache()
@@ -90,12 +74,12 @@ def test_sentences_that_differ_in_bf16_are_counted(
     model: Transformer, record_property: Callable[[str, object], None]
 ) -> None:
     """A random model's choices are closer to each other than a trained one's: this is the worst case."""
-    asked = requests(64, 30, seed=2)
-    decoder = GraphDecoder(model, SpecialIds(), torch.device("cuda"))
+    asked = requests(64, seed=2)
+    decoder = GraphDecoder(model, SpecialIds(), GPU)
     together = run(decoder, asked)
     alone = [run(decoder, [request])[0] for request in asked]
-    scorer = ModelScorer(model, device=torch.device("cuda"))
-    plain = decode(scorer, [request.source for request in asked], OPTIONS)
+    scorer = ModelScorer(model, device=GPU)
+    plain = decode(scorer, [request.source for request in asked], asked[0].options)
     for name, other in (("alone", alone), ("on the plain path", plain)):
         differ = sum(a[0].tokens != b[0].tokens for a, b in zip(together, other, strict=True))
         record_property(f"sentences of 64 that differ {name}", differ)
@@ -112,7 +96,7 @@ SIZES = [(1, 1, 1), (3, 4, 32), (2, 3, 33), (5, 8, 17), (2, 9, 8), (2, 2, 700)]
 def test_the_attention_kernel_equals_torch(slots: int, rows: int, columns: int, ones: bool) -> None:
     """The same values as torch's attention in float32, within the rounding of bfloat16; the same memory, exactly."""
     torch.manual_seed(slots + rows)
-    device, heads, size, hide = torch.device("cuda"), 8, 64, float("-inf")
+    device, heads, size, hide = GPU, 8, 64, float("-inf")
     vectors, width = 2 * heads + ones, (heads + ones) * size
     written = torch.randn(slots, columns + 3, rows, vectors, size, device=device).bfloat16()
     kernel, reference = static_attention(written, heads, size), TorchAttention(heads)
@@ -193,7 +177,7 @@ def test_the_kernels_of_a_search_step_equal_torch(slots: int, beams: int, vocabu
     torch.manual_seed(slots)
     z = LOGITS[kind](4 * torch.randn(slots * beams, vocabulary, device="cuda"))
     searches = [random_search(slots, beams, vocabulary, seed=slots) for _ in range(2)]
-    searches[1].kernel = beam_step(beams, SpecialIds(), torch.device("cuda"))
+    searches[1].kernel = beam_step(beams, SpecialIds(), GPU)
     assert searches[1].kernel is not None
     for search in searches:
         search.constraints.features = Features(minimum=True, prefix=False, ngram=0)

@@ -29,10 +29,12 @@ from mt.model.transformer import Transformer
 from mt.training.loss import batch_loss, projected_cross_entropy, smoothed_cross_entropy
 from mt.training.optimizer import optimizers, scaled_step
 from mt.training.precision import WorkingCopy
+from tests.decoding.reference import drain
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 VOCABULARY = 2000
+USUAL = SearchOptions(beam_size=4, max_length_factor=1.0)
 
 
 def transformer(device: torch.device, dtype: torch.dtype = torch.float32, norm: str = "pre") -> Transformer:
@@ -43,19 +45,20 @@ def transformer(device: torch.device, dtype: torch.dtype = torch.float32, norm: 
     return Transformer(config, VOCABULARY).eval().to(dtype).to(device)
 
 
-def requests(count: int, options: SearchOptions | None = None) -> list[Request]:
-    random, made = Random(1), []
-    for number in range(count):
-        source = (*(random.randrange(4, VOCABULARY) for _ in range(random.randint(1, 30))), 3)
-        made.append(Request(number, source, options or SearchOptions(beam_size=4, max_length_factor=1.0)))
-    return made
+def requests(
+    count: int,
+    options: SearchOptions = USUAL,
+    longest: int = 30,
+    seed: int = 1,
+) -> list[Request]:
+    random = Random(seed)
+    sources = [[random.randrange(4, VOCABULARY) for _ in range(random.randint(1, longest))] for _ in range(count)]
+    return [Request(number, (*source, 3), options) for number, source in enumerate(sources)]
 
 
 def translate(decoder: BatchDecoder, asked: Sequence[Request]) -> list[Result]:
-    engine = Engine(decoder)
-    for request in asked:
-        engine.submit(request)
-    return sorted(engine.drain(), key=lambda result: result.id)
+    results = drain(Engine(decoder), asked)
+    return [results[request.id] for request in asked]
 
 
 def graphs(dtype: torch.dtype, norm: str = "pre") -> GraphDecoder:
@@ -63,7 +66,7 @@ def graphs(dtype: torch.dtype, norm: str = "pre") -> GraphDecoder:
 
 
 SEARCHES = {
-    "beam": SearchOptions(beam_size=4, max_length_factor=1.0),
+    "beam": USUAL,
     "greedy": SearchOptions(beam_size=1, max_length_factor=1.0),
     "constraints": SearchOptions(beam_size=4, max_length_factor=1.0, no_repeat_ngram=2, min_length=5),
 }

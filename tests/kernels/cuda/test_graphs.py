@@ -21,13 +21,17 @@ class Calls(list[str]):
         if self.failed:
             raise RuntimeError("operation failed due to a previous error during capture")
 
+    def wait_stream(self, other: object) -> None:
+        self.append("wait")
+
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     calls = Calls()
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 0))
-    monkeypatch.setattr(torch.cuda, "Stream", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: calls)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: calls)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: calls)
     monkeypatch.setattr(torch.cuda, "current_blas_handle", lambda: calls.append("handle"))
     return calls
@@ -47,3 +51,11 @@ def test_a_capture_that_fails_reports_its_cause(calls: Calls) -> None:
     with pytest.raises(ValueError, match="the host reads a tensor"):
         graphs.capture(work)
     assert calls[-1] == "end"
+
+
+def test_a_warm_up_that_fails_is_waited_for(calls: Calls) -> None:
+    graphs = CudaGraphs(torch.device("cpu"))
+    calls.clear()
+    with pytest.raises(ZeroDivisionError):
+        graphs.warm_up(lambda: calls.append("work") or 1 // 0)  # type: ignore[func-returns-value]
+    assert calls == ["wait", "work", "wait"]

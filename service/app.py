@@ -10,9 +10,9 @@ from fastapi.routing import APIRoute
 
 from mt.text.language_detection import LanguageDetector
 from service.access.database import Database
-from service.errors import PROBLEM_JSON, Problem, install_error_handlers
 from service.http.bodies import BodyReader, body_schemas
 from service.http.middleware import install_middleware
+from service.http.problems import PROBLEM_JSON, Problem, install_error_handlers
 from service.metrics import Metrics
 from service.routes import (
     admin,

@@ -1,36 +1,17 @@
-"""Errors of the service's answers, and the response body that they share.
+"""Errors of the service's answers.
 
-The body has the members of RFC 9457 (`type`, `title`, `status`, `detail`, `instance`), the members that clients of the
-two contracts read (`error` for LibreTranslate, `message` for DeepL), and `code` and `request_id`. Messages use
-LibreTranslate's wording if LibreTranslate has the same error. Clients of LibreTranslate compare `error` literally, so a
-list of accepted values is only in `message` and `detail`.
+Messages use LibreTranslate's wording if LibreTranslate has the same error. Clients of LibreTranslate compare `error`
+literally, so a list of accepted values is only in `message` and `detail`.
 """
 
-import errno
 import re
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from http import HTTPStatus
-from http.client import responses
-from typing import Any, ClassVar
-from urllib.parse import quote
+from typing import ClassVar
 
-import structlog
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict
-from starlette.exceptions import HTTPException
-from starlette.routing import Match
-from starlette.types import Scope
-
-PROBLEM_JSON = "application/problem+json"
 MAX_PROBLEMS = 20  # limit for one message
-MAX_MESSAGE = 4000  # characters; the body of an error contains the message three times
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-MAX_PATH = 500  # characters of the path in an error
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_LENGTHS = {"too_short": "must have at least {min_length} item", "too_long": "must have at most {max_length} items"}
 
 
 class ServiceError(Exception):
@@ -268,36 +249,6 @@ class ReloadRefused(ServiceError):
     code = "reload_refused"
 
 
-class Problem(BaseModel):
-    """Body of every error."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "type": "about:blank",
-                "title": "Bad Request",
-                "status": 400,
-                "detail": "Invalid request: missing q parameter",
-                "instance": "/translate",
-                "code": "invalid_request",
-                "request_id": "5f0c7ad1b6f94d5f8f6f4b3b1c1b8a55",
-                "error": "Invalid request: missing q parameter",
-                "message": "Invalid request: missing q parameter",
-            }
-        }
-    )
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    instance: str
-    code: str
-    request_id: str
-    error: str
-    message: str
-
-
 def error_location(error: BaseException) -> str:
     """Return the type and the traceback of an exception, without the message, which may quote a client's text."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -312,124 +263,3 @@ def well_formed(text: str) -> str:
 def shorten(text: str) -> str:
     """Shorten a value that a client sent, so that a message can quote it."""
     return text if len(text) <= 40 else text[:39] + "…"
-
-
-def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
-    """Return the response that reports `error` to the client. `scope` is the ASGI scope of the request."""
-    return _response(scope, problem_body(scope, error), error.headers)
-
-
-def problem_body(scope: Scope, error: ServiceError) -> Problem:
-    """Return the body of the error response, to be sent as an event of a stream that has already begun."""
-    problem = _problem(scope, _status(scope, error), error.code, error.message)
-    return problem.model_copy(update={"error": _quotable(error.error)})
-
-
-def path_of(scope: Scope) -> str:
-    """Return the path of a request without `root_path`, the prefix under which a proxy serves the application."""
-    path: str = scope["path"]
-    return path.removeprefix(scope.get("root_path", ""))
-
-
-def speaks_deepl(scope: Scope) -> bool:
-    """Return whether the path of a request belongs to DeepL's contract."""
-    return path_of(scope).startswith(("/v2/", "/v3/"))
-
-
-def _status(scope: Scope, error: ServiceError) -> int:
-    return error.deepl_status if error.deepl_status and speaks_deepl(scope) else error.status
-
-
-def install_error_handlers(app: FastAPI) -> None:
-    app.add_exception_handler(ServiceError, _service_error)
-    app.add_exception_handler(RequestValidationError, _validation_error)
-    app.add_exception_handler(HTTPException, _http_exception)
-    app.add_exception_handler(OSError, _os_error)
-
-
-async def _service_error(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, ServiceError)
-    if isinstance(error, InternalError):
-        structlog.get_logger().error("failed", request_id=request.scope["state"]["request_id"], location=error.location)
-    return error_response(request.scope, error)
-
-
-async def _os_error(request: Request, error: Exception) -> JSONResponse:
-    """Answer 507 if `error` means that the disk is full. Otherwise, raise `error`."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return error_response(request.scope, StorageFull())
-    raise error
-
-
-async def _validation_error(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)
-    problems = error.errors()
-    listed = [_explain(problem) for problem in problems[:MAX_PROBLEMS]]
-    if len(problems) > MAX_PROBLEMS:
-        listed.append(f"and {len(problems) - MAX_PROBLEMS} more")
-    return error_response(request.scope, InvalidRequest.listing(listed))
-
-
-async def _http_exception(request: Request, error: Exception) -> Response:
-    """Answer an HTTPException, such as 404 or 405, with a `Problem`; answer OPTIONS with the methods of the path."""
-    assert isinstance(error, HTTPException)
-    status = HTTPStatus(error.status_code)
-    headers = dict(error.headers or {})
-    if status == HTTPStatus.METHOD_NOT_ALLOWED:
-        headers["Allow"] = ", ".join(allowed_methods(request))
-        if request.method == "OPTIONS":
-            return Response(status_code=HTTPStatus.NO_CONTENT, headers=headers)
-    return _response(request.scope, _problem(request.scope, status, status.name.lower(), error.detail), headers)
-
-
-def allowed_methods(request: Request) -> list[str]:
-    """Return the methods of the request's path. Each route has only one of them."""
-    methods = [
-        method
-        for method in METHODS
-        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
-    ]
-    return [*methods, *(["HEAD"] if "GET" in methods else []), "OPTIONS"]
-
-
-def _explain(problem: Any) -> str:
-    """Return the message for a pydantic error, in LibreTranslate's wording if LibreTranslate has the same error."""
-    if problem["type"] == "misspelt":
-        return str(problem["msg"])
-    message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
-    field = next((part for part in problem["loc"][1:] if isinstance(part, str)), None)
-    if field is None and problem["type"] == "value_error":  # of a model's validator
-        return f"the body {message}"
-    if field is None:
-        return "the body must be a JSON object, sent with Content-Type: application/json"
-    if problem["type"] == "missing":
-        return f"missing {field} parameter"
-    if problem["type"] in _LENGTHS:
-        return f"{field} " + _LENGTHS[problem["type"]].format(**problem["ctx"])
-    return f"{field} {message}"
-
-
-def _response(scope: Scope, body: Problem, headers: Mapping[str, str]) -> JSONResponse:
-    accepted = b",".join(value for name, value in scope["headers"] if name == b"accept")
-    # Clients that ask for JSON test for this type; they do not know application/problem+json.
-    media_type = "application/json" if b"application/json" in accepted else PROBLEM_JSON
-    return JSONResponse(body.model_dump(), body.status, dict(headers), media_type=media_type)
-
-
-def _quotable(message: str) -> str:
-    return well_formed(message[:MAX_MESSAGE])
-
-
-def _problem(scope: Scope, status: int, code: str, message: str) -> Problem:
-    message = _quotable(message)
-    return Problem(
-        type="about:blank",
-        title=responses.get(status, "Error"),  # 456 is DeepL's and has no standard title
-        status=int(status),
-        detail=message,
-        instance=quote(scope["path"][:MAX_PATH]),
-        code=code,
-        request_id=scope["state"]["request_id"],
-        error=message,
-        message=message,
-    )

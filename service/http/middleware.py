@@ -28,16 +28,14 @@ from service.errors import (
     Unavailable,
     UnsupportedEncoding,
     error_location,
-    error_response,
-    path_of,
     shorten,
-    speaks_deepl,
 )
 from service.fair_semaphore import FairSemaphore
 from service.freed_memory import RequestGarbage
 from service.http.admission import RequestGate
 from service.http.bodies import check_fields
 from service.http.connections import HEAD_BYTES
+from service.http.problems import error_response, path_of, speaks_deepl
 from service.logs import RequestRecord, start_record
 from service.metrics import METHODS, Metrics
 from service.settings import Settings

@@ -10,12 +10,13 @@ from fastapi import APIRouter, Depends, Request, Response
 from mt.errors import RequestError
 from mt.text.terms import Terms
 from service.access.control import Caller
-from service.errors import InvalidRequest, ServiceError, problem_body, shorten
+from service.errors import InvalidRequest, ServiceError, shorten
 from service.glossaries.store import GlossaryStore
 from service.http.admission import while_connected
 from service.http.bodies import BodyReader
 from service.http.direct_route import DirectRoute
 from service.http.events import EVENT_SCHEMA, EVENT_STREAM, EventStream, encode_event
+from service.http.problems import problem_body
 from service.routes.access import CallerDependency
 from service.schemas import AUTO, DEFAULT_MODEL, TermFields
 from service.services import Services, ServicesDependency

@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from fastapi import APIRouter
 
-from service.errors import METHODS, NotFound
+from service.errors import NotFound
+from service.http.problems import METHODS
 
 REASONS: Mapping[str, str] = {
     "/v2/write": "Rephrasing and correction of texts are not offered by this service: its models only translate",

@@ -190,7 +190,7 @@ def lost_spans(spans: Sequence[ProtectedSpan], translation: str) -> list[Protect
     return [
         span
         for span in spans
-        if (counts[key := span_key(span)] < wanted[key] and not _has_ends(span, counts))
+        if (counts[key := span_key(span)] < wanted[key] and 0 in map(counts.__getitem__, _ends(span) or [""]))
         or (span.kind not in _MORE and counts[key] > wanted[key])
     ]
 
@@ -380,11 +380,6 @@ def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
 def _ends(span: ProtectedSpan) -> list[str]:
     """Return the two numbers of a range or time, which other languages write as 5–10 and 14 h 30; else []."""
     return re.split("[-:]", span_key(span)) if span.kind is SpanKind.NUMBER and _RANGE.fullmatch(span_key(span)) else []
-
-
-def _has_ends(span: ProtectedSpan, counts: Counter[str]) -> bool:
-    ends = _ends(span)
-    return bool(ends) and all(counts[end] for end in ends)
 
 
 def span_key(span: ProtectedSpan) -> str:

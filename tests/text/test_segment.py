@@ -103,6 +103,7 @@ def test_a_sentence_without_letters_and_digits_is_kept(text: str) -> None:
         ("1,000 and 2,000", 9, ["1,000", "and 2,000"]),  # a comma between digits ends no clause
         ("abcdefghij", 5, ["abcde", "fghij"]),
         ("我喜欢猫，他喜欢狗", 5, ["我喜欢猫，", "他喜欢狗"]),
+        ("“我来看你们。”他走了", 9, ["“我来看你们。”", "他走了"]),  # not before a closing quotation mark
         ("abe\u0301e", 3, ["ab", "e\u0301e"]),  # not between a letter and its accent
         ("fits", 4, ["fits"]),
         ("the sun is low and dogs sleep", 18, ["the sun is low", "and dogs sleep"]),

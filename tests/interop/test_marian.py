@@ -4,10 +4,9 @@ transformers leaves that conversion (convert_marian_to_pytorch.py) out of its ne
 stands here once more: BART_CONVERTER and OpusState.load_marian_model.
 """
 
-import io
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,13 @@ import pytest
 import torch
 import yaml
 
-from mt.errors import ModelError
+from mt.checkpoint import load_model
 from mt.interop.importer import import_model
 from mt.interop.origin import ImportOptions
 from mt.tokenizer import EOS
 from tests.conftest import sentences
-from tests.interop.conftest import loaded
 from tests.interop.opus import OPTIONS, Opus, described, marian_bin
-from tests.interop.parity import Pair, card, loaded_pair
+from tests.interop.parity import Pair, card, loaded_pair, refusal
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")
 
@@ -91,7 +89,7 @@ def converted(opus: Opus) -> Any:
 
 def pair_of(opus: Opus, folder: Path, out: Path, directions: Sequence[str] = ()) -> Pair:
     import_model(str(opus.write(folder)), out, directions)
-    return loaded_pair(converted(opus), loaded(out), opus.vocabularies)
+    return loaded_pair(converted(opus), load_model(out), opus.vocabularies)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +110,7 @@ def test_equal_to_the_conversion_of_transformers(opus: Opus, directions: list[st
     assert tokenizer.pieces(tag) == ([">>deu<<"] if opus.tags else [])
     for text in sentences(6):
         source, target = [*tag, *tokenizer.encode(text), EOS], tokenizer.target.encode(text[::-1].lower())
-        memory, expected_memory, logits, expected_logits = pair.outputs(source, target)
-        torch.testing.assert_close(memory, expected_memory, atol=1e-5, rtol=0)
-        torch.testing.assert_close(logits, expected_logits, atol=1e-5, rtol=1e-5)
+        pair.assert_equal(source, target)
 
 
 def test_pieces_are_looked_up_as_they_are_written(tmp_path: Path) -> None:
@@ -135,7 +131,7 @@ def test_pieces_are_looked_up_as_they_are_written(tmp_path: Path) -> None:
         )
         == "god eht"
     )
-    assert tokenizer.digest == loaded(tmp_path / "out").tokenizer.digest
+    assert tokenizer.digest == load_model(tmp_path / "out").tokenizer.digest
     assert "Licence: Attribution 4.0 International." in card(tmp_path / "out")
 
 
@@ -153,28 +149,21 @@ def test_marians_binary_files_hold_the_same(tmp_path: Path) -> None:
     one, other = (tmp_path / name / "model.safetensors" for name in ("one", "other"))
     assert one.read_bytes() == other.read_bytes()
     for wrong, message in (
-        (content[:-100], "decoder_ff_logit_out_b|the file ends within"),
+        (content[:-100], "the file ends within"),
         (content[:40], "damaged, or not a Marian binary file"),
         (b"\2" + content[1:], "is a Marian binary file of version 2; accepted: version 1"),
         (content.replace((0x404).to_bytes(8, "little"), (0x4101).to_bytes(8, "little")), "Wemb: type 0x4101"),
     ):
         (copy / "model.bin").write_bytes(wrong)
-        with pytest.raises(ModelError, match=message):
-            import_model(str(copy), tmp_path / "other")
+        assert message in refusal(copy, tmp_path / "none")
 
 
 def test_as_marian_computes(tmp_path: Path) -> None:
     """pymarian 1.12.42 gave sums of log-probabilities equal to those of this reading within 1e-4, on 60 sentences."""
     opus = Opus()
     import_model(str(opus.write(tmp_path / "en-de")), tmp_path / "out", options=ImportOptions(as_marian=True))
-    config = loaded(tmp_path / "out").model.config
+    config = load_model(tmp_path / "out").model.config
     assert (config.positions, config.norm_epsilon) == ("tensor2tensor", 1e-6)
-
-
-def changed(opus: Opus, folder: Path, options: Mapping[str, Any]) -> Path:
-    written = opus.write(folder)
-    opus.save(written, {**OPTIONS, "dim-vocabs": [len(opus.vocabularies[0])] * 2, **options})
-    return written
 
 
 def test_everything_that_does_not_fit_is_listed_at_once(tmp_path: Path) -> None:
@@ -192,8 +181,7 @@ def test_everything_that_does_not_fit_is_listed_at_once(tmp_path: Path) -> None:
     opus.save(folder, {**OPTIONS, "dim-vocabs": [size + 1, size + 1], **options})
     search = yaml.safe_load((folder / "decoder.yml").read_text(encoding="utf-8"))
     (folder / "decoder.yml").write_text(yaml.safe_dump({**search, "word-penalty": 0.5}), encoding="utf-8")
-    with pytest.raises(ModelError) as caught:
-        import_model(str(folder), tmp_path / "out", ["en-de", "en-it"])
+    told = refusal(folder, tmp_path / "out", ["en-de", "en-it"])
     for line in (
         "encoder_l1_ffn_b1 is missing in the source model",
         "decoder_l2_ffn_W2 has the shape [4, 3]; accepted: [32, 48]",
@@ -205,74 +193,74 @@ def test_everything_that_does_not_fit_is_listed_at_once(tmp_path: Path) -> None:
         "word-penalty is 0.5; accepted: 0",
         "it has no tag for 'it'; accepted: one of >>deu<<, >>fra<<, >>pt_BR<<",
     ):
-        assert line in str(caught.value)
-    assert not (tmp_path / "out").exists()
+        assert line in told
 
 
-def test_a_model_with_tags_must_be_told_a_language(tmp_path: Path) -> None:
-    folder = Opus(tags=TAGS).write(tmp_path / "model")
-    with pytest.raises(ModelError, match="Give one with --direction; its tags are for >>deu<<, >>fra<<"):
-        import_model(str(folder), tmp_path / "out")
-    one = Opus().write(tmp_path / "other")
-    with pytest.raises(
-        ModelError, match="it has no language tags, so it can have only one target language, not de, fr"
-    ):
-        import_model(str(one), tmp_path / "out", ["en-de", "en-fr"])
-
-
-def test_a_name_says_a_direction_only_in_codes_of_languages(tmp_path: Path) -> None:
+def test_directions_are_stated_in_codes_of_languages_or_given(tmp_path: Path) -> None:
     opus = Opus()
-    for name, direction in (("opus-mt-eng-deu", "eng-deu"), ("nmt-old-run", ""), ("opus-en-xx", "")):
-        folder = opus.write(tmp_path / name)
-        if direction:
-            import_model(str(folder), tmp_path / "out")
-            assert loaded(tmp_path / "out").description.directions.to_config() == [direction]
-        else:
-            with pytest.raises(ModelError, match=r"its files state no direction\. Give one with --direction"):
-                import_model(str(folder), tmp_path / "out")
+    import_model(str(opus.write(tmp_path / "opus-mt-eng-deu")), tmp_path / "out")
+    assert load_model(tmp_path / "out").description.directions.to_config() == ["eng-deu"]
+    for name in ("nmt-old-run", "opus-en-xx"):
+        told = refusal(opus.write(tmp_path / name), tmp_path / "none")
+        assert "its files state no direction. Give one with --direction" in told
+    told = refusal(tmp_path / "opus-mt-eng-deu", tmp_path / "none", ["en-de", "en-fr"])
+    assert "it has no language tags, so it can have only one target language, not de, fr" in told
+    told = refusal(Opus(tags=TAGS).write(tmp_path / "model"), tmp_path / "none")
+    assert "Give one with --direction; its tags are for >>deu<<, >>fra<<" in told
 
 
-def test_files_that_are_missing_or_none(tmp_path: Path) -> None:
+def array(folder: Path, values: np.ndarray) -> None:
+    np.savez_compressed(folder / "model.npz", values=values)
+
+
+def flagged(folder: Path) -> None:
+    """Say of the first entry that it is "compressed patched data"."""
+    content = bytearray((folder / "model.npz").read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 0x20
+    content[6] |= 0x20
+    (folder / "model.npz").write_bytes(content)
+
+
+def halved(folder: Path) -> None:
+    content = (folder / "model.npz").read_bytes()
+    (folder / "model.npz").write_bytes(content[: len(content) // 2])
+
+
+def single_array(folder: Path) -> None:
+    with (folder / "model.npz").open("wb") as file:
+        np.save(file, np.zeros(3))
+
+
+def sentencepiece_vocabulary(folder: Path) -> None:
+    """Marian can take text as it is: then the pieces of the model are the vocabulary, in its order."""
+    (folder / "source.spm").rename(folder / "vocab.spm")
+    search = {"models": ["model.npz"], "vocabs": ["vocab.spm", "vocab.spm"]}
+    (folder / "decoder.yml").write_text(yaml.safe_dump(search), encoding="utf-8")
+
+
+NOT_NPZ = "model.npz: damaged, or not an .npz file"
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda folder: (folder / "target.spm").unlink(), "target.spm is missing"),
+        (lambda folder: (folder / "opus.vocab.yml").unlink(), "opus.vocab.yml is missing"),
+        (lambda folder: (folder / "model.npz").write_bytes(b"PK nothing"), NOT_NPZ),
+        (lambda folder: array(folder, np.array([{}], dtype=object)), "allow_pickle"),
+        (lambda folder: array(folder, np.zeros(1_000_000)), "unpack to 8000128; accepted: at most 20 times as many"),
+        (single_array, NOT_NPZ),
+        (flagged, NOT_NPZ),
+        (halved, NOT_NPZ),
+        (shutil.rmtree, "no such folder exists; accepted: a folder of Marian"),
+        (lambda folder: [path.unlink() for path in folder.iterdir()], "has no model in a known format"),
+        (sentencepiece_vocabulary, "pieces, but dim-vocabs says"),
+    ],
+)
+def test_files_that_are_missing_or_damaged(tmp_path: Path, change: Callable[[Path], object], problem: str) -> None:
     folder = Opus().write(tmp_path / "en-de")
-    (folder / "target.spm").unlink()
-    (folder / "opus.vocab.yml").unlink()
-    with pytest.raises(ModelError) as caught:
-        import_model(str(folder), tmp_path / "out")
-    assert "target.spm is missing" in str(caught.value) and "opus.vocab.yml is missing" in str(caught.value)
-    other = Opus().write(tmp_path / "other" / "en-de")
-    (other / "model.npz").write_bytes(b"PK nothing")
-    with pytest.raises(ModelError, match=r"damaged, or not an .npz file"):
-        import_model(str(other), tmp_path / "out")
-    np.savez(other / "model.npz", pickled=np.array([{}], dtype=object))
-    with pytest.raises(ModelError, match=r"damaged, or not an .npz file .*allow_pickle"):
-        import_model(str(other), tmp_path / "out")
-    with pytest.raises(ModelError, match="no such folder exists; accepted: a folder of Marian"):
-        import_model(str(tmp_path / "nowhere"), tmp_path / "out")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ModelError, match="has no model in a known format"):
-        import_model(str(tmp_path / "empty"), tmp_path / "out")
-
-
-def test_damaged_weights_are_named(tmp_path: Path) -> None:
-    folder = Opus().write(tmp_path / "en-de")
-    path = folder / "model.npz"
-    whole = path.read_bytes()
-    alone = io.BytesIO()
-    np.save(alone, np.zeros(3))
-    flagged = bytearray(whole)
-    flagged[whole.index(b"PK\x01\x02") + 8] |= 0x20  # of the first entry in the directory: "compressed patched data"
-    flagged[6] |= 0x20
-    for content in (alone.getvalue(), bytes(flagged), whole[: len(whole) // 2]):
-        path.write_bytes(content)
-        with pytest.raises(ModelError, match=r"model\.npz: damaged, or not an \.npz file"):
-            import_model(str(folder), tmp_path / "out")
-
-
-def test_weights_that_unpack_to_far_more_are_refused(tmp_path: Path) -> None:
-    folder = Opus().write(tmp_path / "en-de")
-    np.savez_compressed(folder / "model.npz", zeros=np.zeros(1_000_000))
-    with pytest.raises(ModelError, match=r"bytes unpack to 8000128; accepted: at most 20 times as many"):
-        import_model(str(folder), tmp_path / "out")
+    change(folder)
+    assert problem in refusal(folder, tmp_path / "out")
 
 
 @pytest.mark.parametrize("size", [60, "60", {"en": 60}], ids=repr)
@@ -280,19 +268,7 @@ def test_sizes_that_are_no_list(tmp_path: Path, size: Any) -> None:
     opus = Opus()
     folder = opus.write(tmp_path / "en-de")
     opus.save(folder, {**OPTIONS, "dim-vocabs": size})
-    with pytest.raises(ModelError, match=r"dim-vocabs is .*60.*; accepted: a list of sizes"):
-        import_model(str(folder), tmp_path / "out")
-
-
-def test_sentencepiece_models_as_vocabularies(tmp_path: Path) -> None:
-    """Marian can take text as it is: then the pieces of the model are the vocabulary, in its order."""
-    opus = Opus()
-    folder = opus.write(tmp_path / "en-de")
-    (folder / "source.spm").rename(folder / "vocab.spm")
-    search = {"models": ["model.npz"], "vocabs": ["vocab.spm", "vocab.spm"]}
-    (folder / "decoder.yml").write_text(yaml.safe_dump(search), encoding="utf-8")
-    with pytest.raises(ModelError, match=r"the source vocabulary has 6. pieces, but dim-vocabs says"):
-        import_model(str(folder), tmp_path / "out")
+    assert f"dim-vocabs is {size!r}; accepted: a list of sizes" in refusal(folder, tmp_path / "out")
 
 
 def test_the_imported_directory_holds_what_the_readme_says(tmp_path: Path) -> None:
@@ -307,6 +283,6 @@ def test_the_imported_directory_holds_what_the_readme_says(tmp_path: Path) -> No
         "vocabulary.json",
     }
     described_vocabulary = json.loads((tmp_path / "out" / "vocabulary.json").read_text(encoding="utf-8"))
-    description = loaded(tmp_path / "out").description
+    description = load_model(tmp_path / "out").description
     assert description.source_vocabulary_size == len(described_vocabulary["pieces"])
     assert description.vocabulary_size == len(described_vocabulary["target_pieces"])

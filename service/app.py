@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute
 
 from mt.text.language_detection import LanguageDetector
 from service.access.database import Database
+from service.glossaries.offered import read_offered
 from service.http.bodies import BodyReader, body_schemas
 from service.http.middleware import install_middleware
 from service.http.problems import PROBLEM_JSON, Problem, install_error_handlers
@@ -109,12 +110,15 @@ def create_app(
     """Create the application. `fleet` and `database` must be open, and must stay open while the application runs.
 
     `detector` creates the detector of the languages that are served.
+
+    Raises: OfferedGlossaryError if the file `page_glossary` cannot be used.
     """
     metrics = Metrics()
+    offered_terms = read_offered(settings.page_glossary, settings.max_terms) if settings.page_glossary else ()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Services]]:
-        async with open_services(settings, fleet, database, metrics, detector) as services:
+        async with open_services(settings, fleet, database, metrics, offered_terms, detector) as services:
             yield {"services": services}
 
     app = Application(

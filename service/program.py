@@ -131,6 +131,7 @@ async def serve(settings: Settings) -> None:
     Raises:
         ModelError: if a model cannot be used.
         DatabaseError: if the database cannot be used.
+        OfferedGlossaryError: if the glossary of the page cannot be used.
         SettingsError: if the service cannot listen on the address.
     """
     with (

@@ -171,6 +171,25 @@ class DefaultLanguages(BaseModel):
     target: NamedLanguage
 
 
+class PageTerm(BaseModel):
+    """A term that the operator has the page send for every user."""
+
+    term: str
+    translation: str
+    source: str
+    target: str
+
+
+class PageMemory(BaseModel):
+    """A translation memory that the operator offers to every user of the page."""
+
+    id: str
+    name: str
+    source: str
+    target: str
+    units: int
+
+
 class FrontendSettings(BaseModel):
     """Settings for a web page. `frontendTimeout`: milliseconds from the last key press to the translation."""
 
@@ -182,6 +201,8 @@ class FrontendSettings(BaseModel):
     filesTranslation: bool
     supportedFilesFormat: list[str]
     language: DefaultLanguages
+    glossary: list[PageTerm] = Field(description="Terms of the operator.")
+    memories: list[PageMemory] = Field(description="Translation memories of the operator.")
 
 
 class TranslatedFile(BaseModel):

@@ -12,6 +12,7 @@ from fastapi import Depends, Request
 from mt.text.documents import DocumentOptions
 from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
+from service.glossaries.offered import OfferedTerm
 from service.glossaries.store import GlossaryLimits, GlossaryStore
 from service.memories.jobs import MemoryJobs
 from service.memories.store import MemoryLimits, MemoryStore
@@ -35,6 +36,7 @@ class Services:
     translations: TranslationService
     access: AccessControl
     glossaries: GlossaryStore
+    offered_terms: tuple[OfferedTerm, ...]
     memories: MemoryStore
     memory_jobs: MemoryJobs
     parsers: Parsers
@@ -56,7 +58,12 @@ ServicesDependency = Annotated[Services, Depends(services_of)]
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, fleet: Fleet, database: Database, metrics: Metrics, detector: NewDetector
+    settings: Settings,
+    fleet: Fleet,
+    database: Database,
+    metrics: Metrics,
+    offered_terms: tuple[OfferedTerm, ...],
+    detector: NewDetector,
 ) -> AsyncIterator[Services]:
     """Open the services of an application, yield them, and close them when the context ends."""
     log = structlog.get_logger()
@@ -82,6 +89,7 @@ async def open_services(
             translations=translations,
             access=access,
             glossaries=GlossaryStore(database, GlossaryLimits(settings.max_glossaries, settings.max_glossary_entries)),
+            offered_terms=offered_terms,
             memories=memories,
             memory_jobs=MemoryJobs(),
             parsers=parsers,

@@ -32,9 +32,9 @@ def parse_entries(text: str, format: EntriesFormat) -> tuple[GlossaryEntry, ...]
     """
     entries: dict[str, tuple[str, int]] = {}  # by term: the translation and its line
     problems: list[str] = []
-    for line, row in _rows(text.removeprefix("\ufeff"), format, problems):
+    for line, row in read_rows(text.removeprefix("\ufeff"), format, problems):
         fields = [field.strip() for field in row]
-        problem = _problem(fields, format)
+        problem = find_problem(fields, format)
         if not problem and fields[0] in entries:
             problem = f"{shorten(fields[0])!r} is already on line {entries[fields[0]][1]}"
         if problem:
@@ -55,7 +55,7 @@ def format_entries(entries: Iterable[GlossaryEntry]) -> str:
     return "\n".join(f"{term}\t{translation}" for term, translation in entries)
 
 
-def _rows(text: str, format: EntriesFormat, problems: list[str]) -> Iterator[tuple[int, list[str]]]:
+def read_rows(text: str, format: EntriesFormat, problems: list[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the line number and the fields of each nonempty row. At a syntax error, add it to `problems` and stop."""
     lines = io.StringIO(text, newline="")
     tsv = format is EntriesFormat.TSV
@@ -68,7 +68,7 @@ def _rows(text: str, format: EntriesFormat, problems: list[str]) -> Iterator[tup
         problems.append(f"line {reader.line_num}: {error}")
 
 
-def _problem(fields: Sequence[str], format: EntriesFormat) -> str:
+def find_problem(fields: Sequence[str], format: EntriesFormat) -> str:
     """Return why a row with these fields cannot be used, or "" if it can be used."""
     separator, widths = ("tab", (2,)) if format is EntriesFormat.TSV else ("comma", (2, 4))
     if len(fields) == 1:

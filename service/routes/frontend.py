@@ -1,10 +1,13 @@
 """GET /frontend/settings, by LibreTranslate's contract."""
 
+from dataclasses import asdict
+
 from fastapi import APIRouter
 
 from mt.languages import language_name
 from mt.text.documents import SUFFIXES
-from service.schemas import AUTO, DefaultLanguages, FrontendSettings, NamedLanguage
+from service.memories.store import OPERATOR
+from service.schemas import AUTO, DefaultLanguages, FrontendSettings, NamedLanguage, PageMemory, PageTerm
 from service.services import ServicesDependency
 
 router = APIRouter(tags=["translation"])
@@ -16,6 +19,7 @@ TYPING_PAUSE = 500  # milliseconds from the last key press until the page transl
 async def frontend_settings(services: ServicesDependency) -> FrontendSettings:
     """Return the settings that a web page needs."""
     settings, target = services.settings, services.translations.routes.default_target
+    memories = await services.memories.owned(OPERATOR) if settings.page_memories else []
     return FrontendSettings(
         charLimit=settings.max_characters,
         frontendTimeout=TYPING_PAUSE,
@@ -28,4 +32,13 @@ async def frontend_settings(services: ServicesDependency) -> FrontendSettings:
             source=NamedLanguage(code=AUTO, name="Auto Detect"),
             target=NamedLanguage(code=target, name=language_name(target)),
         ),
+        glossary=[
+            PageTerm(term=term.term, translation=term.translation, **asdict(term.direction))
+            for term in services.offered_terms
+        ],
+        memories=[
+            PageMemory(id=memory.id, name=memory.name, units=memory.count, **asdict(memory.direction))
+            for memory in memories
+            if memory.name in settings.page_memories
+        ],
     )

@@ -1,4 +1,4 @@
-"""GET / and the files of the page: the HTML, CSS and JavaScript modules of service/web.
+"""GET / and the files of the page: the HTML, CSS, JavaScript modules and texts of service/web.
 
 The Content-Security-Policy of the page allows connections to this service only.
 """
@@ -22,6 +22,7 @@ MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
     ".svg": "image/svg+xml",
 }
 """Media types of the page's files, by suffix. The operating system's table of media types may lack some of them."""

@@ -17,6 +17,7 @@ export class AlignmentHighlighter {
     this.field.addEventListener("blur", () => this.clear());
     document.addEventListener("selectionchange", () => this.#highlightAtCaret());
     addEventListener("resize", () => this.clear());
+    this.panes.addEventListener("scroll", () => this.clear(), { capture: true });
   }
 
   /** Highlights a piece and those aligned with it; null removes the highlight. */
@@ -88,8 +89,9 @@ export class AlignmentHighlighter {
       const box = piece.getClientRects()[0] ?? piece.getBoundingClientRect();
       return { x: box.left - frame.left + box.width / 2, top: box.top - frame.top, bottom: box.bottom - frame.top };
     };
-    for (const from of left.map(ends)) {
-      for (const to of right.map(ends)) {
+    const inView = ({ top, bottom }) => bottom > 0 && top < frame.height;
+    for (const from of left.map(ends).filter(inView)) {
+      for (const to of right.map(ends).filter(inView)) {
         this.threads.append(svgElement("path", { d: beside ? sideways(from, to) : downwards(from, to) }));
       }
     }

@@ -2,6 +2,7 @@
 
 import { byId, element, setText } from "./dom.js";
 import { describeSentence } from "./match.js";
+import { localized } from "./messages.js";
 
 const WANTED = 4;
 const MARGIN = 12; // pixels between the popover and the edges of the window
@@ -44,7 +45,7 @@ export class Alternatives {
     this.#place(anchor);
     this.list.querySelector("button")?.focus({ preventScroll: true });
     if (known.alternatives.length) return;
-    this.note.textContent = "Looking for other wordings …";
+    this.note.textContent = localized("wordings.looking");
     try {
       const found = await this.ask(known, WANTED, signal);
       if (signal.aborted) return;
@@ -70,7 +71,7 @@ export class Alternatives {
   #offer(known, others, current) {
     const wordings = [...new Set([known.wording, ...others])];
     this.list.replaceChildren(...wordings.map((wording) => this.#choice(wording, current.wording)));
-    this.note.textContent = wordings.length > 1 ? "" : "There is no other wording.";
+    this.note.textContent = wordings.length > 1 ? "" : localized("wordings.none");
   }
 
   #choice(wording, current) {

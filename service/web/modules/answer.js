@@ -24,7 +24,6 @@ export function read(response, source) {
     detected: response.detectedLanguage ?? null,
     bridge: typeof response.bridge === "string" ? response.bridge : "",
     models: response.models ?? [],
-    quality: number(response.quality),
     alternatives: response.alternatives ?? [],
     sentences: sentences(response, source, text),
   };
@@ -38,7 +37,6 @@ export class PartialAnswer {
   detected = null;
   bridge = "";
   models = [];
-  quality = null;
   alternatives = [];
 
   constructor(source) {

@@ -1,6 +1,7 @@
 // A client of the service's public API. Paths are relative, so that a proxy may add a prefix.
 
 import { events } from "./events.js";
+import { localized } from "./messages.js";
 
 /** An error that the service answered with. `retryAfter` is in seconds, or null if a retry is not requested; `code` names
  *  the kind of error, "" if the service does not. */
@@ -54,7 +55,7 @@ export class Service {
       else if (event === "done") return data;
       else if (event === "error") throw serviceError(data, data.status ?? 500, null);
     }
-    throw new ConnectionError("The connection ended before the translation did.");
+    throw new ConnectionError(localized("error.ended"));
   }
 
   /** Returns the answer to POST /translate_file. `fields` are the languages and options; for `options` see #upload. */
@@ -67,9 +68,9 @@ export class Service {
     return (await this.#json("memories", { headers: this.#keyHeader })).memories;
   }
 
-  /** Stores the sentences of a file, and returns their translation memory; for `options` see #upload. */
-  putMemory(file, source, target, options) {
-    return this.#upload("PUT", "memories", file, { source, target }, options);
+  /** Stores the sentences of a file in the memory `name`, which is that of the file if left out; for `options` see #upload. */
+  putMemory(file, source, target, { name, ...options } = {}) {
+    return this.#upload("PUT", "memories", file, { source, target, ...(name ? { name } : {}) }, options);
   }
 
   async deleteMemory(id) {
@@ -88,7 +89,7 @@ export class Service {
         if (request.status === 200) resolve(parsed(request.responseText));
         else reject(serviceError(parsed(request.responseText), request.status, request.getResponseHeader("Retry-After")));
       });
-      request.addEventListener("error", () => reject(new ConnectionError("The service does not answer.")));
+      request.addEventListener("error", () => reject(new ConnectionError(localized("error.no-answer"))));
       request.addEventListener("abort", () => reject(new DOMException("cancelled", "AbortError")));
       signal?.addEventListener("abort", () => request.abort());
       request.open(method, path);
@@ -128,7 +129,7 @@ export class Service {
     try {
       response = await fetch(path, { ...options, credentials: "same-origin" });
     } catch (error) {
-      throw error.name === "AbortError" ? error : new ConnectionError("The service does not answer.");
+      throw error.name === "AbortError" ? error : new ConnectionError(localized("error.no-answer"));
     }
     if (response.ok) return response;
     throw serviceError(parsed(await response.text()), response.status, response.headers.get("Retry-After"));
@@ -140,12 +141,12 @@ async function* connected(stream) {
   try {
     yield* stream;
   } catch (error) {
-    throw error instanceof TypeError ? new ConnectionError("The connection broke.") : error;
+    throw error instanceof TypeError ? new ConnectionError(localized("error.broken")) : error;
   }
 }
 
 function serviceError(body, status, retryAfter) {
-  const message = body.detail ?? body.error ?? `The service answered with status ${status}.`;
+  const message = body.detail ?? body.error ?? localized("error.status", { status: String(status) });
   const seconds = Number.parseInt(retryAfter ?? "", 10);
   const again = status === 429 || status === 503 ? (Number.isNaN(seconds) ? 2 : Math.max(seconds, 1)) : null;
   return new ServiceError(String(message), status, again, String(body.code ?? ""));

@@ -2,6 +2,7 @@
 
 import { byId, element } from "./dom.js";
 import { heatmap } from "./heatmap.js";
+import { localized } from "./messages.js";
 
 const MEAN = "mean";
 
@@ -35,13 +36,13 @@ export class AttentionPanel {
     this.#controller = new AbortController();
     const { signal } = this.#controller;
     const sentence = this.#answer?.sentences[this.sentence.selectedIndex];
-    if (!sentence) return this.#nothing("Translate something first.");
+    if (!sentence) return this.#nothing(localized("inside.nothing"));
     const known = sentence.original ?? sentence;
-    this.note.textContent = "Looking …";
+    this.note.textContent = localized("inside.looking");
     try {
       known.attention ??= await this.ask(known, signal);
       if (signal.aborted) return;
-      if (!known.attention?.weights?.length) return this.#nothing("This service does not show its attention.");
+      if (!known.attention?.weights?.length) return this.#nothing(localized("inside.none"));
       this.#attention = known.attention;
       this.#offer(known.attention.weights);
       this.#draw();
@@ -65,7 +66,7 @@ export class AttentionPanel {
       this.layer.value = String(layers - 1);
     }
     if (this.head.length !== heads + 1) {
-      this.head.replaceChildren(element("option", { value: MEAN }, "mean of all"), ...counted(heads));
+      this.head.replaceChildren(element("option", { value: MEAN }, localized("inside.mean")), ...counted(heads));
     }
   }
 
@@ -75,12 +76,14 @@ export class AttentionPanel {
     const [source, target] = [this.#attention.source, this.#attention.target].map((pieces) => pieces.map(withCharacter));
     const heads = weights[Number(this.layer.value)];
     const matrix = this.head.value === MEAN ? mean(heads) : heads[Number(this.head.value)];
-    const said = (row, column) =>
-      `${readable(target[row])} looks at ${readable(source[column])}: ${Math.round(100 * matrix[row][column])}%`;
+    const said = (row, column) => {
+      const percent = Math.round(100 * matrix[row][column]);
+      return localized("inside.share", { target: readable(target[row]), source: readable(source[column]), percent });
+    };
     const pointed = (row, column) => (this.note.textContent = said(row, column));
     this.map.hidden = false;
     this.map.replaceChildren(heatmap(source, target, matrix, pointed));
-    this.note.textContent = "Rows: what is written. Columns: what is read. Point at a square for its share.";
+    this.note.textContent = localized("inside.axes");
     byId("inside-words").hidden = false;
     byId("inside-list").replaceChildren(
       ...matrix.map((weightsOfRow, row) => element("li", {}, said(row, weightsOfRow.indexOf(Math.max(...weightsOfRow))))),
@@ -105,8 +108,8 @@ function withCharacter(piece) {
 
 /** Returns a piece without SentencePiece's mark of a space. */
 function readable(piece) {
-  if (piece === "</s>") return "the end";
-  return `“${piece.replaceAll("▁", "") || "␣"}”`;
+  if (piece === "</s>") return localized("inside.end");
+  return localized("inside.piece", { piece: piece.replaceAll("▁", "") || "␣" });
 }
 
 function shortened(text) {

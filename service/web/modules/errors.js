@@ -2,6 +2,7 @@
 
 import { ServiceError, ConnectionError } from "./api.js";
 import { element } from "./dom.js";
+import { localized } from "./messages.js";
 
 export class ErrorBanner {
   /** @param {HTMLElement} place  role=alert */
@@ -16,12 +17,12 @@ export class ErrorBanner {
 
   /** Shows an automatic repetition. Screen readers get an unchanged text, without the seconds. */
   waiting(error, seconds) {
-    const why = error instanceof ServiceError && error.status === 429 ? "Too many requests just now." : "The service is busy.";
-    const text = seconds === null ? "No network. Goes on when it is back." : `${why} Trying again.`;
+    const why = error instanceof ServiceError && error.status === 429 ? "error.too-many" : "error.busy";
+    const text = localized(seconds === null ? "error.no-network" : why);
     if (this.place.firstChild?.textContent !== text) this.tell(text);
     if (seconds === null) return;
     const clock = this.place.querySelector(".clock") ?? element("span", { class: "clock", "aria-hidden": "true" });
-    clock.textContent = ` in ${seconds} s`;
+    clock.textContent = localized("error.seconds", { seconds });
     this.place.append(clock);
   }
 
@@ -29,9 +30,9 @@ export class ErrorBanner {
     if (error instanceof ServiceError && error.status === 403) this.onKey();
     const again = error instanceof ConnectionError || (error instanceof ServiceError && (error.status >= 500 || error.status === 429));
     const known = error instanceof ServiceError || error instanceof ConnectionError;
-    this.tell(known ? error.message : "Something in this page went wrong.");
+    this.tell(known ? error.message : localized("error.page"));
     if (!known) console.error(error);
-    if (again || !known) this.place.append(element("button", { type: "button", onclick: this.onRetry }, "Try again"));
+    if (again || !known) this.place.append(element("button", { type: "button", onclick: this.onRetry }, localized("again")));
   }
 
   tell(message) {

@@ -1,6 +1,7 @@
 // Files that are chosen or dropped, sent, and offered for download when they are translated.
 
 import { byId, element } from "./dom.js";
+import { localized } from "./messages.js";
 import { withRetries } from "./retry.js";
 
 export class Files {
@@ -26,7 +27,7 @@ export class Files {
     this.enabled = true;
     this.formats = formats.map((format) => format.toLowerCase());
     this.input.accept = formats.join(",");
-    byId("files-lead").textContent = `The structure of a file is kept. Accepted: ${formats.join(", ")}.`;
+    byId("files-lead").textContent = localized("files.lead", { formats: formats.join(", ") });
   }
 
   translate(files) {
@@ -38,7 +39,7 @@ export class Files {
   #over(event) {
     if (!this.enabled || !event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
-    byId("dropping-text").textContent = `Drop to translate into ${this.languages.name(this.languages.target)}`;
+    byId("dropping-text").textContent = localized("files.drop", { language: this.languages.name(this.languages.target) });
     this.veil.hidden = false;
   }
 
@@ -53,7 +54,7 @@ export class Files {
     const job = new FileJob(file, () => this.#translate(file));
     this.list.prepend(job.row);
     if (!this.formats.some((format) => file.name.toLowerCase().endsWith(format))) {
-      job.failed(`Files of this kind cannot be translated here. Accepted: ${this.formats.join(", ")}.`, false);
+      job.failed(localized("files.unknown", { formats: this.formats.join(", ") }), false);
       return;
     }
     const { source, target } = this.languages;
@@ -82,32 +83,32 @@ class FileJob {
     this.file = file;
     this.again = again;
     this.controller = new AbortController();
-    this.bar = element("progress", { max: 1, value: 0, "aria-label": `Sending ${file.name}` });
-    this.state = element("span", { class: "state" }, "Sending …");
-    this.action = button("Cancel", file, () => this.controller.abort());
+    this.bar = element("progress", { max: 1, value: 0, "aria-label": localized("files.sending-name", { name: file.name }) });
+    this.state = element("span", { class: "state" }, localized("files.sending"));
+    this.action = button(localized("cancel"), file, () => this.controller.abort());
     this.row = element("li", {}, element("span", { class: "file-name" }, file.name), this.state, this.bar, this.action);
   }
 
   progress(share) {
-    this.state.textContent = share < 1 ? "Sending …" : "Translating …";
+    this.state.textContent = share < 1 ? localized("files.sending") : localized("files.translating");
     if (share < 1) this.bar.value = share;
     else this.bar.removeAttribute("value"); // the duration is unknown
   }
 
   waiting(seconds) {
-    this.state.textContent = seconds === null ? "No network. Goes on when it is back." : `Busy: trying again in ${seconds} s`;
+    this.state.textContent = seconds === null ? localized("error.no-network") : localized("error.busy-seconds", { seconds });
   }
 
   /** Offers the translated file and its sentences. */
   done({ translatedFileUrl: url, tmxUrl, withoutMemory }, target) {
-    this.state.textContent = withoutMemory ? "Translated without the translation memory" : "Translated";
+    this.state.textContent = localized(withoutMemory ? "files.done-without-memory" : "files.done");
     this.bar.remove();
     const dot = this.file.name.lastIndexOf(".");
     const stem = `${this.file.name.slice(0, dot)}_${target}`;
     const suffix = this.file.name.slice(dot);
     const name = stem + suffix + (suffix.toLowerCase() === ".pdf" ? ".docx" : ""); // as the service names the file
-    const file = element("a", { class: "button", href: stored(url), download: name }, "Download", hidden(` ${name}`));
-    const tmx = element("a", { class: "button subtle", href: stored(tmxUrl), download: `${stem}.tmx` }, "TMX", hidden(` of ${name}`));
+    const file = element("a", { class: "button", href: stored(url), download: name }, localized("files.download"), hidden(` ${name}`));
+    const tmx = element("a", { class: "button subtle", href: stored(tmxUrl), download: `${stem}.tmx` }, localized("files.tmx"), hidden(` ${name}`));
     this.action.replaceWith(element("span", { class: "actions" }, tmx, file));
   }
 
@@ -120,7 +121,7 @@ class FileJob {
       leave();
       this.again();
     };
-    this.action.replaceWith(retry ? button("Try again", this.file, repeat) : button("Remove", this.file, leave));
+    this.action.replaceWith(retry ? button(localized("again"), this.file, repeat) : button(localized("remove"), this.file, leave));
   }
 }
 

@@ -1,11 +1,15 @@
-// Terms by target language, and words that are not translated. Stored in this browser, sent with each request.
+// Terms by target language, and words that are not translated. Stored in this browser, sent with each request together
+// with the terms of the operator.
 
 import { byId, element, icon, setText } from "./dom.js";
+import { primary } from "./languages.js";
+import { localized } from "./messages.js";
 import { load, save } from "./storage.js";
 
 export class Glossary {
   #terms = load("glossary", {}); // {target language: [[term, translation], ...]}
   #kept = load("kept", []);
+  #offered = []; // the operator's, as GET /frontend/settings returns them
 
   constructor(languages, onChange) {
     Object.assign(this, { languages, onChange });
@@ -25,9 +29,14 @@ export class Glossary {
     });
   }
 
+  /** @param {{term: string, translation: string, source: string, target: string}[]} terms  of the operator */
+  offer(terms) {
+    this.#offered = terms;
+  }
+
   /** What goes into a request; a field is absent where there is nothing to say. */
   get fields() {
-    const terms = this.#rows.map((row) => row.map((part) => part.trim())).filter(([term, wording]) => term && wording);
+    const terms = [...this.#company, ...this.#own]; // the user's replace the operator's
     return {
       ...(terms.length ? { glossary: Object.fromEntries(terms) } : {}),
       ...(this.#kept.length ? { do_not_translate: [...this.#kept] } : {}),
@@ -36,10 +45,25 @@ export class Glossary {
 
   /** Shows the terms of the current target language. */
   show() {
-    byId("terms-legend").textContent = `Terms into ${this.languages.name(this.languages.target)}`;
+    byId("terms-legend").textContent = localized("glossary.terms", { language: this.languages.name(this.languages.target) });
     this.termList.replaceChildren(...this.#rows.map((row) => this.#termRow(row)));
     this.keptList.replaceChildren(...this.#kept.map((word) => this.#keptRow(word)));
+    const company = this.#company;
+    byId("company").hidden = !company.length;
+    byId("company-lead").textContent = localized("glossary.company", { count: company.length });
+    byId("company-terms").replaceChildren(...company.map(([term, wording]) => element("li", { dir: "auto" }, `${term} → ${wording}`)));
     this.#count();
+  }
+
+  get #own() {
+    return this.#rows.map((row) => row.map((part) => part.trim())).filter(([term, wording]) => term && wording);
+  }
+
+  /** The operator's terms for the selected languages; if the source is to be detected, those of all sources. */
+  get #company() {
+    const { detectedSource, target } = this.languages;
+    const fits = (term) => (!detectedSource || term.source === primary(detectedSource)) && term.target === primary(target);
+    return this.#offered.filter(fits).map(({ term, translation }) => [term, translation]);
   }
 
   get #rows() {
@@ -56,12 +80,12 @@ export class Glossary {
     };
     const remove = () => this.#changed(() => this.#rows.splice(this.#rows.indexOf(row), 1), "add-term");
     const arrow = element("span", { "aria-hidden": "true" }, "→");
-    return element("li", {}, field(0, "Term"), arrow, field(1, "Translation"), removal(`Remove the term ${row[0]}`, remove));
+    return element("li", {}, field(0, localized("glossary.term")), arrow, field(1, localized("glossary.translation")), removal(localized("glossary.remove", { term: row[0] }), remove));
   }
 
   #keptRow(word) {
     const remove = () => this.#changed(() => this.#kept.splice(this.#kept.indexOf(word), 1), "kept-word");
-    return element("li", {}, element("span", { dir: "auto" }, word), removal(`Translate ${word} again`, remove));
+    return element("li", {}, element("span", { dir: "auto" }, word), removal(localized("glossary.translate-again", { word }), remove));
   }
 
   #changed(change, focus = "") {
@@ -79,8 +103,7 @@ export class Glossary {
   }
 
   #count() {
-    const { glossary = {}, do_not_translate: kept = [] } = this.fields;
-    const count = Object.keys(glossary).length + kept.length;
+    const count = this.#own.length + this.#kept.length;
     setText(byId("glossary-badge"), count ? String(count) : "");
   }
 }

@@ -1,6 +1,7 @@
 // The history of translations. It stays in this browser and is deleted when it is switched off.
 
 import { byId, element, setText } from "./dom.js";
+import { localized } from "./messages.js";
 import { load, save } from "./storage.js";
 
 const LONGEST = 50; // entries
@@ -35,7 +36,7 @@ export class History {
   show() {
     this.list.replaceChildren(...this.#entries.map((entry) => this.#row(entry)));
     byId("history-clear").disabled = !this.#entries.length;
-    const none = this.#on ? "Nothing yet." : "The history is off.";
+    const none = localized(this.#on ? "history.empty" : "history.off");
     setText(byId("past-note"), this.#entries.length ? "" : none);
   }
 

@@ -1,6 +1,7 @@
 // The search in a long list of languages: a button beside each select opens it.
 
 import { byId, element } from "./dom.js";
+import { localized } from "./messages.js";
 
 const MANY = 12; // languages from which a search is offered
 
@@ -48,7 +49,7 @@ export class LanguageSearch {
     const begins = ({ value, textContent }) => (names(value, textContent).some((name) => name.startsWith(wanted)) ? 0 : 1);
     matches.sort((left, right) => begins(left) - begins(right));
     this.list.replaceChildren(...matches.map((option) => this.#choice(option)));
-    if (!matches.length) this.list.append(element("li", { class: "note" }, "No language has this name."));
+    if (!matches.length) this.list.append(element("li", { class: "note" }, localized("search.none")));
   }
 
   #choice({ value, textContent }) {

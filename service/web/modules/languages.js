@@ -1,6 +1,7 @@
 // The selects of the two languages, which are stored and are part of the page's address (#en/de).
 
 import { element, setText } from "./dom.js";
+import { capitalized, language as interfaceLanguage, languageName, localized } from "./messages.js";
 import { load, save } from "./storage.js";
 
 export const AUTO = "auto";
@@ -30,7 +31,7 @@ export class Languages {
   offer(list, preferred) {
     this.#known = new Map(list.map((language) => [language.code, language]));
     const sources = list.filter(({ targets }) => targets.some((code) => this.#known.has(code)));
-    this.sourceSelect.replaceChildren(option(AUTO, "Detect language"), ...this.#options(sources.map(({ code }) => code)));
+    this.sourceSelect.replaceChildren(option(AUTO, localized("languages.detect")), ...this.#options(sources.map(({ code }) => code)));
     const first = [sources[0]?.code, sources[0]?.targets[0]];
     const usual = sources.length > 1 ? [preferred, first] : [first]; // a single language is not detected
     const candidates = [this.#fragment(), load("languages", []), ...usual];
@@ -51,16 +52,18 @@ export class Languages {
     return this.source === AUTO ? this.#detected : this.source;
   }
 
+  /** Returns the name of a language in the language of the interface. */
   name(code) {
-    return this.#known.get(code)?.name ?? code;
+    return languageName(code, this.#known.get(code)?.name ?? code);
   }
 
   /** Shows a detected language, or nothing for null. */
   setDetected(found) {
     const guess = isGuess(found);
     this.#detected = guess ? "" : (found?.language ?? "");
-    const sure = typeof found?.confidence === "number" ? ` (${Math.round(found.confidence)}%)` : "";
-    const label = guess ? "Language not recognized" : `Detected: ${this.name(this.#detected)}${sure}`;
+    const percent = typeof found?.confidence === "number" ? Math.round(found.confidence) : null;
+    const key = percent === null ? "languages.detected" : "languages.detected-percent";
+    const label = guess ? localized("languages.not-recognized") : localized(key, { language: this.name(this.#detected), percent });
     setText(this.detected, found ? label : "");
     this.#before = this.detectedSource;
     this.#update();
@@ -116,12 +119,12 @@ export class Languages {
 
   /** Returns the options for languages by name; above many of them, those that were used last. */
   #options(codes) {
-    const options = (some) => some.map((code) => option(code, this.name(code)));
+    const options = (some) => some.map((code) => option(code, capitalized(this.name(code))));
     const all = options(codes).sort(byName);
     const recent = load("recent languages", []).filter((code) => codes.includes(code));
     if (codes.length <= MANY || !recent.length) return all;
     const group = (label, children) => element("optgroup", { label }, ...children);
-    return [group("Used last", options(recent)), group("All languages", all)];
+    return [group(localized("languages.recent"), options(recent)), group(localized("languages.all"), all)];
   }
 
   #forget() {
@@ -140,9 +143,10 @@ export class Languages {
 
   #update() {
     const able = this.canSwap;
-    const why = this.detectedSource ? `No model translates from ${this.name(this.target)} into ${this.name(this.detectedSource)}` : "The language of the text is not known";
+    const names = { source: this.name(this.target), target: this.name(this.detectedSource) };
+    const why = this.detectedSource ? localized("languages.no-way-back", names) : localized("languages.unknown");
     this.swapButton.setAttribute("aria-disabled", String(!able));
-    this.swapButton.title = able ? "Swap the languages" : why;
+    this.swapButton.title = able ? localized("languages.swap") : why;
   }
 
   #remember() {
@@ -162,10 +166,16 @@ export function isGuess(found) {
   return typeof found?.confidence === "number" && found.confidence < GUESS;
 }
 
+/** Returns the language of a glossary or memory for a language of the page: they have no regions. */
+export function primary(code) {
+  const [language] = code.split("-");
+  return language === "no" ? "nb" : language;
+}
+
 function option(code, name) {
   return element("option", { value: code }, name);
 }
 
 function byName(left, right) {
-  return left.textContent.localeCompare(right.textContent, "en");
+  return left.textContent.localeCompare(right.textContent, interfaceLanguage);
 }

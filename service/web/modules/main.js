@@ -5,8 +5,9 @@ import { PartialAnswer, read, withWording } from "./answer.js";
 import { Service } from "./api.js";
 import { AttentionPanel } from "./attention.js";
 import { copy } from "./clipboard.js";
-import { announcement, level, overall, summary } from "./confidence.js";
+import { announcement, level, summary, worst } from "./confidence.js";
 import { byId, setText } from "./dom.js";
+import { Editing } from "./editing.js";
 import { Files } from "./files.js";
 import { Glossary } from "./glossary.js";
 import { History } from "./history.js";
@@ -17,12 +18,15 @@ import { AlignmentHighlighter } from "./alignment.js";
 import { LiveTranslation } from "./live.js";
 import { matchKind } from "./match.js";
 import { Memory } from "./memory.js";
+import { localized, startMessages } from "./messages.js";
 import { Models } from "./models.js";
 import { OtherLanguage } from "./other-language.js";
 import { OutputPane } from "./output.js";
 import { withRetries } from "./retry.js";
+import { scrollTogether } from "./scrolling.js";
 import { startShortcuts } from "./shortcuts.js";
 import { SourcePane, tick } from "./source.js";
+import { load, save } from "./storage.js";
 import { Suggestion } from "./suggestion.js";
 import { startTheme } from "./theme.js";
 import { Tools } from "./tools.js";
@@ -41,6 +45,7 @@ class Page {
   #pause = PAUSE;
 
   constructor() {
+    startMessages(() => save("text", this.source.text, () => sessionStorage));
     this.key = new Key(byId("key-form"), () => this.begin());
     this.service = new Service(() => this.key.value);
     this.errors = new ErrorBanner(byId("trouble"), {
@@ -77,11 +82,16 @@ class Page {
         onWord: (direction, sentence) => this.alignment.step(direction, sentence),
       },
     );
+    this.editing = new Editing({
+      output: this.output,
+      onInput: (index, wording) => (this.#answer = withWording(this.#answer, index, wording)),
+      onEnd: () => this.#show(this.#answer),
+    });
     this.suggestion = new Suggestion({
       send: ({ source }, wording) => this.#suggest(source, wording),
       onSent: (wording) => {
         this.alternatives.choose(wording);
-        byId("result").textContent = "Thank you for the suggestion.";
+        byId("result").textContent = localized("suggestion.thanks");
       },
     });
     this.alternatives = new Alternatives({
@@ -91,7 +101,7 @@ class Page {
       onInside: (index) => this.#lookInside(index),
     });
     this.attention = new AttentionPanel((sentence, signal) => this.#askAttention(sentence, signal));
-    this.models = new Models({ choice: byId("model-choice"), select: byId("model"), about: byId("about-model") }, () => this.translate());
+    this.models = new Models(() => this.translate());
     this.otherLanguage = new OtherLanguage(
       { message: byId("other-language"), text: byId("other-language-text"), button: byId("other-language-button") },
       this.languages,
@@ -110,6 +120,8 @@ class Page {
       failed: (job, error) => this.#failed(job, error),
     });
     this.#wire();
+    this.source.text = load("text", this.source.text, () => sessionStorage); // the page begins anew in another language
+    save("text", null, () => sessionStorage);
   }
 
   /** Requests the service's settings and starts. */
@@ -128,6 +140,8 @@ class Page {
       if (settings.filesTranslation) this.files.offer(settings.supportedFilesFormat ?? []);
       else this.#withoutFiles();
       if (settings.suggestions) this.suggestion.enable();
+      this.glossary.offer(settings.glossary ?? []);
+      this.memory.offer(settings.memories ?? []);
       this.ready = true;
       this.#showModel();
       this.glossary.show();
@@ -176,10 +190,11 @@ class Page {
     const copied = async () => {
       if (this.#answer?.text && (await copy(this.#answer.text))) {
         tick(byId("copy"));
-        byId("result").textContent = "Copied.";
+        byId("result").textContent = localized("translation.copied");
       }
     };
     byId("clear").addEventListener("click", clear);
+    byId("store").addEventListener("click", () => this.#store());
     byId("copy").addEventListener("click", copied);
     byId("jump").addEventListener("click", (event) => {
       event.preventDefault(); // the fragment of the address holds the languages
@@ -188,6 +203,7 @@ class Page {
     });
     byId("pick").addEventListener("click", () => byId("file-input").click());
     this.tools.onOpen("inside", () => this.attention.show(this.#answer));
+    scrollTogether(byId("source-stack"), byId("output"));
     startTheme(byId("theme"));
     startShortcuts(byId("shortcuts"), byId("shortcuts-button"), {
       KeyS: () => this.languages.canSwap && this.swap(),
@@ -200,7 +216,7 @@ class Page {
   #withoutFiles() {
     this.tools.remove("files");
     byId("pick").hidden = true;
-    this.source.field.placeholder = "Type or paste text";
+    this.source.field.placeholder = localized("source.hint-text");
   }
 
   #languagesChanged() {
@@ -251,7 +267,7 @@ class Page {
     this.otherLanguage.hide();
     this.#showNothing();
     if (job.source === "auto" && this.models.chosen && error.code === "unsupported_language") {
-      this.errors.tell(`The model ${this.models.chosen} does not translate the language of this text. Choose another model.`);
+      this.errors.tell(localized("model.unfit", { model: this.models.chosen }));
     } else this.errors.failed(error);
   }
 
@@ -266,21 +282,49 @@ class Page {
   #showWay(detected, { models, bridge }) {
     this.languages.setDetected(detected);
     this.models.showUsed(models);
-    setText(byId("bridge"), bridge ? `By way of ${this.languages.name(bridge)}` : "");
+    setText(byId("bridge"), bridge ? localized("languages.bridge", { language: this.languages.name(bridge) }) : "");
   }
 
   #show(answer) {
+    this.editing.stop();
     clearTimeout(this.#drawing); // a newer part is drawn later
     this.#drawing = 0;
     this.#answer = answer;
     this.source.show(answer.source, this.output.show(answer, this.languages.target), this.languages.detectedSource);
     this.alignment.renew();
     byId("copy").hidden = !answer.text;
-    const quality = overall(answer);
-    const unfamiliar = answer.sentences.some((sentence) => sentence.unfamiliar);
+    byId("edit").hidden = !answer.sentences.length || answer === this.#partial;
+    this.#offerStoring();
     setText(byId("confidence"), summary(answer));
-    byId("confidence").dataset.level = level(quality, unfamiliar);
+    byId("confidence").dataset.level = worst(answer);
     this.#showLegend(new Set(answer.sentences.flatMap(({ quality, unfamiliar, match }) => [level(quality, unfamiliar), matchKind(match)])));
+  }
+
+  /** Returns the sentences `[source, wording]` that the user has changed or chosen. */
+  get #changed() {
+    const { source, sentences } = this.#answer;
+    const changed = sentences.filter(({ original, wording }) => original && wording.trim());
+    return changed.map((sentence) => [source.slice(...sentence.source), sentence.wording]);
+  }
+
+  /** Offers to store changed sentences, if the chosen memory is the user's. */
+  #offerStoring() {
+    const memory = this.memory.writable?.name;
+    const { length: count } = this.#changed;
+    setText(byId("store"), memory && count ? localized("edit.store", { count, memory }) : "");
+    setText(byId("store-note"), "");
+  }
+
+  async #store() {
+    const memory = this.memory.writable;
+    setText(byId("store"), "");
+    setText(byId("store-note"), localized("edit.storing"));
+    try {
+      await this.memory.add(memory, this.#changed);
+      setText(byId("store-note"), localized("edit.stored", { memory: memory.name }));
+    } catch (error) {
+      setText(byId("store-note"), error.message);
+    }
   }
 
   /** Explains the lines and signs of the sentences of these levels. */

@@ -1,6 +1,7 @@
 // The match of a sentence in the translation memory, in words and as a sign at the sentence; never by colour alone.
 
 import { describe } from "./confidence.js";
+import { localized } from "./messages.js";
 
 /** Returns the class of a sentence: "exact", "similar", or "" without a match. */
 export function matchKind(match) {
@@ -11,7 +12,7 @@ export function matchKind(match) {
 /** Returns a text such as "Adapted from a similar sentence of the memory (87% match): check it". `match`: 0 to 1, or null. */
 export function describeMatch(match) {
   if (match === null) return "";
-  return match === 1 ? "From the translation memory" : `Adapted from a similar sentence of the memory (${Math.round(100 * match)}% match): check it`;
+  return match === 1 ? localized("match.exact") : localized("match.similar", { percent: Math.round(100 * match) });
 }
 
 /** Returns what is known about a sentence: its match and its confidence. */

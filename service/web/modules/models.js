@@ -1,18 +1,18 @@
 // The choice among the models that translate the selected languages, what the chosen model was trained on, and which
 // models translated a text if they are not the chosen one.
 
-import { element, setText } from "./dom.js";
+import { byId, element, setText } from "./dom.js";
+import { language, localized } from "./messages.js";
 
 const DEFAULT = "default";
-const UNSTATED = "This model does not state what it was trained on.";
 
 export class Models {
   #list = [];
   #used = []; // names of the models that translated the text, in order
 
-  /** @param {{choice, select, about}} parts  of index.html */
-  constructor(parts, onChange) {
-    Object.assign(this, parts);
+  constructor(onChange) {
+    this.choice = byId("model-choice");
+    this.select = byId("model");
     this.select.addEventListener("change", () => {
       this.#used = [];
       this.#showAbout();
@@ -56,13 +56,12 @@ export class Models {
 
   #showAbout() {
     const [first, second] = this.#used;
-    const other = first && first !== this.select.value ? `This text was translated by ${first}. ` : "";
-    const text = second ? `This text was translated by ${first} and then by ${second}.` : other + this.#aboutOf(first ?? this.select.value);
-    setText(this.about, text);
-  }
-
-  #aboutOf(name) {
-    const model = this.#list.find((each) => each.name === name);
-    return model ? model.about || UNSTATED : "";
+    const other = first && first !== this.select.value ? localized("model.used", { model: first }) : "";
+    setText(byId("used-model"), second ? localized("model.used-two", { first, second }) : other);
+    const model = this.#list.find(({ name }) => name === (first ?? this.select.value));
+    byId("about").hidden = !model || Boolean(second);
+    const about = byId("about-model");
+    about.textContent = model?.about || localized("model.unstated");
+    about.lang = model?.about ? "en" : language; // models describe themselves in English
   }
 }

@@ -3,6 +3,7 @@
 
 import { setText } from "./dom.js";
 import { AUTO, isGuess } from "./languages.js";
+import { localized } from "./messages.js";
 
 const SURE = 90; // percent: names and single words look like several languages
 const LETTERS = 10; // at least
@@ -48,27 +49,26 @@ export class OtherLanguage {
   }
 
   #looksLike(code) {
-    const name = nameOf(code, this.languages);
-    const known = this.languages.translatesFrom(code);
-    this.#show(`This text looks like ${name}.`, known ? `Translate from ${name}` : "", () => this.languages.chooseSource(code));
+    const language = this.languages.name(code);
+    const label = this.languages.translatesFrom(code) ? localized("other.from", { language }) : "";
+    this.#show(localized("other.looks-like", { language }), label, () => this.languages.chooseSource(code));
   }
 
   #already({ language: code, confidence }) {
     const other = this.languages.targetsOf(code)[0];
-    const label = other ? `Translate into ${this.languages.name(other)}` : "";
-    const name = this.languages.name(code);
-    const message = confidence < SURE ? `This text looks like ${name}, so it was not translated.` : `This text is in ${name} already.`;
-    this.#show(message, label, () => this.languages.chooseTarget(other));
+    const label = other ? localized("other.into", { language: this.languages.name(other) }) : "";
+    const key = confidence < SURE ? "other.looks-like-target" : "other.already";
+    this.#show(localized(key, { language: this.languages.name(code) }), label, () => this.languages.chooseTarget(other));
   }
 
   #notServed(code) {
-    this.#show(`This text is in ${nameOf(code, this.languages)}, which this service does not translate.`, "", () => {});
+    this.#show(localized("other.not-served", { language: this.languages.name(code) }), "", () => {});
   }
 
   #unrecognized(text, unchanged, target, code) {
     if (!/\p{L}/u.test(text)) return;
-    const happened = unchanged || code === target ? "The text was not translated." : `The text was translated as ${this.languages.name(code)}.`;
-    this.#show(`The language was not recognized. ${happened}`, "", () => {});
+    const key = unchanged || code === target ? "other.not-translated" : "other.translated-as";
+    this.#show(localized(key, { language: this.languages.name(code) }), "", () => {});
   }
 
   #show(message, label, select) {
@@ -81,10 +81,4 @@ export class OtherLanguage {
 
 function base(code) {
   return code.split("-")[0];
-}
-
-/** Returns the name of a language that the service may not translate. */
-function nameOf(code, languages) {
-  const name = languages.name(code);
-  return name === code ? new Intl.DisplayNames(["en"], { type: "language", fallback: "code" }).of(code) : name;
 }

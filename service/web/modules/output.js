@@ -10,10 +10,11 @@ export class OutputPane {
   constructor(parts, { onOpen, onWord }) {
     Object.assign(this, parts);
     this.current = 0;
+    this.editing = false; // whether each sentence is a text field
     this.shown = { sentences: 0, end: 0 };
     this.output.addEventListener("click", (event) => {
       const sentence = event.target.closest(".sentence");
-      if (sentence && document.getSelection().isCollapsed) onOpen(Number(sentence.dataset.index), sentence);
+      if (sentence && !this.editing && document.getSelection().isCollapsed) onOpen(Number(sentence.dataset.index), sentence);
     });
     this.output.addEventListener("keydown", (event) => this.#key(event, onOpen, onWord));
     this.output.addEventListener("focusin", (event) => {
@@ -53,6 +54,18 @@ export class OutputPane {
     this.#remember(answer);
   }
 
+  /** Makes each sentence a text field until the next answer is shown. @param {(number: number) => string} label */
+  edit(label) {
+    this.editing = true;
+    for (const sentence of this.output.querySelectorAll(".sentence")) {
+      for (const name of ["aria-haspopup", "aria-describedby"]) sentence.removeAttribute(name);
+      sentence.contentEditable = "plaintext-only";
+      sentence.setAttribute("role", "textbox");
+      sentence.setAttribute("tabindex", "0");
+      sentence.setAttribute("aria-label", label(Number(sentence.dataset.index) + 1));
+    }
+  }
+
   /** Returns the element of a sentence. */
   sentence(index) {
     return this.output.querySelector(`[data-index="${index}"]`);
@@ -85,14 +98,14 @@ export class OutputPane {
 
   /** Puts one sentence, the last visited, into the tab order, so that Tab leaves the text after one step. */
   #reach(index) {
-    this.sentence(this.current)?.setAttribute("tabindex", "-1");
+    if (!this.editing) this.sentence(this.current)?.setAttribute("tabindex", "-1");
     this.current = index;
     this.sentence(index)?.setAttribute("tabindex", "0");
   }
 
   #key(event, onOpen, onWord) {
     const sentence = event.target.closest(".sentence");
-    if (!sentence || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (!sentence || this.editing || event.altKey || event.ctrlKey || event.metaKey) return;
     const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     const word = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (event.key === "Enter" || event.key === " ") onOpen(this.current, sentence);

@@ -1,6 +1,6 @@
 // The left pane: a text field, and behind it the same text in elements that can be highlighted.
 
-import { element } from "./dom.js";
+import { localized } from "./messages.js";
 import { countPoints } from "./ranges.js";
 
 const LONG = 400; // characters from which smaller letters are used
@@ -42,8 +42,7 @@ export class SourcePane {
   }
 
   get tooLongMessage() {
-    const [count, limit] = [countPoints(this.text), this.limit].map((number) => number.toLocaleString("en"));
-    return `This text has ${count} characters. The service accepts at most ${limit}.`;
+    return localized("source.too-long", { count: countPoints(this.text), limit: this.limit });
   }
 
   /** Shows pieces with links behind the text, unless it has changed since they were made. `language` is "" if unknown. */
@@ -58,12 +57,10 @@ export class SourcePane {
     this.mirror.textContent = `${this.text}\u200b`; // gives a last empty line its height
     document.body.classList.toggle("long", count > LONG);
     this.clear.hidden = !this.text;
-    const over = count - this.limit;
-    const limit = Number.isFinite(this.limit) ? ` / ${this.limit.toLocaleString("en")}` : "";
-    const excess = over > 0 ? `: ${over.toLocaleString("en")} too many` : "";
-    this.count.textContent = count || limit ? `${count.toLocaleString("en")}${limit}${excess}` : "";
-    this.count.classList.toggle("over", over > 0);
-    if (this.count.textContent) this.count.append(element("span", { class: "hidden" }, " characters"));
+    const excess = count - this.limit;
+    const key = excess > 0 ? "source.too-many" : Number.isFinite(this.limit) ? "source.characters-of" : "source.characters";
+    this.count.textContent = localized(key, { count, limit: this.limit, excess });
+    this.count.classList.toggle("over", excess > 0);
   }
 }
 

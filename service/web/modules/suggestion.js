@@ -1,6 +1,7 @@
 // The form of the popover of a sentence, in which a reader suggests a better translation.
 
 import { byId } from "./dom.js";
+import { localized } from "./messages.js";
 
 export class Suggestion {
   /** @param {{send: (sentence, wording) => Promise<void>, onSent: (wording) => void}} acts */
@@ -31,7 +32,7 @@ export class Suggestion {
     const wording = this.field.value.trim();
     if (!wording) return;
     const { sentence } = this;
-    this.note.textContent = "Sending …";
+    this.note.textContent = localized("suggestion.sending");
     try {
       await this.send(sentence, wording);
       if (sentence === this.sentence) this.onSent(wording);

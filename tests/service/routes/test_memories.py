@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -201,6 +202,24 @@ def test_a_caller_has_a_number_of_suggestions(native: Application, monkeypatch: 
     key = native.keys["poor"]
     suggested(native, api_key=key)
     assert "Slowdown: 1 per 1 day" in suggested(native, 429, api_key=key)["error"]
+
+
+def test_the_page_gets_the_memories_and_terms_that_the_operator_names(tmp_path: Path) -> None:
+    glossary = tmp_path / "terms.csv"
+    glossary.write_text("station,Bahnhof,en,de\n", encoding="utf-8")
+    running = Application(page_memories=("house",), page_glossary=glossary)
+    try:
+        units = [MemoryUnit("Yes.", "Ja.")]
+        for name in ("house", "suggestions"):
+            running.wait(running.services.memories.put(OPERATOR, name, Direction("en", "de"), units))
+        found = running.client.get("/frontend/settings").json()
+        assert found["glossary"] == [{"term": "station", "translation": "Bahnhof", "source": "en", "target": "de"}]
+        (memory,) = found["memories"]
+        id = memory.pop("id")
+        assert memory == {"name": "house", "source": "en", "target": "de", "units": 1}
+        assert asked(running, "Yes.", id)["translatedText"] == "Ja."
+    finally:
+        running.stop()
 
 
 def test_suggestions_are_off_by_default(deepl_application: Application) -> None:

@@ -233,6 +233,8 @@ def test_lists_for_the_page(native: Application) -> None:
         "suggestions": True,
         "filesTranslation": True,
         "language": {"source": {"code": "auto", "name": "Auto Detect"}, "target": {"code": "de", "name": "German"}},
+        "glossary": [],
+        "memories": [],
     }
 
 

@@ -62,6 +62,8 @@ class Double:
     plain: bool = False  # no extensions: what an older service answers
     second_model: bool = False  # whether a second model translates from English into German
     many: bool = False  # whether it has fifty further target languages
+    offered_terms: list[dict[str, str]] = field(default_factory=list)  # the operator's, for every user of the page
+    offered_memories: list[str] = field(default_factory=list)  # ids of `memories`
     suggestions: bool = False  # whether it accepts suggestions
     suggested: list[dict[str, Any]] = field(default_factory=list)  # bodies of POST /suggest
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -220,6 +222,8 @@ def create_double(double: Double) -> FastAPI:
             "suggestions": double.suggestions,
             "filesTranslation": not double.plain,
             "supportedFilesFormat": [".txt", ".html", ".docx"],
+            "glossary": double.offered_terms,
+            "memories": [double.memories[id] for id in double.offered_memories],
             "language": {"source": {"code": "en", "name": "English"}, "target": {"code": "de", "name": "German"}},
         }
 
@@ -286,7 +290,11 @@ def create_double(double: Double) -> FastAPI:
         if not all("\t" in line for line in lines):
             return problem(400, f"Invalid request: {file.filename}:1: has 1 column where at least 2 are needed")
         pairs = dict(line.split("\t") for line in lines if line.strip())
-        name = file.filename.rsplit(".")[0]
+        name = str(form.get("name") or file.filename.rsplit(".")[0])
+        for memory in double.memories.values():
+            if memory["key"] and (memory["key"], memory["name"]) == (form.get("api_key"), name):
+                memory["pairs"] |= pairs
+                return JSONResponse({**memory, "skipped": 0})
         about: dict[str, Any] = {"id": f"id-{len(double.memories)}", "name": name, **fields, "units": len(pairs)}
         double.memories[about["id"]] = {**about, "pairs": pairs, "key": form.get("api_key")}
         return JSONResponse({**about, "skipped": len(lines) - len(pairs)})

@@ -3,6 +3,7 @@
 Every visit ends with a look at what the browser complained of, and at where it sent requests.
 """
 
+import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from service.routes.page import WEB
 from tests.service.app_thread import AppThread
 from tests.service.web.page_double import KEY, LIMIT, SECOND_MODEL, Double, create_double
 
@@ -287,15 +289,17 @@ def test_files_are_translated_by_the_chosen_model(visit: Callable[..., Visit], d
 
 def test_other_models_than_the_chosen_one_are_named(visit: Callable[..., Visit]) -> None:
     seen = visit("#auto/en")
-    about = seen.page.locator("#about-model")
+    about, used = seen.page.locator("#about-model"), seen.page.locator("#used-model")
     expect(seen.page.get_by_label("Model")).to_have_value("ar-en")
     unstated = "This model does not state what it was trained on."
     expect(about).to_have_text(unstated)
     seen.type("Der Hund schläft.", "the dog sleeps.")
-    expect(about).to_have_text(f"This text was translated by de-en. {unstated}")
+    expect(about).to_have_text(unstated)
+    expect(used).to_have_text("This text was translated by de-en.")
     seen.type("Der Hund läuft bridged.")
-    expect(about).to_have_text("This text was translated by de-ar and then by ar-en.")
+    expect(used).to_have_text("This text was translated by de-ar and then by ar-en.")
     seen.page.click("#clear")
+    expect(used).to_be_hidden()
     expect(about).to_have_text(unstated)
 
 
@@ -309,6 +313,68 @@ def test_chosen_model_that_does_not_translate_the_detected_language(
     seen.type("Der Hund schläft.")
     message = "The model captions does not translate the language of this text. Choose another model."
     expect(seen.page.get_by_role("alert")).to_have_text(message)
+
+
+GERMAN = {"locale": "de-DE"}
+
+
+def test_the_page_speaks_the_language_of_the_browser(visit: Callable[..., Visit]) -> None:
+    seen = visit("#en/de", **GERMAN)
+    html, heading = seen.page.locator("html"), seen.page.locator("h1")
+    expect(heading).to_have_text("Übersetzen")
+    expect(html).to_have_attribute("lang", "de")
+    expect(seen.page).to_have_title("Übersetzen")
+    languages = seen.page.locator("#source-language option")
+    expect(languages).to_have_text(["Sprache erkennen", "Arabisch", "Deutsch", "Englisch", "Französisch"])
+    expect(seen.page.locator("#count")).to_have_text(f"0 / {LIMIT:,} Zeichen".replace(",", "."))
+    seen.type("The dog", "der Hund")
+    seen.page.get_by_label("Sprache dieser Seite").select_option("fr")
+    expect(heading).to_have_text("Traduire")
+    expect(html).to_have_attribute("lang", "fr")
+    seen.expect_translation("der Hund")  # the text stays
+    assert seen.page.evaluate("sessionStorage.length") == 0
+    seen.page.reload()
+    expect(heading).to_have_text("Traduire")
+
+
+def test_a_language_that_the_page_lacks_is_english(visit: Callable[..., Visit]) -> None:
+    seen = visit(locale="pt-BR")
+    expect(seen.page.locator("html")).to_have_attribute("lang", "en")
+    expect(seen.page.get_by_label("Language of this page").locator("option")).to_have_text(
+        ["English", "Deutsch", "Français"]
+    )
+
+
+LETTERS = r"""() => {
+  const data = "kbd, option, #output, #notes, #mirror, #readout, #about-model, #alternatives-list";
+  const texts = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (!node.parentElement.closest(data) && /\p{L}{2}/u.test(node.data)) texts.push(node.data.trim());
+  }
+  return texts;
+}"""
+
+
+def test_every_text_of_the_page_is_a_message(visit: Callable[..., Visit]) -> None:
+    """With a star for each letter of the messages, the page has no letters but those of texts, names and keys."""
+    messages = json.loads((WEB / "messages/en.json").read_text(encoding="utf-8"))
+    stars = re.sub(r"[^\W\d_](?![^{]*})", "★", json.dumps(list(messages.values()), ensure_ascii=False))
+    forms = [{"one": "★", "other": "★"} if isinstance(message, dict) else message for message in json.loads(stars)]
+    seen = visit("#auto/de")
+    seen.refusals = True
+    seen.page.route("**/messages/en.json", lambda route: route.fulfill(json=dict(zip(messages, forms, strict=True))))
+    seen.page.reload()
+    seen.type(f"{TEXT} Cat and dog. The mortgage.", f"{TRANSLATION} Katze und Hund. der mortgage.")
+    for panel in PANELS:
+        seen.page.click(f"[aria-controls={panel}]")
+        expect(seen.page.locator(f"#{panel} h2")).to_contain_text("★")
+    seen.page.set_input_files("#file-input", {"name": "a.exe", "mimeType": "text/plain", "buffer": b"x"})
+    seen.page.click("#output .sentence >> nth=0", position={"x": 2, "y": 5})
+    expect(seen.page.locator("#alternatives li button")).to_have_count(4)
+    known = ("English", "German", ".txt, .html, .docx", ".tmx, .xliff, .xlf, .po, .tsv")
+    texts = [re.sub("|".join(map(re.escape, known)), "", text) for text in seen.page.evaluate(LETTERS)]
+    assert [text for text in texts if re.search(r"[^\W\d_]{2}", text)] == []
 
 
 def test_languages_that_fit_each_other(visit: Callable[..., Visit]) -> None:
@@ -460,7 +526,7 @@ def test_confidence_in_words_and_lines(visit: Callable[..., Visit]) -> None:
     lines = sentences.evaluate_all("all => all.map(each => getComputedStyle(each).textDecorationStyle)")
     assert len({lines[0], lines[2]}) == 2  # told apart without colour, too
     expect(seen.page.locator("#legend")).to_be_visible()
-    expect(seen.page.locator("#confidence")).to_have_text("Confidence 57 of 100, less sure")
+    expect(seen.page.locator("#confidence")).to_have_text("2 of 3 sentences less sure")
     expect(seen.page.locator("#result")).to_contain_text("(2 of 3 sentences less sure)")
 
 
@@ -474,7 +540,7 @@ def test_text_unlike_the_training_text_has_no_value_and_no_colour(visit: Callabl
     sentence = seen.page.locator("#output .sentence")
     assert seen.page.locator(f"#{sentence.get_attribute('aria-describedby')}").text_content() == unknown
     seen.type("The dog sleeps. The mortgage sleeps.", "der Hund schläft. der mortgage schläft.")
-    expect(seen.page.locator("#confidence")).to_have_text("Confidence 88 of 100, unknown for 1 of 2 sentences")
+    expect(seen.page.locator("#confidence")).to_have_text("1 of 2 sentences less sure")
     expect(seen.page.locator("#output .sentence").nth(1)).to_have_class("sentence unfamiliar")
     expect(seen.page.locator("#legend")).to_have_text("confidence unknown", use_inner_text=True)
 
@@ -630,6 +696,60 @@ def test_a_memory_that_cannot_be_stored_is_refused_in_the_panel(visit: Callable[
     panel.get_by_text("Upload a memory").click()  # in no language yet
     expect(panel.get_by_role("status")).to_contain_text("Choose the language to translate from first")
     assert double.memories == {}
+
+
+def test_terms_and_memory_of_the_operator_apply_to_everybody(visit: Callable[..., Visit], double: Double) -> None:
+    double.offered_terms = [
+        {"term": term, "translation": translation, "source": source, "target": "de"}
+        for term, translation, source in (("dog", "Hofhund", "en"), ("beach", "Küste", "en"), ("chien", "Hund", "fr"))
+    ]
+    pairs = {"The cat sleeps.": "Die Katze schlummert."}
+    memory = {"id": "house", "name": "House", "source": "en", "target": "de", "units": 1}
+    double.memories["house"] = {**memory, "pairs": pairs, "key": None}
+    double.offered_memories = ["house"]
+    seen = visit("#en/de")
+    seen.page.click("[aria-controls=glossary]")
+    seen.page.click("#add-term")
+    seen.page.fill("#terms input >> nth=0", "dog")
+    seen.page.fill("#terms input >> nth=1", "Köter")
+    seen.type("The dog sees the beach. The cat sleeps.", "der Köter sieht der Küste. Die Katze schlummert.")
+    assert double.asked[-1]["glossary"] == {"dog": "Köter", "beach": "Küste"}  # those of English; the user's win
+    expect(seen.page.locator("#company-lead")).to_contain_text("The operator’s glossary with 2 terms applies")
+    expect(seen.page.locator("#company-terms li")).to_have_text(["dog → Hofhund", "beach → Küste"])
+    send_file(seen, "note.txt")
+    assert double.file_terms == [{"glossary": {"dog": "Köter", "beach": "Küste"}}]
+    seen.page.click("[aria-controls=memory]")
+    choice = seen.page.locator("#memory-select")
+    expect(choice.locator("option:checked")).to_have_text("House (of the operator) (1 sentence)")
+    expect(seen.page.locator("#memory-remove")).to_be_disabled()
+    choice.select_option("")
+    seen.expect_translation("der Köter sieht der Küste. der Katze schläft.")
+    seen.page.reload()  # the choice of none is kept
+    seen.type("The cat sleeps.", "der Katze schläft.")
+
+
+def test_editing_in_place(visit: Callable[..., Visit]) -> None:
+    seen = visit(permissions=["clipboard-read", "clipboard-write"])
+    seen.type(TEXT, TRANSLATION)
+    seen.page.click("#edit")
+    expect(seen.page.get_by_role("textbox", name="Sentence 1")).to_be_focused()
+    seen.page.get_by_role("textbox", name="Sentence 2").click()
+    expect(seen.page.locator("#alternatives")).to_be_hidden()
+    seen.page.keyboard.press("Control+End")
+    seen.page.keyboard.type(" Tief!")
+    seen.page.click("#copy")
+    edited = f"{TRANSLATION} Tief!"
+    assert seen.page.evaluate("navigator.clipboard.readText()") == edited
+    seen.page.locator("#output .sentence").first.focus()
+    seen.page.keyboard.press("Escape")
+    seen.expect_translation(edited)
+    expect(seen.page.get_by_role("textbox", name="Sentence 1")).to_have_count(0)
+    expect(seen.page.locator("#store")).to_be_hidden()  # there is no memory
+    seen.page.hover("#output .piece >> nth=1")
+    expect(seen.page.locator("#readout")).to_have_text("man → Mann")
+    seen.page.locator("#output .sentence").nth(1).focus()
+    seen.page.keyboard.press("F2")
+    expect(seen.page.get_by_role("textbox", name="Sentence 2")).to_be_focused()
 
 
 DROP = """([name, text]) => {
@@ -812,6 +932,22 @@ def test_what_a_stream_has_shown_stays_in_place(visit: Callable[..., Visit], dou
     assert seen.page.evaluate("window.removed") <= 130  # once, by the final answer: 60 sentences and the text between
 
 
+def test_panes_of_a_long_text_scroll_together(visit: Callable[..., Visit]) -> None:
+    seen = visit(viewport={"width": 1280, "height": 700})
+    seen.type("The dog sleeps.\n" * 100)
+    expect(seen.page.locator("#result")).to_have_text("Translated: 100 sentences")
+    share = """([id, share]) => {
+      const pane = document.getElementById(id);
+      return Math.abs(pane.scrollTop / (pane.scrollHeight - pane.clientHeight) - share) < 0.01;
+    }"""
+    for pane, other in (("output", "source-stack"), ("source-stack", "output")):
+        for place in (1, 0.5, 0):
+            scroll = "(pane, share) => (pane.scrollTop = share * (pane.scrollHeight - pane.clientHeight))"
+            seen.page.locator(f"#{pane}").evaluate(scroll, place)
+            seen.page.wait_for_function(share, arg=[other, place])
+    expect(seen.page.locator("#copy")).to_be_in_viewport()
+
+
 def test_a_language_among_many_is_found_by_its_names(visit: Callable[..., Visit], double: Double) -> None:
     double.many = True
     seen = visit("#en/de")
@@ -875,6 +1011,24 @@ class TestWithKeys:
         seen.page.locator("#memory-select").select_option("Team (1 sentence)")
         seen.type("The dog", "Unser Hund")
         assert seen.stored("memories") is None
+
+    def test_edited_sentences_are_stored_in_a_memory_of_the_key(
+        self, visit: Callable[..., Visit], double: Double
+    ) -> None:
+        about = {"id": "team", "name": "Team", "source": "en", "target": "de", "units": 1}
+        double.memories["team"] = {**about, "pairs": {"A cat": "Mieze"}, "key": KEY}
+        seen = visit()
+        seen.page.fill("#key", KEY)
+        seen.page.press("#key", "Enter")
+        seen.page.click("[aria-controls=memory]")
+        seen.page.locator("#memory-select").select_option("Team (1 sentence)")
+        seen.type(TEXT, TRANSLATION)
+        seen.page.click("#edit")
+        seen.page.get_by_role("textbox", name="Sentence 2").fill("Der Hund schlummert.")
+        seen.page.click("#edit")
+        seen.page.get_by_role("button", name="Store 1 changed sentence in “Team”").click()
+        expect(seen.page.locator("#store-note")).to_have_text("Stored in “Team”.")
+        assert double.memories["team"]["pairs"] == {"A cat": "Mieze", "The dog sleeps.": "Der Hund schlummert."}
 
 
 class TestWithoutExtensions:

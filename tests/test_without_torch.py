@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 FROZEN = Path(__file__).parent / "frozen" / "model"
+RECIPE = str(Path(__file__).parents[1] / "scripts/recipes/phrasebook.toml")
 WITHOUT = "import sys; sys.modules['torch'] = None\n"  # every import of torch fails
 TEXTS = ["My husband sees 12 cats at https://x.org/a.", "MY HUSBAND IS FAST.", "", "A theater. The {name} is old."]
 TRANSLATE = """
@@ -112,10 +113,21 @@ def test_an_ensemble_says_that_it_needs_torch() -> None:
 
 @pytest.mark.parametrize("verb", ["train", "import", "explain"])
 def test_a_verb_that_needs_torch_says_so(verb: str) -> None:
-    code = f"from mt.cli.main import main\nsys.exit(main(['{verb}', 'x.toml']))"
+    assert refused(verb, RECIPE) == "error: torch is not installed. Run pip install 'mt-service[training]'\n"
+
+
+def test_a_recipe_is_checked_before_torch_is_imported() -> None:
+    assert "training.max_update is unknown (did you mean max_updates?)" in refused(
+        "train", RECIPE, "training.max_update=5"
+    )
+
+
+def refused(*arguments: str) -> str:
+    """Return the message of `mt-service ...` without torch, which must fail."""
+    code = f"from mt.cli.main import main\nsys.exit(main({list(arguments)}))"
     done = subprocess.run([sys.executable, "-c", WITHOUT + code], capture_output=True, text=True)
-    message = "error: torch is not installed. Run pip install 'mt-service[training]'\n"
-    assert (done.returncode, done.stderr) == (2, message)
+    assert done.returncode == 2
+    return done.stderr
 
 
 def test_the_service(tmp_path: Path) -> None:

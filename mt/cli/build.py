@@ -34,8 +34,7 @@ from mt.build.plan import Machine, make_plan
 from mt.build.report import write_report
 from mt.build.runner import OnProgress, Runner, RunningStage, TrainingState
 from mt.build.stage import Stage
-from mt.cli.command import CommandParser, command, count, stderr_console, tell
-from mt.cli.prepare import RUNS, recipe_path
+from mt.cli.command import RUNS, CommandParser, command, count, recipe_path, stderr_console, tell
 from mt.cli.train import MAX_PROCESSES
 from mt.config import Recipe
 from mt.engine.devices import available_cores, select_device, visible_gpus, why_no_gpu

@@ -19,6 +19,7 @@ OPTIONAL = dict.fromkeys(("matplotlib", "tensorboard", "torch"), "'mt-service[tr
 """Argument of `pip install` that installs each optional package. Serving and translating on a CPU need none of them."""
 
 
+RUNS = Path("runs")  # folder of runs and prepared data
 UNLIMITED_WIDTH = 100_000  # columns
 
 
@@ -62,6 +63,13 @@ def report_missing(error: ModuleNotFoundError) -> None:
 
 def report_error(message: str) -> None:
     Console(stderr=True).print(f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def recipe_path(text: str) -> Path:
+    """Return the path of a recipe: `text`, or the recipe of this name in the package if no such file exists."""
+    path = Path(text)
+    installed = Path(__file__).parents[1] / "recipes" / path.name
+    return installed if path.name == text and not path.exists() and installed.is_file() else path
 
 
 def program_name(verb: str) -> str:

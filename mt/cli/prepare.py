@@ -16,15 +16,13 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from mt.cli.command import CommandParser, command, count, stderr_console, tell
+from mt.cli.command import RUNS, CommandParser, command, count, recipe_path, stderr_console, tell
 from mt.config import Recipe
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.export import export_text
 from mt.data.preparation import DROPPED, prepare
 from mt.recipe import read_values
 from mt.training.tuning import complete_recipe
-
-RUNS = Path("runs")
 
 
 @command
@@ -49,13 +47,6 @@ def main(argv: Sequence[str]) -> int:
     if options.text is not None:
         export_text(data, recipe.data.train, options.text, options.sample)
     return 0
-
-
-def recipe_path(text: str) -> Path:
-    """Return the path of a recipe: `text`, or the recipe of this name in the package if no such file exists."""
-    path = Path(text)
-    installed = Path(__file__).parents[1] / "recipes" / path.name
-    return installed if path.name == text and not path.exists() and installed.is_file() else path
 
 
 def prepare_with_progress(recipe: Recipe, out: Path, console: Console) -> PreparedData:

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import torch
 
-from mt.cli.command import CommandParser, command, count
-from mt.cli.prepare import RUNS
+from mt.cli.command import RUNS, CommandParser, command, count
 from mt.config import TrainingConfig
 from mt.engine.devices import select_device
 from mt.language_model.model import LanguageModel, LanguageModelConfig, read_config, save_language_model

@@ -143,7 +143,7 @@ def test_a_damaged_checkpoint_is_named_and_a_confidence_that_cannot_be_fitted_is
     def fail(*_: object) -> None:
         raise DataError("the model writes no word")
 
-    monkeypatch.setattr("mt.cli.train.fit_confidence", fail)
+    monkeypatch.setattr("mt.cli.training.fit_confidence", fail)
     arguments = ("training.max_updates=2", "training.warmup_updates=1", "--run", "run")
     said = place.here(train, *arguments)
     assert "no confidence.json: the model writes no word" in said

@@ -78,7 +78,7 @@ def test_a_run_without_checkpoint_cannot_be_continued(place: Any, monkeypatch: p
     def interrupt(*arguments: object) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mt.cli.train.train", interrupt)
+    monkeypatch.setattr("mt.cli.training.train", interrupt)
     said = place.here(train, "--run", "run", "--threads", "1", status=130)
     assert "stopped; no checkpoint exists; start the run again" in said
 

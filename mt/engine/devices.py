@@ -3,6 +3,7 @@
 import ctypes
 import logging
 import os
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -37,14 +38,14 @@ def select_device(name: str, index: int | None = None) -> str:
         name = gpu
     if name == "cpu":
         return name
+    if not re.fullmatch(r"(cpu|cuda)(:\d+)?", name):
+        raise _unusable(name, "there is no such device")
     try:
         torch = import_module("torch")
         device = torch.device(name)
-        if device.type not in ("cpu", "cuda"):
-            raise NotImplementedError(f"the device type {device.type} is not supported")
     except ModuleNotFoundError as error:
         raise ModelError(f"device {name!r} needs torch, which is not installed; accepted: auto, cpu") from error
-    except (RuntimeError, NotImplementedError) as error:
+    except RuntimeError as error:
         raise _unusable(name, error) from error
     if device.type == "cuda":
         if reason := why_no_kernel(name):

@@ -102,6 +102,9 @@ class MultiHeadAttention(Module):
         keys, values = self.keys_values(memory)
         return self._attend(x, keys, values, mask, self.causal)
 
+    def extra_repr(self) -> str:
+        return f"heads={self.heads}"
+
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Return the keys and values of memory [B, S, D], each [B, H, S, d_k]. A decoder cache can store them."""
         return self._split(self.key(memory)), self._split(self.value(memory))

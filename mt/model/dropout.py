@@ -19,6 +19,9 @@ class Dropout(Module):
         """Return x, a tensor of any shape, with dropout in training mode, and unchanged in evaluation mode."""
         return dropout(x, self.p) if self.training and self.p else x
 
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
 
 def dropout(x: Tensor, p: float) -> Tensor:
     """Set each value of x to 0 with probability `p` and multiply the others by 1 / (1 - p).

@@ -215,6 +215,12 @@ def test_dropout_is_on_in_training_only(small_config: Config) -> None:
     assert torch.equal(model(source, mask, target), model(source, mask, target))
 
 
+def test_a_printed_model_shows_heads_and_dropout() -> None:
+    config = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=4, dropout=0.25)
+    printed = str(Transformer(config, 10))
+    assert "Dropout(p=0.25)" in printed and "heads=4" in printed
+
+
 @pytest.mark.parametrize("length", [1, 8, 27])
 def test_layers_get_attention_masks_that_a_gpu_need_not_copy(small_config: Config, length: int) -> None:
     """The memory-efficient kernel copies a mask with a stride, except the last, that is no multiple of 8."""

@@ -346,7 +346,8 @@ def test_a_language_that_the_page_lacks_is_english(visit: Callable[..., Visit]) 
 
 
 LETTERS = r"""() => {
-  const data = "kbd, option, #output, #notes, #mirror, #readout, #about-model, #alternatives-list";
+  const data =
+    "kbd, option, #output, #notes, #mirror, #readout, #about-model, #alternatives-list, #map, #inside-list, #past";
   const texts = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -372,7 +373,7 @@ def test_every_text_of_the_page_is_a_message(visit: Callable[..., Visit]) -> Non
     seen.page.set_input_files("#file-input", {"name": "a.exe", "mimeType": "text/plain", "buffer": b"x"})
     seen.page.click("#output .sentence >> nth=0", position={"x": 2, "y": 5})
     expect(seen.page.locator("#alternatives li button")).to_have_count(4)
-    known = ("English", "German", ".txt, .html, .docx", ".tmx, .xliff, .xlf, .po, .tsv")
+    known = ("English", "German", "a.exe", ".txt, .html, .docx", ".tmx, .xliff, .xlf, .po, .tsv")
     texts = [re.sub("|".join(map(re.escape, known)), "", text) for text in seen.page.evaluate(LETTERS)]
     assert [text for text in texts if re.search(r"[^\W\d_]{2}", text)] == []
 

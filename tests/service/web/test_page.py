@@ -937,15 +937,13 @@ def test_panes_of_a_long_text_scroll_together(visit: Callable[..., Visit]) -> No
     seen = visit(viewport={"width": 1280, "height": 700})
     seen.type("The dog sleeps.\n" * 100)
     expect(seen.page.locator("#result")).to_have_text("Translated: 100 sentences")
-    share = """([id, share]) => {
-      const pane = document.getElementById(id);
-      return Math.abs(pane.scrollTop / (pane.scrollHeight - pane.clientHeight) - share) < 0.01;
-    }"""
-    for pane, other in (("output", "source-stack"), ("source-stack", "output")):
-        for place in (1, 0.5, 0):
-            scroll = "(pane, share) => (pane.scrollTop = share * (pane.scrollHeight - pane.clientHeight))"
-            seen.page.locator(f"#{pane}").evaluate(scroll, place)
-            seen.page.wait_for_function(share, arg=[other, place])
+    read = "pane => Math.round(10 * pane.scrollTop / (pane.scrollHeight - pane.clientHeight))"
+    scroll = "(pane, tenths) => (pane.scrollTop = (tenths / 10) * (pane.scrollHeight - pane.clientHeight))"
+    for pane, other in (("#output", "#source-stack"), ("#source-stack", "#output")):
+        for tenths in (10, 5, 0):
+            seen.page.locator(pane).evaluate(scroll, tenths)
+            seen.page.wait_for_timeout(300)
+            assert seen.page.locator(other).evaluate(read) == tenths
     expect(seen.page.locator("#copy")).to_be_in_viewport()
 
 

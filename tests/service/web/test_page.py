@@ -346,8 +346,8 @@ def test_a_language_that_the_page_lacks_is_english(visit: Callable[..., Visit]) 
 
 
 LETTERS = r"""() => {
-  const data =
-    "kbd, option, #output, #notes, #mirror, #readout, #about-model, #alternatives-list, #map, #inside-list, #past";
+  const translated = "#output, #notes, #result, #mirror, #readout, #about-model, #alternatives-list, #past";
+  const data = `${translated}, kbd, option, #map, #inside-list`;
   const texts = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {

@@ -56,11 +56,11 @@ class Texts(HTMLParser):
         self.found: list[str] = []
         self.tag = ""
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tag = tag
-        named = dict(attributes).get("name")
+        named = dict(attrs).get("name")
         if named not in ("viewport", "color-scheme"):
-            self.found += [f"{name}={value}" for name, value in attributes if name in SPOKEN]
+            self.found += [f"{name}={value}" for name, value in attrs if name in SPOKEN]
 
     def handle_data(self, data: str) -> None:
         if self.tag != "kbd" and re.search(r"\w", data):  # the letter on a key is the same in each language

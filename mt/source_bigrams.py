@@ -62,15 +62,22 @@ class SourceBigrams:
 
     def novelty(self, language: str, tokens: Sequence[int]) -> float:
         """Return the share of the pairs in `tokens` that are not in the set. `tokens` must have no tags and no EOS."""
+        return sum(self.new_pairs(language, tokens)) / (len(tokens) + 1)
+
+    def new_pairs(self, language: str, tokens: Sequence[int]) -> list[bool]:
+        """Return whether each pair in `tokens` is missing in the set: EOS and the first token, ..., the last and EOS.
+
+        `tokens` must have no tags and no EOS.
+        """
         bits, shift = self._bytes, 64 - (8 * len(self.bits)).bit_length() + 1
-        first, unknown = EOS, 0
+        first, new = EOS, []
         salt = _salt(language)
         for second in (*tokens, EOS):
             key = (salt + first * FIRST + second * SECOND) & ALL_ONES
             place = (((key ^ (key >> 32)) * MIX) & ALL_ONES) >> shift
-            unknown += not bits[place >> 3] >> (place & 7) & 1
+            new.append(not bits[place >> 3] >> (place & 7) & 1)
             first = second
-        return unknown / (len(tokens) + 1)
+        return new
 
     @property
     def _bytes(self) -> memoryview:

@@ -25,7 +25,8 @@ class Alternative:
     the sum over the sentences, `score` is the mean score weighted by tokens, and `pieces` are the pieces of all
     sentences in order. `pieces` are the model's output. `text` may differ from `pieces`: it can contain restored spans
     or be in capitals. If `text` comes from a translation memory, `match` is the score of the match. `omitted` are the
-    clauses of the source that are probably missing in `text`; they are known for the best translation only.
+    clauses of the source that are probably missing in `text`, `copied` the words of the source that the model does not
+    know and that `text` contains unchanged; both are known for the best translation only.
     """
 
     text: str
@@ -35,6 +36,7 @@ class Alternative:
     piece_log_probabilities: tuple[float, ...]  # for each sentence, one per piece and one for EOS
     match: float | None = None
     omitted: tuple[str, ...] = ()
+    copied: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Alternative({self.text!r}, score={self.score:.2f})"
@@ -64,7 +66,8 @@ class SentenceTranslation:
     data. It is also None if the source is unlike the training text of the model; `unfamiliar` is true then. `links` and
     `attention` are set only if ExplainOptions request them. If the model wrote nothing, or knows no letter of the
     sentence, `untranslated` is true and `text` is the source. `omitted` are the clauses of the source that are probably
-    missing in the translation.
+    missing in the translation, `copied` the words of the source that the model does not know and that it contains
+    unchanged.
     """
 
     source: str
@@ -77,6 +80,7 @@ class SentenceTranslation:
     untranslated: bool = False
     unfamiliar: bool = False
     omitted: tuple[str, ...] = ()
+    copied: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -120,6 +124,7 @@ def translated_again(first: SentenceTranslation, second: Sequence[SentenceTransl
         unfamiliar=first.unfamiliar or second[0].unfamiliar,
         untranslated=first.untranslated or any(sentence.untranslated for sentence in second),
         omitted=(first.source,) if any(sentence.omitted for sentence in second) else first.omitted,
+        copied=first.copied,
     )
 
 

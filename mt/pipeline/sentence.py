@@ -10,6 +10,7 @@ from mt.errors import RequestError
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative
 from mt.pipeline.terms import greedy, is_endless, translate_directly, translate_from_draft, translate_with_terms
+from mt.pipeline.unknown_words import copy_unknown_words
 from mt.pipeline.variants import (
     DecodedVariant,
     Reading,
@@ -166,6 +167,8 @@ async def _translate_variants(
             variant = replace(decoded.variant, kept=(*decoded.variant.kept, *lost))
             decoded = await _decode_otherwise(variant, context) or decoded
     alternatives = await restore(decoded, context)
+    if not context.options.sample:
+        alternatives = await copy_unknown_words(decoded, alternatives, context)
     if not context.options.sample and (omitted := await _omitted_clauses(decoded, context)):
         alternatives = (replace(alternatives[0], omitted=omitted), *alternatives[1:])
     if context.terms.glossary:

@@ -181,6 +181,7 @@ class TextTask:
                     untranslated=not best.pieces,
                     unfamiliar=expectation.unfamiliar,
                     omitted=best.omitted,
+                    copied=best.copied,
                 )
             )
         ranks = max((len(sentence.alternatives) for sentence in sentences), default=1)

@@ -315,6 +315,8 @@ class Translator:
             terms=terms or Terms(),
             prefix=tuple(self.tokenizer.target_prefix(target_language)),
             covered_length=self.description.source_length,
+            bigrams=self.bigrams,
+            reads_target=target_language in self.directions.sources,
         )
         explainer = Explainer(context, self.attention, self._max_length, explain) if explain else None
         return TextPlanner(context, self._max_length, sentences, explainer=explainer, estimator=self.estimator)

@@ -14,6 +14,7 @@ from mt.engine.requests import Request, Result
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.driver import ATTENTION_TOKENS, AttentionCall, DecodeCall
 from mt.pipeline.results import Alternative
+from mt.source_bigrams import SourceBigrams
 from mt.text import protect
 from mt.text.alignment import PieceAttention, Range, UnitLinks, piece_offsets
 from mt.text.formality import Formality
@@ -62,6 +63,8 @@ class SentenceContext:
     formality: Formality | None = None
     banned: tuple[str, ...] = ()  # words that no translation contains
     covered_length: int = COVERED_LENGTH  # sentences of more tokens are divided at clauses
+    bigrams: SourceBigrams | None = None  # pairs of tokens in the sources of the training text, if known
+    reads_target: bool = False  # the training text has sources in the target language, too
     words_alone: dict[WordKey, str] = field(default_factory=dict)
     """Cache of the words that the model writes for terms without context. All sentences of a translator share it."""
 
@@ -314,4 +317,5 @@ def join_alternatives(text: str, alternatives: Sequence[Alternative]) -> Alterna
             chain.from_iterable(alternative.piece_log_probabilities for alternative in alternatives)
         ),
         omitted=tuple(chain.from_iterable(alternative.omitted for alternative in alternatives)),
+        copied=tuple(chain.from_iterable(alternative.copied for alternative in alternatives)),
     )

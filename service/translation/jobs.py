@@ -86,11 +86,11 @@ class Answer:
 
     @property
     def untranslated(self) -> tuple[str, ...]:
-        """Source sentences that the translation contains unchanged, and clauses that it lacks."""
+        """Source sentences and unknown words that the translation contains unchanged, and clauses that it lacks."""
         return tuple(
             without_objects(text)
             for sentence in self.all_sentences
-            for text in ((sentence.source,) if sentence.untranslated else sentence.omitted)
+            for text in ((sentence.source,) if sentence.untranslated else (*sentence.omitted, *sentence.copied))
         )
 
     @property

@@ -20,9 +20,9 @@ from mt.text.alignment import piece_offsets
 from mt.tokenizer import SPACE_MARK
 
 LEAST_LETTERS = 4  # shorter words are neither guesses nor copied
-LEAST_PROBABILITY = {True: 0.5, False: 0.35}
-"""A target word of at least this probability is no guess: the geometric mean over its tokens. The limits are those of
-target words for unknown source words (True) and for known ones."""
+LEAST_PROBABILITY = {True: 0.5, False: 0.25}
+"""Words of at least this probability are no guess: the geometric mean over their tokens. The second limit is that of
+known words for a word with one new pair: a model translates most compounds of two known words correctly."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
@@ -33,7 +33,7 @@ class _Word(NamedTuple):
     text: str
     first: int  # number of its first token
     last: int  # number after its last token
-    is_new: bool  # two of its tokens never occurred together in the training text
+    new: int  # number of its pairs of neighbouring tokens that never occurred in the training text
 
 
 class _Guess(NamedTuple):
@@ -61,7 +61,7 @@ async def copy_unknown_words(
     ids = decoded.tokens[0][len(context.prefix) :]
     new = context.bigrams.new_pairs(context.target, ids) if context.reads_target else [False] * (len(ids) + 1)
     target = _words(written, piece_offsets(best.pieces, SPACE_MARK), new)
-    if not any(word.is_new for word in (*source, *target)):
+    if not any(word.new for word in (*source, *target)):
         return alternatives
     (attention,) = await piece_attention(decoded, [0], context)
     origins = _origins(source, target, np.asarray(attention.weights))
@@ -89,21 +89,17 @@ def _guesses(
 ) -> Iterator[_Guess]:
     """Yield the guesses in a translation. Neighbours of a guess that attend to the same source word belong to it."""
     known = {origin.text.casefold() for origin in origins if origin}
-
-    def is_guess(word: _Word, origin: _Word | None) -> bool:
-        if (
-            origin is None
-            or not (word.is_new or origin.is_new)
-            or min(map(len, (word.text, origin.text))) < LEAST_LETTERS
-        ):
-            return False
-        probability = math.exp(sum(log_probabilities[word.first : word.last]) / (word.last - word.first))
-        return probability < LEAST_PROBABILITY[origin.is_new] and word.text.casefold() not in known
-
     for origin, group in groupby(zip(words, origins, strict=True), key=lambda pair: pair[1]):
         members = [word for word, _ in group if len(word.text) >= LEAST_LETTERS]
-        if origin and any(is_guess(word, origin) for word in members):
-            yield _Guess(text[members[0].begin : members[-1].end], origin.text)
+        if origin is None or len(origin.text) < LEAST_LETTERS or not members:
+            continue
+        invented = any(word.new and word.text.casefold() not in known for word in members)
+        scores = [score for word in members for score in log_probabilities[word.first : word.last]]
+        limit = LEAST_PROBABILITY[invented or origin.new > 1]
+        if (invented or origin.new) and math.exp(sum(scores) / len(scores)) < limit:
+            guess = text[members[0].begin : members[-1].end]
+            if guess.casefold() != origin.text.casefold():
+                yield _Guess(guess, origin.text)
 
 
 def _words(text: str, offsets: Sequence[int], new_pairs: Sequence[bool]) -> list[_Word]:
@@ -113,5 +109,5 @@ def _words(text: str, offsets: Sequence[int], new_pairs: Sequence[bool]) -> list
     for match in _WORD.finditer(text):
         first = max(0, int(np.searchsorted(places, match.start(), "right")) - 1)
         last = int(np.searchsorted(places, match.end(), "left"))
-        words.append(_Word(*match.span(), match[0], first, last, any(new_pairs[first + 1 : last])))
+        words.append(_Word(*match.span(), match[0], first, last, sum(new_pairs[first + 1 : last])))
     return words

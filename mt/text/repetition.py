@@ -38,7 +38,7 @@ SURE, LONG_RATIO = -0.2, 1.1
 """Mean log-probability of a piece, and width relative to the source, from which a translation omits no clause.
 
 Of the sentences of eight corpora (en-de, de-en, en-fr) that omit a clause according to `omitted_clauses`, 82 of 89 are
-below both values, but only 32 % of 260 sentences of docs.
+below both values, and 77 have the tokens that a check requires; of 260 sentences of docs, 64 are checked.
 """
 _WIDE = 2.5  # width, in letters, of a character of a script without spaces; the median of en-zh is 3
 

@@ -27,7 +27,7 @@ PASS = 50  # pairs whose attention is computed together
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SearchSetting:
     """Search options, the ids of the reference translation that a translation begins with, and required words of it."""
 
     options: SearchOptions
@@ -37,18 +37,18 @@ class Comparison:
 
 BEAM = SearchOptions(beam_size=5)
 SETTINGS = {
-    "beam 1": Comparison(replace(BEAM, beam_size=1)),
-    "beam 2": Comparison(replace(BEAM, beam_size=2)),
-    "beam 5": Comparison(BEAM),
-    "5 best": Comparison(replace(BEAM, n_best=5)),
-    "prefix": Comparison(BEAM, prefix=4),
-    "no repeated bigram": Comparison(replace(BEAM, no_repeat_ngram=2)),
-    "terms": Comparison(replace(BEAM, beam_size=16), terms=1),
-    "terms, no repeated bigram": Comparison(replace(BEAM, beam_size=16, no_repeat_ngram=2), terms=2),
+    "beam 1": SearchSetting(replace(BEAM, beam_size=1)),
+    "beam 2": SearchSetting(replace(BEAM, beam_size=2)),
+    "beam 5": SearchSetting(BEAM),
+    "5 best": SearchSetting(replace(BEAM, n_best=5)),
+    "prefix": SearchSetting(BEAM, prefix=4),
+    "no repeated bigram": SearchSetting(replace(BEAM, no_repeat_ngram=2)),
+    "terms": SearchSetting(replace(BEAM, beam_size=16), terms=1),
+    "terms, no repeated bigram": SearchSetting(replace(BEAM, beam_size=16, no_repeat_ngram=2), terms=2),
 }
 
 
-def requests_of(translator: Translator, options: argparse.Namespace, setting: Comparison) -> list[Request]:
+def requests_of(translator: Translator, options: argparse.Namespace, setting: SearchSetting) -> list[Request]:
     random, compiler = Random(0), ConstraintCompiler(translator.tokenizer.target)
     search = replace(setting.options, length_penalty=translator.options.length_penalty)
     requests = []

@@ -52,14 +52,25 @@ def restore_spans(
     for gap, group in groups.items():
         joined = replace(group[0], text=" ".join(span.text for span in group), spaced_after=group[-1].spaced_after)
         edits.append(insertion(links, gap, joined.text, _spaces(links, gap, joined)))
+    removed = {span.text for span in stripped.removed}
+    own = [span for span in find_spans(translation) if span.text in removed]  # the model guessed them
     parts, place = [], 0
-    for (begin, end), text in sorted(edits, key=lambda edit: edit[0]):
+    for (begin, end), text in sorted((_beside(own, edit) for edit in edits), key=lambda edit: edit[0]):
         parts += [translation[place:begin], text]
         place = end
     completed = "".join([*parts, translation[place:]])
     for stand_in in stand_ins:
         completed = completed.replace(stand_in.word, stand_in.text)
     return add_missing_spans(completed, spans)
+
+
+def _beside(spans: Sequence[ProtectedSpan], edit: tuple[Range, str]) -> tuple[Range, str]:
+    """Return an edit that would change the inside of one of `spans` as an insertion after that span."""
+    (begin, end), text = edit
+    for span in spans:
+        if span.begin < end and begin < span.end and (span.begin, span.end) != (begin, end):
+            return (span.end, span.end), f" {text.strip()}"
+    return edit
 
 
 def add_missing_spans(translation: str, spans: Sequence[ProtectedSpan]) -> str:

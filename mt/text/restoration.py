@@ -56,7 +56,8 @@ def restore_spans(
     own = [span for span in find_spans(translation) if span.text in removed]  # the model guessed them
     parts, place = [], 0
     for (begin, end), text in sorted((_beside(own, edit) for edit in edits), key=lambda edit: edit[0]):
-        parts += [translation[place:begin], text]
+        glued = parts and begin == place and not (parts[-1][-1:].isspace() or text[:1].isspace())
+        parts += [translation[place:begin], " " if glued else "", text]
         place = end
     completed = "".join([*parts, translation[place:]])
     for stand_in in stand_ins:

@@ -251,6 +251,7 @@ SENTENCES = st.lists(st.sampled_from([*PARTS, *NUMBERS, *WORDS]), min_size=1, ma
 @given(SENTENCES, SENTENCES | st.text(max_size=20), st.booleans())
 @example("<0>", "<", False)
 @example("12", "%", True)
+@example("{n} 1,5 %", "", False)  # the two must not become 1,5 %{n}
 @example("2 {n} 2", "{n}", False)  # a number must not be written into the placeholder
 def test_any_translation_gets_each_span_as_often(sentence: str, translation: str, copied: bool) -> None:
     spans = find_spans(sentence)

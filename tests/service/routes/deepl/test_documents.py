@@ -149,11 +149,15 @@ def test_a_document_whose_download_breaks_off_stays(
             assert broken.headers["content-length"] == str(len(content))
             next(broken.iter_raw(1000))
     query = f"SELECT count(*) FROM documents WHERE id = '{handle.document_id}' AND fetched IS NOT NULL"
-    fetched = [running.database.run_sync(lambda connection: connection.execute(query).fetchone()[0])]
+
+    def fetched() -> int:
+        count: int = running.database.run_sync(lambda connection: connection.execute(query).fetchone()[0])
+        return count
+
+    assert fetched() == 0
     whole = raw.post(url, data=key)
     assert (whole.status_code, whole.content) == (200, content)
-    fetched.append(running.database.run_sync(lambda connection: connection.execute(query).fetchone()[0]))
-    assert fetched == [0, 1]
+    running.until(fetched)  # it is noted after the last byte
 
 
 def test_a_document_is_translated_with_a_glossary_and_a_formality(

@@ -54,7 +54,8 @@ def restore_spans(
         edits.append(insertion(links, gap, joined.text, _spaces(links, gap, joined)))
     removed = {span.text for span in stripped.removed}
     own = [span for span in find_spans(translation) if span.text in removed]  # the model guessed them
-    parts, place = [], 0
+    parts: list[str] = []
+    place = 0
     for (begin, end), text in sorted((_beside(own, edit) for edit in edits), key=lambda edit: edit[0]):
         glued = parts and begin == place and not (parts[-1][-1:].isspace() or text[:1].isspace())
         parts += [translation[place:begin], " " if glued else "", text]

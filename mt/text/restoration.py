@@ -52,8 +52,7 @@ def restore_spans(
     for gap, group in groups.items():
         joined = replace(group[0], text=" ".join(span.text for span in group), spaced_after=group[-1].spaced_after)
         edits.append(insertion(links, gap, joined.text, _spaces(links, gap, joined)))
-    removed = {span.text for span in stripped.removed}
-    own = [span for span in find_spans(translation) if span.text in removed]  # the model guessed them
+    own = [span for span in find_spans(translation) if not any(map(str.isdigit, span.text))]  # the model wrote them
     parts: list[str] = []
     place = 0
     for (begin, end), text in sorted((_beside(own, edit) for edit in edits), key=lambda edit: edit[0]):

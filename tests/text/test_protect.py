@@ -253,6 +253,7 @@ SENTENCES = st.lists(st.sampled_from([*PARTS, *NUMBERS, *WORDS]), min_size=1, ma
 @example("12", "%", True)
 @example("{n} 1,5 %", "", False)  # the two must not become 1,5 %{n}
 @example("2 {n} 2", "{n}", False)  # a number must not be written into the placeholder
+@example("2 {n} 2", "`x y`", False)  # nor into the code
 def test_any_translation_gets_each_span_as_often(sentence: str, translation: str, copied: bool) -> None:
     spans = find_spans(sentence)
     removed = [s for s in spans if s.kind is SpanKind.EMOJI or (s.kind is not SpanKind.NUMBER and not copied)]

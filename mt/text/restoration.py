@@ -69,7 +69,7 @@ def _beside(spans: Sequence[ProtectedSpan], edit: tuple[Range, str]) -> tuple[Ra
     """Return an edit that would change the inside of one of `spans` as an insertion after that span."""
     (begin, end), text = edit
     for span in spans:
-        if span.begin < end and begin < span.end and (span.begin, span.end) != (begin, end):
+        if span.begin < end and begin < span.end and not (begin <= span.begin and span.end <= end):
             return (span.end, span.end), f" {text.strip()}"
     return edit
 

@@ -152,9 +152,9 @@ class Tokenizer:
 
     @cached_property
     def _is_by_word(self) -> bool:
-        """Whether the ids of a text are those of its words, each with the space before it, one word after the other.
+        """Independence of words: the ids of a text are those of its words, each with the space before it, in order.
 
-        This is true for BPE without normalisation if a space occurs only as the first character of a piece.
+        It holds for BPE without normalisation if a space occurs only as the first character of a piece.
         """
         proto = sentencepiece_model_pb2.ModelProto.FromString(self.serialised)
         normaliser, trainer = proto.normalizer_spec, proto.trainer_spec

@@ -1,6 +1,7 @@
 """A tiny language whose translation is the same words in reverse, and the scripts as a shell runs them."""
 
 import io
+import json
 import os
 import random
 import subprocess
@@ -12,12 +13,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 from mt.config import Recipe
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.preparation import prepare
 from mt.distributed import World
 from mt.recipe import load_recipe
+from mt.training.report import Reporter
 from mt.training.trainer import Trainer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,6 +80,39 @@ def write_corpora(folder: Path, pairs: int, seed: int) -> None:
     for part, chosen in (("valid", shuffled[:40]), ("test", shuffled[40:80]), ("train", shuffled[80:])):
         (folder / f"{part}.en").write_text("".join(f"{' '.join(words)}\n" for words in chosen))
         (folder / f"{part}.de").write_text("".join(f"{' '.join(reversed(words))}\n" for words in chosen))
+
+
+def train(trainer: Trainer) -> bool:
+    with Reporter(trainer.run, "test", trainer.config, trainer.progress.updates) as report:
+        return trainer.train(report)
+
+
+def finish(trainer: Trainer) -> tuple[dict[str, Tensor], str, dict[str, float]]:
+    with Reporter(trainer.run, "test", trainer.config, trainer.progress.updates) as report:
+        return trainer.finish(report)
+
+
+def weights_of(trainer: Trainer) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
+
+
+def equal(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def metrics(run: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def newest(run: Path) -> int:
+    """The update of the newest checkpoint, or 0."""
+    return max((int(path.name) for path in run.glob("checkpoints/[0-9]*")), default=0)
+
+
+def torchrun(command: list[str], *options: str) -> list[str]:
+    """`command` in two processes of one machine; without `--`, torchrun takes `--run` for one of its options."""
+    two = ("--standalone", "--nproc-per-node", "2", *options)
+    return [sys.executable, "-m", "torch.distributed.run", *two, "--", *command[1:]]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,7 @@ from mt.cli.prepare import main as prepare
 from mt.cli.train import main as train_main
 from mt.errors import DataError
 from mt.recipe import load_recipe, save_recipe
+from tests.training.conftest import Place
 
 Main = Callable[[Sequence[str]], int]
 Damage = Callable[[Path], object]
@@ -79,7 +79,7 @@ UNKNOWN = ("training.lerning_rate=1e-3", "model.droput=0.1", "data.max_tokens=0"
     ids=["unknown keys", "no recipe", "missing files", "misaligned files", "bad UTF-8"],
 )
 def test_mistakes_that_both_scripts_name(
-    place: Any, script: Main, damage: Damage, arguments: Sequence[str], told: Sequence[str]
+    place: Place, script: Main, damage: Damage, arguments: Sequence[str], told: Sequence[str]
 ) -> None:
     damage(place.folder)
     said = place.here(script, *arguments, status=2)
@@ -108,14 +108,14 @@ def test_mistakes_that_both_scripts_name(
         (remove(), ("--run", "run", "training.lerning_rate=1e-3", "--resume", "seed=3"), "lerning_rate"),
     ],
 )
-def test_mistakes_that_train_names(place: Any, damage: Damage, arguments: Sequence[str], told: str) -> None:
+def test_mistakes_that_train_names(place: Place, damage: Damage, arguments: Sequence[str], told: str) -> None:
     damage(place.folder)
     before = {path: path.read_bytes() for path in place.folder.glob("run/*")}
     assert told in place.here(train, *arguments, status=2)
     assert {path: path.read_bytes() for path in place.folder.glob("run/*")} == before
 
 
-def test_a_run_that_another_process_trains(place: Any) -> None:
+def test_a_run_that_another_process_trains(place: Place) -> None:
     holder = (
         "from pathlib import Path; from mt.files import try_lock\n"
         "with try_lock(Path('run')): print('held', flush=True); input()"
@@ -129,7 +129,7 @@ def test_a_run_that_another_process_trains(place: Any) -> None:
     assert not (place.folder / "run").exists()
 
 
-def test_test_sentences_that_the_model_could_not_read_are_all_named(place: Any) -> None:
+def test_test_sentences_that_the_model_could_not_read_are_all_named(place: Place) -> None:
     long = b"willow " * 40 + b"\n"
     change_lines("corpora/test.en", lambda lines: [*lines[:3], long, lines[4], long, *lines[6:]])(place.folder)
     said = place.here(train, "--run", "run", "model.max_length=30", status=2)
@@ -138,7 +138,7 @@ def test_test_sentences_that_the_model_could_not_read_are_all_named(place: Any) 
 
 
 def test_a_damaged_checkpoint_is_named_and_a_confidence_that_cannot_be_fitted_is_left_out(
-    place: Any, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise DataError("the model writes no word")
@@ -156,7 +156,7 @@ def test_a_damaged_checkpoint_is_named_and_a_confidence_that_cannot_be_fitted_is
     assert "run/checkpoints/00000002/model.safetensors: not a complete safetensors file" in said
 
 
-def test_prepare_accepts_a_recipe_of_a_build_and_train_does_not(place: Any) -> None:
+def test_prepare_accepts_a_recipe_of_a_build_and_train_does_not(place: Place) -> None:
     recipe = place.folder / "recipe.toml"
     recipe.write_text(recipe.read_text() + "\n[build]\nseeds = 2\n")
     assert "training and" in place.here(prepare)

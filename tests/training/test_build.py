@@ -5,7 +5,6 @@ import random
 import signal
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,6 +12,7 @@ from mt.cli.build import main as build
 from mt.languages import Direction
 from mt.scoring.pair_filter import drop_lowest, round_trip_scores
 from mt.scoring.pairs import PairScorer
+from tests.training.conftest import Place
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -40,7 +40,7 @@ def started(work: Path, stage: str) -> bool:
     return any(folder.glob("checkpoints/[0-9]*")) if trains else (folder / "log.txt").exists()
 
 
-def test_kill_9_in_five_stages_changes_no_bit(place: Any) -> None:
+def test_kill_9_in_five_stages_changes_no_bit(place: Place) -> None:
     recipe = place.folder / "recipe.toml"
     recipe.write_text(recipe.read_text() + SECTION)
     place.here(build, *OVERRIDES, "--run", "whole", "--device", "cpu")
@@ -70,7 +70,7 @@ def test_kill_9_in_five_stages_changes_no_bit(place: Any) -> None:
     assert weights(killed) == weights(whole)
 
 
-def test_the_filter_of_synthetic_text(place: Any) -> None:
+def test_the_filter_of_synthetic_text(place: Place) -> None:
     recipe = place.folder / "recipe.toml"
     recipe.write_text(recipe.read_text() + FILTERED)
     lines = (place.folder / "corpora/train.de").read_text().splitlines()

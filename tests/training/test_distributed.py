@@ -1,13 +1,11 @@
 """torchrun with two processes on CPUs (gloo) is one process with the same global batch (acceptance 7)."""
 
-import json
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mt.cli.train import main as train
+from tests.training.conftest import Place, metrics, torchrun
 from tests.weights import load_weights
 
 pytestmark = pytest.mark.system
@@ -18,14 +16,8 @@ RECIPE = (
 )
 
 
-def torchrun(command: list[str]) -> list[str]:
-    """`python X` by torchrun; without `--`, torchrun takes `--run` for an abbreviation of an option of its own."""
-    return [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--", *command[1:]]
-
-
 def losses(run: Path) -> list[float]:
-    records = (json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines())
-    return [record["train_loss"] for record in records if "train_loss" in record]
+    return [record["train_loss"] for record in metrics(run) if "train_loss" in record]
 
 
 def assert_same_run(a: Path, b: Path) -> None:
@@ -45,7 +37,7 @@ def assert_same_run(a: Path, b: Path) -> None:
     ("dropout", "optimizer"),
     [(0.3, "muon"), *(pytest.param(dropout, "adam", marks=pytest.mark.slow) for dropout in (0.0, 0.3))],
 )
-def test_two_processes_are_one(place: Any, dropout: float, optimizer: str) -> None:
+def test_two_processes_are_one(place: Place, dropout: float, optimizer: str) -> None:
     """With dropout, too: it is seeded by the batch, whichever process it falls to."""
     recipe = (*RECIPE, f"model.dropout={dropout}", f"training.optimizer={optimizer}")
     place.here(train, *recipe, "--run", "one")
@@ -55,7 +47,7 @@ def test_two_processes_are_one(place: Any, dropout: float, optimizer: str) -> No
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_with_another_number_of_processes(place: Any) -> None:
+def test_a_run_goes_on_with_another_number_of_processes(place: Place) -> None:
     recipe = (*RECIPE, "model.dropout=0.3", "tokenizer.dropout=0.1")
     place.here(train, *recipe, "--run", "one")
     first = ("training.max_updates=20", "--run", "two")
@@ -70,7 +62,7 @@ def test_a_run_goes_on_with_another_number_of_processes(place: Any) -> None:
 
 
 @pytest.mark.slow
-def test_processes_that_the_script_starts_are_one_run(place: Any) -> None:
+def test_processes_that_the_script_starts_are_one_run(place: Place) -> None:
     recipe = (*RECIPE, "model.dropout=0.3")
     said = place.run(place.command("train.py", *recipe, "--run", "two", "--processes", "2"))
     assert "processes: 2 on cpu, " in said
@@ -80,7 +72,7 @@ def test_processes_that_the_script_starts_are_one_run(place: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_mistake_is_told_once_and_leaves_no_process(place: Any) -> None:
+def test_a_mistake_is_told_once_and_leaves_no_process(place: Place) -> None:
     (place.folder / "corpora" / "test.de").unlink()
     said = place.run(place.command("train.py", *RECIPE, "--run", "two", "--processes", "2"), status=2)
     assert said.count("test.de") == 1 and "Traceback" not in said

@@ -4,19 +4,16 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from torch.multiprocessing.spawn import spawn
 
 from mt import distributed
+from tests.training.conftest import Place, newest, torchrun
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -34,15 +31,6 @@ def separate_stores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
 
 
-def torchrun(command: list[str], *options: str) -> list[str]:
-    return [sys.executable, "-m", "torch.distributed.run", *options, "--", *command[1:]]
-
-
-def newest(run: Path) -> int:
-    """The update of the newest checkpoint, or 0."""
-    return max((int(path.name) for path in run.glob("checkpoints/[0-9]*")), default=0)
-
-
 def workers(agent: subprocess.Popen[str]) -> dict[int, int]:
     """The process ids of an agent's workers, by rank, as long as they know it."""
     found: dict[int, int] = {}
@@ -53,32 +41,6 @@ def workers(agent: subprocess.Popen[str]) -> dict[int, int]:
             continue
         found |= {int(entry[5:]): int(pid) for entry in said if entry.startswith(b"RANK=")}
     return found
-
-
-def reach(run: Path, update: int, agent: subprocess.Popen[str]) -> None:
-    while newest(run) < update:
-        assert agent.poll() is None, agent.communicate()[1]
-        time.sleep(0.01)
-
-
-@contextmanager
-def agents() -> Iterator[list[subprocess.Popen[str]]]:
-    """A list of agents, which are ended with all their workers if the test fails."""
-    started: list[subprocess.Popen[str]] = []
-    try:
-        yield started
-    finally:
-        for agent in started:
-            if agent.poll() is None:
-                lose(agent)
-
-
-def lose(agent: subprocess.Popen[str]) -> str:
-    """As if the plug of its machine were pulled; what was said there."""
-    gone = [*workers(agent).values()]
-    for pid in (agent.pid, *gone):
-        os.kill(pid, signal.SIGKILL)
-    return agent.communicate()[1]
 
 
 def fall_silent(rank: int, port: int, folder: Path) -> None:
@@ -108,17 +70,19 @@ def test_who_falls_silent_is_given_up_but_may_prepare_and_validate_in_peace(tmp_
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_killed_worker_changes_no_bit(place: Any, rank: int) -> None:
-    options = ("--standalone", "--nproc-per-node", "2")
-    place.run(torchrun(place.command("train.py", *RECIPE, "--run", "whole"), *options))
+def test_a_killed_worker_changes_no_bit(place: Place, rank: int) -> None:
+    place.run(torchrun(place.command("train.py", *RECIPE, "--run", "whole")))
     command = place.command("train.py", *RECIPE, "--run", "killed", "--resume")
     killed = place.folder / "killed"
-    with agents() as started:
-        started.append(place.start(torchrun(command, *options, "--max-restarts", "2")))
-        reach(killed, 50, started[0])
-        os.kill(workers(started[0])[rank], signal.SIGKILL)
-        _, said = started[0].communicate()
-    assert started[0].returncode == 0, said
+    agent = place.start(torchrun(command, "--max-restarts", "2"))
+    try:
+        while newest(killed) < 50 and agent.poll() is None:
+            time.sleep(0.01)
+        os.kill(workers(agent)[rank], signal.SIGKILL)
+        _, said = agent.communicate()
+    finally:
+        agent.terminate()  # it ends its workers
+    assert agent.returncode == 0, said
     assert said.count("resumed at update") == 1
     for name in (*LAST, "model/model.safetensors"):
         assert (killed / name).read_bytes() == (place.folder / "whole" / name).read_bytes(), name

@@ -1,4 +1,3 @@
-from math import log
 from types import SimpleNamespace
 from typing import cast
 
@@ -43,21 +42,6 @@ def test_the_smoothed_distribution(smoothing: float, expected: list[float]) -> N
     distribution = logits.softmax(-1) - logits.grad  # the gradient of cross-entropy is softmax - distribution
     torch.testing.assert_close(distribution[0], torch.tensor(expected))
     assert loss.item() == pytest.approx(-(torch.tensor(expected) * log_softmax(logits, -1)).sum().item())
-
-
-@pytest.mark.parametrize(
-    ("probabilities", "label", "smoothing", "loss"),
-    [
-        ([0.5, 0.25, 0.125, 0.125], 0, 0.0, log(2)),
-        ([0.5, 0.25, 0.125, 0.125], 1, 0.0, 2 * log(2)),
-        # 0.7 * 2 bits, and 0.1 each of 1, 3 and 3 bits
-        ([0.5, 0.25, 0.125, 0.125], 1, 0.4, 2.1 * log(2)),
-        ([0.25, 0.25, 0.25, 0.25], 3, 0.4, 2 * log(2)),
-    ],
-)
-def test_the_loss_by_hand(probabilities: list[float], label: int, smoothing: float, loss: float) -> None:
-    logits = torch.tensor([probabilities]).log()
-    assert smoothed_cross_entropy(logits, torch.tensor([label]), smoothing).item() == pytest.approx(loss)
 
 
 def test_bf16_logits_give_an_fp32_loss() -> None:

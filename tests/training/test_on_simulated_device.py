@@ -21,12 +21,15 @@ from mt.engine.scheduler import Limits
 from mt.tokenizer import EOS
 from mt.training import loss
 from mt.training.loader import pinned
+from mt.training.state import save_checkpoint
 from mt.training.trainer import Trainer
 from tests.simulated_device import SimulatedDevice, SimulatedGraphs
+from tests.training.conftest import equal, weights_of
 
 MakeTrainer = Callable[..., Trainer]
 EXACT = ("model.dropout=0", "training.precision=float32")
 RATE = 1e-3
+CPU = torch.device("cpu")
 
 
 @pytest.fixture
@@ -55,7 +58,7 @@ def updates(trainer: Trainer, count: int) -> list[Update]:
 
 
 def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
-    return {name: parameter.detach().cpu() for name, parameter in trainer.model.named_parameters()}
+    return {name: tensor.cpu() for name, tensor in weights_of(trainer).items()}
 
 
 # The simulated device has no kernel of attention with gradients, and counts its parts.
@@ -70,7 +73,7 @@ def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
 def test_updates_on_the_device_equal_those_on_the_cpu(
     make: MakeTrainer, simulated: SimulatedDevice, overrides: tuple[str, ...], operations: int
 ) -> None:
-    host, trainer = make(torch.device("cpu"), *overrides), make(simulated.device, *overrides)
+    host, trainer = make(CPU, *overrides), make(simulated.device, *overrides)
     for update in updates(host, 3):
         expected = host.learn(update, RATE)
         simulated.reset()
@@ -109,13 +112,12 @@ def test_a_run_resumes_on_the_device(make: MakeTrainer, simulated: SimulatedDevi
     first, second = updates(trainer, 2)
     trainer.learn(first, RATE)
     trainer.progress.updates = 1
-    trainer._save()
+    save_checkpoint(trainer.checkpoints, trainer.state)
     trainer.learn(second, RATE)
     resumed = make(simulated.device, "training.optimizer=muon")
     assert resumed.resume()
     resumed.learn(second, RATE)
-    for name, weight in weights(trainer).items():
-        assert torch.equal(weights(resumed)[name], weight)
+    assert equal(weights(resumed), weights(trainer))
 
 
 def test_a_batch_that_does_not_fit_is_skipped(make: MakeTrainer, simulated: SimulatedDevice) -> None:
@@ -124,7 +126,7 @@ def test_a_batch_that_does_not_fit_is_skipped(make: MakeTrainer, simulated: Simu
     before = weights(trainer)
     simulated.fail_at = simulated.allocations + 100
     assert "out of memory on a batch of" in trainer.learn(update, RATE).problem
-    assert all(torch.equal(weight, before[name]) for name, weight in weights(trainer).items())
+    assert equal(weights(trainer), before)
     assert not trainer.learn(update, RATE).problem
 
 
@@ -149,8 +151,8 @@ def test_validation_on_the_device_equals_that_on_the_cpu(
 
     monkeypatch.setattr(cuda, "load_engine", load_engine)
     expected, found = (
-        make(device, "training.optimizer=adam", "training.validate_sentences=8")._validation_metrics()
-        for device in (torch.device("cpu"), simulated.device)
+        trainer.validation.metrics(trainer.working.model, trainer.model)
+        for trainer in (make(device, "training.validate_sentences=8") for device in (CPU, simulated.device))
     )
     assert found == pytest.approx(expected, rel=1e-4)
     assert graphs.captures > 0

@@ -1,5 +1,3 @@
-from typing import Any
-
 import pytest
 import torch
 
@@ -93,13 +91,3 @@ def test_one_process_that_cannot_keeps_all_in_float32(
 ) -> None:
     monkeypatch.setattr(precision, "all_reduce", lambda world, mine: torch.tensor(able))
     assert choose_precision("auto", CPU, World(rank=0, size=2)) == chosen
-
-
-@pytest.mark.parametrize(("able", "chosen"), [(True, torch.bfloat16), (False, torch.float32)])
-def test_a_run_computes_in_what_was_chosen(
-    monkeypatch: pytest.MonkeyPatch, make_trainer: Any, able: bool, chosen: torch.dtype
-) -> None:
-    monkeypatch.setattr(precision, "has_fast_bfloat16", lambda device: able)
-    trainer = make_trainer("run", "training.precision=auto")
-    assert trainer.working.dtype == chosen
-    assert next(trainer.working.model.parameters()).dtype == chosen

@@ -4,11 +4,11 @@ import random
 import signal
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mt.cli.train import main as train
+from tests.training.conftest import Place, metrics, newest
 
 pytestmark = pytest.mark.system
 
@@ -19,23 +19,18 @@ RECIPE = (
 )
 
 
-def newest(run: Path) -> int:
-    """The update of the newest checkpoint, or 0."""
-    return max((int(path.name) for path in run.glob("checkpoints/[0-9]*")), default=0)
-
-
 def final_files(run: Path) -> dict[str, bytes]:
     names = (f"checkpoints/{UPDATES:08d}/model", f"checkpoints/{UPDATES:08d}/optimizer", "model/model")
     return {name: (run / f"{name}.safetensors").read_bytes() for name in names}
 
 
-def updates_recorded(run: Path) -> list[str]:
-    return [line.split(",")[0] for line in (run / "metrics.jsonl").read_text().splitlines() if "train_loss" in line]
+def updates_recorded(run: Path) -> list[float]:
+    return [record["update"] for record in metrics(run) if "train_loss" in record]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_kill_9_at_three_random_moments_changes_no_bit(place: Any, precision: str) -> None:
+def test_kill_9_at_three_random_moments_changes_no_bit(place: Place, precision: str) -> None:
     recipe = (*RECIPE, f"training.precision={precision}")
     place.here(train, *recipe, "--run", "whole", "--threads", "1")
 
@@ -59,7 +54,7 @@ def test_kill_9_at_three_random_moments_changes_no_bit(place: Any, precision: st
     assert updates_recorded(killed) == updates_recorded(place.folder / "whole")
 
 
-def test_a_corpus_that_changed_meanwhile_is_refused_and_a_copy_of_it_is_not(place: Any) -> None:
+def test_a_corpus_that_changed_meanwhile_is_refused_and_a_copy_of_it_is_not(place: Place) -> None:
     begun = ("training.max_updates=20", "--run", "run", "--threads", "1", "--resume")
     place.here(train, *begun)
     published = (place.folder / "run/model/model.safetensors").read_bytes()
@@ -74,7 +69,7 @@ def test_a_corpus_that_changed_meanwhile_is_refused_and_a_copy_of_it_is_not(plac
     assert "resumed at update 20" in place.here(train, *begun)
 
 
-def test_a_run_without_checkpoint_cannot_be_continued(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_checkpoint_cannot_be_continued(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*arguments: object) -> bool:
         raise KeyboardInterrupt
 
@@ -84,7 +79,7 @@ def test_a_run_without_checkpoint_cannot_be_continued(place: Any, monkeypatch: p
 
 
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
-def test_ctrl_c_and_a_polite_kill_lose_nothing(place: Any, number: signal.Signals) -> None:
+def test_ctrl_c_and_a_polite_kill_lose_nothing(place: Place, number: signal.Signals) -> None:
     overrides = ("training.max_updates=100000", "training.save_every=10")
     process = place.start(place.command("train.py", *overrides, "--run", "run", "--threads", "1"))
     while not newest(place.folder / "run") and process.poll() is None:

@@ -1,4 +1,3 @@
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
@@ -17,9 +16,9 @@ from mt.errors import TrainingError
 from mt.model.transformer import Transformer
 from mt.training.card import Published, write_card
 from mt.training.loss import batch_loss
-from mt.training.report import Reporter
 from mt.training.state import trained
 from mt.training.trainer import Trainer
+from tests.training.conftest import equal, finish, metrics, train, weights_of
 from tests.weights import load_weights
 
 MakeTrainer = Callable[..., Trainer]
@@ -76,23 +75,6 @@ def bad_gradient(model: Transformer, loss: Tensor) -> Tensor:
     return loss + (next(model.parameters()) * 0).sum().sqrt()
 
 
-def weights_of(trainer: Trainer) -> dict[str, Tensor]:
-    return {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
-
-
-def equal(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
-
-
-def train(trainer: Trainer) -> bool:
-    with Reporter(trainer.run, "test", trainer.config, trainer.progress.updates) as report:
-        return trainer.train(report)
-
-
-def metrics(trainer: Trainer) -> list[dict[str, float]]:
-    return [json.loads(line) for line in (trainer.run / "metrics.jsonl").read_text().splitlines()]
-
-
 def test_several_batches_equal_one_large_one(make_trainer: MakeTrainer) -> None:
     """Nine pairs of each length in three updates: as one batch, three, or nine of a pair each."""
     # A key's bias changes no softmax, so its gradient is rounding noise, which Adam blows up; a large epsilon does not.
@@ -131,7 +113,7 @@ def test_the_gradient_is_a_mean_over_tokens(make_trainer: MakeTrainer) -> None:
     expected = torch.stack([g.norm() for g in torch.autograd.grad(mean, list(trainer.model.parameters()))]).norm()
     trainer.batches = Listed(trainer, [[pairs]] * 10)  # type: ignore[assignment]
     train(trainer)
-    (record,) = metrics(trainer)
+    (record,) = metrics(trainer.run)
     assert record["train_norm"] == pytest.approx(float(expected), rel=1e-4)
     assert record["train_loss"] == pytest.approx(mean.item(), rel=1e-5)
 
@@ -175,12 +157,11 @@ def test_a_spoilt_update_is_reported_with_its_pairs_and_skipped(
 
 @pytest.mark.parametrize("how", [not_a_number, gpu_full, bad_gradient])
 def test_too_many_spoilt_updates_in_a_row_end_the_run(
-    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch, how: Callable[[Transformer, Tensor], Tensor]
+    make_trainer: MakeTrainer, how: Callable[[Transformer, Tensor], Tensor]
 ) -> None:
-    monkeypatch.setattr("mt.training.trainer.MAX_SKIPPED", 2)
     trainer = make_trainer("run", "training.update_tokens=16")
-    trainer.loss = Broken(how, when=[1, 2, 4, 5, 6])  # two in a row may be; three may not
-    with pytest.raises(TrainingError, match="3 updates in a row were skipped"):
+    trainer.loss = Broken(how, when=[*range(1, 6), *range(7, 13)])  # five in a row may be; six may not
+    with pytest.raises(TrainingError, match="6 updates in a row were skipped"):
         train(trainer)
     assert trainer.progress.updates == 2
 
@@ -204,9 +185,8 @@ def test_training_stops_when_validation_no_longer_improves(make_trainer: MakeTra
     assert train(trainer) is True
     assert trainer.progress.updates == 12
     assert (trainer.progress.best_update, trainer.progress.stale_validations) == (4, 2)
-    scores = [record["valid_bleu"] for record in metrics(trainer) if "valid_bleu" in record]
-    assert len(scores) == 3
-    assert len(set(scores)) == 1
+    scores = [record["valid_bleu"] for record in metrics(trainer.run) if "valid_bleu" in record]
+    assert len(scores) == 3 and len(set(scores)) == 1
 
 
 def test_training_stops_after_its_minutes_resumes_included(make_trainer: MakeTrainer) -> None:
@@ -230,7 +210,7 @@ def test_the_warm_up_fits_a_limit_in_minutes(
     assert train(trainer) is True
     updates, planned = trainer.progress.updates, trainer.progress.planned_updates
     assert 50 < updates < 200 and abs(planned - updates) <= 0.1 * updates
-    rates = {record["update"]: record["train_rate"] for record in metrics(trainer)}
+    rates = {record["update"]: record["train_rate"] for record in metrics(trainer.run)}
     assert max(rates, key=rates.__getitem__) in (round(updates / 10, -1), round(updates / 10, -1) + 10)
     assert rates[max(rates)] < 0.5 * max(rates.values())  # the cool-down
     assert "warning" not in capsys.readouterr().err
@@ -272,14 +252,14 @@ def test_a_run_leaves_metrics_curves_events_and_a_last_checkpoint(make_trainer: 
     ]
     assert (trainer.run / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert next((trainer.run / "tensorboard").iterdir()).name.startswith("events")
-    assert [(record["update"], *record) for record in metrics(trainer)] == [
+    assert [(record["update"], *record) for record in metrics(trainer.run)] == [
         (10, "update", "train_loss", "train_rate", "train_norm", "train_speed"),
         (15, "update", "valid_loss", "valid_bleu"),
         (20, "update", "train_loss", "train_rate", "train_norm", "train_speed"),
         (30, "update", "train_loss", "train_rate", "train_norm", "train_speed"),
         (30, "update", "valid_loss", "valid_bleu"),
     ]
-    rates = [record["train_rate"] for record in metrics(trainer) if "train_rate" in record]
+    rates = [record["train_rate"] for record in metrics(trainer.run) if "train_rate" in record]
     assert rates == pytest.approx([1.5e-3, 3e-3, 3e-3 * math.sqrt(20 / 30)])
 
 
@@ -336,35 +316,26 @@ def test_a_resumed_run_is_the_run_that_was_not_stopped(make_trainer: MakeTrainer
 def test_the_published_weights_are_the_best_candidate(
     make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch, scores: list[float], origin: str
 ) -> None:
-    overrides = (
-        "training.validate_every=5",
-        "training.keep_checkpoints=2",
-        "training.average_checkpoints=5",
-    )
-    trainer = make_trainer("run", *overrides, "training.max_updates=20")
+    kept_and_averaged = ("training.keep_checkpoints=2", "training.average_checkpoints=5")
+    trainer = make_trainer("run", "training.validate_every=5", "training.max_updates=20", *kept_and_averaged)
     said = iter([9.0, 3.0, 2.0, 1.0, *scores])  # the first validation is the best, so an old checkpoint is kept
     monkeypatch.setattr(trainer.validation, "bleu", lambda model: next(said))
     train(trainer)
     kept = {path.name: load_weights(path / "model.safetensors") for path in (trainer.run / "checkpoints").iterdir()}
     assert set(kept) == {"00000005", "00000015", "00000020"}
-    with Reporter(trainer.run, "test", trainer.config, 20) as report:
-        weights, name, metrics = trainer.finish(report)
+    weights, name, scored = finish(trainer)
     candidates = {
         "mean of the last 2 checkpoints": {n: (kept["00000015"][n] + kept["00000020"][n]) / 2 for n in weights},
         "checkpoint of update 5": kept["00000005"],
         "checkpoint of update 20": kept["00000020"],
     }
-    assert (name, metrics["valid_bleu"]) == (origin, 30.0)
+    assert (name, scored["valid_bleu"]) == (origin, 30.0)
     torch.testing.assert_close(weights, candidates[origin])
 
 
 def test_without_a_checkpoint_there_is_no_model(make_trainer: MakeTrainer) -> None:
-    trainer = make_trainer("run")
-    with (
-        Reporter(trainer.run, "test", trainer.config, 0) as report,
-        pytest.raises(TrainingError, match="no checkpoint"),
-    ):
-        trainer.finish(report)
+    with pytest.raises(TrainingError, match="no checkpoint"):
+        finish(make_trainer("run"))
 
 
 def test_validation_leaves_out_what_the_model_cannot_read(make_trainer: MakeTrainer, tmp_path: Path) -> None:
@@ -409,12 +380,14 @@ def test_gradients_are_summed_over_processes_in_float32(
 ) -> None:
     """In bfloat16, whose numbers have 8 bits, a sum of two gradients would lose half of its bits."""
     trainer = make_trainer("run", "training.precision=bfloat16")
+    assert {parameter.dtype for parameter in trainer.working.model.parameters()} == {torch.bfloat16}
     update = next(trainer.batches.updates(Position()))
-    assert not trainer._accumulate(update).problem
-    expected = {name: 2 * p.grad for name, p in trained(trainer.model).items() if p.grad is not None}
-    trainer.world = World(0, 2)
-    monkeypatch.setattr(dist, "all_reduce", lambda values: values.mul_(1.5).mul_(4 / 3))  # 1.5 needs one more bit
-    assert not trainer._accumulate(update).problem
-    assert expected.keys() == trained(trainer.model).keys()
-    for name, parameter in trained(trainer.model).items():
-        torch.testing.assert_close(parameter.grad, expected[name], rtol=1e-6, atol=0)
+    gradients = []
+    for world in (World(), World(0, 2)):
+        trainer.world = world
+        monkeypatch.setattr(dist, "all_reduce", lambda values: values.mul_(1.5).mul_(4 / 3))  # 1.5 needs one more bit
+        assert not trainer.learn(update, rate=0.0).problem
+        gradients.append({name: p.grad for name, p in trained(trainer.model).items() if p.grad is not None})
+    assert gradients[1].keys() == trained(trainer.model).keys()
+    # The optimizer divides them by the tokens, of which two such processes have twice as many.
+    torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-6, atol=0)

@@ -1,12 +1,10 @@
 """Recipes that tune a model: what they take from it and refuse, what is frozen, and what is watched."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 
 from mt.checkpoint import LoadedModel, load_model, save_model
 from mt.config import DecodingConfig, ModelConfig, Recipe
@@ -23,12 +21,11 @@ from mt.model.transformer import Transformer
 from mt.recipe import save_recipe
 from mt.tokenizer import Tokenizer, train_tokenizer
 from mt.training.loss import batch_loss
-from mt.training.report import Reporter
 from mt.training.state import trained
 from mt.training.trainer import Trainer
-from mt.training.tuning import new_model, read_recipe
+from mt.training.tuning import read_recipe
 from tests.interop.opus import Opus
-from tests.training.conftest import ROOT, WORDS, write_corpora
+from tests.training.conftest import ROOT, WORDS, equal, finish, metrics, train, weights_of, write_corpora
 from tests.weights import load_weights
 
 RECIPE = """
@@ -108,15 +105,6 @@ def make(place: Path, read: Read, tmp_path: Path) -> Make:
 
 def prepared(recipe: Recipe, place: Path) -> PreparedData:
     return load_prepared(prepare(recipe, place / "prepared"))
-
-
-def train(trainer: Trainer) -> bool:
-    with Reporter(trainer.run, "test", trainer.config, trainer.progress.updates) as report:
-        return trainer.train(report)
-
-
-def weights_of(model: torch.nn.Module) -> dict[str, Tensor]:
-    return {name: tensor.clone() for name, tensor in model.state_dict().items()}
 
 
 def refused(read: Read, *overrides: str) -> str:
@@ -203,11 +191,8 @@ def test_a_mark_is_one_that_the_model_has(read: Read, place: Path, tmp_path: Pat
     recipe = read(back.replace("'mt'", "'noised'"), f"tuning.model='{tmp_path / 'marked'}'")
     data = prepared(recipe, place)
     trainer = Trainer(recipe, data, tmp_path, torch.device("cpu"), World())
-    assert trainer.batches.source_tags == [
-        [],
-        [data.tokenizer.source_tag_id("bt")],
-        [data.tokenizer.source_tag_id("noised")],
-    ]
+    bt, noised = map(data.tokenizer.source_tag_id, ("bt", "noised"))
+    assert trainer.batches.source_tags == [[], [bt], [noised]]
     said = refused(read, "tuning.monitor=[{path='test.{language}', weight=2}]")
     assert "tuning.monitor: test.{language}: weight, source_tag, variants and directions can be set only in" in said
 
@@ -238,9 +223,9 @@ def test_training_begins_with_the_model_and_leaves_alone_what_is_frozen(make: Ma
     frozen = 'tuning.frozen=["encoder.*", "embedding.*"]'
     trainer = make("run", frozen, "model.dropout=0.2")
     old = load_weights(place / "old" / "model.safetensors")
-    assert all(torch.equal(tensor, old[name]) for name, tensor in trainer.model.state_dict().items())
+    assert equal(weights_of(trainer), old)
     assert train(trainer)
-    now = weights_of(trainer.model)
+    now = weights_of(trainer)
     changed = {name for name in old if not torch.equal(now[name], old[name])}
     assert changed, "something is trained"
     assert all(name.startswith("decoder.") for name in changed)
@@ -252,16 +237,14 @@ def test_training_begins_with_the_model_and_leaves_alone_what_is_frozen(make: Ma
     assert load_weights(newest / "model.safetensors").keys() == old.keys()
     kept = {name.split(".", 1)[1] for name in load_weights(newest / "optimizer.safetensors")}
     assert kept == trained(trainer.model).keys() == {name for name in old if name.startswith("decoder.")}
-    with Reporter(trainer.run, "test", trainer.config, 4) as report:
-        weights, _, _ = trainer.finish(report)
-    assert weights.keys() == old.keys()
+    assert finish(trainer)[0].keys() == old.keys()
 
 
 def test_forgetting_is_shown_and_recorded(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     trainer = make("run")
     assert train(trainer)
     name = "monitor_loss:test.{language}"
-    records = [json.loads(line) for line in (trainer.run / "metrics.jsonl").read_text().splitlines()]
+    records = metrics(trainer.run)
     assert [(record["update"], *record) for record in records] == [
         (update, "update", "valid_loss", "valid_bleu", name) for update in (0, 4)
     ]
@@ -289,16 +272,11 @@ def test_a_resumed_run_of_tuning_is_the_run_that_was_not_stopped(make: Make, pre
     again = make("part", *overrides)
     assert again.resume()
     assert train(again)
-    mine, theirs = weights_of(again.model), weights_of(whole.model)
-    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+    assert equal(weights_of(again), weights_of(whole))
     assert again.progress.before == whole.progress.before
-    published = []
-    for trainer in (whole, again):
-        with Reporter(trainer.run, "test", trainer.config, 4) as report:
-            published.append(trainer.finish(report))
-    assert published[0][1:] == published[1][1:]
-    assert all(torch.equal(published[0][0][name], published[1][0][name]) for name in published[0][0])
-    assert published[0][0].keys() == new_model(whole.recipe, whole.data.tokenizer).state_dict().keys()
+    weights, *published = finish(again)
+    expected, *expected_of = finish(whole)
+    assert equal(weights, expected) and published == expected_of
 
 
 def test_an_imported_model_with_two_vocabularies_and_one_with_tags(read: Read, place: Path, tmp_path: Path) -> None:
@@ -313,10 +291,9 @@ def test_an_imported_model_with_two_vocabularies_and_one_with_tags(read: Read, p
         trainer = Trainer(recipe, data, tmp_path / name, torch.device("cpu"), World())
         assert data.train.target[3].tolist() == data.tokenizer.target.encode(data.train.texts("target", [3])[0])
         assert [len(tag) for tag in trainer.batches.tags] == [tagged]
-        before = weights_of(trainer.model)
+        before = weights_of(trainer)
         assert train(trainer)
-        with Reporter(trainer.run, "test", trainer.config, 2) as report:
-            weights, _, _ = trainer.finish(report)
+        weights, _, _ = finish(trainer)
         assert weights.keys() == before.keys()
         silent = before["embedding.bias"] == NEVER
         assert silent.any()

@@ -15,7 +15,7 @@ from service.errors import shorten
 from service.http.fields import Count, FlagField, JsonTexts, LanguageField, Number, TextField, TextOrTexts
 from service.schemas import AUTO, MODEL, DetectedLanguage, SourceField, TermFields, TextRange, percent
 from service.translation.answers import other_texts, rounded_match
-from service.translation.jobs import Answer, StreamedSentence
+from service.translation.jobs import Answer, StreamedSentence, untranslated_parts
 
 
 class TranslateRequest(TermFields):
@@ -60,7 +60,7 @@ class TranslateRequest(TermFields):
         False, description="Whether to return the estimated quality of each translation, from 0 to 100."
     )
     untranslated: FlagField = Field(
-        False, description="Whether to list the sentences that stay unchanged, and the clauses that are missing."
+        False, description="Whether to list unchanged sentences, unknown words and missing clauses."
     )
     segments: FlagField = Field(
         False, description="Whether to return the ranges of each sentence in both texts; for plain text only."
@@ -125,6 +125,9 @@ class SegmentResponse(BaseModel):
         None, description="True if `quality` is absent because the sentence is unlike the model's training text."
     )
     match: float | None = Field(None, description="From 0 to 1; only with a match in the memory.")
+    untranslated: tuple[str, ...] | None = Field(
+        None, description="The sentence if it stays unchanged, or its unknown words and missing clauses; if requested."
+    )
     alternatives: tuple[str, ...] | None = None
     alignment: tuple[tuple[TextRange, TextRange], ...] | None = Field(None, description="Pairs of aligned ranges.")
     attention: SegmentAttention | None = None
@@ -139,6 +142,7 @@ class SegmentResponse(BaseModel):
             quality=percent(sentence.confidence),
             unfamiliar=sentence.unfamiliar or None,
             match=rounded_match(sentence.match),
+            untranslated=(untranslated_parts(sentence) or None) if request.untranslated else None,
             alternatives=others if request.alternatives else None,
             alignment=sentence.links if request.alignment else None,
             attention=SegmentAttention(source=maps.source, target=maps.target, weights=maps.weights) if maps else None,
@@ -159,7 +163,7 @@ class TargetResponse(BaseModel):
         None, description="Similarity, from 0 to 1, of the text to its match in the memory; absent without a match."
     )
     untranslated: list[str] | list[list[str]] | None = Field(
-        None, description="Sentences that stay unchanged, and missing clauses."
+        None, description="Unchanged sentences, unknown words and missing clauses."
     )
     models: list[str] | list[list[str]] | None = Field(
         None, description="Names of the models that translated a text: two if there is a pivot. Only with `model`."

@@ -87,11 +87,7 @@ class Answer:
     @property
     def untranslated(self) -> tuple[str, ...]:
         """Source sentences and unknown words that the translation contains unchanged, and clauses that it lacks."""
-        return tuple(
-            without_objects(text)
-            for sentence in self.all_sentences
-            for text in ((sentence.source,) if sentence.untranslated else (*sentence.omitted, *sentence.copied))
-        )
+        return tuple(text for sentence in self.all_sentences for text in untranslated_parts(sentence))
 
     @property
     def match(self) -> float | None:
@@ -102,6 +98,12 @@ class Answer:
     def all_sentences(self) -> list[SentenceTranslation]:
         """The sentences of the text, or those of its segments. Their ranges count characters of their segment."""
         return [*self.sentences, *(sentence for segment in self.segments for sentence in segment.sentences)]
+
+
+def untranslated_parts(sentence: SentenceTranslation) -> tuple[str, ...]:
+    """Return the whole sentence if it stays unchanged, or else its missing clauses and its unknown words."""
+    parts = (sentence.source,) if sentence.untranslated else (*sentence.omitted, *sentence.copied)
+    return tuple(without_objects(part) for part in parts)
 
 
 def free_characters(answers: Iterable[Answer]) -> int:

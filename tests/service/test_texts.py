@@ -141,6 +141,8 @@ def test_a_sentence_that_stays_is_listed_on_request(client: httpx.Client) -> Non
     assert [(answer["translatedText"], answer["untranslated"]) for answer in answers] == [
         (f"{WARTEN} Привет, мир.", expected)
     ] * 2
+    segments = client.post("/translate", json=body | {"segments": True}).json()["segments"]
+    assert [segment.get("untranslated") for segment in segments] == [None, expected]
     deepl = {"text": [text, WAIT], "target_lang": "DE", "source_lang": "EN", "show_untranslated": True}
     translations = client.post("/v2/translate", json=deepl).json()["translations"]
     assert [translation["untranslated"] for translation in translations] == [expected, []]

@@ -8,6 +8,7 @@ import { converter } from "./ranges.js";
  * @property {[number, number]} target  range in the translation
  * @property {number | null} quality  0 to 100, or null if unknown
  * @property {number | null} match  similarity to a sentence of the translation memory, 0 to 1; null without a match
+ * @property {string[]} untranslated  words and clauses of the source that were not translated, or the whole sentence
  * @property {string[]} alternatives  other translations, best first; empty if not requested
  * @property {{source: [number, number], target: [number, number]}[]} links  aligned words
  * @property {object | null} attention  {source: pieces, target: pieces, weights: [layer][head][target][source]}
@@ -70,7 +71,7 @@ export function withWording(answer, index, wording) {
 
 function withChosenWording(original, wording, target) {
   if (wording !== original.wording) {
-    return { ...original, target, quality: null, unfamiliar: false, match: null, links: [], attention: null, original, wording };
+    return { ...original, target, quality: null, unfamiliar: false, match: null, untranslated: [], links: [], attention: null, original, wording };
   }
   const shift = (range) => moved(range, target[0] - original.target[0]);
   return { ...moveSentence(original, shift), original: null };
@@ -92,17 +93,18 @@ function sentences(response, source, text) {
     .filter(({ target }) => target[0] < target[1])
     .sort((left, right) => left.target[0] - right.target[0]);
   if (response.segments || !text.trim()) return found.map((each) => withText(each, text));
-  const whole = { quality: response.quality, match: response.match, alternatives: response.alternatives };
+  const whole = { quality: response.quality, match: response.match, untranslated: response.untranslated, alternatives: response.alternatives };
   return [withText(sentence(trimmedRange(source), trimmedRange(text), whole), text)];
 }
 
-function sentence(source, target, { quality, unfamiliar, match, alternatives, attention }) {
+function sentence(source, target, { quality, unfamiliar, match, untranslated, alternatives, attention }) {
   return {
     source,
     target,
     quality: number(quality),
     unfamiliar: unfamiliar === true,
     match: number(match),
+    untranslated: untranslated ?? [],
     alternatives: alternatives ?? [],
     links: [],
     attention: attention ?? null,

@@ -1,4 +1,5 @@
-// The confidence of a sentence in words, as a number and by the line under it; never by colour alone.
+// What is to be checked in a translation: the confidence of a sentence in words, as a number and by the line under it (never
+// by colour alone), and the words that are not translated.
 // The service's number is the expected chrF of the sentence. Of sixty translations of the bundled model, 14 of 17 wrong ones,
 // 8 of 18 understandable ones and 3 of 25 right ones are below SURE or have no number.
 
@@ -7,6 +8,7 @@ import { localized } from "./messages.js";
 const SURE = 60;
 const DOUBTFUL = 50;
 const SPOKEN = 200; // characters of a translation that are announced
+const LISTED = 120; // characters of a list of words that are not translated
 const NUMBERS = { "": "confidence", unsure: "confidence.unsure", doubtful: "confidence.doubtful" };
 const WORDS = { unsure: "confidence.unsure-text", doubtful: "confidence.doubtful-text", unfamiliar: "confidence.unfamiliar" };
 
@@ -23,18 +25,27 @@ export function describe(quality, unfamiliar = false) {
   return localized(NUMBERS[level(quality)], { value: Math.round(quality) });
 }
 
-/** Returns the class of the least sure sentence of an answer. */
+/** Returns a text such as "Not translated: Bokmål, Zyklon"; "" if everything is translated. */
+export function describeUntranslated(texts) {
+  if (!texts.length) return "";
+  const list = texts.join(", ");
+  return localized("untranslated", { texts: list.length > LISTED ? `${list.slice(0, LISTED)}…` : list });
+}
+
+/** Returns the class of the least sure sentence of an answer; "untranslated" if there is none but words are not translated. */
 export function worst({ sentences }) {
   const levels = sentences.map(({ quality, unfamiliar }) => level(quality, unfamiliar));
-  return ["doubtful", "unsure", "unfamiliar"].find((each) => levels.includes(each)) ?? "";
+  const unsure = ["doubtful", "unsure", "unfamiliar"].find((each) => levels.includes(each));
+  return unsure ?? (sentences.some(({ untranslated }) => untranslated.length) ? "untranslated" : "");
 }
 
 /** Returns a text about a whole answer, such as "2 of 3 sentences less sure"; "" if nothing is to be checked. */
 export function summary(answer) {
   const { length: all } = answer.sentences;
   const count = answer.sentences.filter(({ quality, unfamiliar }) => level(quality, unfamiliar)).length;
-  if (!count) return "";
-  return all === 1 ? localized(WORDS[worst(answer)]) : localized("confidence.some", { count, all });
+  const untranslated = describeUntranslated(answer.sentences.flatMap((sentence) => sentence.untranslated));
+  const unsure = () => (all === 1 ? localized(WORDS[worst(answer)]) : localized("confidence.some", { count, all }));
+  return [count ? unsure() : "", untranslated].filter(Boolean).join(". ");
 }
 
 /** Returns what a screen reader says of an answer: a short translation, or how much there is to visit. */

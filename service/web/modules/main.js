@@ -238,7 +238,7 @@ class Page {
 
   async #send({ text, source, target }, signal, onPart) {
     this.#partial = null;
-    const options = { quality: true, alignment: true, segments: true, ...(text.length > STREAMED ? { stream: true } : {}) };
+    const options = { quality: true, untranslated: true, alignment: true, segments: true, ...(text.length > STREAMED ? { stream: true } : {}) };
     const response = await this.memory.applied(source, target, (memory) =>
       this.service.translate(this.#body(text, source, target, { ...options, ...memory }), { signal, onSegment: onPart }),
     );
@@ -297,7 +297,9 @@ class Page {
     this.#offerStoring();
     setText(byId("confidence"), summary(answer));
     byId("confidence").dataset.level = worst(answer);
-    this.#showLegend(new Set(answer.sentences.flatMap(({ quality, unfamiliar, match }) => [level(quality, unfamiliar), matchKind(match)])));
+    this.#showLegend(new Set(answer.sentences.flatMap((sentence) => [
+      level(sentence.quality, sentence.unfamiliar), matchKind(sentence.match), sentence.untranslated.length ? "untranslated" : "",
+    ])));
   }
 
   /** Returns the sentences `[source, wording]` that the user has changed or chosen. */

@@ -1,6 +1,6 @@
 // The match of a sentence in the translation memory, in words and as a sign at the sentence; never by colour alone.
 
-import { describe } from "./confidence.js";
+import { describe, describeUntranslated } from "./confidence.js";
 import { localized } from "./messages.js";
 
 /** Returns the class of a sentence: "exact", "similar", or "" without a match. */
@@ -15,7 +15,7 @@ export function describeMatch(match) {
   return match === 1 ? localized("match.exact") : localized("match.similar", { percent: Math.round(100 * match) });
 }
 
-/** Returns what is known about a sentence: its match and its confidence. */
-export function describeSentence({ match, quality, unfamiliar }) {
-  return [describeMatch(match), describe(quality, unfamiliar)].filter(Boolean).join(". ");
+/** Returns what is known about a sentence: its match, its confidence and its words that are not translated. */
+export function describeSentence({ match, quality, unfamiliar, untranslated }) {
+  return [describeMatch(match), describe(quality, unfamiliar), describeUntranslated(untranslated)].filter(Boolean).join(". ");
 }

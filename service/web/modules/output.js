@@ -3,7 +3,9 @@
 import { level } from "./confidence.js";
 import { element } from "./dom.js";
 import { describeSentence, matchKind } from "./match.js";
-import { cut } from "./ranges.js";
+import { cut, occurrences } from "./ranges.js";
+
+const KEPT = "kept"; // in the place of a link's id: the words stand in the source
 
 export class OutputPane {
   /** @param {{output, placeholder, notes}} parts  of index.html */
@@ -93,7 +95,8 @@ export class OutputPane {
       "aria-haspopup": "dialog",
       "aria-describedby": describeSentence(sentence) ? `note-${index}` : null,
     };
-    return element("span", attributes, ...pieces(answer.text, sentence.target, own));
+    const kept = occurrences(answer.text, sentence.target, sentence.untranslated);
+    return element("span", attributes, ...pieces(answer.text, sentence.target, own, kept));
   }
 
   /** Puts one sentence, the last visited, into the tab order, so that Tab leaves the text after one step. */
@@ -136,9 +139,14 @@ function interleaved(text, sentences, side, make, begin = 0) {
   return nodes;
 }
 
-function pieces(text, range, links) {
-  return cut(range, links).map((piece) => {
-    const words = text.slice(piece.begin, piece.end);
-    return piece.links.length ? element("span", { class: "piece", "data-links": piece.links.join(" ") }, words) : words;
+/** Returns a range of the text as nodes: pieces with links, pieces of the ranges `kept` as untranslated, and plain text. */
+function pieces(text, range, links, kept = []) {
+  const marks = kept.map((each) => ({ id: KEPT, range: each }));
+  return cut(range, [...links, ...marks]).map(({ begin, end, links: ids }) => {
+    const words = text.slice(begin, end);
+    if (!ids.length) return words;
+    const linked = ids.filter((id) => id !== KEPT);
+    const classes = [linked.length ? "piece" : "", ids.includes(KEPT) ? "untranslated" : ""].filter(Boolean);
+    return element("span", { class: classes.join(" "), "data-links": linked.join(" ") || null }, words);
   });
 }

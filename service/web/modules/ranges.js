@@ -36,3 +36,11 @@ export function cut([begin, end], links) {
     links: inside.filter(({ range }) => range[0] <= borders[place] && range[1] >= stop).map(({ id }) => id),
   }));
 }
+
+/** Returns where texts occur as whole words within a range of `text`. */
+export function occurrences(text, [begin, end], texts) {
+  return texts.flatMap((each) => {
+    const pattern = new RegExp(`(?<![\\p{L}\\p{N}])${each.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(?![\\p{L}\\p{N}])`, "gu");
+    return [...text.slice(begin, end).matchAll(pattern)].map(({ index }) => [begin + index, begin + index + each.length]);
+  });
+}

@@ -23,6 +23,7 @@ TARGETS = {"ar": ["en"], "de": ["en"], "en": ["ar", "de", "fr"], "fr": ["de"]}
 KEY = "secret"
 LIMIT = 2000
 UNFAMILIAR = "mortgage"  # a sentence with this word is unlike the training text
+UNKNOWN = "Zyklon"  # a word that is copied
 BRIDGED = "bridged"  # a text with this word is translated by way of English
 TERMS = ("glossary", "do_not_translate")
 LETTERS = "abcdefghijklmnopqrst"
@@ -137,6 +138,8 @@ class Double:
         }
         if unfamiliar:
             segment["unfamiliar"] = True
+        if body.get("untranslated") and UNKNOWN in found.group():
+            segment["untranslated"] = [UNKNOWN]
         if body.get("alignment"):
             segment["alignment"] = links
         if body.get("attention"):

@@ -546,6 +546,17 @@ def test_text_unlike_the_training_text_has_no_value_and_no_colour(visit: Callabl
     expect(seen.page.locator("#legend")).to_have_text("confidence unknown", use_inner_text=True)
 
 
+def test_words_that_are_not_translated_are_marked_and_named(visit: Callable[..., Visit]) -> None:
+    seen = visit()
+    seen.type("The dog sleeps. The Zyklon sleeps.", "der Hund schläft. der Zyklon schläft.")
+    sentence = seen.page.locator("#output .sentence").nth(1)
+    expect(sentence.locator(".untranslated")).to_have_text("Zyklon")
+    note = seen.page.locator(f"#{sentence.get_attribute('aria-describedby')}").text_content()
+    assert note == "Confidence 88 of 100. Not translated: Zyklon"
+    expect(seen.page.locator("#confidence")).to_have_text("Not translated: Zyklon")
+    expect(seen.page.locator("#legend")).to_have_text("not translated", use_inner_text=True)
+
+
 def test_attention(visit: Callable[..., Visit]) -> None:
     seen = visit()
     seen.type(TEXT, TRANSLATION)

@@ -16,6 +16,7 @@ from mt.insight.search_record import SearchTree, record_search
 from mt.pipeline.driver import AttentionCall, Routine
 from mt.pipeline.results import ExplainOptions
 from mt.pipeline.translator import Translator
+from mt.scoring.attention import CrossAttention
 from mt.text.alignment import Link
 from mt.tokenizer import EOS
 
@@ -139,7 +140,7 @@ def explain(
     assert planner.explainer is not None
     routine = Routine(planner.explainer.explain([(sentence.strip(), alternative)]))
     while isinstance(routine.call, AttentionCall):
-        routine.resume(list(translator.attention(routine.call.pairs)))
+        routine.resume(CrossAttention(translator.attend([routine.call.pair])[0]))
     pieces = loaded.tokenizer.target
     explanation = TranslationRecord(
         model=loaded.description.name,

@@ -1,16 +1,15 @@
 """Dispatcher of text tasks: it passes the calls of tasks to an engine, and the results of the engine to the tasks."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
 from threading import RLock
 from time import monotonic
 
-from mt.engine.backends.protocol import device_failed
+from mt.engine.backends.protocol import Attend, device_failed
 from mt.engine.requests import Request, Result
 from mt.engine.threads import AnyEngine
 from mt.engine.turns import TurnQueue
-from mt.pipeline.driver import ATTENTION_TOKENS, AttentionCall, DecodeCall
+from mt.pipeline.driver import Answer, AttentionCall, DecodeCall
 from mt.pipeline.results import Failure, Translation
 from mt.pipeline.text_task import AnyRoutine, TextTask
 from mt.scoring.attention import CrossAttention, Pair
@@ -24,6 +23,12 @@ STEP_SECONDS = 0.002
 Without the limit, a long text with many repairs would delay other callers, and its worker would appear to hang.
 """
 
+ATTENTION_TOKENS = 120
+"""Maximum number of source and target tokens in an attention pass of several pairs.
+
+Longer passes are not faster, and they delay all other sentences.
+"""
+
 
 class ResultDispatcher:
     """Dispatcher that runs text tasks on one engine.
@@ -32,9 +37,9 @@ class ResultDispatcher:
     several threads; a lock lets one method run at a time.
     """
 
-    def __init__(self, engine: AnyEngine, attention: Callable[[Sequence[Pair]], Iterable[CrossAttention]]) -> None:
+    def __init__(self, engine: AnyEngine, attend: Attend) -> None:
         self.engine = engine
-        self._attention = attention
+        self._cross_attention = attend
         self._lock = RLock()
         self._waiting: dict[int, tuple[TextTask, AnyRoutine]] = {}  # by the id of the request that the routine awaits
         self._results: TurnQueue[int, Result] = TurnQueue()  # results that were not yet passed to a task
@@ -135,9 +140,7 @@ class ResultDispatcher:
                 routines.append(routine)
         return requests
 
-    def _resume(
-        self, task: TextTask, routine: AnyRoutine, answer: Sequence[Result] | Sequence[CrossAttention] | Exception
-    ) -> list[TextTask]:
+    def _resume(self, task: TextTask, routine: AnyRoutine, answer: Answer) -> list[TextTask]:
         """Resume a routine with the answer to its call, and submit the next call of the routine.
 
         Return a list with the task if the task is done, otherwise an empty list.
@@ -151,47 +154,44 @@ class ResultDispatcher:
         return [task] if task.done else []
 
     def _attend(self) -> list[TextTask]:
-        """Answer attention calls with about ATTENTION_TOKENS tokens in total. Return the tasks that are done.
+        """Answer attention calls with at most ATTENTION_TOKENS tokens in total, or one longer call, in one pass.
 
-        The calls share one pass of the model.
+        Return the tasks that are done.
         """
-        chosen: list[tuple[TextTask, AnyRoutine, Sequence[Pair]]] = []
+        chosen: list[tuple[TextTask, AnyRoutine]] = []
+        pairs: list[Pair] = []
         tokens = 0
-        while self._attending and tokens < ATTENTION_TOKENS:
+        while self._attending:
             task, routines = self._attending.pop()
-            routine = routines.popleft()
-            assert isinstance(routine.call, AttentionCall)
-            chosen.append((task, routine, routine.call.pairs))
-            tokens += sum(len(source) + len(target) for source, target in routine.call.pairs)
+            call, caller = routines[0].call, task.planner.context.caller
+            assert isinstance(call, AttentionCall)
+            source, target = call.pair
+            tokens += len(source) + len(target)
+            if pairs and tokens > ATTENTION_TOKENS:
+                self._attending.put_back(caller, task, routines)
+                break
+            chosen.append((task, routines.popleft()))
+            pairs.append(call.pair)
             if routines:
-                self._attending.put(task.planner.context.caller, task, routines)
+                self._attending.put(caller, task, routines)
         done = []
-        for (task, routine, _), answer in zip(chosen, self._answers([pairs for _, _, pairs in chosen]), strict=True):
+        for (task, routine), answer in zip(chosen, self._answers(pairs), strict=True):
             if not task.problem:
                 done += self._resume(task, routine, answer)
         return done
 
-    def _answers(self, calls: Sequence[Sequence[Pair]]) -> Iterator[list[CrossAttention] | Exception]:
-        """Yield the cross-attention of each call, or the exception that its pass raised.
+    def _answers(self, pairs: Sequence[Pair]) -> list[CrossAttention | Exception]:
+        """Return the cross-attention of each pair, or the exception that its pass raised.
 
-        All calls share one pass. If this pass fails, each remaining call gets a pass of its own. If the device has
-        failed, the exception is raised instead.
+        All pairs share one pass. If this pass fails, each pair gets a pass of its own. If the device has failed, the
+        exception is raised instead.
         """
-        answered = 0
         try:
-            attentions = iter(self._attention([pair for pairs in calls for pair in pairs]))
-            for pairs in calls:
-                answer = list(islice(attentions, len(pairs)))
-                answered += 1
-                yield answer
-        except Exception as error:  # any exception of the model concerns only this call
+            return [CrossAttention(weights) for weights in self._cross_attention(pairs)]
+        except Exception as error:  # any exception of the model concerns only one pair
             if device_failed(error):
                 raise
-            if len(calls) == 1:
-                yield error
-            else:
-                for pairs in calls[answered:]:
-                    yield from self._answers([pairs])
+            return [error] if len(pairs) == 1 else [answer for pair in pairs for answer in self._answers([pair])]
 
 
 def _chunk(tasks: Iterator[TextTask], ahead: int) -> list[TextTask]:

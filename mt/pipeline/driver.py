@@ -13,12 +13,6 @@ from mt.scoring.attention import CrossAttention, Pair
 
 T = TypeVar("T")
 
-ATTENTION_TOKENS = 120
-"""Approximate maximum number of source and target tokens in an attention pass. Further calls wait for the next pass.
-
-A single call should not have many more tokens. Longer passes are not faster, and they delay all other sentences.
-"""
-
 
 @dataclass(frozen=True)
 class DecodeCall:
@@ -32,15 +26,18 @@ class DecodeCall:
 
 @dataclass(frozen=True)
 class AttentionCall:
-    """Awaitable for the cross-attention of pairs. The results have the order of the pairs."""
+    """Awaitable for the cross-attention of a pair."""
 
-    pairs: Sequence[Pair]
+    pair: Pair
 
-    def __await__(self) -> Generator["AttentionCall", list[CrossAttention], list[CrossAttention]]:
-        return (yield self) if self.pairs else []
+    def __await__(self) -> Generator["AttentionCall", CrossAttention, CrossAttention]:
+        return (yield self)
 
 
 EngineCall = DecodeCall | AttentionCall
+
+Answer = Sequence[Result] | CrossAttention | Exception
+"""Answer to an engine call. An exception is raised at the call."""
 
 
 class Routine(Generic[T]):
@@ -72,10 +69,10 @@ class Routine(Generic[T]):
             return None
         return [self._results.pop(request.id) for request in self.call.requests]
 
-    def resume(self, answer: Sequence[Result] | Sequence[CrossAttention] | Exception | None) -> None:
+    def resume(self, answer: Answer | None) -> None:
         """Continue the coroutine with the answer to the current call; None starts the coroutine.
 
-        An exception as answer is raised at the call. An exception that the coroutine does not catch is raised here.
+        An exception that the coroutine does not catch is raised here.
         """
         run = self._coroutine
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mt.pipeline.driver import AttentionCall
 from mt.pipeline.results import Alternative, AttentionMap, ExplainOptions
 from mt.pipeline.variants import SentenceContext
-from mt.scoring.attention import MAX_PAIRS, AttentionPass, CrossAttention, Pair
+from mt.scoring.attention import CrossAttention, Pair
 from mt.text import casing, protect
 from mt.text.alignment import Link, PieceAttention, Range, link_words, piece_offsets
 from mt.text.normalise import plain_spaces
@@ -70,7 +70,7 @@ class Explainer:
     """
 
     context: SentenceContext
-    attention: AttentionPass
+    heads: int  # number of heads of all decoder layers
     max_length: int  # maximum number of tokens of a source or target that the model reads
     options: ExplainOptions
 
@@ -81,21 +81,20 @@ class Explainer:
         The attention map of a sentence is left out if, with it, the maps of the text would have more than
         `options.attention` weights in total.
         """
-        explanations = [Explanation()] * len(sentences)
+        explanations = []
         weights_left = self.options.attention
-        for begin in range(0, len(sentences), MAX_PAIRS):  # other texts are served between two passes
-            pairs = dict(enumerate((self._pair(*sentence) for sentence in sentences[begin : begin + MAX_PAIRS]), begin))
-            readable = [number for number, pair in pairs.items() if self._is_readable(pair.ids)]
-            for group in self.attention.groups([pairs[number].ids for number in readable]):
-                numbers = readable[group.start : group.stop]
-                attentions = await AttentionCall([pairs[number].ids for number in numbers])
-                for number, attention in zip(numbers, attentions, strict=True):
-                    attention_map = None
-                    if attention.weights.size <= weights_left:
-                        weights_left -= attention.weights.size
-                        attention_map = self._map(pairs[number], attention)
-                    links = self._links(pairs[number], attention) if self.options.alignment else ()
-                    explanations[number] = Explanation(tuple(links), attention_map)
+        for source, alternative in sentences:
+            pair = self._pair(source, alternative)
+            if not self._is_readable(pair.ids):
+                explanations.append(Explanation())
+                continue
+            attention = await AttentionCall(pair.ids)  # one at a time: the weights of all sentences would be too large
+            attention_map = None
+            if attention.weights.size <= weights_left:
+                weights_left -= attention.weights.size
+                attention_map = self._map(pair, attention)
+            links = self._links(pair, attention) if self.options.alignment else ()
+            explanations.append(Explanation(tuple(links), attention_map))
         return explanations
 
     def _pair(self, source: str, alternative: Alternative) -> ReducedPair:
@@ -112,8 +111,9 @@ class Explainer:
         return ReducedPair(source, alternative.text, links, (source_text, target_text), ids)
 
     def _is_readable(self, pair: Pair) -> bool:
-        longest = max(len(pair[0]), len(pair[1]) + 1)
-        return longest <= self.max_length and self.attention.weight_count(pair) <= MAX_SENTENCE_WEIGHTS
+        source_length, target_length = len(pair[0]), len(pair[1]) + 1
+        longest, weights = max(source_length, target_length), self.heads * source_length * target_length
+        return longest <= self.max_length and weights <= MAX_SENTENCE_WEIGHTS
 
     def _map(self, pair: ReducedPair, attention: CrossAttention) -> AttentionMap:
         tokenizer, begin = self.context.tokenizer, len(self.context.prefix)

@@ -392,7 +392,7 @@ async def _omitted_clauses(decoded: DecodedVariant, context: SentenceContext) ->
         return ()
     if len(clauses := clause_ranges(text, context.source)) < 2:
         return ()
-    (attention,) = await piece_attention(decoded, [0], context)
+    attention = await piece_attention(decoded, 0, context)
     omitted = repetition.omitted_clauses(clauses, attention)
     originals = clause_ranges(decoded.variant.text, context.source)
     if len(originals) == len(clauses):  # without stand-ins

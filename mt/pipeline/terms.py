@@ -351,7 +351,7 @@ def _with_all_terms(
 
 async def _unit_links(decoded: DecodedVariant, context: SentenceContext) -> UnitLinks:
     """Return the links between the words of the source and the words of the best alternative."""
-    (attention,) = await piece_attention(decoded, [0], context)
+    attention = await piece_attention(decoded, 0, context)
     return UnitLinks(decoded.variant.stripped.text, decoded.best.text, attention)
 
 

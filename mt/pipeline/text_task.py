@@ -9,9 +9,9 @@ from functools import cached_property, partial
 from math import inf
 from time import monotonic
 
-from mt.engine.requests import Request, Result
+from mt.engine.requests import Request
 from mt.errors import MTError, RequestError
-from mt.pipeline.driver import DecodeCall, Routine
+from mt.pipeline.driver import Answer, DecodeCall, Routine
 from mt.pipeline.explain import Explainer, Explanation
 from mt.pipeline.formality import translate_with_formality
 from mt.pipeline.marked import place_tags
@@ -20,7 +20,6 @@ from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTr
 from mt.pipeline.sentence import is_untranslatable, split_ranges, translate_raw, translate_sentence
 from mt.pipeline.typography import restore_typography
 from mt.pipeline.variants import SentenceContext, join_alternatives
-from mt.scoring.attention import CrossAttention
 from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, segment
 from mt.text.alignment import Link, Range
@@ -109,8 +108,8 @@ class TextTask:
         self._calling.clear()
         return routines
 
-    def resume(self, routine: AnyRoutine, answer: Sequence[Result] | Sequence[CrossAttention] | Exception) -> None:
-        """Answer the call of a routine. If `answer` is an exception, the exception is raised at the call.
+    def resume(self, routine: AnyRoutine, answer: Answer) -> None:
+        """Answer the call of a routine.
 
         An exception that the routine does not catch becomes the problem of the task.
         """

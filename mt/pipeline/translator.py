@@ -32,7 +32,6 @@ from mt.pipeline.explain import Explainer
 from mt.pipeline.results import ExplainOptions, Failure, Translation
 from mt.pipeline.text_task import TextPlanner
 from mt.pipeline.variants import SentenceContext, WordKey
-from mt.scoring.attention import AttentionPass
 from mt.scoring.confidence import QualityEstimator
 from mt.text.normalise import Normaliser
 from mt.text.terms import Terms
@@ -106,10 +105,8 @@ class Translator:
         self.dtype = dtype
         self.shortlist = shortlist
         self.engine: AnyEngine = engine or import_module("mt.engine.backends.torch").load_engine(loaded)
-        config = loaded.description.model
-        attend = attend or import_module("mt.scoring.model_attention").ModelAttention(loaded.model)
-        self.attention = AttentionPass(attend, config.decoder_layers * config.heads)
-        self.dispatcher = ResultDispatcher(self.engine, self.attention)
+        self.attend: Attend = attend or import_module("mt.scoring.model_attention").ModelAttention(loaded.model)
+        self.dispatcher = ResultDispatcher(self.engine, self.attend)
         self._ids = count()  # ids of requests and callers
         self._compiler = ConstraintCompiler(loaded.tokenizer.target)
         self._normaliser = Normaliser(loaded.tokenizer.knows)
@@ -318,7 +315,9 @@ class Translator:
             bigrams=self.bigrams,
             reads_target=target_language in self.directions.sources,
         )
-        explainer = Explainer(context, self.attention, self._max_length, explain) if explain else None
+        config = self.description.model
+        heads = config.decoder_layers * config.heads
+        explainer = Explainer(context, heads, self._max_length, explain) if explain else None
         return TextPlanner(context, self._max_length, sentences, explainer=explainer, estimator=self.estimator)
 
     def _planner(self, arguments: TextArguments) -> TextPlanner:

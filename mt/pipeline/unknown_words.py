@@ -63,7 +63,7 @@ async def copy_unknown_words(
     target = _words(written, piece_offsets(best.pieces, SPACE_MARK), new)
     if not any(word.new for word in (*source, *target)):
         return alternatives
-    (attention,) = await piece_attention(decoded, [0], context)
+    attention = await piece_attention(decoded, 0, context)
     origins = _origins(source, target, np.asarray(attention.weights))
     text, copied = alternatives[0].text, []
     for guess in _guesses(written, target, origins, best.piece_log_probabilities):

@@ -12,7 +12,7 @@ from mt.decoding.term_constraints import UNLIMITED
 from mt.description import COVERED_LENGTH
 from mt.engine.requests import Request, Result
 from mt.pipeline.constraint_compiler import ConstraintCompiler
-from mt.pipeline.driver import ATTENTION_TOKENS, AttentionCall, DecodeCall
+from mt.pipeline.driver import AttentionCall, DecodeCall
 from mt.pipeline.results import Alternative
 from mt.source_bigrams import SourceBigrams
 from mt.text import protect
@@ -226,43 +226,24 @@ async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Al
         alternatives.append(replace(alternative, text=text))
         if spans and (stripped.removed or protect.lost_spans(spans, text)):
             damaged.append(rank)
-    for group in _groups(damaged, decoded):  # other texts are served between two groups
-        for rank, attention in zip(group, await piece_attention(decoded, group, context), strict=True):
-            text = restore_spans(stripped, spans, decoded.alternatives[rank].text, attention, stand_ins)
-            alternatives[rank] = replace(alternatives[rank], text=text)
+    for rank in damaged:
+        attention = await piece_attention(decoded, rank, context)
+        text = restore_spans(stripped, spans, decoded.alternatives[rank].text, attention, stand_ins)
+        alternatives[rank] = replace(alternatives[rank], text=text)
     return tuple(alternatives)
 
 
-def _groups(ranks: Sequence[int], decoded: DecodedVariant) -> Iterator[list[int]]:
-    """Yield `ranks` in groups. A group ends when it has ATTENTION_TOKENS source and target tokens."""
-    group: list[int] = []
-    tokens = 0
-    for rank in ranks:
-        group.append(rank)
-        tokens += len(decoded.request.source) + len(decoded.tokens[rank])
-        if tokens >= ATTENTION_TOKENS:
-            yield group
-            group, tokens = [], 0
-    if group:
-        yield group
-
-
-async def piece_attention(
-    decoded: DecodedVariant, ranks: Sequence[int], context: SentenceContext
-) -> list[PieceAttention]:
-    """Return the attention between the stripped source and each alternative in `ranks`. Rank 0 is the best."""
-    known = decoded.attentions
-    if new := [rank for rank in ranks if rank not in known]:
+async def piece_attention(decoded: DecodedVariant, rank: int, context: SentenceContext) -> PieceAttention:
+    """Return the attention between the stripped source and the alternative of a rank. Rank 0 is the best."""
+    if rank not in decoded.attentions:
         source, tag_length = decoded.request.source, len(context.tag)
-        attentions = await AttentionCall([(source, decoded.tokens[rank]) for rank in new])
-        offsets = piece_offsets(context.tokenizer.pieces(source)[tag_length:-1], SPACE_MARK)
-        for rank, attention in zip(new, attentions, strict=True):
-            known[rank] = PieceAttention(
-                offsets,
-                piece_offsets(decoded.alternatives[rank].pieces, SPACE_MARK),
-                attention.alignment(tag_length, len(context.prefix)),
-            )
-    return [known[rank] for rank in ranks]
+        attention = await AttentionCall((source, decoded.tokens[rank]))
+        decoded.attentions[rank] = PieceAttention(
+            piece_offsets(context.tokenizer.pieces(source)[tag_length:-1], SPACE_MARK),
+            piece_offsets(decoded.alternatives[rank].pieces, SPACE_MARK),
+            attention.alignment(tag_length, len(context.prefix)),
+        )
+    return decoded.attentions[rank]
 
 
 async def link_texts(
@@ -296,9 +277,9 @@ async def attend_texts(
         PieceAttention(
             piece_offsets(context.tokenizer.pieces(source)[tag:-1], SPACE_MARK),
             piece_offsets(target_tokenizer.pieces(target[prefix:]), SPACE_MARK),
-            attention.alignment(tag, prefix),
+            (await AttentionCall((source, target))).alignment(tag, prefix),
         )
-        for (source, target), attention in zip(pairs, await AttentionCall(pairs), strict=True)
+        for source, target in pairs
     ]
 
 

@@ -16,10 +16,7 @@ from mt.tokenizer import BOS, PAD
 
 @dataclass(frozen=True)
 class ModelAttention:
-    """Function that returns the cross-attention weights of each pair, for `AttentionPass`.
-
-    The weights have the shape [L, H, T + 1, S], with L layers, H heads, T target and S source tokens.
-    """
+    """Function that returns the cross-attention weights of each pair (`Attend`)."""
 
     model: Transformer
 

@@ -98,7 +98,7 @@ def main(argv: Sequence[str]) -> int:
         pairs = [(request.source, n_best[0].tokens) for request, n_best in zip(requests, ours, strict=True) if n_best]
     largest = 0.0
     for begin in range(0, len(pairs), PASS):
-        weights = [translator.attention.attend(pairs[begin : begin + PASS]) for translator in (kernels, reference)]
+        weights = [translator.attend(pairs[begin : begin + PASS]) for translator in (kernels, reference)]
         largest = max(largest, *(float(np.abs(a - b).max()) for a, b in zip(*weights, strict=True)))
     print(f"attention: {len(pairs)} pairs, largest difference of a weight {largest:.1e}")
     return 1 if failed or largest > TIE else 0

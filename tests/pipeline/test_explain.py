@@ -20,7 +20,7 @@ from mt.pipeline import explain as module
 from mt.pipeline.driver import AttentionCall, Routine
 from mt.pipeline.explain import ReducedText
 from mt.pipeline.results import Alternative, ExplainOptions, Translation
-from mt.scoring.attention import MAX_PAIRS, Pair
+from mt.scoring.attention import CrossAttention, Pair
 from mt.scoring.confidence import QualityEstimator
 from mt.scoring.model_attention import ModelAttention
 from mt.source_bigrams import SourceBigrams
@@ -191,7 +191,7 @@ def test_however_sentences_are_grouped_the_same_is_seen(
 ) -> None:
     text = " ".join(sentences(8))
     together = seen(translator, [text])[0]
-    monkeypatch.setattr("mt.scoring.attention.MAX_WEIGHTS", 1)
+    monkeypatch.setattr("mt.pipeline.dispatcher.ATTENTION_TOKENS", 1)
     assert [sentence.links for sentence in seen(translator, [text])[0].sentences] == [
         e.links for e in together.sentences
     ]
@@ -201,16 +201,16 @@ def test_however_sentences_are_grouped_the_same_is_seen(
 
 def test_what_fails_while_it_is_looked_at_fails_its_own_text(small_model: Path) -> None:
     loaded = load_model(small_model)
-    attend = ModelAttention(loaded.model)
+    attend, cat = ModelAttention(loaded.model), loaded.tokenizer.encode("Cat.")[0]
 
     def fail(pairs: Sequence[Pair]) -> list[NDArray[np.float32]]:
-        if len(pairs) > 1:
+        if any(source[0] == cat for source, _ in pairs):
             raise MemoryError("too much")
         return attend(pairs)
 
     translator = Translator(loaded, attend=fail)
     planner = translator.planner(options=BRIEF, explain=ALL)
-    tasks = [planner.task(text) for text in ("The dog. The cat.", "The dog.")]
+    tasks = [planner.task(text) for text in ("The dog. Cat.", "The dog.")]
     translator.dispatcher.run(tasks)
     assert "MemoryError: too much" in tasks[0].problem and not tasks[1].problem
     assert tasks[1].translation().sentences[0].links
@@ -281,9 +281,9 @@ def test_the_sentences_of_a_long_text_are_explained_in_several_steps(translator:
     explainer = translator.planner(options=BRIEF, explain=ALL).explainer
     assert explainer is not None
     texts = [(sentence, Alternative(sentence, 0.0, 0.0, (), ())) for sentence in sentences(1) * 40]
-    routine, passes = Routine(explainer.explain(texts)), []
+    routine, calls = Routine(explainer.explain(texts)), 0
     while isinstance(routine.call, AttentionCall):
-        passes.append(len(routine.call.pairs))
-        routine.resume(list(translator.attention(routine.call.pairs)))
-    assert max(passes) <= MAX_PAIRS and sum(passes) == len(texts) == len(routine.value)
+        calls += 1
+        routine.resume(CrossAttention(translator.attend([routine.call.pair])[0]))
+    assert calls == len(texts) == len(routine.value)
     assert all(explanation.links for explanation in routine.value)

@@ -300,7 +300,7 @@ def test_a_pass_of_attention_restores_the_number_of_threads(translator: Translat
     torch.set_num_threads(3)
     try:
         with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda _: list(translator.attention([((5, 6, 3), (7, 8))] * 3)), range(50)))
+            list(pool.map(lambda _: translator.attend([((5, 6, 3), (7, 8))] * 3), range(50)))
             assert set(pool.map(lambda _: torch.get_num_threads(), range(20))) == {3}
         assert torch.get_num_threads() == 3
     finally:

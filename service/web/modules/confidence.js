@@ -1,12 +1,13 @@
 // What is to be checked in a translation: the confidence of a sentence in words, as a number and by the line under it (never
 // by colour alone), and the words that are not translated.
-// The service's number is the expected chrF of the sentence. Of sixty translations of the bundled model, 14 of 17 wrong ones,
-// 8 of 18 understandable ones and 3 of 25 right ones are below SURE or have no number.
+// The service's number is the expected chrF of the sentence. Of 400 sentences of everyday talk, manuals and the web that the
+// bundled model did not see in training, 78 translations are wrong, 124 understandable and 198 right. Below SURE or without
+// a number are 63, 63 and 46 of them; below DOUBTFUL 23, 21 and 8.
 
 import { localized } from "./messages.js";
 
-const SURE = 60;
-const DOUBTFUL = 50;
+const SURE = 64;
+const DOUBTFUL = 55;
 const SPOKEN = 200; // characters of a translation that are announced
 const LISTED = 120; // characters of a list of words that are not translated
 const NUMBERS = { "": "confidence", unsure: "confidence.unsure", doubtful: "confidence.doubtful" };

@@ -49,7 +49,7 @@ WORDS = {
     ("en", "ar"): {"the": "ال", "dog": "كلب", "sleeps": "ينام", "hello": "مرحبا"},
     ("de", "en"): {"der": "the", "hund": "dog", "schläft": "sleeps", "hallo": "hello", "läuft": "runs"},
 }
-UNSURE = {"beach": 52, "and": 31}
+UNSURE = {"beach": 62, "and": 31}
 """Words that make a sentence less sure."""
 
 Links = list[list[list[int]]]

@@ -423,7 +423,7 @@ def test_alternatives(visit: Callable[..., Visit], double: Double) -> None:
     seen.type(TEXT, TRANSLATION)
     seen.page.click("#output .sentence >> nth=0", position={"x": 2, "y": 5})
     popover = seen.page.locator("#alternatives")
-    expect(popover).to_contain_text("Confidence 52 of 100, less sure")
+    expect(popover).to_contain_text("Confidence 62 of 100, less sure")
     choices = popover.locator("li button")
     expect(choices).to_have_count(4)
     assert double.asked[-1]["q"] == "A man runs on the beach." and double.asked[-1]["alternatives"] > 1
@@ -523,7 +523,7 @@ def test_confidence_in_words_and_lines(visit: Callable[..., Visit]) -> None:
         "doubtful",
     ]
     notes = [seen.page.locator(f"#{each.get_attribute('aria-describedby')}").text_content() for each in sentences.all()]
-    assert notes == ["Confidence 52 of 100, less sure", "Confidence 88 of 100", "Confidence 31 of 100, doubtful"]
+    assert notes == ["Confidence 62 of 100, less sure", "Confidence 88 of 100", "Confidence 31 of 100, doubtful"]
     lines = sentences.evaluate_all("all => all.map(each => getComputedStyle(each).textDecorationStyle)")
     assert len({lines[0], lines[2]}) == 2  # told apart without colour, too
     expect(seen.page.locator("#legend")).to_be_visible()

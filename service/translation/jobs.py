@@ -1,9 +1,10 @@
 """Jobs and answers of the translation service, common to the LibreTranslate and DeepL routes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from mt.languages import full_tag
 from mt.pipeline.results import SentenceTranslation, mean_confidence, mean_match
 from mt.text.alignment import without_objects
 from mt.text.formality import Formality
@@ -48,6 +49,11 @@ class Job:
     output: OutputOptions = field(default_factory=OutputOptions)
     caller: str = ""  # the engine serves callers in turn
     deadline: float | None = None  # a time of time.monotonic()
+
+    @property
+    def markup_options(self) -> MarkupOptions:
+        """The options for markup, with the languages."""
+        return replace(self.markup, languages=(self.source or "", full_tag(self.target)))
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class MarkupTranslator:
         """Return the segments of each marked-up text of a job. Raises: InvalidDocument, ParsingLimitExceeded."""
         xml = job.format is Format.XML
         segments: list[list[SourceText]] = [[] for _ in job.texts]
-        for number, segment in await self._run(job, read_markup, job.texts, xml, job.markup):
+        for number, segment in await self._run(job, read_markup, job.texts, xml, job.markup_options):
             segments[number].append(segment)
         return segments
 
@@ -57,7 +57,7 @@ class MarkupTranslator:
         translations = await self._threads.run(job.caller, sum(map(len, job.texts)), collect)
         versions = tuple((text, count) for count, (text, _) in zip(counts, texts, strict=True))
         xml = job.format is Format.XML
-        written = iter(await self._run(job, write_markup, versions, xml, job.markup, translations))
+        written = iter(await self._run(job, write_markup, versions, xml, job.markup_options, translations))
         return [list(dict.fromkeys(next(written) for _ in range(count))) for count in counts]
 
     async def _run(self, job: Job, operation: Callable[[Unpack[Arguments]], T], *args: *Arguments) -> T:

@@ -1,5 +1,6 @@
 """Languages, directions and attributes of documents in HTML, and the languages of e-books."""
 
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -46,8 +47,9 @@ def test_attributes_with_text(source: str, expected: str | None) -> None:
     [
         ('<html lang="en"><p>A', ("en", "de"), '<html lang="de"><p>N'),
         ("<html lang=en-US xml:lang='en'><p>A", ("en", "pt-BR"), "<html lang=pt-BR xml:lang='pt-BR'><p>N"),
-        ('<p lang="en">A<i lang="fr">chat', ("", "de"), '<p lang="de"><i lang="fr">N'),
-        ('<html lang="en"><p lang="fr">A', ("fr", "de"), '<html lang="en"><p lang="de">N'),
+        ('<p lang="en">A<i lang="fr">chat</i>', ("", "de"), '<p lang="de"><i lang="fr">chat</i> N'),
+        ('<html lang="en"><p lang="fr">A', ("fr", "de"), '<html lang="de"><p lang="de">N'),
+        ('<meta property="og:locale" content="en_GB"><p>A', ("en", "fr"), 'content="fr_FR"><p>N'),
         ('<html lang="en"><p>A', ("en", "ar"), '<html lang="ar" dir="rtl"><p>N'),
         ('<html dir="ltr" lang="en"><p dir="auto">A', ("en", "he"), '<html dir="rtl" lang="he"><p dir="auto">N'),
         (
@@ -55,7 +57,7 @@ def test_attributes_with_text(source: str, expected: str | None) -> None:
             ("fa", "en"),
             '<html lang="en" dir="ltr"><p><b dir="rtl">N</b>',
         ),
-        ('<html lang="sr-Cyrl"><p>A', ("sr-Latn", "de"), '<html lang="sr-Cyrl"><p>N'),
+        ('<html lang="sr-Cyrl"><p>A', ("sr-Latn", "de"), '<html lang="de"><p>N'),
         ('<meta http-equiv="content-language" content="en-GB"><p>A', ("en", "fr"), 'content="fr"><p>N'),
         (
             '<html lang="en"><p translate="no" lang="en">A</p><p>A',
@@ -71,11 +73,45 @@ def test_languages_and_directions(source: str, languages: tuple[str, str], expec
     assert expected in document.render([TranslatedSegment("N") for _ in document.segments]).decode()
 
 
+@pytest.mark.parametrize(
+    ("name", "source", "translated_texts"),
+    [
+        ("a.html", '<html lang="en"><p>A dog</p><div lang="ja"><p title="a">犬は寝る。</p></div>', ["A dog"]),
+        ("a.html", '<p>A dog</p><ul><li><a lang="es" title="a" href="/">Español</a></ul>', ["A dog"]),
+        ("a.html", '<p>A dog</p><div lang="uk">Собака <p lang="en-GB">sleeps</p> спить</div>', ["A dog", "sleeps"]),
+        ("a.html", '<p lang="fr">Un chien</p><p lang="en">A dog</p><p lang="de">Ein Hund</p>', ["A dog"]),
+        ("a.html", '<p>A dog</p><p translate="no" lang="la">Canis <b lang="en">dog</b></p>', ["A dog"]),
+        ("a.html", '<p>A dog</p><img lang="it" alt="casa"><input lang="it" placeholder="casa">', ["A dog"]),
+        ("a.html", '<p lang="">A dog</p><p lang="und">A cat</p><p lang="x-a">A cow</p>', ["A dog", "A cat", "A cow"]),
+        ("a.html", '<html lang="fr"><p>A dog</p>', ["A dog"]),
+        ("a.html", '<title>A dog</title><body lang="it"><p>A cat</p>', ["A dog", "A cat"]),
+        ("a.html", '<p>A dog</p><p class=MsoNormal><span lang=FR>A cat</span></p>', ["A dog", "A cat"]),
+        ("a.html", '<meta name="generator" content="LibreOffice 7"><p>A dog<p lang="de-DE">A cat', ["A dog", "A cat"]),
+        ("a.xml", '<doc xml:lang="fr"><p>A dog</p><p xml:lang="la">Canis</p></doc>', ["A dog"]),
+        ("a.xml", '<topic><p>A dog</p><note xml:lang="de">Ein Hund</note></topic>', ["A dog"]),
+    ],
+)  # fmt: skip
+def test_text_in_another_language_is_kept(name: str, source: str, translated_texts: list[str]) -> None:
+    options = DocumentOptions(source_language="en", target_language="de")
+    document = open_document(name, source.encode(), options)
+    assert [segment.text for segment in document.segments] == translated_texts
+    written = document.render([TranslatedSegment("N") for _ in document.segments]).decode()
+    for text in translated_texts:
+        source = source.replace(f">{text}", ">N")
+    assert re.sub(r'lang="[^"]*"|lang=FR', "", written) == re.sub(r'lang="[^"]*"|lang=FR', "", source)
+
+
+def test_a_foreign_word_within_a_sentence_is_kept() -> None:
+    options = DocumentOptions(source_language="de", target_language="en")
+    (segment,) = open_document("a.html", b'<p>Der <i lang="fr-CA">petit chien</i> ist alt.', options).segments
+    assert [segment.text[begin:end] for begin, end in segment.kept] == ["petit chien"]
+
+
 def test_languages_of_xml_and_of_an_unchanged_file() -> None:
     options = DocumentOptions(source_language="en", target_language="de")
-    content = b'<a xml:lang="en-US"><b xml:lang="fr">A</b></a>'
+    content = b'<a xml:lang="en-US"><b>A</b><b xml:lang="fr">C</b></a>'
     document = open_document("a.xml", content, options)
-    assert document.render([TranslatedSegment("B")]) == b'<a xml:lang="de"><b xml:lang="fr">B</b></a>'
+    assert document.render([TranslatedSegment("B")]) == b'<a xml:lang="de"><b>B</b><b xml:lang="fr">C</b></a>'
     assert document.render([TranslatedSegment("A")]) == content
 
 

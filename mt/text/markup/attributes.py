@@ -1,7 +1,11 @@
 """Attributes of HTML and XML: which values are text, and which name the language or the direction of the text."""
 
-from mt.languages import language_and_script
-from mt.text.markup.tokens import Token
+import re
+from functools import cached_property
+
+from mt.languages import language_and_script, regional_tag
+from mt.text.markup.elements import ElementIndex
+from mt.text.markup.tokens import Token, TokenKind
 
 _TEXTS = frozenset(
     {
@@ -26,8 +30,9 @@ _META = frozenset(
 )
 """Names of <meta> elements with text."""
 
-_META_LANGUAGES = frozenset({"content-language", "dc.language", "dcterms.language", "language"})
+_META_LANGUAGES = frozenset({"content-language", "dc.language", "dcterms.language", "language", "og:locale"})
 _LANGUAGES = frozenset({"lang", "xml:lang"})
+_WORD_PROCESSOR = re.compile(r"(?:^|\s)Mso|Microsoft Word|LibreOffice|OpenOffice")
 _RIGHT_TO_LEFT = frozenset({"Adlm", "Arab", "Hebr", "Mand", "Nkoo", "Rohg", "Samr", "Syrc", "Thaa"})
 
 
@@ -60,3 +65,62 @@ def same_language(code: str, other: str) -> bool:
 def direction(language: str) -> str:
     """Return the direction of the script of a language: `rtl` or `ltr`."""
     return "rtl" if language_and_script(language)[1] in _RIGHT_TO_LEFT else "ltr"
+
+
+class MarkupLanguages:
+    """The languages of markup and of its translation.
+
+    `target` is the target language, or "" if no languages were given. The source language is the given one and that of
+    the element around all text: many pages name a wrong language there. An element that names another language is
+    foreign: its text is not translated. In the markup of word processors, no element is foreign, because they name
+    the languages of their spelling checkers.
+    """
+
+    def __init__(self, elements: ElementIndex) -> None:
+        self._elements = elements
+        source, self.target = elements.dialect.languages or ("", "")
+        self._sources = [code for code in (source, self._of_all_text()) if code] if self.target else []
+        self.source = self._sources[0] if self._sources else ""
+
+    def _of_all_text(self) -> str:
+        """Return the language that the outermost element around all text names, or "" if it names none."""
+        tokens, ends = self._elements.tokens, self._elements.end
+        texts = [n for n, token in enumerate(tokens) if token.kind is TokenKind.TEXT and not token.source.isspace()]
+        first, last = (texts[0], texts[-1]) if texts else (len(tokens), 0)
+        around = (n for n, token in enumerate(tokens[:first]) if token.attributes and ends[n] > last)
+        pages = (n for n, token in enumerate(tokens) if token.attributes and token.name in ("html", "body"))
+        return next(filter(None, (_named_language(tokens[n]) for n in (*around, *pages))), "")
+
+    def names_source(self, code: str) -> bool:
+        """Return whether a code names the source language. Regions, and scripts but that of the target, are ignored."""
+        language = language_and_script(code.strip())[0]
+        return any(same_language(code, source) for source in self._sources) or (
+            not same_language(code, self.target) and language in (language_and_script(one)[0] for one in self._sources)
+        )
+
+    def is_foreign(self, token: Token) -> bool:
+        """Return whether a tag names a language that is not the source language."""
+        code = _named_language(token) if self._sources and token.attributes else ""
+        known = language_and_script(code.strip())[1] != ""
+        return known and not self.names_source(code) and not self._is_of_word_processor
+
+    def translated_code(self, code: str) -> str:
+        """Return the code of the target language that replaces a code of the source language."""
+        return regional_tag(self.target).replace("-", "_") if "_" in code else self.target
+
+    def turned(self, value: str) -> str:
+        """Return the direction of the target language for that of the source language, otherwise `value`."""
+        return direction(self.target) if self.source and value.lower() == direction(self.source) else value
+
+    @cached_property
+    def _is_of_word_processor(self) -> bool:
+        return any(
+            _WORD_PROCESSOR.search(attribute.value)
+            for token in self._elements.tokens
+            for attribute in token.attributes
+            if attribute.name == "class" or (attribute.name == "content" and token.name == "meta")
+        )
+
+
+def _named_language(token: Token) -> str:
+    return token.attribute("lang") or token.attribute("xml:lang") or ""

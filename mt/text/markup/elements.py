@@ -231,9 +231,6 @@ class ElementIndex:
         """Return whether the element around token `number` contains text directly."""
         return self._mixed[self.parent[number]]
 
-    def requests_translation(self, number: int) -> bool:
-        return self.tokens[number].attribute("translate") == "yes"
-
     def holds_block(self, number: int) -> bool:
         return self._blocks_before[self.end[number]] > self._blocks_before[number]
 

@@ -34,8 +34,9 @@ class MarkupOptions:
     in `non_splitting_tags` do not. For all other elements of XML, `outline_detection` decides: if it is true, their
     tags end a text unless they are surrounded by text; if it is false, they do not.
 
-    `languages` is the source language, or "" if it is the first that the markup names, and the target language. If they
-    are given, attributes that name the source language name the target language in a translation.
+    `languages` is the source language, or "" for that of the element around all text, and the target language. If they
+    are given, attributes that name the source language name the target language in a translation, and elements in
+    another language are not translated (mt.text.markup.attributes).
     """
 
     ignore_tags: frozenset[str] = frozenset()

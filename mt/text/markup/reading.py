@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import Protocol
 
-from mt.text.markup.attributes import direction, language_attributes, same_language, text_attributes
+from mt.text.markup.attributes import MarkupLanguages, direction, language_attributes, text_attributes
 from mt.text.markup.elements import HTML, VISIBLE, Dialect, ElementIndex, in_svg, is_marked_as_kept
 from mt.text.markup.inline import (
     BuiltSegment,
@@ -106,13 +106,15 @@ class TokenReader:
             self.elements = ElementIndex(self.tokens, dialect)
         self.items: list[InlineItem[Part]] = []
         self.depth = 0  # number of open tags in `items`
-        self.language = ""  # the source language that the languages of elements are compared with
-        self.states: list[tuple[int, bool]] = []  # (token after the element, whether to translate)
+        self.languages = MarkupLanguages(self.elements)
+        if dialect.languages:
+            self.dialect = replace(dialect, languages=(self.languages.source, self.languages.target))
+        self.states: list[tuple[int, bool]] = []  # (start tag of an element, whether to translate)
 
     def read(self) -> None:
         number = 0
         while number < len(self.tokens):
-            while self.states and number >= self.states[-1][0]:
+            while self.states and number >= self.elements.end[self.states[-1][0]]:
                 self._flush()
                 self.states.pop()
             number = self._token(number)
@@ -146,15 +148,15 @@ class TokenReader:
             stands = self.dialect.stands_for_word("sup" if token.name in self.dialect.notes else token.name)
             self.items.append(InlineItem(InlineKind.EMPTY, (Embedded(self.nested(inside, inner)),), stands=stands))
             return elements.end[number]
-        if starts and self._translating and elements.untranslatable(number):
+        if starts and self._translating and (elements.untranslatable(number) or self.languages.is_foreign(token)):
             if self._keep_element(number):
                 return elements.end[number]
             self._flush()
-            self.states.append((elements.end[number], False))
+            self.states.append((number, False))
             self.parts += self._opening(number)
             return number + 1
-        elif starts and not self._translating and elements.requests_translation(number):
-            self.states.append((elements.end[number], True))
+        elif starts and not self._translating and self._requests_translation(token):
+            self.states.append((number, True))
         if not self._translating:
             self.parts.append(token.source)
         elif token.kind is TokenKind.TEXT:
@@ -169,6 +171,15 @@ class TokenReader:
         else:
             self._inline(number)
         return number + 1
+
+    def _requests_translation(self, token: Token) -> bool:
+        """Return whether an element within one that is not translated is translated."""
+        around = self.tokens[self.states[-1][0]]
+        language = self.languages.is_foreign(around) and not is_marked_as_kept(around)
+        codes = (token.attribute(name) for name in ("lang", "xml:lang")) if language else ()
+        return token.attribute("translate") == "yes" or any(
+            code and self.languages.names_source(code) for code in codes
+        )
 
     def _keep_element(self, number: int) -> bool:
         """Append the element that begins at `number` to the items, as one item that is not translated. Return True.
@@ -209,6 +220,8 @@ class TokenReader:
     def _has_own_text(self, number: int) -> bool:
         """Return whether the element that begins at `number` has text that is not part of the text around it."""
         name = self.tokens[number].name
+        if self.languages.is_foreign(self.tokens[number]):
+            return False
         if name in self.dialect.notes:
             return True
         if name == "svg" and name in self.dialect.textless and not is_marked_as_kept(self.tokens[number]):
@@ -344,23 +357,20 @@ class TokenReader:
 
     def _language(self, token: Token, attribute: Attribute, source: str) -> Part | None:
         """Return the part of a language code, if it names the source language."""
-        assert self.dialect.languages is not None
-        self.language = self.language or self.dialect.languages[0] or attribute.value
-        target = self.dialect.languages[1]
-        if not target or not same_language(attribute.value, self.language):
+        if not self.languages.names_source(attribute.value):
             return None
+        target = self.languages.translated_code(attribute.value)
         translated = source.replace(attribute.value, target) if attribute.value in source else f'"{target}"'
-        turns = direction(target) != direction(self.language)
-        if token.name == "html" and not self.dialect.xml and turns and token.attribute("dir") is None:
-            translated += f' dir="{direction(target)}"'
+        if token.name == "html" and not self.dialect.xml and token.attribute("dir") is None:
+            before = direction(attribute.value)
+            if (after := self.languages.turned(before)) != before:
+                translated += f' dir="{after}"'
         return Changing(source, translated)
 
     def _direction(self, attribute: Attribute, source: str) -> Part | None:
         """Return the part of a direction, if it is that of the source language and not that of the target language."""
-        assert self.dialect.languages is not None
-        before, after = direction(self.language or self.dialect.languages[0]), direction(self.dialect.languages[1])
-        same = before == after or attribute.value.lower() != before
-        return None if same else Changing(source, source.replace(attribute.value, after))
+        turned = self.languages.turned(attribute.value)
+        return None if turned == attribute.value else Changing(source, source.replace(attribute.value, turned))
 
     def _flush(self) -> None:
         items, self.items, self.depth = self.items, [], 0

@@ -56,18 +56,8 @@ class StandInKind(Enum):
 
 _WORDS = {
     StandInKind.NAME: (
-        "Tom",
-        "Peter",
-        "Robert",
-        "Anna",
-        "Martin",
-        "Max",
-        "David",
-        "Linda",
-        "Eva",
-        "Daniel",
-        "Oscar",
-        "Emma",
+        *("Tom", "Peter", "Robert", "Anna", "Martin", "Max"),
+        *("David", "Linda", "Eva", "Daniel", "Oscar", "Emma"),
     ),
     StandInKind.PLACE: ("Paris", "Berlin", "Madrid", "Oslo", "Bonn", "Stuttgart"),
     StandInKind.NUMBER: ("37", "48", "59", "64", "73", "86", "95", "46", "57", "68", "79", "84", "93", "35"),

@@ -125,6 +125,10 @@ def find_repeated(unit: str, size: int) -> Callable[[], object]:
     return partial(protect.find_spans, unit * (size // len(unit)))
 
 
+def find_tags_of(unit: str, n: int) -> Callable[[], object]:
+    return partial(find_tags, unit * n)
+
+
 def find_symbols(unit: str, size: int) -> Callable[[], object]:
     return partial(lost_symbols, unit * size, "")
 
@@ -228,6 +232,10 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
         200,
     ),
     "strings: comments in comments": (lambda n: partial(find_tags, "<!--" * n + ">"), 20_000),
+    **{
+        f"strings: {unit}": (partial(find_tags_of, unit), 5000)
+        for unit in ("{{", "{{ a ", "{% a ", "<% a ", "<?php ", "{if a ", "</#a ")
+    },
     "documents: PO metadata": (
         lambda n: partial(
             translate_file, "a.po", b'msgid ""\nmsgstr "a: b\\n' + b"a\\n" * n + b'"\n\nmsgid "a"\nmsgstr ""\n'

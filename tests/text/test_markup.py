@@ -29,7 +29,7 @@ ODD = [
     *("<script>if (a<b)", "</script>", "<style>", "<code>", "</code>", "<span translate=no>", "</span>"),
     *("<!DOCTYPE html>", "<![CDATA[", "]]>", "<?php x", "?>", '<a href="x', '"', "'", ">", "<", "</", "&amp;", "&lt;"),
     *("&nbsp;", "&#0;", "&foo;", "&#99999999999;", "<textarea>", "<title>", "\n", " ", "word", "Zwei", "3.5", "。"),
-    *("語", "\ud800", "\x00"),
+    *("語", "\ud800", "\x00", "{{#if a}}", "{{", "}}", "{% end %}", "<%= a && b %>", "<% if (a > b) { %>", "<#if a>"),
 ]
 SOURCES = st.lists(st.sampled_from(ODD) | st.text(max_size=3), max_size=25).map("".join)
 PARSERS = pytest.mark.parametrize("parse", [parse_html, parse_xml])
@@ -180,8 +180,21 @@ def test_tags_that_do_not_match_keep_their_order(inside: str) -> None:
         ("house<sup>1<p>dog</p>", ["house1", "dog"]),  # the mark of a footnote has no end
         ("<p>A list <b>of\n* dogs</b></p>", ["A list of * dogs"]),
         ("Dogs<br>* Camera<br>* Battery", ["Dogs", "* Camera", "* Battery"]),
+        ("<p>Dogs {{#if a}}sleep{{else}}eat{{/if}} now", ["Dogs", "sleep", "eat", "now"]),
+        ("{% if a > b and c < d %}<b>Yes</b>{%- endif -%}{# no #} Dogs", ["Yes", "Dogs"]),
+        ("<title>{% block title %}Cats{% endblock %}</title>", ["Cats"]),
+        ("<?php\n$a = 'no > yes';\n?><p>Hi<?php if ($a->b): ?> you<?php endif; ?>", ["Hi", "you"]),
+        ("Hi <?php echo $a->b; ?>, I am <%= a && b %>", ["Hi <?php echo $a->b; ?>, I am <%= a && b %>"]),
+        ('<a href="<?= f("a > b") ?>" class="c">Go</a>', ["Go"]),
+        ("<div {{#if a}}title='A dog'{{/if}} {% if a > b %}class=c{% endif %}>Go</div>", ["A dog", "Go"]),
+        ('<img alt="{{t "a dog"}}"><img alt="{{a && b}} c"><img alt="A {{b}} dog">', ["A {{b}} dog"]),
+        ("{{range .Dogs}}<li>{{.Name}} sleeps{{end}}", ["{{.Name}} sleeps"]),
+        ("From {{start}} to {{end}}", ["From {{start}} to {{end}}"]),
+        ("{#each a as b}Dog{:else}Cat{/each}", ["Dog", "Cat"]),
+        ("{if $a > 3}Dog{else}Cat{/if}, {if you can} {count, plural, one {# dog}}",
+         ["Dog", "Cat", ", {if you can} {count, plural, one {# dog}}"]),
     ],
-)
+)  # fmt: skip
 def test_segments(source: str, segments: list[str]) -> None:
     assert texts(source) == segments
 
@@ -197,6 +210,9 @@ def test_segments(source: str, segments: list[str]) -> None:
         ("<a href='x?a=1&b=2'>one</a><!-- <b> -->", "<a href='x?a=1&b=2'>ONE</a><!-- <b> -->"),
         ("<b>one <i>two</b> three</i>", "<b>ONE <i>TWO</b> THREE</i>"),
         ("<p>one <b translate=no>ACME &amp; Co</b></p>", "<p>ONE <b translate=no>ACME &amp; Co</b></p>"),
+        ("{% if a < b %}one{% else %}two & {% end %}", "{% if a < b %}ONE{% else %}TWO &amp; {% end %}"),
+        ('<i {{#if a > "b"}}lang="x"{{/if}}>one</i>', '<i {{#if a > "b"}}lang="x"{{/if}}>ONE</i>'),
+        ("<p>{{\n  A <\n b }} <% IF A %>one</p>", "<p>{{\n  A <\n b }} <% IF A %>ONE</p>"),
     ],
 )
 def test_rendering_preserves_markup(source: str, wanted: str) -> None:

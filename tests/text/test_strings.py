@@ -65,6 +65,11 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
         ),
         ("<1></1> sleeps. <x/> eats.", ["<1></1> sleeps.", "<x/> eats."]),
         ("The dog is < 5. It is so.", ["The dog is < 5.", "It is so."]),
+        ("You have {{#if a}}many <b>dogs</b>{{else}}a dog{{/if}}.", ["You have", "many <b>dogs</b>", "a dog"]),
+        ("{% if a > b %}Hi {{ name }}!{% endif %} Bye.", ["Hi {{ name }}!", "Bye."]),
+        ("<% if a %>Hi <%= b %><% end %> <?php if (a): ?>you<?php } ?>", ["Hi <%= b %>", "you"]),
+        ("See {% link 'a' %} and {{> b}}.", ["See {% link 'a' %} and {{> b}}."]),
+        ("{# A note #}It is {{ '<b>' }} so.", ["It is {{ '<b>' }} so."]),
     ],
 )
 def test_sentences_of_texts_with_tags(text: str, sentences: list[str]) -> None:
@@ -75,7 +80,7 @@ def test_sentences_of_texts_with_tags(text: str, sentences: list[str]) -> None:
 
 @given(
     st.lists(
-        st.sampled_from(["<b>", "</b>", "<p>", "<br>", "<x/>", "<i>", "</i>", "a.", " ", "B c", "\n", "<", "&amp;"])
+        st.sampled_from(["<b>", "</b>", "<p>", "<br>", "<x/>", "<i>", "</i>", "a.", " ", "B c", "\n", "<", "{{#a}}"])
     )
 )
 def test_parts_join_to_the_text(pieces: list[str]) -> None:

@@ -270,7 +270,7 @@ class ElementIndex:
         for number, token in enumerate(self.tokens):
             if token.kind is TokenKind.END and self.partner[number] >= 0:
                 self.block[number] = self.block[self.partner[number]]
-            elif token.name in dialect.splitting:
+            elif token.name in dialect.splitting or token.kind is TokenKind.STATEMENT:
                 self.block[number] = True
             elif (
                 dialect.outline

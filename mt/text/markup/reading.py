@@ -24,6 +24,7 @@ from mt.text.markup.messages import split_items
 from mt.text.markup.notes import MAX_TOKENS, NOTE_NAMES, is_note_element, is_remark
 from mt.text.markup.sections import is_html, read_section, with_inline_sections
 from mt.text.markup.tokens import Attribute, Token, TokenKind, decode, html_tokens, references
+from mt.text.templates import find_templates
 
 _HTML_SPACE = " \t\n\f\r"
 SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
@@ -297,6 +298,8 @@ class TokenReader:
         elif token.kind is TokenKind.END:
             self.depth -= 1
             self.items.append(InlineItem(InlineKind.CLOSE, parts, key=partner, divides=divides))
+        elif token.kind is TokenKind.EXPRESSION:
+            self.items.append(InlineItem(InlineKind.KEPT, parts, " ".join(token.source.split())))
         elif token.name == "br" and not self.dialect.xml:
             before = next((item for item in reversed(self.items) if item.text.strip() or item.breaks), None)
             following = self.tokens[number + 1].source if number + 1 < len(self.tokens) else ""
@@ -340,7 +343,7 @@ class TokenReader:
         for attribute in token.attributes:
             source = token.source[attribute.begin : attribute.end]
             part: Part | None = None
-            if attribute.name in texts and any(map(str.isalpha, attribute.value)):
+            if attribute.name in texts and any(map(str.isalpha, attribute.value)) and not _holds_code(source):
                 part = AttributeText(len(self.segments), source)
                 self.segments.append(Segment(attribute.value))
             elif attribute.name == "srcdoc" and self.dialect.srcdoc and token.name == "iframe":
@@ -399,6 +402,12 @@ class TokenReader:
         if self.dialect.literal and not self.dialect.backslashes:
             return decode_nothing
         return _decode_backslashes if self.dialect.backslashes else partial(references, xml=self.dialect.xml)
+
+
+def _holds_code(value: str) -> bool:
+    """Return whether the value of an attribute, in its quotes, has an expression that would be escaped in a text."""
+    escaped = {"&", "<", value[:1]}
+    return any(not escaped.isdisjoint(value[code.begin : code.end]) for code in find_templates(value))
 
 
 def _decode_backslashes(text: str) -> Iterator[tuple[str, str | None]]:

@@ -10,21 +10,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mt.text.alignment import Range
-from mt.text.markup.elements import BLOCKS, VOID, Dialect
+from mt.text.markup.elements import BLOCKS, VOID, Dialect, ElementIndex
 from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, split_whitespace
 from mt.text.markup.reading import BULLET, SENTENCE_END
+from mt.text.markup.tokens import Token, TokenKind
 from mt.text.segment import TextPart, split_text
+from mt.text.templates import find_templates
 
 _TAG = re.compile(
     r"(?:<|(?P<escaped>&lt;))(?P<end>/?)(?P<name>[A-Za-z][\w:-]{0,40}|\d{1,3})"
     r"(?:\s(?(escaped)(?:(?!&[lg]t;)[^<>]){0,1000}|[^<>]{0,1000}))?(?P<empty>/?)(?(escaped)&gt;|>)"
     r"|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
 )
-_ANGLE = re.compile(r"<|&lt;")
+_ANGLE = re.compile(r"<|&lt;|\{")
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
 _NO_TRANSLATION = re.compile(r"""\stranslate=["']?no\b|\sclass=["'][^"']*\bnotranslate\b""")
 _NO_BREAK_SPACE = re.compile(r"(&nbsp;|&#160;|&#[xX][aA]0;)")
 _OBJECT = "\ufffc"
+STATEMENT = "{%"  # the name of a statement of a template
 _DIALECT = Dialect(xml=False, splitting=frozenset(), words=True)
 
 
@@ -43,50 +46,41 @@ class StringTag:
 
 
 def find_tags(text: str) -> list[StringTag]:
-    """Return the tags and comments of a text, in order."""
+    """Return the tags, the comments and the statements of templates of a text, in order.
+
+    A statement is a tag with the name STATEMENT. Tags in the code of templates are left out.
+    """
     if not _ANGLE.search(text):
         return []
-    matches = list(_TAG.finditer(text))
-    partners = _partners(matches)
-    tags = []
-    for match in matches:
+    templates = list(find_templates(text))
+    code = bytearray(len(text) if templates else 0)
+    for template in templates:
+        code[template.begin : template.end] = b"\1" * (template.end - template.begin)
+    matches = [match for match in _TAG.finditer(text) if not (code and code[match.start()])]
+    partners = ElementIndex(list(map(_token, matches)), Dialect(xml=True, splitting=frozenset())).partner
+    tags = [StringTag(template.begin, template.end, STATEMENT) for template in templates if template.statement]
+    for match, partner in zip(matches, partners, strict=True):
         begin, end = match.span()
         name = (match["name"] or "").lower()
         attached = begin > 0 and text[begin - 1].isalnum()  # as in vector<p>
         alone = not match["name"] or match["empty"] or name in VOID or (name in BLOCKS and not attached)
-        if begin in partners or alone:
-            tags.append(StringTag(begin, end, name, partners.get(begin, -1)))
-    return tags
+        if partner >= 0 or alone:
+            tags.append(StringTag(begin, end, name, matches[partner].start() if partner >= 0 else -1))
+    return sorted(tags, key=lambda tag: tag.begin)
 
 
-def _partners(matches: Sequence[re.Match[str]]) -> dict[int, int]:
-    """Map the offset of each start tag to that of its end tag, and vice versa. Elements are nested."""
-    closing = {match["name"].lower() for match in matches if match["end"]}
-    opened: list[tuple[str, int]] = []
-    depths: dict[str, list[int]] = {}
-    partners: dict[int, int] = {}
-    for match in matches:
-        name = (match["name"] or "").lower()
-        if name not in closing or match["empty"]:
-            continue
-        if not match["end"]:
-            depths.setdefault(name, []).append(len(opened))
-            opened.append((name, match.start()))
-        elif depths.get(name):
-            depth = depths[name][-1]
-            partners[match.start()] = opened[depth][1]
-            partners[opened[depth][1]] = match.start()
-            for inner, _ in opened[depth:]:
-                depths[inner].pop()
-            del opened[depth:]
-    return partners
+def _token(match: re.Match[str]) -> Token:
+    kind = TokenKind.END if match["end"] else TokenKind.START
+    return Token(
+        kind if match["name"] and not match["empty"] else TokenKind.OTHER, match[0], (match["name"] or "").lower()
+    )
 
 
 def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
     """Yield the sentences and kept parts of a text that may contain tags, as `split_text` does.
 
-    Tags of blocks, and line breaks after a sentence or before a bullet, are kept parts. Other tags do not affect the
-    ends of sentences. An end tag belongs to the part before it, a start tag to the part after it.
+    Tags of blocks, statements of templates, and line breaks after a sentence or before a bullet, are kept parts. Other
+    tags do not affect the ends of sentences. An end tag belongs to the part before it, a start tag to that after it.
     """
     tags = find_tags(text)
     if not tags:
@@ -115,6 +109,8 @@ def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
 
 def _sign(tag: StringTag, text: str) -> str:
     """Return the character that stands for a tag when sentences are divided, or "" if it does not matter to them."""
+    if tag.name == STATEMENT:
+        return "\n"
     if tag.begin == len(text) or tag.closes:
         return "\n" if tag.name in BLOCKS else ""
     if tag.name in BLOCKS:

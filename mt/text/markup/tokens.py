@@ -9,12 +9,13 @@ the text.
 
 import html
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice
 
 from mt.errors import DocumentLimitExceeded
+from mt.text.templates import TemplateCode, find_templates
 
 MAX_TOKENS = 1_000_000  # maximum number of tokens of a text; a token takes about 300 bytes of memory
 RAW_TEXT = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "textarea", "title"})
@@ -33,6 +34,8 @@ _SCRIPT_MARK = re.compile(r"<!--|-->|<(/?)script(?=[\t\n\f\r />])", re.IGNORECAS
 _HTML_REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][A-Za-z0-9]{0,31};?)")
 _XML_REFERENCE = re.compile(r"&(?:#[0-9]+|#x[0-9a-fA-F]+|[A-Za-z_:][\w:.-]*);")
 _XML_NAMED = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
+_NOT_TEXT = re.compile(r"[<>&\n\r\t]|  ")  # in an expression of a template that is no text
+_HIDDEN = "\ufdd0"  # stands for a character of the code of a template
 _MAX_DIGITS = 8  # maximum number of digits of a numeric reference; no character needs more
 
 
@@ -44,6 +47,8 @@ class TokenKind(Enum):
     END = "end"
     EMPTY = "empty"  # XML's <name/>
     OTHER = "other"  # comments, declarations, instructions, CDATA, malformed tags
+    STATEMENT = "statement"  # of a template in HTML
+    EXPRESSION = "expression"  # of a template in HTML, with characters that are no text of HTML
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +75,15 @@ class Token:
 
 
 def html_tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of HTML. The content of an element in RAW_TEXT is one TEXT token.
+    """Yield the tokens of HTML. The content of an element in RAW_TEXT has no tags.
+
+    The code of templates in a tag is part of the tag. Expressions in a text are part of the text unless they contain
+    characters with a meaning in HTML.
 
     Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
     """
-    return _counted(_html_tokens(text))
+    templates = list(find_templates(text))
+    return _counted(_template_tokens(text, templates) if templates else _html_tokens(text))
 
 
 def xml_tokens(text: str) -> Iterator[Token]:
@@ -89,6 +98,39 @@ def _counted(tokens: Iterator[Token]) -> Iterator[Token]:
     yield from islice(tokens, MAX_TOKENS)
     if next(tokens, None) is not None:
         raise DocumentLimitExceeded(f"the markup has too many tags and texts; accepted: at most {MAX_TOKENS:,}")
+
+
+def _template_tokens(text: str, templates: Sequence[TemplateCode]) -> Iterator[Token]:
+    """Yield the tokens of HTML with templates. The code is hidden when the ends of tags and texts are searched."""
+    ends = [0, *(code.end for code in templates)]
+    hidden = [
+        text[end : code.begin] + _HIDDEN * (code.end - code.begin) for end, code in zip(ends, templates, strict=False)
+    ]
+    place = number = 0
+    for token in _html_tokens("".join(hidden) + text[ends[-1] :]):
+        begin, place = place, place + len(token.source)
+        if token.kind is not TokenKind.TEXT:
+            yield _restored(token, text[begin:place])
+            continue
+        while number < len(templates) and templates[number].begin < place:
+            code, number = templates[number], number + 1
+            source = text[code.begin : code.end]
+            if code.begin >= begin and (code.statement or _NOT_TEXT.search(source)):
+                if begin < code.begin:
+                    yield Token(TokenKind.TEXT, text[begin : code.begin])
+                yield Token(TokenKind.STATEMENT if code.statement else TokenKind.EXPRESSION, source)
+                begin = code.end
+        if begin < place:
+            yield Token(TokenKind.TEXT, text[begin:place])
+
+
+def _restored(token: Token, source: str) -> Token:
+    """Return a token with its source in place of one in which code is hidden."""
+    attributes = tuple(
+        replace(a, name=a.name.strip(_HIDDEN), value=decode(_unquoted(source[a.begin : a.end]), xml=False))
+        for a in token.attributes
+    )
+    return replace(token, source=source, attributes=attributes)
 
 
 def _html_tokens(text: str) -> Iterator[Token]:
@@ -237,11 +279,12 @@ def _tag(text: str, place: int, begin: int, xml: bool) -> Token:
 
 def _attribute(match: re.Match[str], place: int, xml: bool) -> Attribute:
     begin, end = match.span("value") if match["value"] is not None else (match.end(), match.end())
-    value = match["value"] or ""
-    if value[:1] in ('"', "'"):
-        value = value[1:-1]
     name = match["name"] if xml else match["name"].lower()
-    return Attribute(name, decode(value, xml), begin - place, end - place)
+    return Attribute(name, decode(_unquoted(match["value"] or ""), xml), begin - place, end - place)
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if value[:1] in ('"', "'") else value
 
 
 def _raw_end(text: str, place: int, name: str) -> int:

@@ -1,0 +1,51 @@
+"""Code of template languages within text: Handlebars, Jinja, Liquid, Go, Svelte, Smarty, ERB, EJS, PHP and FreeMarker.
+
+A statement, such as `{{#if x}}`, `{% endfor %}` and `<?php else: ?>`, divides the text: what is between two statements
+is a text of its own. An expression, such as `{{ name }}` and `<%= x %>`, stands for a word.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_BLOCK = re.compile(
+    r"\{{2,3}(?!\{)(?:(?!\}\}|\{\{).){1,1000}\}\}\}?|\{%(?:(?!%\}|\{%).){1,1000}%\}|\{\#(?:(?!\#\}|\{\#).){1,1000}\#\}"
+    r"|<%(?:(?!%>|<%).){1,1000}%>|<\?(?:php\b|=)(?:(?!\?>).)*(?:\?>|\Z)|</?[#@][a-z][^<>\n]{0,300}>"
+    r"|\{[#:/](?:await|catch|each|else|foreach|if|key|section|snippet|then|while)\b[^{}\n]{0,300}\}"
+    r"|\{(?:else|(?:(?:else)?if|for(?:each)?)\b(?=[^{}\n]{1,300}[$=<>&!])[^{}\n]{1,300})\}",
+    re.DOTALL,
+)
+_GO = r"(?:block|define|if|range|with)\s"
+_TAGS = (
+    r"(?:apply|assign|autoescape|block|blocktrans|blocktranslate|break|cache|call|capture|case|comment|continue|do|elif"
+    r"|else|elseif|elsif|embed|empty|extends|filter|for|form|from|if|ifchanged|import|include|layout|liquid|load|macro"
+    r"|plural|pluralize|raw|render|schema|section|set|spaceless|tablerow|unless|verbatim|when|with|end\w*)\b"
+)
+_KEYWORDS = r"(?:case|default|do|else|elseif|elsif|end\w*|for|foreach|if|switch|try|unless|until|when|while)\b"
+_STATEMENT = re.compile(
+    rf"\{{\{{[-~]?\s*(?:[#^/!]|else\b|{_GO}|end\s*-?\}}\}})|\{{%[-+~]?\s*{_TAGS}|\{{(?![{{%])|</?[#@]"
+    rf"|<%(?![=~:-])|<%[-~]\s*(?:\}}|{_KEYWORDS})"
+    rf"|<\?php\s(?=.*\n|\s*(?:\}}|/[/*]|#|\$\w+ = |{_KEYWORDS}|(?:class|function|include|namespace|require|use)\b))"
+)
+_GO_END = re.compile(r"\{\{-?\s*end\s*-?\}\}")
+_GO_BEGIN = re.compile(rf"\{{\{{-?\s*{_GO}")
+_OPENING = re.compile(r"\{[{%#:/a-z]|<[%?/#@]")
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateCode:
+    """The code at `text[begin:end]` of a text: a statement or an expression."""
+
+    begin: int
+    end: int
+    statement: bool
+
+
+def find_templates(text: str) -> Iterator[TemplateCode]:
+    """Yield the code of templates in a text, in order."""
+    if not _OPENING.search(text):
+        return
+    go = _GO_BEGIN.search(text) is not None  # otherwise {{end}} is the name of a value
+    for match in _BLOCK.finditer(text):
+        ends = not go and _GO_END.fullmatch(match[0])
+        yield TemplateCode(*match.span(), statement=not ends and _STATEMENT.match(match[0]) is not None)

@@ -2,22 +2,9 @@
 
 import asyncio
 import time
-from typing import Protocol
 
 from service.errors import DeadlineExceeded, NotServing, Overloaded, ServiceError
-
-
-class MonitoredModels(Protocol):
-    """The part of service.workers.fleet.Fleet that `Readiness` uses."""
-
-    @property
-    def draining(self) -> bool: ...
-
-    @property
-    def ready(self) -> bool: ...
-
-    async def translate_by_each(self, text: str, caller: str, deadline: float) -> None: ...
-
+from service.workers.fleet import Fleet
 
 CANARY_TEXT = "Hello, world!"
 CANARY_CALLER = "canary"  # a separate caller, whose text does not wait behind the texts of other callers
@@ -32,10 +19,8 @@ class Readiness:
     `interval` seconds.
     """
 
-    def __init__(
-        self, models: MonitoredModels, interval: float = CANARY_INTERVAL, timeout: float = CANARY_TIMEOUT
-    ) -> None:
-        self._models = models
+    def __init__(self, fleet: Fleet, interval: float = CANARY_INTERVAL, timeout: float = CANARY_TIMEOUT) -> None:
+        self._fleet = fleet
         self._interval = interval
         self._timeout = timeout
         self._failure = ""
@@ -44,9 +29,9 @@ class Readiness:
 
     def check(self) -> None:
         """Raise NotServing, with the reason, if a translation would fail."""
-        if self._models.draining:
+        if self._fleet.draining:
             raise NotServing("the service is shutting down")
-        if not self._models.ready:
+        if not self._fleet.ready:
             raise NotServing("the models are not loaded")
         if time.monotonic() - self._started >= self._interval and (self._canary is None or self._canary.done()):
             self._started = time.monotonic()
@@ -62,7 +47,7 @@ class Readiness:
     async def _translate_canary(self) -> None:
         deadline = time.monotonic() + self._timeout
         try:
-            await self._models.translate_by_each(CANARY_TEXT, CANARY_CALLER, deadline)
+            await self._fleet.translate_by_each(CANARY_TEXT, CANARY_CALLER, deadline)
         except Overloaded:
             pass  # a full queue is neither a failure nor a success
         except DeadlineExceeded:

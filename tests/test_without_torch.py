@@ -158,5 +158,5 @@ def test_the_service(tmp_path: Path) -> None:
 
 
 def test_no_module_of_the_path_imports_torch() -> None:
-    code = "import mt.pipeline.translator, mt.cli.translate, service.workers.worker_loop, service.workers.process"
+    code = "import mt.pipeline.translator, mt.cli.translate, service.workers.worker_process"
     assert subprocess.run([sys.executable, "-c", WITHOUT + code], check=True).returncode == 0

@@ -18,7 +18,6 @@ from service.languages import TranslationRoute, TranslationRoutes, describe
 from service.memories.matching import FindMatches, attach_matches
 from service.parsers.pool import Parsers
 from service.translation.answers import BridgedText, answer_of, reports_of, unchanged_answer
-from service.translation.backend import TranslationBackend
 from service.translation.bridging import bridge_sentence, first_options, last_options
 from service.translation.cache import TranslationCache
 from service.translation.coroutines import (
@@ -33,8 +32,8 @@ from service.translation.documents import DocumentTranslation, DocumentTranslato
 from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence, StreamEnd
 from service.translation.markup import MarkupTranslator
 from service.translation.preparation import PreparedText, SupportsDetect, TextPreparer
-from service.workers.messages import SourceText, TranslateOptions
-from service.workers.pending import OnSentence
+from service.workers.fleet import Fleet
+from service.workers.messages import OnSentence, SourceText, TranslateOptions
 from service.workers.served_models import ServedModel, unknown_model
 
 DETECTION_COST = 100  # detecting the language of a text takes as long as other work on this many characters
@@ -51,7 +50,7 @@ class TranslationService:
 
     def __init__(
         self,
-        models: TranslationBackend,
+        fleet: Fleet,
         cache_characters: int = 0,
         documents: DocumentOptions | None = None,
         detector: NewDetector = LanguageDetector,
@@ -64,7 +63,7 @@ class TranslationService:
         a thread, before the first detection.
         """
         self.cache: TranslationCache[bytes, Answer] = TranslationCache(cache_characters, _cache_size)
-        self._models = models
+        self._fleet = fleet
         self._parsers = parsers or Parsers()
         self.threads = WorkThreads()
         self.documents = DocumentTranslator(documents or DocumentOptions(), self._parsers.documents, self.threads)
@@ -85,7 +84,7 @@ class TranslationService:
 
         Raises: UnknownModel if no model has this name.
         """
-        models = self._models.models
+        models = self._fleet.models
         if self._routes[0] != models:
             self._routes = models, {}
         routes = self._routes[1]
@@ -219,7 +218,7 @@ class TranslationService:
         else:
             routes.find(job.source, job.target)
         if job.source is None or job.format is not Format.TEXT:
-            self._models.check_room(job.caller, job.texts)
+            self._fleet.check_room(job.caller, job.texts)
         segments = None if job.format is Format.TEXT else await self._markup.read(job)
         preparer = replace(await self._preparer(detecting=job.source is None), routes=routes)
         effort = TEXT_COST * len(job.texts)
@@ -293,13 +292,13 @@ class TranslationService:
         A text without letters and digits stays unchanged.
         """
         source = options.direction.source
-        model = self._models.model_for(options.direction, options.model)
+        model = self._fleet.model_for(options.direction, options.model)
         effort = TERM_CHARACTERS * len(options.terms.glossary) + sum(KEY_COST + len(text.text) for text in texts)
         keys = await self.threads.run(job.caller, effort, partial(keys_of, texts, model.version.encode(), options))
         by_key = dict(zip(keys, texts, strict=True))
 
         async def translate_missing(keys: Sequence[bytes]) -> list[Answer]:
-            translations = await self._models.translate(
+            translations = await self._fleet.translate(
                 [by_key[key] for key in keys],
                 options,
                 caller=job.caller,

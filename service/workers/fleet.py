@@ -28,15 +28,13 @@ from service.http.admission import RequestGate
 from service.logs import Phase, current_record
 from service.settings import Settings
 from service.workers.admission import Admission, RequestSize
-from service.workers.messages import ModelSetup, SourceText, TranslateOptions
+from service.workers.messages import ModelSetup, OnSentence, SourceText, TranslateOptions
 from service.workers.model_files import find_models, is_empty
 from service.workers.model_memory import MEGABYTE, ModelMemory
-from service.workers.pending import OnSentence, PendingRequest
-from service.workers.pool import TransportFactory, WorkerPool
+from service.workers.pool import PendingRequest, TransportFactory, WorkerPool
 from service.workers.served_models import ServedModel, assign_names, preferred_first, successor_of, unknown_model
 from service.workers.stats import FleetCounts, FleetStats, ModelStats
-from service.workers.transport import ProcessTransport
-from service.workers.worker import WorkerTimeouts
+from service.workers.worker import ProcessTransport, WorkerTimeouts
 
 TIMER_SECONDS = 0.02  # by which two timers of the event loop for the same time may differ
 
@@ -289,14 +287,14 @@ class Fleet:
             refused=self._admission.refused,
             queued=sum(pool.queued for pool in pools),
             running=sum(pool.running for pool in pools),
-            workers=sum(len(pool.slots) for pool in self.pools if pool.loaded),
-            workers_ready=sum(len(pool.workers) for pool in self.pools),
+            workers=sum(len(pool.workers) for pool in self.pools if pool.loaded),
+            workers_ready=sum(len(pool.ready_workers) for pool in self.pools),
             models={pool.name: ModelStats(pool.loaded, pool.loads, pool.translated) for pool in self.pools},
         )
 
     async def fresh_stats(self) -> FleetStats:
         """Wait for a new heartbeat of every worker, then return `stats()`."""
-        workers = [worker for pool in (*self.pools, *self._retiring) for worker in pool.workers]
+        workers = [worker for pool in (*self.pools, *self._retiring) for worker in pool.ready_workers]
         await asyncio.gather(*(worker.refresh() for worker in workers))
         return self.stats()
 

@@ -1,21 +1,32 @@
-"""Messages between the service and its worker processes. All are picklable."""
+"""Messages between the service and its worker processes, and their form on the sockets between them.
 
-from collections.abc import Callable, Sequence
+A socket carries pickles, each preceded by its length.
+"""
+
+import pickle
+import struct
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
+from io import BytesIO
 from operator import add, sub
 from pathlib import Path
+from typing import Any
 
 from mt.decoding.options import SearchOptions
 from mt.languages import Direction, DirectionSet
-from mt.pipeline.results import SentenceReport, Translation
+from mt.pipeline.results import SentenceReport, SentenceTranslation, Translation
 from mt.text.alignment import Range
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.terms import Terms
 
 CHARACTERS_PER_SENTENCE = 80  # average of typical texts
+LENGTH = struct.Struct("!Q")  # number of bytes of a pickle, written before the pickle
+MAX_KNOWN_BYTES = 1 << 24  # size of the pickled options that a worker keeps; the latest options are always kept
+PART_SENTENCES = 50  # sentences of a translation in one pickle; the service takes about 1 ms to read them
 
 
 @dataclass(frozen=True)
@@ -28,6 +39,15 @@ class ModelSetup:
     threads: int | None = None
     backend: str = "auto"
     workers_per_gpu: int | None = None  # by default chosen by the free memory of the GPU
+
+
+@dataclass(frozen=True)
+class StartMessage:
+    """The first message to a worker process."""
+
+    setup: ModelSetup
+    parent: int  # process id of the service
+    load: Callable[[ModelSetup], Any] | None  # loads the model; None stands for worker_loop.load
 
 
 @dataclass(frozen=True)
@@ -214,3 +234,96 @@ ToWorker = Translate | Cancel | Ping | Close
 FromWorker = Ready | LoadFailed | TextAnswer | Heartbeat | WorkerStopped
 Deliver = Callable[[Sequence[FromWorker]], None]
 """Function that is called with the messages that a worker has sent."""
+OnSentence = Callable[[SentenceReport], None]
+"""Function that is called with each finished sentence of a text, in order."""
+
+
+def frames(messages: Sequence[FromWorker]) -> Iterator[object]:
+    """Yield the objects that a worker sends one after the other: (id, sentences) of long translations, then a list.
+
+    The list has the messages. A long translation in it has no sentences, because they precede it in parts.
+    """
+    short: list[FromWorker] = []
+    for message in messages:
+        if isinstance(message, TextDone) and len(sentences := message.translation.sentences) > PART_SENTENCES:
+            for begin in range(0, len(sentences), PART_SENTENCES):
+                yield message.id, sentences[begin : begin + PART_SENTENCES]
+            message = TextDone(message.id, replace(message.translation, sentences=()))
+        short.append(message)
+    yield short
+
+
+def complete(message: FromWorker, parts: dict[int, list[SentenceTranslation]]) -> FromWorker:
+    """Return a message with all of its sentences. `parts` has those that arrived before it, by message id."""
+    if isinstance(message, TextDone) and (sentences := parts.pop(message.id, None)):
+        return TextDone(message.id, replace(message.translation, sentences=tuple(sentences)))
+    return message
+
+
+class OptionsMemory:
+    """Translation options that one end of a connection has sent or received.
+
+    Later messages refer to these options by their digest: a glossary is sent once and not with every text. If the
+    options exceed MAX_KNOWN_BYTES, each end forgets the least recently used ones. Both ends forget the same options,
+    because they process the same messages in the same order.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, tuple[TranslateOptions | None, int]] = OrderedDict()  # (options, size)
+        self._size = 0
+
+    def pack(self, messages: Sequence[ToWorker]) -> bytes:
+        """Pickle messages. The service calls this method."""
+        buffer = BytesIO()
+        _OptionsPickler(buffer, self).dump(list(messages))
+        return buffer.getvalue()
+
+    def unpack(self, data: bytes) -> list[ToWorker]:
+        """Return the messages that `pack` has pickled. The worker calls this method."""
+        messages: list[ToWorker] = _OptionsUnpickler(BytesIO(data), self).load()
+        return messages
+
+    def reference(self, options: TranslateOptions) -> tuple[bytes, bytes]:
+        """Return the digest and the pickle of options. The pickle is empty if the worker knows the options."""
+        digest = options.digest
+        if digest in self._known:
+            self._known.move_to_end(digest)
+            return digest, b""
+        content = pickle.dumps(options, pickle.HIGHEST_PROTOCOL)
+        self._add(digest, None, len(content))
+        return digest, content
+
+    def resolve(self, reference: tuple[bytes, bytes]) -> TranslateOptions:
+        """Return the options for which `reference` has returned this digest and pickle."""
+        digest, content = reference
+        if content:
+            self._add(digest, pickle.loads(content), len(content))
+        self._known.move_to_end(digest)
+        options, _ = self._known[digest]
+        assert options is not None
+        return options
+
+    def _add(self, digest: bytes, options: TranslateOptions | None, size: int) -> None:
+        self._known[digest] = options, size
+        self._size += size
+        while self._size > MAX_KNOWN_BYTES and len(self._known) > 1:
+            _, (_, size) = self._known.popitem(last=False)
+            self._size -= size
+
+
+class _OptionsPickler(pickle.Pickler):
+    def __init__(self, file: BytesIO, memory: OptionsMemory) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._memory = memory
+
+    def persistent_id(self, obj: object) -> tuple[bytes, bytes] | None:
+        return self._memory.reference(obj) if isinstance(obj, TranslateOptions) else None
+
+
+class _OptionsUnpickler(pickle.Unpickler):
+    def __init__(self, file: BytesIO, memory: OptionsMemory) -> None:
+        super().__init__(file)
+        self._memory = memory
+
+    def persistent_load(self, pid: tuple[bytes, bytes]) -> TranslateOptions:
+        return self._memory.resolve(pid)

@@ -5,11 +5,12 @@ import math
 import time
 from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
 from mt.errors import ModelError
+from service.workers.pool import WorkerPool
 
 MEGABYTE = 1_000_000
 BUSY_SECONDS = 10.0  # time for which a model in use stays loaded, so that loading does not take up all time
@@ -17,23 +18,6 @@ PAUSE_SECONDS = 1.0  # time after a request for which a model counts as in use; 
 CHECK_SECONDS = 0.05  # time between two checks whether a model can be unloaded
 USE_SECONDS = 60.0  # time after which a use counts 1/e of a new one
 CALLER_USES = 5.0  # recent uses by one caller that count: a busy caller has no larger share than others
-
-
-class LoadableModel(Protocol):
-    """The part of service.workers.pool.WorkerPool that the budget uses."""
-
-    name: str
-    memory: int
-
-    @property
-    def loaded(self) -> bool: ...
-
-    @property
-    def busy(self) -> bool: ...
-
-    async def load(self) -> None: ...
-
-    async def unload(self) -> None: ...
 
 
 @dataclass
@@ -74,11 +58,11 @@ class ModelMemory:
         self.loads = 0  # number of loads on demand
         self._budget = budget
         self._start_task = start_task
-        self._usage: dict[LoadableModel, _Usage] = {}
-        self._waiting: set[LoadableModel] = set()
+        self._usage: dict[WorkerPool, _Usage] = {}
+        self._waiting: set[WorkerPool] = set()
         self._one_at_a_time = asyncio.Lock()
 
-    async def open(self, model: LoadableModel, load: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def open(self, model: WorkerPool, load: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Load the new model `model` by calling `load`. First unload other models if the budget requires it.
 
         Raises: ModelError if the model cannot be loaded, or needs more memory than the budget.
@@ -98,13 +82,13 @@ class ModelMemory:
                 )
             await self._make_room(model)  # `memory` was an estimate before the model was loaded
 
-    def use(self, model: LoadableModel, caller: str = "") -> None:
+    def use(self, model: WorkerPool, caller: str = "") -> None:
         """Record that a request of a caller uses a model. If the model is not loaded, load it in the background."""
         if self._budget is not None:
             self._usage[model].add(caller)
             self.need(model)
 
-    def need(self, model: LoadableModel) -> None:
+    def need(self, model: WorkerPool) -> None:
         """Load a model in the background if it is not loaded, because requests wait for it."""
         if self._budget is None:
             return
@@ -112,11 +96,11 @@ class ModelMemory:
             self._waiting.add(model)
             self._start_task(self._load(model))
 
-    def forget(self, model: LoadableModel) -> None:
+    def forget(self, model: WorkerPool) -> None:
         """Remove a model that has been closed."""
         self._usage.pop(model, None)
 
-    async def _load(self, model: LoadableModel) -> None:
+    async def _load(self, model: WorkerPool) -> None:
         try:
             async with self._one_at_a_time:
                 if usage := self._usage.get(model):
@@ -130,7 +114,7 @@ class ModelMemory:
         finally:
             self._waiting.discard(model)
 
-    async def _make_room(self, model: LoadableModel) -> None:
+    async def _make_room(self, model: WorkerPool) -> None:
         """Unload other models until `model` fits into the budget together with those that stay loaded."""
         assert self._budget is not None
         while True:
@@ -147,7 +131,7 @@ class ModelMemory:
                 await least.unload()
                 structlog.get_logger().info("model unloaded", model=least.name, reason="memory")
 
-    def _rank(self, model: LoadableModel) -> tuple[float, float]:
+    def _rank(self, model: WorkerPool) -> tuple[float, float]:
         """Return the sort key of a model. The model with the lowest key is unloaded first.
 
         All requests in progress together count as one use.

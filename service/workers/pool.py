@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -11,29 +12,85 @@ from pathlib import Path
 import structlog
 
 from mt.errors import ModelError
+from mt.pipeline.results import SentenceReport, Translation
 from service.errors import CannotTranslate, DeadlineExceeded, InternalError, shorten
 from service.workers.messages import (
+    OnSentence,
     Ready,
+    SourceText,
     TextAnswer,
     TextDone,
     TextFailed,
     TextProgress,
     Translate,
-    WorkerStopped,
+    TranslateOptions,
 )
 from service.workers.model_files import model_name, read_card, weights_size
-from service.workers.pending import PendingRequest
 from service.workers.quarantine import Quarantine
-from service.workers.slot import WorkerSlot
 from service.workers.stats import FleetCounts
-from service.workers.transport import Transport
-from service.workers.worker import Worker, WorkerDied, WorkerTimeouts
+from service.workers.worker import Transport, Worker, WorkerDied, WorkerTimeouts
 
 PREFETCH = 4  # maximum number of batches of one caller's sentences that a worker has at a time
 MAX_FAILED_STARTS = 3  # failed starts in a row after which a worker without a process counts as unrecoverable
 
 TransportFactory = Callable[[Path, str], Transport]
 """Function (model directory, device) that creates the transport of a worker."""
+
+
+@dataclass(eq=False)
+class PendingRequest:
+    """An accepted request. One version of a model translates all its texts, or the request fails."""
+
+    texts: tuple[SourceText, ...]
+    options: TranslateOptions
+    caller: str
+    deadline: float  # by time.monotonic()
+    result: "asyncio.Future[list[Translation]]"
+    on_sentence: OnSentence | None = None  # called with each finished sentence, in order; for requests of one text
+    started: float | None = None  # time.monotonic() when a worker was given the first text
+    unfinished: dict[int, Translate] = field(default_factory=dict)  # by message id
+    withdraw: Callable[[], None] = field(default=lambda: None)  # call this once nobody waits for the result
+    _translations: dict[int, Translation | None] = field(default_factory=dict)  # by message id, in order of the texts
+    _reported: int = 0  # end of the last reported sentence in the source text
+
+    def begin(self, ids: "count[int]", withdraw: Callable[[], None]) -> None:
+        """Create a Translate message for each text, with new ids. A pool that takes over the request calls this again.
+
+        `withdraw` tells the pool that nobody waits for the result any longer.
+        """
+        self.withdraw = withdraw
+        self.unfinished = {
+            (id := next(ids)): Translate(
+                id, text, self.options, self.caller, self.deadline, self.on_sentence is not None
+            )
+            for text in self.texts
+        }
+        self._translations = dict.fromkeys(self.unfinished)
+
+    def report(self, sentences: Iterable[SentenceReport]) -> None:
+        """Call `on_sentence` for the finished sentences that have not been reported before.
+
+        After a worker has died, another worker translates its text from the beginning, and reports the first sentences
+        again.
+        """
+        for sentence in sentences:
+            if self.on_sentence and sentence.source_range[1] > self._reported:
+                self._reported = sentence.source_range[1]
+                self.on_sentence(sentence)
+
+    def finish(self, id: int, translation: Translation) -> None:
+        """Store the translation of the text with the message id `id`. Set `result` once all texts are translated."""
+        del self.unfinished[id]
+        self._translations[id] = translation
+        if not self.unfinished and not self.result.done():
+            self.result.set_result(
+                [translation for translation in self._translations.values() if translation is not None]
+            )
+
+    def fail(self, error: Exception) -> None:
+        """End the request with an error. Do nothing if the request has already ended."""
+        if not self.result.done():
+            self.result.set_exception(error)
 
 
 class WorkerPool:
@@ -60,7 +117,7 @@ class WorkerPool:
         """
         self.model = model
         self.name = model_name(model)
-        self.slots: list[WorkerSlot] = []
+        self.workers: list[Worker] = []  # one on each device
         self.requests: set[PendingRequest] = set()
         self.translated = 0  # texts
         self.loads = 0  # number of times that the model was loaded; each load starts all workers
@@ -87,8 +144,8 @@ class WorkerPool:
     async def open(self) -> None:
         """Load the model: start one worker on each allowed device. Raises: ModelError if a worker cannot start."""
         try:
-            self.description = first = await self._add_slot(self._device).open()
-            others = await asyncio.gather(*(self._add_slot(device).open() for device in first.devices[1:]))
+            self.description = first = await self._add_worker(self._device).open()
+            others = await asyncio.gather(*(self._add_worker(device).open() for device in first.devices[1:]))
         except WorkerDied as error:
             raise ModelError(f"{self.model}: {error}; perhaps the model does not fit into memory") from error
         self.memory = sum(ready.memory for ready in (first, *others)) or self.memory
@@ -100,10 +157,12 @@ class WorkerPool:
     async def unload(self) -> None:
         """Let the workers finish the texts that they have been given, then stop them. Other texts wait until `load`."""
         self.loaded = False
+        for worker in self.workers:
+            worker.retire()
         while any(worker.in_flight for worker in self.workers):
             self._worker_freed.clear()
             await self._worker_freed.wait()
-        await asyncio.gather(*(slot.unload() for slot in self.slots))
+        await asyncio.gather(*(worker.unload() for worker in self.workers))
         if self._successor:
             self._hand_over(self._successor)
             self._check_idle()
@@ -115,23 +174,23 @@ class WorkerPool:
         self.loaded = self.loading = True
         self.loads += 1
         try:
-            await asyncio.gather(*(slot.load() for slot in self.slots))
+            await asyncio.gather(*(worker.load() for worker in self.workers))
         finally:
             self.loading = False
 
     async def close(self) -> None:
         """Stop all workers; unfinished texts are dropped."""
-        await asyncio.gather(*(slot.close() for slot in self.slots))
+        await asyncio.gather(*(worker.unload() for worker in self.workers))
 
     @property
-    def workers(self) -> list[Worker]:
-        """The workers that are ready to translate."""
-        return [slot.worker for slot in self.slots if slot.worker]
+    def ready_workers(self) -> list[Worker]:
+        """The workers that can translate."""
+        return [worker for worker in self.workers if worker.ready]
 
     @property
     def ready(self) -> bool:
-        """True if a worker is ready."""
-        return bool(self.workers)
+        """True if a worker can translate."""
+        return any(worker.ready for worker in self.workers)
 
     @property
     def available(self) -> bool:
@@ -146,7 +205,7 @@ class WorkerPool:
     @property
     def unrecoverable(self) -> bool:
         """True if no worker is ready and MAX_FAILED_STARTS attempts in a row to start one have failed."""
-        return self.loaded and all(slot.worker is None and slot.failures >= MAX_FAILED_STARTS for slot in self.slots)
+        return self.loaded and all(not one.ready and one.failures >= MAX_FAILED_STARTS for one in self.workers)
 
     @property
     def queued(self) -> int:
@@ -180,9 +239,19 @@ class WorkerPool:
         If all workers of this pool end, the successor takes over the unfinished requests.
         """
         self._successor = successor
+        for worker in self.workers:
+            worker.retire()
         if not self.ready:
             self._hand_over(successor)
         self._check_idle()
+
+    def restarted(self, ready: Ready) -> bool:
+        """Return whether a restarted worker has loaded this pool's version of the model, so that it can be used."""
+        if ready.version != self.description.version:
+            self._on_new_version()
+            return False
+        asyncio.get_running_loop().call_soon(self._distribute)  # after the worker has become ready
+        return True
 
     def answered(self, worker: Worker, answers: Sequence[TextAnswer]) -> None:
         """Process a worker's answers. Ignore answers to texts that have been withdrawn."""
@@ -195,19 +264,14 @@ class WorkerPool:
                 self._finish(answer)
         self._distribute()
 
-    def ended(self, worker: Worker, last: WorkerStopped) -> None:
+    def ended(self, worker: Worker, texts: Sequence[Translate], problem: str) -> None:
         """Queue the texts of an ended worker again, in quarantine, because one of them may have crashed the worker."""
-        restart = self.loaded and self._successor is None
-        was_ready = [slot.worker_ended(worker, restart) for slot in self.slots]
         self._worker_freed.set()
-        if not last.problem or not any(was_ready):
-            return
-        messages = worker.release_all()
         structlog.get_logger().error(
-            "worker died", model=self.name, problem=last.problem, texts=len(messages), isolated=worker.isolated
+            "worker died", model=self.name, problem=problem, texts=len(texts), isolated=worker.isolated
         )
-        self._quarantine.record_crash(messages, worker.isolated)
-        for message in filter(self._quarantine.blocks, messages):
+        self._quarantine.record_crash(texts, worker.isolated)
+        for message in filter(self._quarantine.blocks, texts):
             self._counts.failed += 1
             self._request_of[message.id].fail(_crash_error(message))
         if self._successor and not self.ready:
@@ -246,7 +310,7 @@ class WorkerPool:
                 worker.flush()  # texts to cancel
             self._worker_freed.set()
             return
-        workers = self.workers
+        workers = self.ready_workers
         isolated = self._isolated_worker(workers)
         if isolated and self._quarantine and not isolated.in_flight:
             isolated.isolated = True
@@ -266,7 +330,7 @@ class WorkerPool:
                 if not free:
                     break
                 self._dequeue(message)
-                self._give(message, min(free, key=lambda worker: worker.load))
+                self._give(message, min(free, key=lambda worker: worker.cost))
 
     def _give(self, message: Translate, worker: Worker) -> None:
         request = self._request_of[message.id]
@@ -284,7 +348,7 @@ class WorkerPool:
         trying = next((worker for worker in workers if worker.isolated), None)
         if trying or not self._quarantine:
             return trying
-        return min(workers, key=lambda worker: worker.load, default=None)
+        return min(workers, key=lambda worker: worker.cost, default=None)
 
     def _enqueue(self, message: Translate) -> None:
         self._queues.setdefault(message.caller, OrderedDict())[message.id] = message
@@ -305,20 +369,10 @@ class WorkerPool:
         if self._successor and not self.requests:
             self.idle.set()
 
-    def _add_slot(self, device: str) -> WorkerSlot:
-        def new_worker() -> Worker:
-            return Worker(self._new_transport(self.model, device), self._timeouts, self, self._counts)
-
-        self.slots.append(WorkerSlot(new_worker, self._on_ready, self._counts))
-        return self.slots[-1]
-
-    def _on_ready(self, ready: Ready) -> bool:
-        """Return whether a restarted worker has loaded this pool's version of the model, so that it can be used."""
-        if ready.version != self.description.version:
-            self._on_new_version()
-            return False
-        asyncio.get_running_loop().call_soon(self._distribute)  # after the slot has stored the worker
-        return True
+    def _add_worker(self, device: str) -> Worker:
+        worker = Worker(partial(self._new_transport, self.model, device), self._timeouts, self, self._counts)
+        self.workers.append(worker)
+        return worker
 
 
 def _error(answer: TextFailed) -> Exception:

@@ -1,22 +1,41 @@
-"""The service's view of one worker: its texts, its counters, and whether it hangs."""
+"""A worker: the process that translates with one model on one device, and the texts that it has not answered.
+
+The life of a worker: `open` starts a process, which loads the model, tries it, and sends Ready. The pool then gives
+texts to the worker. If the process ends by itself, or is killed because it hangs, the pool queues its texts again, and
+the worker starts another process. `unload` ends the process, and `load` starts one again.
+"""
 
 import asyncio
-from collections import Counter
-from collections.abc import Sequence
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 
 from mt.errors import ModelError
+from mt.pipeline.results import SentenceTranslation
+from service.errors import error_location
 from service.workers.messages import (
+    LENGTH,
     Cancel,
     Close,
+    Deliver,
     FromWorker,
     Heartbeat,
     LoadFailed,
+    ModelSetup,
+    OptionsMemory,
     Ping,
     Ready,
+    StartMessage,
     TextAnswer,
     TextDone,
     TextFailed,
@@ -25,12 +44,14 @@ from service.workers.messages import (
     Translate,
     WorkCounts,
     WorkerStopped,
+    complete,
 )
 from service.workers.stats import FleetCounts
-from service.workers.transport import Transport
 
 TICK_SECONDS = 1.0  # time between two checks whether a worker hangs
 CLOSE_SECONDS = 5.0  # time for a worker to finish its decoder step and stop, before it is killed
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 30.0  # between attempts to start; none before the first attempt
+SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # handled by the service, blocked in workers
 
 
 @dataclass(frozen=True)
@@ -45,73 +66,100 @@ class WorkerDied(Exception):
     """Raised when a worker ends before it is ready, without reporting that the model cannot be loaded."""
 
 
+class Transport(Protocol):
+    """A worker's process and the connection to it. In each direction, messages arrive complete and in order."""
+
+    def start(self, deliver: Deliver) -> None:
+        """Start the process. Then call `deliver` with its messages in the running event loop.
+
+        The last message is WorkerStopped.
+        """
+
+    def send(self, messages: Sequence[ToWorker]) -> None:
+        """Send messages without blocking. Messages to a process that has ended are dropped."""
+
+    def kill(self) -> None:
+        """End the process at once."""
+
+
 class WorkerOwner(Protocol):
-    """Object that receives the answers of workers, and is told when a worker ends."""
+    """Object that is told what a worker does."""
+
+    def restarted(self, ready: Ready) -> bool:
+        """Return whether the worker that is ready again may be used."""
 
     def answered(self, worker: "Worker", answers: Sequence[TextAnswer]) -> None:
         """Process answers that `worker` has sent."""
 
-    def ended(self, worker: "Worker", last: WorkerStopped) -> None:
-        """Process the end of `worker`. This is called once, with the last message of the worker."""
+    def ended(self, worker: "Worker", texts: Sequence[Translate], problem: str) -> None:
+        """Process the unexpected end of a ready worker, which had not answered these texts."""
 
 
 class Worker:
-    """One worker: `in_flight`, the texts that it has not answered, and a timer that kills the worker if it hangs."""
+    """A worker, `in_flight`, the texts that it has not answered, and a timer that kills its process if it hangs."""
 
-    def __init__(self, transport: Transport, timeouts: WorkerTimeouts, owner: WorkerOwner, counts: FleetCounts) -> None:
-        loop = asyncio.get_running_loop()
+    def __init__(
+        self, new_transport: Callable[[], Transport], timeouts: WorkerTimeouts, owner: WorkerOwner, counts: FleetCounts
+    ) -> None:
+        """Create a worker without a process. `new_transport` is called for each process."""
+        self.ready = False  # whether the worker can translate
+        self.failures = 0  # failed attempts in a row to start again
         self.in_flight: dict[int, Translate] = {}  # texts that were given and not answered, by id
-        self.load = 0  # cost of the texts in flight
+        self.cost = 0  # cost of the texts in flight
         self.isolated = False  # whether the worker translates suspected texts and nothing else
-        self.answers = 0  # answers received so far
         self.working = 0  # number of unfinished texts, as of the last heartbeat
-        self._transport = transport
+        self._new_transport = new_transport
         self._timeouts = timeouts
         self._owner = owner
         self._counts = counts
-        self._work = WorkCounts()  # counters of this worker, as of the last heartbeat
+        self._wanted = True  # whether a process that ends is replaced
+        self._pause = 0.0  # seconds before the next attempt to start
+        self._restarting: asyncio.Task[None] | None = None
         self._load_of: Counter[str] = Counter()  # cost of the texts in flight, by caller
         self._outbox: list[ToWorker] = []
-        self._ready: asyncio.Future[Ready] = loop.create_future()
-        self._ready.add_done_callback(
-            lambda ready: ready.cancelled() or ready.exception()
-        )  # avoid a warning if nobody waits
-        self._ended: asyncio.Future[None] = loop.create_future()
-        self._next_heartbeat: asyncio.Future[None] = loop.create_future()
-        self._thread_steps: tuple[int, ...] = ()  # as of the last heartbeat
-        self._last_steps: tuple[int, ...] = ()  # as of the last tick
-        self._ticks_without_step: list[int] = []  # by thread
-        self._ticks_without_heartbeat = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._transport: Transport | None = None  # of the process that runs
+        self._starting: asyncio.Future[Ready]
+        self._running: asyncio.Future[None]  # done once the process has ended
+        self._next_heartbeat: asyncio.Future[None]
+        self._timer: asyncio.TimerHandle
 
-    async def start(self) -> Ready:
-        """Start the worker, wait until it is ready, and return its Ready message.
+    async def open(self) -> Ready:
+        """Start the first process, wait until it is ready, and return its Ready message.
 
         Raises:
-            ModelError: the worker cannot load the model.
-            WorkerDied: the worker ended before it was ready.
+            ModelError: the process cannot load the model.
+            WorkerDied: the process ended before it was ready.
         """
-        self._transport.start(self._receive)
-        self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
-        return await asyncio.shield(self._ready)
+        ready = await self._start()
+        self.ready = True
+        return ready
 
-    async def close(self) -> None:
-        """Stop the worker; unfinished texts are dropped."""
-        self._transport.send([Close()])
-        await asyncio.wait([self._ended], timeout=CLOSE_SECONDS)
-        await self.kill()
+    async def load(self) -> None:
+        """Start a process after `unload`. Return after the first attempt. If it fails, try again in the background."""
+        self._wanted, self._pause = True, 0.0
+        if not await self._start_again():
+            self._restart()
 
-    async def kill(self) -> None:
-        """Kill the worker, unless it has already ended, and wait until it has ended."""
-        if not self._ended.done():
-            self._transport.kill()
-            await asyncio.wait([self._ended])
+    async def unload(self) -> None:
+        """End the process, even if it is still starting, and drop its texts. `load` starts another."""
+        self.retire()
+        if self._restarting:
+            self._restarting.cancel()
+            await asyncio.wait([self._restarting])
+        if self._transport and self.ready:
+            self._transport.send([Close()])
+            await asyncio.wait([self._running], timeout=CLOSE_SECONDS)
+        await self._kill()
+
+    def retire(self) -> None:
+        """Start no process any more when the present one ends."""
+        self._wanted = False
 
     async def refresh(self) -> None:
-        """Request a heartbeat. Wait until it arrives or the worker ends, but at most TICK_SECONDS."""
-        if not self._ended.done():
+        """Request a heartbeat. Wait until it arrives or the process ends, but at most TICK_SECONDS."""
+        if self._transport:
             self._transport.send([Ping()])
-            answer = [self._next_heartbeat, self._ended]
+            answer = [self._next_heartbeat, self._running]
             await asyncio.wait(answer, timeout=TICK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
 
     def has_room(self, caller: str, cost: int, room: int) -> bool:
@@ -124,18 +172,18 @@ class Worker:
     def give(self, message: Translate) -> None:
         """Add a text to `in_flight`. The next `flush` sends it."""
         self.in_flight[message.id] = message
-        self.load += message.text.cost
+        self.cost += message.text.cost
         self._load_of[message.caller] += message.text.cost
         self._outbox.append(message)
 
     def cancel(self, id: int) -> None:
-        """Remove a text from `in_flight`, if it is there. The next `flush` tells the worker."""
+        """Remove a text from `in_flight`, if it is there. The next `flush` tells the process."""
         if self.release(id):
             self._outbox.append(Cancel((id,)))
 
     def flush(self) -> None:
         """Send the messages that `give` and `cancel` have queued."""
-        if self._outbox:
+        if self._outbox and self._transport:
             self._transport.send(self._outbox)
             self._outbox = []
 
@@ -143,15 +191,63 @@ class Worker:
         """Remove a text from `in_flight` and return its message; None if `in_flight` has no such text."""
         message = self.in_flight.pop(id, None)
         if message is not None:
-            self.load -= message.text.cost
+            self.cost -= message.text.cost
             self._load_of[message.caller] -= message.text.cost
             if not self._load_of[message.caller]:
                 del self._load_of[message.caller]
         return message
 
-    def release_all(self) -> list[Translate]:
-        """Remove all texts from `in_flight` and return their messages."""
-        return [message for id in list(self.in_flight) if (message := self.release(id))]
+    async def _start(self) -> Ready:
+        """Start a process, wait until it is ready, and return its Ready message. Raises: ModelError, WorkerDied."""
+        loop = asyncio.get_running_loop()
+        self._starting, self._running, self._next_heartbeat = (loop.create_future() for _ in range(3))
+        self._starting.add_done_callback(lambda ready: ready.cancelled() or ready.exception())  # perhaps nobody waits
+        self._work = WorkCounts()  # counters of this process, as of the last heartbeat
+        self._thread_steps: tuple[int, ...] = ()  # as of the last heartbeat
+        self._last_steps: tuple[int, ...] = ()  # as of the last tick
+        self._ticks_without_step: list[int] = []  # by thread
+        self._ticks_without_heartbeat = 0
+        transport = self._new_transport()
+        transport.start(self._receive)
+        self._transport = transport
+        self._timer = loop.call_later(TICK_SECONDS, self._tick)
+        return await asyncio.shield(self._starting)
+
+    async def _start_again(self) -> bool:
+        """Start a process, and return whether it can be used."""
+        self._pause = min(max(FIRST_PAUSE_SECONDS, 2 * self._pause), LONGEST_PAUSE_SECONDS)
+        try:
+            ready = await self._start()
+        except (ModelError, WorkerDied, OSError) as error:  # OSError: the system starts no process
+            self.failures += 1
+            structlog.get_logger().error("worker not started", attempts=self.failures, problem=str(error))
+            return False
+        if not self._owner.restarted(ready):
+            await self._kill()
+            return False
+        self.ready, self.failures = True, 0
+        return True
+
+    def _restart(self) -> None:
+        """Start a process in the background. Try again, after a pause, until it can be used."""
+
+        async def restart() -> None:
+            started = False
+            while self._wanted and not started:
+                await asyncio.sleep(self._pause)
+                self._counts.restarts += 1
+                started = await self._start_again()
+            if started:
+                structlog.get_logger().info("worker restarted", restarts=self._counts.restarts)
+
+        if self._wanted:
+            self._restarting = asyncio.get_running_loop().create_task(restart())
+
+    async def _kill(self) -> None:
+        """Kill the process, unless it has already ended, and wait until it has ended."""
+        if self._transport:
+            self._transport.kill()
+            await asyncio.wait([self._running])
 
     def _receive(self, messages: Sequence[FromWorker]) -> None:
         answers: list[TextAnswer] = []
@@ -167,26 +263,27 @@ class Worker:
                     self._next_heartbeat = asyncio.get_running_loop().create_future()
                 case Ready():
                     self._ticks_without_heartbeat = 0
-                    self._ready.set_result(message)
+                    self._starting.set_result(message)
                 case LoadFailed():
-                    self._ready.set_exception(ModelError(message.message))
+                    self._starting.set_exception(ModelError(message.message))
                 case WorkerStopped():
-                    self._stop(message)
-        self.answers += len(answers)
+                    self._stop(message.problem)
         if answers:
+            self._pause = 0.0
             self._owner.answered(self, answers)
 
     def _tick(self) -> None:
-        """Kill the worker if it hangs, otherwise schedule the next call in TICK_SECONDS.
+        """Kill the process if it hangs, otherwise schedule the next call in TICK_SECONDS.
 
         Time is measured by the number of calls, because the clock also runs while the machine is suspended.
         """
+        assert self._transport is not None
         self._ticks_without_heartbeat += 1
         threads = zip(self._thread_steps, self._last_steps, self._ticks_without_step, strict=False)
         ticks_without_step = [ticks + 1 if steps == last and steps >= 0 else 0 for steps, last, ticks in threads]
         self._ticks_without_step = ticks_without_step or [0] * len(self._thread_steps)
         self._last_steps = self._thread_steps
-        if self._ready.done():
+        if self._starting.done():
             self._transport.send([Ping()])
             ticks = max(self._ticks_without_heartbeat, *self._ticks_without_step, 0)
             hangs = ticks * TICK_SECONDS > self._timeouts.step
@@ -202,10 +299,121 @@ class Worker:
         else:
             self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
 
-    def _stop(self, last: WorkerStopped) -> None:
-        if self._timer:
-            self._timer.cancel()
-        self._ended.set_result(None)
-        if not self._ready.done():
-            self._ready.set_exception(WorkerDied(f"the worker process ended before it was ready: {last.problem}"))
-        self._owner.ended(self, last)
+    def _stop(self, problem: str) -> None:
+        """Process the end of the process. `problem` is "" if it was told to stop."""
+        self._timer.cancel()
+        self._transport = None
+        self._outbox = []
+        self._running.set_result(None)
+        if not self._starting.done():
+            self._starting.set_exception(WorkerDied(f"the worker process ended before it was ready: {problem}"))
+        texts = [message for id in list(self.in_flight) if (message := self.release(id))]
+        was_ready, self.ready = self.ready, False
+        if was_ready and problem:
+            self._restart()
+            self._owner.ended(self, texts, problem)
+        self.isolated = False
+
+
+class ProcessTransport:
+    """Transport to a process (worker_process.py), over a pair of sockets.
+
+    The service starts worker_process.py by name instead of importing it, because the service must not import torch.
+    """
+
+    def __init__(self, setup: ModelSetup, load: Callable[[ModelSetup], Any] | None = None) -> None:
+        """Prepare the transport without starting the process. `load` loads the model, and must be picklable."""
+        self._start_message = StartMessage(setup, os.getpid(), load)
+        self._process: subprocess.Popen[bytes]
+        self._transport: asyncio.WriteTransport | None = None
+        self._unsent: list[bytes] = []  # data to send once the connection is open
+        self._connection: asyncio.Task[None]
+        self._told_to_stop = False
+        self._memory = OptionsMemory()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the worker."""
+        return self._process.pid
+
+    def start(self, deliver: Deliver) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs, _block_service_signals():
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "service.workers.worker_process", str(theirs.fileno())],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                env=_environment(),
+            )
+        self._write(pickle.dumps(self._start_message))
+        self._connection = asyncio.get_running_loop().create_task(self._run_connection(ours, deliver))
+
+    def send(self, messages: Sequence[ToWorker]) -> None:
+        self._told_to_stop = self._told_to_stop or any(isinstance(message, Close) for message in messages)
+        self._write(self._memory.pack(messages))
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def _write(self, data: bytes) -> None:
+        framed = LENGTH.pack(len(data)) + data
+        if self._transport is None:
+            self._unsent.append(framed)
+        elif not self._transport.is_closing():
+            self._transport.write(framed)
+
+    async def _run_connection(self, ours: socket.socket, deliver: Deliver) -> None:
+        """Call `deliver` with the worker's messages until its process ends, and finally with WorkerStopped."""
+        problem = ""
+        parts: dict[int, list[SentenceTranslation]] = defaultdict(list)  # sentences of incomplete messages, by id
+        try:
+            reader, writer = await asyncio.open_unix_connection(sock=ours)
+            self._transport = writer.transport
+            writer.writelines(self._unsent)
+            self._unsent.clear()
+            while True:
+                (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+                frame = pickle.loads(await reader.readexactly(length))
+                if isinstance(frame, tuple):
+                    parts[frame[0]] += frame[1]
+                    await asyncio.sleep(0)  # reading a frame that has arrived does not wait
+                    continue
+                messages = [complete(message, parts) for message in frame]
+                problem = next((message.problem for message in messages if isinstance(message, WorkerStopped)), problem)
+                deliver([message for message in messages if not isinstance(message, WorkerStopped)])
+        except (asyncio.IncompleteReadError, OSError):
+            pass  # the process has ended or is ending; an incomplete message is dropped
+        except Exception as error:
+            problem = error_location(error)
+        finally:
+            self._process.kill()
+            if self._transport is None:
+                ours.close()
+            else:
+                self._transport.abort()
+        status = await asyncio.to_thread(self._process.wait)
+        if self._told_to_stop:
+            problem = ""
+        elif not problem:
+            problem = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        deliver([WorkerStopped(problem)])
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment variables for a worker: those of this process, without settings such as the admin key."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
+    return kept | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+@contextmanager
+def _block_service_signals() -> Iterator[None]:
+    """Block SERVICE_SIGNALS in this thread while the context is open. Processes started meanwhile inherit the block.
+
+    Ctrl-C is sent to every process of a terminal, and systemd's SIGTERM to every process of a service. A worker must
+    ignore both signals and finish its texts.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SERVICE_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,6 +1,6 @@
 """The main loop of a worker: loads a model, tries the model, and translates until the service sends Close.
 
-The loop communicates only by the messages of messages.py. process.py connects it to a socket.
+The loop communicates only by the messages of messages.py. worker_process.py connects it to a socket.
 """
 
 import math

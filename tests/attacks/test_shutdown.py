@@ -242,7 +242,7 @@ def unread_answers(target: Target, _: Path) -> object:
 
 def is_worker(process: int) -> bool:
     """Return whether a process runs the worker: before its `exec`, a stopped child would also stop the service."""
-    return b"service.workers.process" in Path(f"/proc/{process}/cmdline").read_bytes()
+    return b"service.workers.worker_process" in Path(f"/proc/{process}/cmdline").read_bytes()
 
 
 def hanging_load(target: Target, model: Path) -> object:

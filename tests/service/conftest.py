@@ -146,7 +146,7 @@ class InThread(AppThread):
     @property
     def worker(self) -> Worker:
         """The one that there is."""
-        return next(worker for team in self.fleet.pools for worker in team.workers)
+        return next(worker for team in self.fleet.pools for worker in team.ready_workers)
 
     def counts(self) -> "Future[FleetStats]":
         """The worker has been asked when this returns, and answers before its next step."""

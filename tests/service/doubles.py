@@ -15,8 +15,7 @@ from service.http.admission import RequestGate
 from service.parsers import process
 from service.parsers.pool import ParserPool
 from service.translation.answers import answer_of, reports_of
-from service.workers.messages import SourceText, TranslateOptions, WorkCounts
-from service.workers.pending import OnSentence
+from service.workers.messages import OnSentence, SourceText, TranslateOptions, WorkCounts
 from service.workers.served_models import ServedModel
 from service.workers.stats import FleetStats
 

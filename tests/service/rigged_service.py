@@ -12,7 +12,7 @@ import service.program as program
 from service.settings import Settings
 from service.workers.messages import ModelSetup
 from service.workers.pool import TransportFactory
-from service.workers.transport import ProcessTransport
+from service.workers.worker import ProcessTransport
 from tests.service.controlled import Rigged
 
 

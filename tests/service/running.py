@@ -174,7 +174,7 @@ def workers(service: Service) -> list[int]:
     return [
         int(id)
         for id in path.read_text().split()
-        if b"service.workers.process" in Path(f"/proc/{id}/cmdline").read_bytes()
+        if b"service.workers.worker_process" in Path(f"/proc/{id}/cmdline").read_bytes()
     ]
 
 

@@ -149,7 +149,7 @@ def test_complaint_04_what_it_loads() -> None:
         return set(done.stdout.split())
 
     unneeded = {"transformers", "ctranslate2", "tensorboard", "matplotlib", "pandas", "mtdata", "pytest", "httpx"}
-    assert not loaded("service.program, service.workers.process") & unneeded
+    assert not loaded("service.program, service.workers.worker_process") & unneeded
 
 
 def test_complaint_05_it_starts_and_translates_without_a_network() -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -17,6 +17,7 @@ from service.access.database import Database
 from service.errors import CannotTranslate, DeadlineExceeded, NotServing, Overloaded, ReloadRefused, Unavailable
 from service.readiness import CANARY_CALLER, CANARY_TEXT, Readiness
 from service.settings import SettingsError, load_settings
+from service.workers.fleet import Fleet
 from tests.service.application import Application
 from tests.service.conftest import ROOT, environment
 from tests.service.doubles import WordModels, backwards, upper
@@ -30,7 +31,7 @@ def shared() -> Iterator[Application]:
     """Each probe sends a canary."""
     application = Application(
         {"en-de": upper, "de-fr": backwards},
-        lambda models: {"readiness": Readiness(models, interval=0)},
+        lambda models: {"readiness": Readiness(cast(Fleet, models), interval=0)},
         admin_key=ADMIN,
         public_metrics=False,
     )
@@ -104,7 +105,7 @@ def is_ready(readiness: Readiness) -> bool:
 def test_a_full_queue_is_no_failure_and_no_success() -> None:
     async def verdicts() -> list[bool]:
         models, verdicts = WordModels(), []
-        readiness = Readiness(models, interval=0)
+        readiness = Readiness(cast(Fleet, models), interval=0)
         for failure in (Overloaded(1), CannotTranslate("no"), Overloaded(1), None):
             models.failure = failure
             before = len(models.canaries)
@@ -127,7 +128,7 @@ def test_one_canary_at_a_time_and_none_too_soon(interval: float, hangs: bool, ca
         models = WordModels()
         if hangs:
             models.opened.clear()
-        readiness = Readiness(models, interval)
+        readiness = Readiness(cast(Fleet, models), interval)
         for _ in range(20):
             assert is_ready(readiness)  # and at once, even while one hangs
             await asyncio.sleep(0)

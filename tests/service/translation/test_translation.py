@@ -5,7 +5,7 @@ import io
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import docx
 import pytest
@@ -19,6 +19,7 @@ from service.parsers.pool import Parsers
 from service.translation import coroutines, service
 from service.translation.jobs import Answer, Format, Job, OutputOptions, StreamedSentence, StreamEnd
 from service.translation.service import TranslationService
+from service.workers.fleet import Fleet
 from tests.attacks.payloads import pdf
 from tests.service.doubles import DirectParsers, Guesses, WordModels, backwards, upper
 
@@ -27,7 +28,9 @@ BRIDGED = {"en-de": upper, "de-fr": backwards}
 
 
 def over(models: WordModels, cache: int = 0) -> TranslationService:
-    return TranslationService(models, cache, detector=Guesses, parsers=Parsers(DirectParsers(), DirectParsers()))
+    return TranslationService(
+        cast(Fleet, models), cache, detector=Guesses, parsers=Parsers(DirectParsers(), DirectParsers())
+    )
 
 
 def job(*texts: str, **more: Any) -> Job:
@@ -129,7 +132,9 @@ def test_in_doubt_a_language_that_can_be_translated_is_taken() -> None:
         def detect(self, text: str) -> list[tuple[str, float]]:
             return [("de", 0.5), ("fr", 0.4), ("en", 0.1)]
 
-    translations = TranslationService(WordModels({"en-de": upper, "fr-en": upper, "fr-de": upper}), detector=Unsure)
+    translations = TranslationService(
+        cast(Fleet, WordModels({"en-de": upper, "fr-en": upper, "fr-de": upper})), detector=Unsure
+    )
     (answer,) = run(translations.translate(job("ok", source=None, target="en")))
     assert (answer.source, answer.text) == ("fr", "OK")
     (answer,) = run(
@@ -209,7 +214,7 @@ def test_only_where_there_are_marks_the_alignment_is_asked_for() -> None:
 
 def test_only_long_markup_is_parsed_in_a_process() -> None:
     markup = DirectParsers()
-    translations = TranslationService(WordModels(), parsers=Parsers(markup=markup))
+    translations = TranslationService(cast(Fleet, WordModels()), parsers=Parsers(markup=markup))
     for html, operations in (
         ("<p>a</p>", []),
         ("<p>a</p>" * 100, []),
@@ -481,7 +486,7 @@ def test_a_document_is_not_parsed_again_while_the_queue_is_full(monkeypatch: pyt
     monkeypatch.setattr("service.translation.coroutines.QUEUE_FULL_PAUSE", 0.0)
     parsers = DirectParsers()
     models = WordModels(errors=[Overloaded(1) for _ in range(3)])
-    translations = TranslationService(models, detector=Guesses, parsers=Parsers(documents=parsers))
+    translations = TranslationService(cast(Fleet, models), detector=Guesses, parsers=Parsers(documents=parsers))
     assert run(translations.translate_document("a.txt", b"one", job())) == b"ONE"
     assert parsers.names == ["read_document", "write_document"]
 

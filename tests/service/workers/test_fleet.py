@@ -30,8 +30,7 @@ from service.workers.admission import RequestSize
 from service.workers.fleet import Fleet, FleetConfig
 from service.workers.messages import Deliver, ModelSetup, Ready, SourceText, TranslateOptions
 from service.workers.pool import TransportFactory
-from service.workers.transport import ProcessTransport, Transport
-from service.workers.worker import WorkerTimeouts
+from service.workers.worker import ProcessTransport, Transport, WorkerTimeouts
 from tests.conftest import sentences, write_model
 from tests.service.controlled import Control, Rigged
 from tests.weights import load_weights, save_weights

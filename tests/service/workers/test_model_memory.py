@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,7 @@ async def run(budget: int | None, sizes: Sequence[int], steps: str, clock: Clock
     tasks: list[asyncio.Task[None]] = []
     memory = ModelMemory(budget, lambda work: tasks.append(asyncio.create_task(work)))
     events: list[str] = []
-    models = {name: Model(name, size, events) for name, size in zip("abc", sizes, strict=False)}
+    models: dict[str, Any] = {name: Model(name, size, events) for name, size in zip("abc", sizes, strict=False)}
     for model in models.values():
         await memory.open(model, model.open)
     for step in steps.split():

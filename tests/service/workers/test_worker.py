@@ -23,7 +23,8 @@ from mt.pipeline.results import Alternative, SentenceTranslation, Translation
 from mt.text.terms import Terms
 from service.errors import InternalError, error_location
 from service.translation.answers import answer_of, reports_of
-from service.workers import transport, worker_loop
+from service.workers import messages as protocol
+from service.workers import worker_loop
 from service.workers.messages import (
     Cancel,
     Close,
@@ -31,6 +32,7 @@ from service.workers.messages import (
     Heartbeat,
     LoadFailed,
     ModelSetup,
+    OptionsMemory,
     Ping,
     Ready,
     SourceText,
@@ -41,7 +43,6 @@ from service.workers.messages import (
     Translate,
     TranslateOptions,
 )
-from service.workers.transport import OptionsMemory
 from service.workers.worker_loop import work
 from tests.conftest import sentences
 
@@ -243,7 +244,7 @@ def test_a_glossary_is_sent_to_a_worker_once_and_forgotten_by_both_ends(monkeypa
         return len(data)
 
     assert [send(number) > 1000 for number in (0, 0, 1, 0, 1)] == [True, False, True, False, False]
-    monkeypatch.setattr(transport, "MAX_KNOWN_BYTES", 50_000)  # about two glossaries
+    monkeypatch.setattr(protocol, "MAX_KNOWN_BYTES", 50_000)  # about two glossaries
     assert [send(number) > 1000 for number in (2, 3, 2, 3, 0)] == [True, True, False, False, True]
 
 
@@ -252,13 +253,13 @@ def test_the_sentences_of_a_long_translation_are_sent_in_parts(sentences: int, p
     alternatives = (Alternative("Der Hund.", 0.0, 0.0, (), ()),)
     one = [SentenceTranslation(str(number), alternatives, (0, 1), (0, 1)) for number in range(sentences)]
     messages: list[FromWorker] = [TextFailed(1, "a", "b"), TextDone(2, Translation(alternatives, tuple(one)))]
-    *first, last = transport.frames(messages)
+    *first, last = protocol.frames(messages)
     assert len(first) == parts
     arrived: dict[int, list[SentenceTranslation]] = defaultdict(list)
     for id, part in cast(list[tuple[int, tuple[SentenceTranslation, ...]]], first):
         assert len(part) <= 50
         arrived[id] += part
-    assert [transport.complete(message, arrived) for message in cast(list[FromWorker], last)] == messages
+    assert [protocol.complete(message, arrived) for message in cast(list[FromWorker], last)] == messages
 
 
 def test_callers_take_turns_at_planning(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

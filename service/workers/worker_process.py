@@ -1,4 +1,4 @@
-"""Main program of a worker process: `python -m service.workers.process DESCRIPTOR`, started by transport.py.
+"""Main program of a worker process: `python -m service.workers.worker_process DESCRIPTOR`, started by worker.py.
 
 DESCRIPTOR is the file descriptor of a socket to the service. When the service ends for any reason, the worker process
 ends too: the socket closes, and Linux kills the process.
@@ -15,8 +15,15 @@ from mt.processes import end_with_parent
 from service.core_dumps import disable_core_dumps
 from service.errors import error_location
 from service.pauses import shorten_pauses
-from service.workers.messages import FromWorker, ToWorker, WorkerStopped
-from service.workers.transport import LENGTH, OptionsMemory, StartMessage, frames
+from service.workers.messages import (
+    LENGTH,
+    FromWorker,
+    OptionsMemory,
+    StartMessage,
+    ToWorker,
+    WorkerStopped,
+    frames,
+)
 from service.workers.worker_loop import load as load_model
 from service.workers.worker_loop import work
 

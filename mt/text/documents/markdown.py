@@ -20,6 +20,7 @@ from mt.text.documents.base import DocumentOptions, DocumentPart, SegmentList, T
 from mt.text.documents.markdown_syntax import SYNTAX, VALUE, hide_syntax
 from mt.text.documents.yaml import add_values
 from mt.text.markup import Segment, TranslatedSegment, parse_html
+from mt.text.markup.elements import HTML
 from mt.text.markup.inline import InlineItem, InlineKind
 from mt.text.markup.tokens import TokenKind, html_tokens, references
 
@@ -200,7 +201,7 @@ class _InlineReader:
                 self._tag(InlineKind.OPEN, "![", "image")
                 self._whole(InlineKind.TEXT, end, child.content)
                 return self._close_label(child.content, "image")
-            return content.startswith("![", at) and end > 0 and self._whole(InlineKind.EMPTY, self._target_end(end))
+            return content.startswith("![", at) and end > 0 and self._element("img", self._target_end(end))
         if child.type == "link_open":
             return self._tag(InlineKind.OPEN, "[", "link")
         if child.type == "link_close":
@@ -221,6 +222,12 @@ class _InlineReader:
             text = text.replace("|", "\\|")
         self.collected.append(InlineItem(kind, (source,), text, breaks=breaks))
         self.at = end
+        return True
+
+    def _element(self, name: str, end: int) -> bool:
+        """Append an element of HTML without text, or a picture."""
+        self._whole(InlineKind.EMPTY, end, breaks=name == "br")
+        self.collected[-1] = replace(self.collected[-1], stands=HTML.stands_for_word(name))
         return True
 
     def _text(self, source: str) -> bool:
@@ -273,9 +280,7 @@ class _InlineReader:
         paired = tokens[0].name in self.closed if tokens[0].kind is TokenKind.START else False
         if len(tokens) == 1 and paired:
             return self._tag(InlineKind.OPEN, source, "<" + tokens[0].name)
-        return self.token.content.startswith(source, self.at) and self._whole(
-            InlineKind.EMPTY, self.at + len(source), breaks=tokens[0].name == "br"
-        )
+        return self.token.content.startswith(source, self.at) and self._element(tokens[0].name, self.at + len(source))
 
     def _close_label(self, label: str, name: str) -> bool:
         """Append the end of a link or image with the text `label`, which may be the name of a reference."""

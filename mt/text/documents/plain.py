@@ -3,17 +3,24 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.languages import full_tag
+from mt.text.alignment import is_wide
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.attributes import same_language
 from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
+from mt.text.markup.reading import BULLET, SENTENCE_END
 from mt.text.markup.tokens import MAX_TOKENS, references
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _COLUMN = re.compile(r"(?:[^\r\n\t ]| {1,2}(?! ))+")
+_TABLE = re.compile(r"\t|   ")
+_QUOTES = re.compile(r"(?:>[ ]?)*")
+_LEAST_WRAPPED, _LEAST_WIDTH = 30, 50  # characters of a line, and of the longest line of a paragraph
+_MOST_ITEMS = 200  # of a segment: its lines and the breaks between them
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[,.]\d{1,3}"
 _TIMING = re.compile(rf"[^\S\r\n]*{_TIME}[^\S\r\n]*-->[^\S\r\n]*{_TIME}")
 _INLINE = re.compile(
@@ -32,19 +39,75 @@ _JSON_COLON = re.compile(r"[ \t\r\n]*:")
 def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse plain text. Each line with a letter or digit is a segment, without leading and trailing white space.
 
-    Tabs, and three or more spaces, separate the columns of a table: a line is split there.
+    Tabs, and three or more spaces, separate the columns of a table: a line is split there. Lines of a wrapped sentence
+    are one segment, and alignment places their line breaks.
     """
     text, encoding = read_text(name, content, options)
     document = TextDocument(SegmentList(name, options), encoding)
+    breaks = set(_breaks_in_sentences(text))
     done = 0
+    items: list[InlineItem[str]] = []
+
+    def flush() -> None:
+        if len(items) == 1:
+            document.add_stripped(items[0].text, items[0].text, str)
+        elif items:
+            document.add_items(items, decode_nothing, _escape_srt)
+        items.clear()
+
     for match in _COLUMN.finditer(text):
-        if any(map(str.isalnum, match[0])):
-            document.keep(text[done : match.start()])
-            document.add_stripped(match[0], match[0], str)
-            done = match.end()
+        if not any(map(str.isalnum, match[0])):
+            continue
+        begin = match.start()
+        if done in breaks and len(items) < _MOST_ITEMS:
+            begin = _read_quotes(text, begin)
+            items.append(InlineItem(InlineKind.EMPTY, (text[done:begin],), breaks=True))
+        else:
+            flush()
+            document.keep(text[done:begin])
+        done = match.end()
+        items.append(InlineItem(InlineKind.TEXT, (text[begin:done],), text[begin:done]))
+    flush()
     document.keep(text[done:])
     document.frame = [_LINE.sub(r"\2", text)]
     return document
+
+
+def _breaks_in_sentences(text: str) -> Iterator[int]:
+    """Yield the offsets of the line breaks within sentences, as e-mails have them.
+
+    Such a break follows a line of at least _LEAST_WRAPPED characters that does not end a sentence. The next line begins
+    with a small letter, or no line of its paragraph had room for the first word of the next line.
+    """
+    paragraph: list[tuple[int, str]] = []  # the end of each line, and its text
+    quotes = ""
+    for match in _LINE.finditer(text):
+        begin = _read_quotes(text, match.start())
+        line = text[begin : match.end(1)].strip()
+        if not line or _TABLE.search(line) or text[match.start() : begin] != quotes:
+            yield from _breaks_in_paragraph(paragraph)
+            paragraph, quotes = [], text[match.start() : begin]
+        if line and not _TABLE.search(line):
+            paragraph.append((match.end(1), line))
+    yield from _breaks_in_paragraph(paragraph)
+
+
+def _breaks_in_paragraph(lines: Sequence[tuple[int, str]]) -> Iterator[int]:
+    width = max((len(line) for _, line in lines), default=0)
+    pairs = list(pairwise(lines))
+    full = all(len(line) + 1 + len(following.split(None, 1)[0]) > width for (_, line), (_, following) in pairs)
+    wrapped = full and len(lines) > 2 and width > _LEAST_WIDTH
+    for (end, line), (_, following) in pairs:
+        divides = len(line) < _LEAST_WRAPPED or SENTENCE_END.search(line) or BULLET.match(following)
+        if not divides and (wrapped or following[0].islower()) and not is_wide(line[-1]):
+            yield end
+
+
+def _read_quotes(text: str, begin: int) -> int:
+    """Return the offset after the signs of a quotation in an e-mail, such as `> >`."""
+    match = _QUOTES.match(text, begin)
+    assert match is not None  # the pattern matches the empty string
+    return match.end()
 
 
 def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextDocument:

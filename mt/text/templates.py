@@ -1,4 +1,7 @@
-"""Code of template languages within text: Handlebars, Jinja, Liquid, Go, Svelte, Smarty, ERB, EJS, PHP and FreeMarker.
+"""Code of template languages within text.
+
+These are Handlebars, Jinja, Liquid, Go, Svelte, Smarty, ERB, EJS, PHP, FreeMarker, Velocity, Blade, Template Toolkit
+and Mailchimp.
 
 A statement, such as `{{#if x}}`, `{% endfor %}` and `<?php else: ?>`, divides the text: what is between two statements
 is a text of its own. An expression, such as `{{ name }}` and `<%= x %>`, stands for a word.
@@ -12,7 +15,11 @@ _BLOCK = re.compile(
     r"\{{2,3}(?!\{)(?:(?!\}\}|\{\{).){1,1000}\}\}\}?|\{%(?:(?!%\}|\{%).){1,1000}%\}|\{\#(?:(?!\#\}|\{\#).){1,1000}\#\}"
     r"|<%(?:(?!%>|<%).){1,1000}%>|<\?(?:php\b|=)(?:(?!\?>).)*(?:\?>|\Z)|</?[#@][a-z][^<>\n]{0,300}>"
     r"|\{[#:/](?:await|catch|each|else|foreach|if|key|section|snippet|then|while)\b[^{}\n]{0,300}\}"
-    r"|\{(?:else|(?:(?:else)?if|for(?:each)?)\b(?=[^{}\n]{1,300}[$=<>&!])[^{}\n]{1,300})\}",
+    r"|\{(?:else|(?:(?:else)?if|for(?:each)?)\b(?=[^{}\n]{1,300}[$=<>&!])[^{}\n]{1,300})\}"
+    r"|\[%(?:(?!%\]|\[%).){1,1000}%\]|\*\|[A-Z][^|\n]{0,100}\|\*"
+    r"|(?<!\w)[@#](?:(?:else)?if|for(?:each|else)?|isset|section|switch|unless|while)\s?"
+    r"\((?:[^()\n]|\([^()\n]*\)){0,300}\)"
+    r"|(?<!\w)[@#](?:else|end(?:for|foreach|if|isset|section|switch|unless|while)?)\b",
     re.DOTALL,
 )
 _GO = r"(?:block|define|if|range|with)\s"
@@ -24,12 +31,12 @@ _TAGS = (
 _KEYWORDS = r"(?:case|default|do|else|elseif|elsif|end\w*|for|foreach|if|switch|try|unless|until|when|while)\b"
 _STATEMENT = re.compile(
     rf"\{{\{{[-~]?\s*(?:[#^/!]|else\b|{_GO}|end\s*-?\}}\}})|\{{%[-+~]?\s*{_TAGS}|\{{(?![{{%])|</?[#@]"
-    rf"|<%(?![=~:-])|<%[-~]\s*(?:\}}|{_KEYWORDS})"
+    rf"|<%(?![=~:]|-(?!-))|[@#]|\*\|(?:ELSE|END|IF)|\[%-?\s*[A-Z]|<%[-~]\s*(?:\}}|{_KEYWORDS})"
     rf"|<\?php\s(?=.*\n|\s*(?:\}}|/[/*]|#|\$\w+ = |{_KEYWORDS}|(?:class|function|include|namespace|require|use)\b))"
 )
 _GO_END = re.compile(r"\{\{-?\s*end\s*-?\}\}")
 _GO_BEGIN = re.compile(rf"\{{\{{-?\s*{_GO}")
-_OPENING = re.compile(r"\{[{%#:/a-z]|<[%?/#@]")
+_OPENING = re.compile(r"\{[{%#:/a-z]|<[%?/#@]|\[%|\*\||[@#][efisuw]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,9 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
         ("{% if a > b %}Hi {{ name }}!{% endif %} Bye.", ["Hi {{ name }}!", "Bye."]),
         ("<% if a %>Hi <%= b %><% end %> <?php if (a): ?>you<?php } ?>", ["Hi <%= b %>", "you"]),
         ("See {% link 'a' %} and {{> b}}.", ["See {% link 'a' %} and {{> b}}."]),
+        ("*|IF:A|*Hi *|NAME|*!*|END:IF|*[% IF a %]you[% END %]", ["Hi *|NAME|*!", "you"]),
+        ("@if($a > f(5)) Hi @else you @endif #if($x) all #end a@if.org", ["Hi", "you", "all", "a@if.org"]),
+        ("<%-- no --%>Hi <%- a %>", ["Hi <%- a %>"]),
         ("{# A note #}It is {{ '<b>' }} so.", ["It is {{ '<b>' }} so."]),
     ],
 )

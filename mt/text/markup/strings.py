@@ -22,7 +22,7 @@ _TAG = re.compile(
     r"(?:\s(?(escaped)(?:(?!&[lg]t;)[^<>]){0,1000}|[^<>]{0,1000}))?(?P<empty>/?)(?(escaped)&gt;|>)"
     r"|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
 )
-_ANGLE = re.compile(r"<|&lt;|\{")
+_ANGLE = re.compile(r"<|&lt;")
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
 _NO_TRANSLATION = re.compile(r"""\stranslate=["']?no\b|\sclass=["'][^"']*\bnotranslate\b""")
 _NO_BREAK_SPACE = re.compile(r"(&nbsp;|&#160;|&#[xX][aA]0;)")
@@ -50,9 +50,9 @@ def find_tags(text: str) -> list[StringTag]:
 
     A statement is a tag with the name STATEMENT. Tags in the code of templates are left out.
     """
-    if not _ANGLE.search(text):
-        return []
     templates = list(find_templates(text))
+    if not (templates or _ANGLE.search(text)):
+        return []
     code = bytearray(len(text) if templates else 0)
     for template in templates:
         code[template.begin : template.end] = b"\1" * (template.end - template.begin)

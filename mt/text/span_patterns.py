@@ -29,8 +29,16 @@ _ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\
 _CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
 _TEMPLATE = (
     rf"{_CODE_SPAN}|\[[A-Z]+\d+[A-Z]+\]|\[\[[\w .|/-]{{1,60}}\]\]|⟦[^⟦⟧\n]{{1,60}}⟧"
-    r"|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}(?P=mark)>"
+    r"|\*\|[A-Z][^|\n]{0,100}\|\*|\[%[^\[\]]{1,300}%\]|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}(?P=mark)>"
 )
+_FIELD = r"(?:y{1,4}|Y{4}|M{1,4}|D{2}|d{1,2}|E{1,4}|[Hh]{1,2}|m{1,2}|s{1,2}|S{3}|aa?|[Zz]{1,5}|X{1,3}|T)"
+_DATE = (  # of e-mails and feeds (RFC 5322), and patterns of dates, such as MMM d, yyyy and F j, Y
+    r"(?<!\w)(?:(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), )?\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+    r" \d{4} \d\d:\d\d(?::\d\d)? (?:[+-]\d{4}|UTC?|GMT|[CEMP][DS]T|Z)"
+    rf"|(?=.{{0,20}}?(?:yy|YYYY|MM|HH)){_FIELD}(?:[ ,:/.'-]{{1,2}}{_FIELD}){{1,9}}"
+    r"|(?=.{0,6}[Yy])(?=.{0,6}[FmM])[DFYdjlMmny](?:[ ,/.-]{1,2}[DFYdjlMmny]){1,3}|[GHgh]:i(?::s)?(?: [Aa])?)(?!\w)"
+)
+_FILES = r"(?<![\w*])\*\.(?:\*|\w{1,8})(?![\w*])"  # *.txt
 _ARGUMENT = r"(?<![\w*])\*{1,2}[A-Za-z_]\w*+(?!\*)"
 _NOTE = "(?:[¹²³⁰⁴-⁹]{1,3}|[†‡]{1,3})"
 _TAG = (
@@ -72,8 +80,8 @@ _LETTER = (
 )
 _WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER})+)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*"
 SPAN = re.compile(
-    rf"(?P<prose>[A-Z]?[a-z]++(?= \w))|(?P<brace>[$#%@]?\{{)|(?P<template>{_TEMPLATE})|(?P<address>{_ADDRESS})"
-    rf"|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
+    rf"(?P<prose>[A-Z]?[a-z]++(?= \w))|(?P<brace>[$#%@]?\{{)|{_DATE}|{_FILES}|(?P<template>{_TEMPLATE})"
+    rf"|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
     rf"|{_BRACKET}|{_LITERAL}|{_RANGE}|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 NUMBERS = re.compile(_NUMBER)
@@ -100,7 +108,7 @@ HINT = re.compile(  # a fast test, without a match in most sentences without spa
     rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹†‡⟦{_MONEY}{_EMOJI_CHARACTER}]"
     r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
     r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]"
-    r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))"
+    r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))|yy|MM|HH|[DFYdjlMmny][ ,/.-]{1,2}[DFYdjlMmny](?!\w)"
 )
 VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or more than three digits between them
 EXACT = re.compile(  # the same notation in every language: 1.5e-3, 5'4 for feet and inches, and 50%%

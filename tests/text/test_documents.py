@@ -71,6 +71,52 @@ def test_columns_of_text_are_texts() -> None:
     assert translated("a.txt", content) == content.upper()
 
 
+def test_a_picture_in_a_sentence_of_markdown_stands_for_a_word() -> None:
+    (text,) = texts("a.md", "See ![a](b) and <img> now.\n")
+    assert re.sub("[\U000f0000-\U000f0fff]", "*", text) == "See * and * now."
+
+
+WRAPPED = (
+    "The old house stands at the end of the long street in\n",
+    "Berlin and my brother has lived there since the year\n",
+    "Germany was divided.\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "segments"),
+    [
+        ("".join(WRAPPED), "".join(WRAPPED).replace("\n", " ").strip()),
+        ("Гулял старый пёс по большому\r\nтёмному лесу.\r\n", "Гулял старый пёс по большому|тёмному лесу."),
+        ("Гулял мой старый пёс по большому\r\n  лесу.\r\n", "Гулял мой старый пёс по большому лесу."),
+        ("> The dog of the old neighbour is\n> in it\n>> and\n", "> The dog of the old neighbour is in it|>> and"),
+        ("bread\nmilk\n\nThe president of the club reads\nAnna\n", "bread|milk|The president of the club reads|Anna"),
+        ("- The dog of the old neighbour is\n- in the house\n", "- The dog of the old neighbour is|- in the house"),
+        ("The dog of the neighbour sleeps.\nit is old\n", "The dog of the neighbour sleeps.|it is old"),
+        ("the dog of the neighbour   and\tthe cat\nof it\n", "the dog of the neighbour|and|the cat|of it"),
+    ],
+)
+def test_lines_of_a_wrapped_sentence_are_one_text(content: str, segments: str) -> None:
+    assert "|".join(texts("a.txt", content)) == segments
+    written = translated("a.txt", content)
+    assert written.split() == content.upper().split() and written.count("\n") == content.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.xml", "<a><b>true</b><b>Yes</b></a>"),
+        ("a.properties", "a = false\nb = Yes\n"),
+        ("a.csv", "Yes,null\n"),
+        ("a.xml", "<a><programlisting>int x;</programlisting><b>Yes</b></a>"),
+        ("a.xml", "<a><db:screen>$ ls</db:screen><screen><b>Yes</b></screen><preformat>a <i>b</i></preformat></a>"),
+        ("a.json", '{"a": "true", "b": "Yes"}'),
+    ],
+)
+def test_values_and_code_of_programs_are_no_texts(name: str, content: str) -> None:
+    assert texts(name, content) == ["Yes"]
+
+
 @pytest.mark.parametrize(
     ("source", "written"),
     [

@@ -99,6 +99,12 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("&Open or Save &as, AT&T & R&D &amp; &name;", ["&", "&", "&amp;", "&name;"]),
         ('=SUM(A1:A5) and =HYPERLINK("a","the dog")', ["=SUM(A1:A5)", '=HYPERLINK("a","the dog")']),
         ("System.Text.Json n-1 ~user top-10", ["System.Text.Json", "n-1", "~user", "10"]),
+        (
+            "Mon, 06 Sep 2021 00:01:00 +0000, MMM d, yyyy or HH:mm",
+            ["Mon, 06 Sep 2021 00:01:00 +0000", "MMM d, yyyy", "HH:mm"],
+        ),
+        ("F j, Y and g:i a, Y-m-d or M. Y, I am", ["F j, Y", "g:i a", "Y-m-d", "M. Y"]),
+        ("On 6 Sep 2021 Mayya had (*.*) and *.txt in the MM", ["6", "2021", "*.*", "*.txt"]),
         (f"a{FAMILY}{FLAG}b {SKIN} {SCOTLAND} 1️⃣", [FAMILY, FLAG, SKIN, SCOTLAND, "1️⃣"]),
     ],
 )

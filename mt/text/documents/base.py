@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from mt.errors import DocumentLimitExceeded
 from mt.text.encoding import TextEncoding, decode_text
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment
-from mt.text.markup.inline import Decode, InlineItem, InlineKind, read_inline, split_whitespace
+from mt.text.markup.inline import VALUES, Decode, InlineItem, InlineKind, read_inline, split_whitespace
 from mt.text.messages import double_apostrophes, safe_apostrophes, split_message
 
 _ACCESS_KEY = re.compile(  # in labels of Windows, Qt and GTK, such as _Open and E&xit
@@ -167,12 +167,12 @@ class TextDocument:
         """Append a text without tags. Its segment is the text without leading and trailing white space.
 
         Before `write` converts a translation to its form in the file, the white space is put around the translation
-        again. A text without letters and digits is not translated: `source` is kept.
+        again. A text without letters and digits, or of VALUES, is not translated: `source` is kept.
         """
-        if not any(map(str.isalnum, text)):
+        before, body, after = split_whitespace(text)
+        if body in VALUES or not any(map(str.isalnum, body)):
             self.keep(source)
             return
-        before, body, after = split_whitespace(text)
         body, sign, letter = _without_access_key(body)
         self.add(Segment(body), source, lambda _, new: write(before + _with_access_key(new.text, sign, letter) + after))
 

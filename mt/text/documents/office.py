@@ -23,7 +23,7 @@ from mt.text.documents.runs import RunParagraphs, parse_part
 from mt.text.documents.word import word_schema
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.attributes import direction, same_language
-from mt.text.markup.inline import split_whitespace
+from mt.text.markup.inline import VALUES, split_whitespace
 from mt.text.markup.marks import Mark
 from mt.text.markup.parsing import NOT_XML
 
@@ -257,7 +257,8 @@ class _Value:
             for piece in _HEADER_CODE.split(line) if header else (line,):
                 before, body, after = split_whitespace(piece)
                 values = list(_HEADER_VALUE.finditer(body)) if header else []
-                if not any(map(str.isalpha, _HEADER_VALUE.sub("", body) if header else body)) or piece[:1] == "&":
+                letters = any(map(str.isalpha, _HEADER_VALUE.sub("", body) if header else body))
+                if not letters or piece[:1] == "&" or body in VALUES:
                     self._parts.append(piece)
                 else:
                     self._parts += [before, len(segments), after]

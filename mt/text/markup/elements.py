@@ -53,6 +53,14 @@ _CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "
 
 
 _CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
+CODE = frozenset(
+    {
+        *("code", "codeblock", "codeph", "command", "filename", "filepath", "pre", "preformat", "programlisting"),
+        *("screen", "synopsis", "systemoutput", "userinput"),
+    }
+)
+"""Local names of XML elements (DocBook, DITA, JATS) that are code if they contain text directly."""
+
 _TEXTLESS = frozenset(
     {
         *("iframe", "math", "noembed", "noframes", "plaintext", "pre", "script", "style", "svg", "template"),
@@ -74,6 +82,7 @@ class Dialect:
       too. Exceptions are elements in `non_splitting`, and elements inside an element that contains text directly.
     - The content of `textless` elements, and of elements with an attribute in `textless_attributes`, is not part of a
       text. The content of `kept` elements is part of a text, but is not translated.
+    - The content of elements with a local name in `code` is not translated if they contain text directly.
     - The content of `notes` elements is divided into texts of its own, and the element is an empty one within a text.
     - Empty XML elements in `breaks` stand for white space, those in `spaces` for one space if they have no attribute.
     - If `attributes` is true, attributes with text are translated, and if `srcdoc` is true, so are documents in
@@ -93,6 +102,7 @@ class Dialect:
     textless: frozenset[str] = frozenset()
     textless_attributes: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
+    code: frozenset[str] = frozenset()
     notes: frozenset[str] = frozenset()
     raised: frozenset[str] = frozenset()
     breaks: frozenset[str] = frozenset()
@@ -218,7 +228,8 @@ class ElementIndex:
     def untranslatable(self, number: int) -> bool:
         """Return whether the element that begins at `number` is not translated, because of its name or an attribute."""
         token = self.tokens[number]
-        return self.is_textless(number) or token.name in self.dialect.kept or is_marked_as_kept(token)
+        code = self._mixed[number] and token.name.rpartition(":")[2] in self.dialect.code
+        return code or self.is_textless(number) or token.name in self.dialect.kept or is_marked_as_kept(token)
 
     def is_textless(self, number: int) -> bool:
         """Return whether the content of the element that begins at `number` is not part of a text."""

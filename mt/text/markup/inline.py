@@ -15,6 +15,9 @@ PartType = TypeVar("PartType")
 Decode = Callable[[str], Iterator[tuple[str, str | None]]]
 """Function that splits a source text into pairs (source, decoded text). An unknown escape has the decoded text None."""
 
+VALUES = frozenset({"true", "false", "null"})
+"""Texts that programs read. They are not translated if they stand alone."""
+
 _OBJECT = re.compile(f"[{OBJECTS}]")
 _SPACES = re.compile(r"[ \t\n\f\r]+")
 _GLUED = re.compile(r"\A([,;:!?)])(?=[^\W\d_]{2})")  # after a tag, as in `<b>Size</b>:big`
@@ -140,8 +143,9 @@ def read_inline(items: Sequence[InlineItem[PartType]], decode: Decode, collapse:
     """Build the segment of a text from the inline items of the text.
 
     The segment begins with the first word and ends with the last word. Tags around all words are not part of it. A text
-    without letters and digits to translate has no segment. If a start or end tag is missing, all tags become empty
-    marks whose order is preserved. If `collapse` is true, runs of white space become single spaces, as in HTML.
+    without letters and digits to translate, or of VALUES, has no segment. If a start or end tag is missing, all tags
+    become empty marks whose order is preserved. If `collapse` is true, runs of white space become single spaces, as in
+    HTML.
 
     An empty element that stands for a word becomes a kept mark around a character of OBJECTS.
     """
@@ -156,6 +160,7 @@ def read_inline(items: Sequence[InlineItem[PartType]], decode: Decode, collapse:
         partner = partners(merged)
         tags = [number for number, item in enumerate(merged) if item.kind in (InlineKind.OPEN, InlineKind.CLOSE)]
         built = _Builder[PartType](decode, collapse, any(partner[number] < 0 for number in tags)).build(merged)
+        built = None if built.segment.text in VALUES else built
     return InlineText(items[:begin], inner, items[end:], built)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from mt.text.markup.elements import BLOCKS, HTML, Dialect
+from mt.text.markup.elements import BLOCKS, CODE, HTML, Dialect
 from mt.text.markup.marks import Segment, TranslatedSegment
 from mt.text.markup.reading import AttributeDocument, Changing, Embedded, Part, Slot, TokenReader
 from mt.text.markup.tokens import Token, html_tokens, xml_tokens
@@ -78,6 +78,7 @@ def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Se
         non_splitting=options.non_splitting_tags,
         outline=options.outline_detection,
         kept=options.ignore_tags,
+        code=CODE,
         notes=_NOTES - options.ignore_tags,
         breaks=frozenset({"br"}),
         words=True,

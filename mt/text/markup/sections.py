@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from mt.text.markup.elements import BLOCKS, VOID, ElementIndex
+from mt.text.markup.elements import BLOCKS, CODE, VOID, ElementIndex
 from mt.text.markup.tokens import Token, TokenKind, html_tokens
 
 _SECTION = re.compile(r"(<!\[CDATA\[)(.*)(\]\]>)", re.DOTALL)
 _HTML_WITHIN = re.compile(r"</?[A-Za-z]|&(?:[A-Za-z]+|#\d+|#[xX][0-9A-Fa-f]+);")
-_VERBATIM = frozenset({"code", "codeblock", "listing", "pre", "programlisting", "screen", "script", "source", "style"})
+_VERBATIM = CODE | {"listing", "script", "source", "style"}
 """Local names of XML elements whose CDATA sections are code."""
 
 

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -63,10 +63,13 @@ class UnitLinks:
     A unit is a word, a run of punctuation, or one character of a script without spaces between words.
     """
 
-    def __init__(self, source: str, target: str, attention: PieceAttention) -> None:
-        """Find the units, and compute link weights from the attention between the pieces of the units."""
+    def __init__(self, source: str, target: str, attention: PieceAttention, undivided: Sequence[Range] = ()) -> None:
+        """Find the units, and compute link weights from the attention between the pieces of the units.
+
+        Each range of the target in `undivided`, which are sorted, is one unit.
+        """
         self.source, self.target = source, target
-        self.left, self.right = ([match.span() for match in _UNIT.finditer(text)] for text in (source, target))
+        self.left, self.right = _units(source), _units(target, undivided)
         self._begins, self._ends = [begin for begin, _ in self.left], [end for _, end in self.left]
         self._weights = self._by_units(attention)
         self._sums = np.zeros((len(self.right), len(self.left) + 1))
@@ -153,6 +156,17 @@ class UnitLinks:
         totals = rows.sum(1, keepdims=True)
         np.divide(rows, totals, out=rows, where=totals != 0)
         return rows
+
+
+def _units(text: str, undivided: Sequence[Range] = ()) -> list[Range]:
+    between = ranges_between(undivided, len(text))
+    return sorted([*undivided, *(unit.span() for limits in between for unit in _UNIT.finditer(text, *limits))])
+
+
+def ranges_between(ranges: Sequence[Range], length: int) -> Iterator[Range]:
+    """Yield the range before, between and after sorted `ranges` of a text of `length` characters."""
+    edges = [0, *(place for begin_and_end in ranges for place in begin_and_end), length]
+    return zip(edges[::2], edges[1::2], strict=True)
 
 
 def _units_of(begins: Sequence[int], units: Sequence[Range], text: str) -> list[int]:

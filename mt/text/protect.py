@@ -231,7 +231,8 @@ def remove_spans(sentence: str, spans: Sequence[ProtectedSpan]) -> StrippedText:
 def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> tuple[ProtectedSpan, ...]:
     """Return all spans of a translation. `spans` are the spans of its source.
 
-    The text of a KEPT span counts as a span at most as often as it occurs in `spans`. A placeholder of the source is a
+    The text of a KEPT span counts as a span at most as often as it occurs in `spans`, and not inside a word or another
+    span. A placeholder of the source is a
     span without the letters beside it, such as `%s` in `%ss` and `l'%s`.
     """
     translated = find_spans(translation, list(_find_kept(translation, spans)))
@@ -267,10 +268,14 @@ def _without_overlap(spans: Iterable[ProtectedSpan], others: Sequence[ProtectedS
 def _find_kept(translation: str, spans: Sequence[ProtectedSpan]) -> Iterator[Range]:
     left, place = Counter(span.text for span in spans if span.kind is SpanKind.KEPT), 0
     lengths = Counter(map(len, left.elements()))
+    if not left:
+        return
+    undivided = {*_word_ranges(translation, is_in_word), *((one.begin, one.end) for one in find_spans(translation))}
+    inside = {at for begin, end in undivided for at in range(begin + 1, end)}
     while place < len(translation) and lengths:
         for length in sorted(lengths, reverse=True):
             text = translation[place : place + length]
-            if left[text] and len(text) == length:
+            if left[text] and len(text) == length and inside.isdisjoint((place, place + length)):
                 yield place, place + length
                 place += length - 1
                 left[text] -= 1

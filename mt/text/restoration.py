@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mt.text.alignment import PieceAttention, Range, UnitLinks, insertion, is_wide
+from mt.text.alignment import PieceAttention, Range, UnitLinks, insertion, is_wide, ranges_between
 from mt.text.protect import (
     ProtectedSpan,
     RemovedSpan,
@@ -42,8 +42,14 @@ def restore_spans(
         attention: attention between the pieces of `stripped.text` and of the translation.
         stand_ins: words of `stripped.text` and of the translation that stand for spans.
     """
-    links = UnitLinks(stripped.text, translation, attention)
-    edits = list(_number_edits(links, stripped.text))
+    wanted = {span.text for span in spans if span.kind is not SpanKind.NUMBER}
+    undivided = [
+        (span.begin, span.end)
+        for span in find_spans(translation)
+        if span.text in wanted or not any(map(str.isdigit, translation[max(0, span.begin - 1) : span.end]))  # as in 0.C
+    ]
+    links = UnitLinks(stripped.text, translation, attention, undivided)
+    edits = list(_number_edits(links, stripped.text, wanted))
     groups: dict[int, list[RemovedSpan]] = {}  # removed spans by the gap of the translation to insert them in
     gap = 0
     for span in stripped.removed:
@@ -52,10 +58,9 @@ def restore_spans(
     for gap, group in groups.items():
         joined = replace(group[0], text=" ".join(span.text for span in group), spaced_after=group[-1].spaced_after)
         edits.append(insertion(links, gap, joined.text, _spaces(links, gap, joined)))
-    own = [span for span in find_spans(translation) if not any(map(str.isdigit, span.text))]  # the model wrote them
     parts: list[str] = []
     place = 0
-    for (begin, end), text in sorted((_beside(own, edit) for edit in edits), key=lambda edit: edit[0]):
+    for (begin, end), text in sorted(edits, key=lambda edit: edit[0]):
         glued = parts and begin == place and not (parts[-1][-1:].isspace() or text[:1].isspace())
         parts += [translation[place:begin], " " if glued else "", text]
         place = end
@@ -63,15 +68,6 @@ def restore_spans(
     for stand_in in stand_ins:
         completed = completed.replace(stand_in.word, stand_in.text)
     return add_missing_spans(completed, spans)
-
-
-def _beside(spans: Sequence[ProtectedSpan], edit: tuple[Range, str]) -> tuple[Range, str]:
-    """Return an edit that would change the inside of one of `spans` as an insertion after that span."""
-    (begin, end), text = edit
-    for span in spans:
-        if span.begin < end and begin < span.end and not (begin <= span.begin and span.end <= end):
-            return (span.end, span.end), f" {text.strip()}"
-    return edit
 
 
 def add_missing_spans(translation: str, spans: Sequence[ProtectedSpan]) -> str:
@@ -90,18 +86,13 @@ def add_missing_spans(translation: str, spans: Sequence[ProtectedSpan]) -> str:
         if present[span_key(span)] < wanted[span_key(span)]:
             present[span_key(span)] += 1
             added.append(span.text)
-    kept = [translation[begin:end].strip() for begin, end in _ranges_between(surplus, len(translation))]
+    kept = [translation[begin:end].strip() for begin, end in ranges_between(surplus, len(translation))]
     completed = " ".join([*filter(None, kept), *added]) if surplus else " ".join([translation, *added])
     if not lost_spans(spans, completed):
         return completed
     restored = [(span.begin, span.end) for span in find_translated_spans(completed, spans)]
-    rest = " ".join(completed[begin:end] for begin, end in _ranges_between(restored, len(completed))).split()
+    rest = " ".join(completed[begin:end] for begin, end in ranges_between(restored, len(completed))).split()
     return " ".join([*rest, *(span.text for span in spans)])
-
-
-def _ranges_between(ranges: Sequence[Range], length: int) -> Iterator[Range]:
-    places = [0, *(place for begin_and_end in ranges for place in begin_and_end), length]
-    return zip(places[::2], places[1::2], strict=True)
 
 
 def _spaces(links: UnitLinks, gap: int, span: RemovedSpan) -> tuple[bool, bool]:
@@ -116,11 +107,12 @@ def _spaces(links: UnitLinks, gap: int, span: RemovedSpan) -> tuple[bool, bool]:
     return span.spaced_before or beside[0], span.spaced_after or beside[1]
 
 
-def _number_edits(links: UnitLinks, source: str) -> Iterator[tuple[Range, str]]:
+def _number_edits(links: UnitLinks, source: str, wanted: set[str]) -> Iterator[tuple[Range, str]]:
     """Yield an edit (range, replacement) for each number that the translation lacks.
 
-    The number replaces the target word with the largest link weight to the number. The weights of words
-    with digits count twice. If all weights are small, the number is inserted instead.
+    The number replaces the target word with the largest link weight to the number, unless the word is one of the
+    `wanted` spans. The weights of words with digits count twice. If all weights are small, the number is inserted
+    instead.
     """
     spans = [span for span in find_spans(source) if span.kind is SpanKind.NUMBER]
     missing = lost_spans(spans, links.target)
@@ -144,7 +136,9 @@ def _number_edits(links: UnitLinks, source: str) -> Iterator[tuple[Range, str]]:
         ranked = [
             (weight * (2 if digit else 1), -number)
             for number, (weight, digit) in enumerate(zip(weights, digits, strict=True))
-            if number not in taken and links.target[links.right[number][0]].isalnum()
+            if number not in taken
+            and links.target[slice(*links.right[number])] not in wanted
+            and links.target[links.right[number][0]].isalnum()
         ]
         weight, place = max(ranked, default=(0.0, 0))
         if weight < _LEAST_WEIGHT:

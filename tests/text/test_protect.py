@@ -237,6 +237,7 @@ def test_a_span_is_put_back_between_the_translations_of_its_neighbours(sentence:
         ("12 men , 30 dogs", "Mann , Hunde", {0: 3, 2: 0}, "12 , 30"),  # in the order of the source
         ("12 men", "Männer", {0: 1}, "12 Männer"),
         ("at 0 °C.", "bei 0.C.", {0: 0, 1: 1}, "bei 0 °C."),
+        ("now 2 DE12 here", "jetzt DE12 da", {0: 0, 1: 1, 2: 3}, "jetzt 2 DE12 da"),  # DE12 is no number
         ("costs 30 USD", "kostet 30 EUR", {0: 0, 1: 1, 2: 2}, "kostet 30 USD"),
     ],
 )
@@ -275,6 +276,7 @@ def test_any_translation_gets_each_span_as_often(sentence: str, translation: str
 @given(SENTENCES, SENTENCES | st.text(max_size=20), st.booleans(), st.integers(0, 99), st.integers(1, 99))
 @example("<0> <0> <0> <0>", "", True, 0, 7)  # the last two must not count as the first two
 @example("Hund, `x y`", "`", False, 0, 1)  # the backtick of the translation must not close before the code
+@example("@anna #tag {n} {n} 🇩🇪 DE12 2 2", "", False, 26, 4)  # the "2 2" in "DE12 2" is not the kept one
 def test_any_translation_gets_the_kept_text(
     sentence: str, translation: str, copied: bool, begin: int, length: int
 ) -> None:

@@ -1,5 +1,6 @@
 """Translation of one sentence by a coroutine that awaits searches and repairs their results."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -33,6 +34,9 @@ NO_REPEAT_NGRAM = 3
 
 _NUMBER_HANDICAP = 0.08
 """Difference of scores by which a sentence with a number must be better than the same sentence with a name."""
+
+_NAME_HANDICAP = 0.5
+"""Difference of scores from which the words of a headline are names, which a model writes badly in lower case."""
 
 LEAST_TOKENS = 30
 """Sources of fewer tokens are not checked for omitted clauses: models rarely omit any, and the check takes time."""
@@ -157,6 +161,8 @@ async def _translate_variants(
         decoded = await _decode_otherwise(decoded.variant if decoded else variants[0], context) or decoded
     if decoded is None:
         raise RequestError("the model has no translation")
+    if any_case and not context.options.sample:
+        decoded = await _decode_in_lower_case(decoded, context)
     filled = await _decode_without_blanks(decoded, context)
     if filled is None:
         return None
@@ -178,6 +184,27 @@ async def _translate_variants(
 
 def _read(variant: SourceVariant, reading: Reading, context: SentenceContext) -> SourceVariant:
     return context.variant(variant.text, variant.kept, variant.terms, reading)
+
+
+async def _decode_in_lower_case(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
+    """Decode a headline again in lower case if its translation contains capitalised words of the source.
+
+    The model may know these words in lower case only. Return the second result if it contains none of them, has no
+    fewer words than the source, and its score is at most _NAME_HANDICAP worse; otherwise the words may be names.
+    """
+    variant = decoded.variant
+    copied = casing.copied_words(variant.text, decoded.best.text, variant.kept)
+    text = casing.lower_all(variant.text, context.source, variant.kept)
+    if not copied or len(text) != len(variant.text):
+        return decoded
+    again, _ = await decode_variants([context.variant(text, variant.kept, variant.terms)], context, context.options)
+    if not again or again[0].best.score < decoded.best.score - _NAME_HANDICAP:
+        return decoded
+    words = re.findall(r"\w+", again[0].best.text.lower())
+    if len(words) < len(text.split()) or not copied.isdisjoint(words):
+        return decoded
+    raised = (replace(one, text=casing.raise_first(one.text, context.target)) for one in again[0].alternatives)
+    return replace(again[0], alternatives=tuple(raised))
 
 
 def _preference(decoded: DecodedVariant) -> float:

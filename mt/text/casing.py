@@ -85,6 +85,19 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
     return lowered if lowered != sentence else None
 
 
+def lower_all(sentence: str, language: str, kept: Sequence[Range] = ()) -> str:
+    """Return a sentence with its words in lower case, except codes, mixed-case words and the ranges `kept`."""
+    words = _free_words(sentence, kept)
+    fixed = {word[0] for word in words if _is_code(word[0]) or is_mixed_case(word[0])}
+    return _lower_words(sentence, words, language, fixed, is_headline=False)
+
+
+def copied_words(sentence: str, translation: str, kept: Sequence[Range] = ()) -> set[str]:
+    """Return the capitalised words outside the ranges `kept` that a translation contains unchanged, in lower case."""
+    words = (word[0] for word in _free_words(sentence, kept) if len(word[0]) >= _LEAST_LONG)
+    return set(map(str.lower, set(filter(_in_title_case, words)) & set(_WORD.findall(translation))))
+
+
 def is_mixed_case(word: str) -> bool:
     """Return whether a capital letter follows a lower-case letter, as in kWh, iPhone and PhD."""
     return any(a.islower() and b.isupper() for a, b in pairwise(word)) and not _in_capitals(word)
@@ -139,10 +152,12 @@ def _in_title_case(word: str) -> bool:
     return word[0].isupper() and word[1:] == word[1:].lower() and not word.isupper()
 
 
-def _lower_words(sentence: str, words: Sequence[re.Match[str]], language: str, kept: set[str]) -> str:
-    """Return `sentence` with `words` in lower case, except words in `kept` and the first letter of the first word.
+def _lower_words(
+    sentence: str, words: Sequence[re.Match[str]], language: str, kept: set[str], is_headline: bool = True
+) -> str:
+    """Return `sentence` with `words` in lower case, except words in `kept`, and "I" in English.
 
-    The English word "I" stays a capital.
+    The first letter of the first word of a headline is upper case.
     """
     parts: list[str] = []
     end = 0
@@ -150,7 +165,7 @@ def _lower_words(sentence: str, words: Sequence[re.Match[str]], language: str, k
         text = word[0]
         if text not in kept:
             text = _lower(text, language)
-            text = _upper(text[:1], language) + text[1:] if number == 0 else text
+            text = raise_first(text, language) if number == 0 and is_headline else text
         parts += [sentence[end : word.start()], text]
         end = word.end()
     lowered = "".join([*parts, sentence[end:]])
@@ -167,6 +182,11 @@ def _lower(text: str, language: str) -> str:
     if primary_language(language) in _DOTTED:
         text = text.replace("I", "ı").replace("İ", "i")
     return text.lower()
+
+
+def raise_first(text: str, language: str) -> str:
+    """Return a text with its first letter in upper case."""
+    return _upper(text[:1], language) + text[1:]
 
 
 def _upper(text: str, language: str) -> str:

@@ -28,6 +28,11 @@ _SPACE = re.compile(r"\s+")
 _OPERATORS = frozenset("=_+/\\|")
 _PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
+_DOT_IN_WORD = re.compile(r"\.[^\W\d_]")  # a fast test
+_DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic and Data.DataSet, but not Berlin.Then
+    r"(?<![\w.])(?:\.[^\W\d_]\w{0,63}|(?:[A-Z]\w{1,63}\.){2,15}[A-Z]\w{1,63}"
+    r"|\w{1,64}\.(?:[A-Z]{2,5}(?!\w)|(?=\w{0,62}[a-z][A-Z])\w{2,64}))"
+)
 _JOINER = "\u200d"
 
 
@@ -166,13 +171,16 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
     """Yield the sentences of a paragraph, including white space.
 
     A number such as `3.` is joined with the sentence after it. A sentence does not begin with an operator of code, as
-    in `a != b`, nor in lower case after an abbreviation such as `a.m.`.
+    in `a != b`, nor inside a name such as `ASP.NET`, nor in lower case after an abbreviation such as `a.m.`.
     """
     begin = end = 0
+    inside = {place for name in _dotted_names(paragraph) for place in range(name.start() + 1, name.end())}
     for sentence in _split_in_blocks(paragraph, language):
         end += len(sentence)
         follows = paragraph[end : end + 1]
-        unfinished = follows in _OPERATORS or (follows.islower() and _ABBREVIATION.search(sentence))
+        unfinished = (
+            end in inside or follows in _OPERATORS or (follows.islower() and _ABBREVIATION.search(sentence) is not None)
+        )
         if unfinished and end - begin < LONGEST_SENTENCE:
             continue
         if any(map(str.isalpha, sentence)) or not any(map(str.isdigit, sentence)) or end - begin > LONGEST_SENTENCE:
@@ -180,6 +188,10 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
             begin = end
     if begin < end:
         yield paragraph[begin:]
+
+
+def _dotted_names(paragraph: str) -> Iterator[re.Match[str]]:
+    return _DOTTED_NAME.finditer(paragraph) if _DOT_IN_WORD.search(paragraph) else iter(())
 
 
 def _split_in_blocks(paragraph: str, language: str) -> Iterator[str]:

@@ -81,6 +81,8 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("xx", "One. Two.", ["One.", "Two."]),
         ("en", "1. First. 2. Second.", ["1. First.", "2. Second."]),
         ("en", "1.", ["1."]),
+        ("en", "We use .NET. ASP.NET and System.IO.File are here.", ["We use .NET.", "ASP.NET and System.IO.File are here."]),
+        ("en", "Call Data.DataSet. See a.com.Then go to Berlin.The end.", ["Call Data.DataSet.", "See a.com.", "Then go to Berlin.", "The end."]),
         ("en", "At 9:30 a.m. in the room. It is 5 p.m. Go.", ["At 9:30 a.m. in the room.", "It is 5 p.m.", "Go."]),
         ("en", "NaN != NaN holds. Yes.", ["NaN != NaN holds.", "Yes."]),
         ("en", "*** Wait! *** \n ... \n", ["*** Wait!"]),

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from html.entities import html5
-from itertools import pairwise
+from itertools import chain, pairwise
 from unicodedata import normalize
 
 from mt.languages import primary_language
@@ -38,7 +38,9 @@ _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
 _RANGE = re.compile(r"\d[\d.]*[-:]\d[\d.]*")
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _LIST_MARKER = re.compile(
-    r"(?:(?:\[[ xX✓]\]|[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.))\s+){1,4}"
+    r"(?:(?:\[[ xX✓]\]|[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.)"
+    r"|(?:[IVX]{1,5}\.|\d{1,2}(?:\.\d{1,2}){2,5}\.?|\d{1,2}\.\d\.?|§{1,2} ?\d{1,4}[a-z]?)(?=\s+[A-ZÀ-ÖØ-Þ])"
+    r")\s+){1,4}"
 )
 _ORDINAL_DOT = frozenset(  # languages that write ordinal numbers with a dot, such as "3. Mai"
     [
@@ -53,6 +55,11 @@ _LONGEST_CACHED = 1000  # maximum number of characters of a sentence whose spans
 _LONG = 64  # maximum number of characters of a span that may be cut when a long sentence is split
 _TRAILING = ".,;:!?'\"…*_~”’»"
 _SENTENCE_END, _WORD_END = ".!?", ".:;!?'’~"
+_OPENING = re.compile("[„“«]")
+_NUMBER_SIGN = re.compile(r"#(?=\d)")
+_ARROW = re.compile(
+    r"[«‹]\s[^«»‹›.!?…]*|[^«»‹›.!?…]*\s[»›]"
+)  # `Next »`: a mark without a partner, not of direct speech
 _NAME_IN_BRACKETS = re.compile(r"<([A-Za-z][\w-]*)(?:[ .@]?[\w-]+){0,8}>")
 _COMPOUND = re.compile(r"(?:[^\W\d_]{2,}+-)++")  # end of a reversed compound: forward search is quadratic
 
@@ -285,7 +292,12 @@ def _find_kept(translation: str, spans: Sequence[ProtectedSpan]) -> Iterator[Ran
 
 
 def _spans(sentence: str) -> tuple[ProtectedSpan, ...]:
-    return tuple(_search(sentence)) if HINT.search(sentence) else ()
+    spans = tuple(_search(sentence)) if HINT.search(sentence) else ()
+    if _ARROW.fullmatch(sentence):
+        begin = 0 if sentence[0] in "«‹" else len(sentence) - 1
+        arrow = ProtectedSpan(begin, begin + 1, sentence[begin], SpanKind.EMOJI)
+        return (*spans, arrow) if begin else (arrow, *spans)
+    return spans
 
 
 _cached_spans = lru_cache(maxsize=16)(_spans)  # each step from a text to a request asks for the spans of the sentence
@@ -293,6 +305,8 @@ _cached_spans = lru_cache(maxsize=16)(_spans)  # each step from a text to a requ
 
 def _search(sentence: str) -> Iterator[ProtectedSpan]:
     closed = _closing_braces(sentence) if "{" in sentence else {}
+    opening = first.start() if (first := _OPENING.search(sentence)) else len(sentence)
+    quotes = counted = 0  # quotation marks before the offset `counted`, without the signs of inches
     place = 0
     while match := SPAN.search(sentence, place):
         begin, end = match.span()
@@ -306,6 +320,12 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
             place = end
         elif group == "address":
             end = begin + len(_trim_address(match[0]))
+        elif group == "number" and sentence[end : end + 1] == '"' and begin < opening:
+            quotes += sentence.count('"', counted, end)
+            counted = end
+            if quotes % 2 == 0:  # the mark opens and closes nothing: inches
+                group, end = "exact", end + 1
+                counted = place = end
         elif group == "number" and (VERSION.search(match[0]) or EXACT.search(match[0])):
             group = "exact"
         elif group == "word":
@@ -370,9 +390,11 @@ def _trim_address(address: str) -> str:
 
 
 def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
-    """Count the spans of a translation by `span_key`. `5 %`, `$5` and `5th` also count as the number 5."""
+    """Count the spans of a translation by `span_key`. `5 %`, `$5`, `#5` and `5th` also count as the number 5."""
     counts = Counter[str]()
-    for span in find_translated_spans(translation, spans):
+    translated = find_translated_spans(translation, spans)
+    signed = (find_spans(span.text[1:]) for span in translated if _NUMBER_SIGN.match(span.text))
+    for span in chain(translated, *signed):
         key = span_key(span)
         counts[key] += 1
         counts.update(_ends(span))

@@ -28,6 +28,7 @@ _SPACE = re.compile(r"\s+")
 _OPERATORS = frozenset("=_+/\\|")
 _PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
+_ROMAN_NUMERAL = re.compile(r"\s*[IVX]{1,5}\.\s*")
 _DOT_IN_WORD = re.compile(r"\.[^\W\d_]")  # a fast test
 _DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic and Data.DataSet, but not Berlin.Then
     r"(?<![\w.])(?:\.[^\W\d_]\w{0,63}|(?:[A-Z]\w{1,63}\.){2,15}[A-Z]\w{1,63}"
@@ -170,8 +171,8 @@ def _paragraphs(text: str) -> Iterator[str]:
 def _sentences(paragraph: str, language: str) -> Iterator[str]:
     """Yield the sentences of a paragraph, including white space.
 
-    A number such as `3.` is joined with the sentence after it. A sentence does not begin with an operator of code, as
-    in `a != b`, nor inside a name such as `ASP.NET`, nor in lower case after an abbreviation such as `a.m.`.
+    A number such as `3.` or `II.` is joined with the sentence after it. A sentence does not begin with an operator of
+    code, as in `a != b`, nor inside a name such as `ASP.NET`, nor in lower case after an abbreviation such as `a.m.`.
     """
     begin = end = 0
     inside = {place for name in _dotted_names(paragraph) for place in range(name.start() + 1, name.end())}
@@ -183,7 +184,8 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
         )
         if unfinished and end - begin < LONGEST_SENTENCE:
             continue
-        if any(map(str.isalpha, sentence)) or not any(map(str.isdigit, sentence)) or end - begin > LONGEST_SENTENCE:
+        has_letters = any(map(str.isalpha, sentence)) and not _ROMAN_NUMERAL.fullmatch(paragraph[begin:end])
+        if has_letters or not any(map(str.isalnum, sentence)) or end - begin > LONGEST_SENTENCE:
             yield paragraph[begin:end]
             begin = end
     if begin < end:

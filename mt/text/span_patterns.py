@@ -23,6 +23,7 @@ _EMOJI = (
     rf"|{_EMOJI_ONE}(?:\u200d{_EMOJI_ONE}){{0,9}}"
     r"|(?<!\S)(?:<3|[:;=]['-]?[()\[\]DPp])(?!\w)"
     r"|(?<![\w&])&(?=[^\W\d_])(?!\w{2,31};)"  # an accelerator, as in &Open
+    r"|(?<!\S)\.{4,200}(?!\S)"  # leader dots of a table of contents
 )
 _ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
 # A backtick between a space and a letter begins a code span and cannot end one.
@@ -59,11 +60,13 @@ _NUMBER = (
     rf"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212±≤≥~≈](?=[\d{_MONEY}]))?"
     rf"(?:(?:[A-Z]{{0,2}}[{_MONEY}§]|(?<!\w){_ISO_4217})[ \u00a0]?(?=\d))?"
     rf"\d{{1,300}}+(?:(?={_SEPARATOR}\d){_SEPARATOR}\d{{1,300}}+){{0,31}}+(?:[eE][-+\u2212]?\d{{1,4}}(?![\w-]))?"
+    r"(?:(?:(?<=\b10)|(?=[⁺⁻]))[⁺⁻]?[⁰¹²³⁴-⁹]{1,3})?"  # 10⁶ and 10⁻³
     r"(?!(?:st|nd|rd|th)\b|(?!AM\b|PM\b)[A-Z]|[a-z]{1,8}[A-Z\d]|_|@|[-/.][A-Za-z]{1,8}\d"
     rf"|\.[a-z_]|{_UNIT_LETTERS})"
     rf"(?:[ \u00a0\u202f]?(?:(?:%%|[%‰{_MONEY}])(?![\w({{])|(?:°[CF]?|{_ISO_4217})(?!\w))|[+#](?![\w+#]))?"
 )
 _RANGE = r"(?<![\w.])\d{1,300}+\.{2,3}\d{1,300}+(?!\w)"  # 1..10
+_FEET = r"(?<![\w.,])\d{1,3}['’] ?\d{1,2}(?:\"|'')(?!\w)"  # 5' 11"
 _EXPRESSION = (
     r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]{0,64}\w"
     r"|(?<![\w.'’])(?!I )[A-Za-z] [<>≤≥≠=] -?(?:\d[\w.]{0,64}|[A-Za-z])(?![\w'’])"  # a < b and x > 5
@@ -82,7 +85,7 @@ _WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER})+)(?:\([^{_BREAK}]*+\)[^{_BREAK
 SPAN = re.compile(
     rf"(?P<prose>[A-Z]?[a-z]++(?= \w))|(?P<brace>[$#%@]?\{{)|{_DATE}|{_FILES}|(?P<template>{_TEMPLATE})"
     rf"|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
-    rf"|{_BRACKET}|{_LITERAL}|{_RANGE}|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
+    rf"|{_BRACKET}|{_LITERAL}|{_RANGE}|{_FEET}|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 NUMBERS = re.compile(_NUMBER)
 PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
@@ -90,7 +93,7 @@ CODE = re.compile(  # patterns that occur in code, but not in words of prose
     r"[\\=|^<>]|@\w|::|//|\+\+|&&|:\+|\(\)"  # operators
     r"|(?<!\d)%[-+#.\w(]"
     r"|^[$#~]\w|^:[\w+]|^[.~]{0,2}/[\w:.]|^\.\w|^--[a-z]|^-[A-Za-z]$|^_"  # prefixes
-    r"|[A-Za-z](?:[+#]|[./]?\d|(?<!\w[a-z])-\d)"  # letters before symbols and digits
+    r"|[A-Za-z](?:[+#]|[./]?\d|(?<!\w[a-z])-\d)|[₀-₉]|\b(?!m)[A-Za-z][²³⁴-⁹ⁿ]"  # letters before symbols and digits
     rf"|\d(?:(?!AM\b|PM\b)[A-Z]|[a-z]{{1,8}}[A-Z\d]|\.[a-z_]|{_UNIT_LETTERS})"  # digits before letters
     r"|[A-Za-z0-9]_|_[A-Za-z0-9]|[a-z]{2}[A-Z]"  # snake_case and camelCase, but not iPhone and PhD
     r"|[a-z]:(?!in(?:nen)?\b)[a-z\d]|[A-Z](?::[A-Z]|[a-z]*-[A-Z][a-z]+-[A-Z][A-Za-z])|[a-z]-0\d"  # a:b, X-Request-ID
@@ -105,7 +108,7 @@ FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqz
 """A directive of printf. Its last letter is its end, whatever follows: `%ss` is `%s` and an `s`."""
 
 HINT = re.compile(  # a fast test, without a match in most sentences without spans
-    rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹†‡⟦{_MONEY}{_EMOJI_CHARACTER}]"
+    rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹ⁿ₀-₉†‡⟦{_MONEY}{_EMOJI_CHARACTER}]|\.{{4}}"
     r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
     r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]"
     r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))|yy|MM|HH|[DFYdjlMmny][ ,/.-]{1,2}[DFYdjlMmny](?!\w)"

@@ -36,12 +36,12 @@ from mt.languages import language_name
 from mt.text.normalise import normalise_text
 from service.access.database import Database
 from service.app import create_app
-from service.core_dumps import disable_core_dumps
 from service.freed_memory import return_large_blocks
 from service.http.connections import BACKLOG, SEND_BYTES, Connections, connection_limit
 from service.hub_models import install_models
 from service.logs import configure_logs
 from service.pauses import shorten_pauses
+from service.processes import disable_core_dumps
 from service.settings import Settings, SettingsError, load_settings, option, variable
 from service.signals import SignalHandlers
 from service.workers.fleet import Fleet, FleetConfig, process_transports
@@ -155,7 +155,7 @@ async def serve(settings: Settings) -> None:
                 server_header=False,
             )
             server = HttpServer(config)
-            signals.serve(fleet, server)
+            signals.serve(fleet, server.stop)
             await preparing
             await anyio.sleep(0)  # loads anyio's modules, which would delay the first streamed answer
             await server.serve(sockets=[listener])

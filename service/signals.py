@@ -4,8 +4,9 @@ import asyncio
 import faulthandler
 import os
 import signal
+from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 import structlog
 
@@ -13,13 +14,6 @@ from service.workers.fleet import Fleet
 
 STOP = (signal.SIGINT, signal.SIGTERM)
 LAST_ANSWERS_SECONDS = 12  # time after the grace period to send the last answers and to stop the workers
-
-
-class Stoppable(Protocol):
-    """HTTP server that can be told to stop."""
-
-    async def stop(self) -> None:
-        """Close the connections and end the server."""
 
 
 class SignalHandlers:
@@ -33,7 +27,7 @@ class SignalHandlers:
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
         self._fleet: Fleet | None = None
-        self._server: Stoppable
+        self._stop_server: Callable[[], Awaitable[None]]
         self._draining: asyncio.Task[None] | None = None
 
     def __enter__(self) -> Self:
@@ -54,9 +48,9 @@ class SignalHandlers:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         return self._stopping and self._fleet is None and isinstance(error, asyncio.CancelledError)
 
-    def serve(self, fleet: Fleet, server: Stoppable) -> None:
-        """Let later stop signals drain `fleet` and stop `server`. Call this once the models are loaded."""
-        self._fleet, self._server = fleet, server
+    def serve(self, fleet: Fleet, stop_server: Callable[[], Awaitable[None]]) -> None:
+        """Let later stop signals drain `fleet` and call `stop_server`. Call this once the models are loaded."""
+        self._fleet, self._stop_server = fleet, stop_server
 
     def _stop(self, number: int) -> None:
         if self._stopping:  # a second signal ends the process and its workers at once
@@ -81,4 +75,4 @@ class SignalHandlers:
         log.info("stopping", requests=fleet.gate.active)
         if not await fleet.drain(self._grace):
             log.error("not answered in time", requests=fleet.gate.active)
-        await self._server.stop()
+        await self._stop_server()

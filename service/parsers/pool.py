@@ -7,7 +7,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from operator import add
 from typing import Any, TypeVar, TypeVarTuple, Unpack, cast
 
 import structlog
@@ -16,6 +17,7 @@ from service.errors import InvalidDocument, ParsingLimitExceeded, Unavailable
 from service.fair_semaphore import FairSemaphore
 from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump, load_outcome
 from service.parsers.operations import DECODERS, decode_string
+from service.processes import child_environment
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -46,14 +48,6 @@ class ParserCounts:
     exceeded: int = 0  # operations that exceeded a limit
     failed: int = 0  # operations that failed because of a defect
     started: int = 0  # processes
-
-    def __add__(self, other: "ParserCounts") -> "ParserCounts":
-        return ParserCounts(
-            self.operations + other.operations,
-            self.exceeded + other.exceeded,
-            self.failed + other.failed,
-            self.started + other.started,
-        )
 
 
 @dataclass(eq=False)
@@ -216,19 +210,13 @@ class ParserPool:
         return Unavailable("A parser could not be started")
 
     def _spawn(self) -> _Parser:
-        """Start a process that finds the same modules as this process.
-
-        The environment variables of the settings are not passed on, because they may be secrets.
-        """
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with theirs:
             command = [sys.executable, "-m", self._module, str(theirs.fileno())]
             try:
                 process = subprocess.Popen(
-                    command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+                    command, env=child_environment(), pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
                 )
             except OSError:
                 ours.close()
@@ -287,7 +275,7 @@ class Parsers:
     @property
     def counts(self) -> ParserCounts:
         """Sums of the counts of both pools."""
-        return self.documents.counts + self.markup.counts
+        return ParserCounts(*map(add, astuple(self.documents.counts), astuple(self.markup.counts)))
 
     def close(self) -> None:
         self.documents.close()

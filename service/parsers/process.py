@@ -5,7 +5,6 @@ closes the socket. Linux kills the process if it exceeds its processor time. The
 """
 
 import contextlib
-import ctypes
 import gc
 import os
 import re
@@ -19,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from service.core_dumps import disable_core_dumps
+from mt.processes import end_with_parent
 from service.freed_memory import return_freed_memory
 from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump_outcome, load
 from service.parsers.operations import OPERATIONS
+from service.processes import disable_core_dumps
 
-PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 NESTING = 3000  # Python frames; deeper structures are refused
 NICENESS = 5  # lower priority than the models and the service
 KILLED_FIRST = "500"  # of 1,000; if the machine runs out of memory, Linux kills a parser before the service
@@ -90,9 +89,7 @@ def main(descriptor: int) -> None:
     """Run operations until the service closes the socket."""
     connection = socket.socket(fileno=descriptor)
     limits, parent = receive(connection).value
-    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != parent:
-        return
+    end_with_parent(parent)
     confine(limits)
     send(connection, Outcome(Status.DONE))
     kept = _memory_bytes("VmHWM") + KEPT_BYTES

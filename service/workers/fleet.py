@@ -152,7 +152,7 @@ class Fleet:
             UnknownModel: no model has this name.
             UnsupportedLanguage: the model of this name does not translate `direction`, or no model does.
         """
-        return ServedModel.of(self._pool_for(direction, name))
+        return self.models[self.pools.index(self._pool_for(direction, name))]
 
     async def drain(self, seconds: float) -> bool:
         """Refuse new requests, cancel reloads, and wait at most `seconds` until the accepted requests are answered.
@@ -224,15 +224,39 @@ class Fleet:
         except RequestError as error:
             raise InvalidRequest(str(error)) from error
         loop = asyncio.get_running_loop()
-        latest = loop.time() + self._config.request_seconds
+        accepted = time.monotonic()
+        latest = accepted + self._config.request_seconds
         deadline = latest if deadline is None else min(deadline, latest)
-        if deadline <= loop.time():
+        if deadline <= accepted:
             self._counts.expired += 1
             raise DeadlineExceeded
         request = PendingRequest(tuple(texts), options, caller, deadline, loop.create_future(), on_sentence)
         size = RequestSize(1, len(texts), sum(len(text.text) for text in texts))
         with self._admission.admitted(caller, size):
-            return await self._result(pool, request, size)
+            translated = 0  # characters
+            self._admission.throughput.note(accepted, 0, busy=True)
+            try:
+                pool.submit(request)
+                async with asyncio.timeout_at(deadline):
+                    translations = await request.result
+                translated = size.characters
+            except TimeoutError:
+                self._counts.expired += 1
+                raise DeadlineExceeded from None
+            except asyncio.CancelledError:
+                is_late = time.monotonic() > deadline - TIMER_SECONDS  # a timer of the caller was first
+                self._counts.expired += is_late
+                self._counts.cancelled += not is_late
+                raise
+            finally:
+                request.withdraw()
+                busy = self._admission.held.requests > 1
+                self._admission.throughput.note(time.monotonic(), translated, busy)
+        record, started = current_record(), request.started or accepted
+        record.models.add(pool.name)
+        record.add_phase(Phase.QUEUE, started - accepted)
+        record.add_phase(Phase.TRANSLATE, time.monotonic() - started)
+        return translations
 
     def check_room(self, caller: str, texts: Sequence[str]) -> None:
         """Raise Overloaded if the queue is too full for these texts."""
@@ -297,32 +321,6 @@ class Fleet:
         workers = [worker for pool in (*self.pools, *self._retiring) for worker in pool.ready_workers]
         await asyncio.gather(*(worker.refresh() for worker in workers))
         return self.stats()
-
-    async def _result(self, pool: WorkerPool, request: PendingRequest, size: RequestSize) -> list[Translation]:
-        translated, accepted = 0, time.monotonic()
-        self._admission.throughput.note(accepted, 0, busy=True)
-        try:
-            pool.submit(request)
-            async with asyncio.timeout_at(request.deadline):
-                translations = await request.result
-            translated = size.characters
-            record, started = current_record(), request.started or accepted
-            record.models.add(pool.name)
-            record.add_phase(Phase.QUEUE, started - accepted)
-            record.add_phase(Phase.TRANSLATE, time.monotonic() - started)
-            return translations
-        except TimeoutError:
-            self._counts.expired += 1
-            raise DeadlineExceeded from None
-        except asyncio.CancelledError:
-            is_late = time.monotonic() > request.deadline - TIMER_SECONDS  # a timer of the caller was first
-            self._counts.expired += is_late
-            self._counts.cancelled += not is_late
-            raise
-        finally:
-            request.withdraw()
-            busy = self._admission.held.requests > 1
-            self._admission.throughput.note(time.monotonic(), translated, busy)
 
     async def _load_changed(self) -> tuple[list[WorkerPool], dict[WorkerPool, WorkerPool]]:
         """Load new and changed models, and serve them. Return the new pools, and the successor of each replaced pool.

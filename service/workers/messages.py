@@ -105,6 +105,8 @@ class TranslateOptions:
         """
         n_best = defaults.n_best if self.n_best is None else self.n_best
         beam_size = max(defaults.beam_size, n_best) if self.beam_size is None else self.beam_size
+        if (n_best, beam_size) == (defaults.n_best, defaults.beam_size):
+            return defaults  # which are valid; checking all options takes as long as preparing a sentence
         return replace(defaults, n_best=n_best, beam_size=beam_size)
 
 

@@ -28,12 +28,12 @@ from service.workers.messages import (
 from service.workers.model_files import model_name, read_card, weights_size
 from service.workers.quarantine import Quarantine
 from service.workers.stats import FleetCounts
-from service.workers.worker import Transport, Worker, WorkerDied, WorkerTimeouts
+from service.workers.worker import ProcessTransport, Worker, WorkerDied, WorkerTimeouts
 
 PREFETCH = 4  # maximum number of batches of one caller's sentences that a worker has at a time
 MAX_FAILED_STARTS = 3  # failed starts in a row after which a worker without a process counts as unrecoverable
 
-TransportFactory = Callable[[Path, str], Transport]
+TransportFactory = Callable[[Path, str], ProcessTransport]
 """Function (model directory, device) that creates the transport of a worker."""
 
 
@@ -293,14 +293,14 @@ class WorkerPool:
     def _withdraw(self, request: PendingRequest) -> None:
         """Drop the unfinished texts of a request that has ended, or whose result nobody waits for."""
         self.requests.discard(request)
-        for id, message in request.unfinished.items():
-            if self._request_of.pop(id, None) is None:
-                continue
+        withdrawn = [message for id, message in request.unfinished.items() if self._request_of.pop(id, None)]
+        for message in withdrawn:
             for worker in self.workers:
-                worker.cancel(id)
+                worker.cancel(message.id)
             self._dequeue(message)
-            self._quarantine.discard(id)
-        self._distribute()
+            self._quarantine.discard(message.id)
+        if withdrawn:
+            self._distribute()
         self._check_idle()
 
     def _distribute(self) -> None:

@@ -23,6 +23,7 @@ import structlog
 from mt.errors import ModelError
 from mt.pipeline.results import SentenceTranslation
 from service.errors import error_location
+from service.processes import child_environment
 from service.workers.messages import (
     LENGTH,
     Cancel,
@@ -66,22 +67,6 @@ class WorkerDied(Exception):
     """Raised when a worker ends before it is ready, without reporting that the model cannot be loaded."""
 
 
-class Transport(Protocol):
-    """A worker's process and the connection to it. In each direction, messages arrive complete and in order."""
-
-    def start(self, deliver: Deliver) -> None:
-        """Start the process. Then call `deliver` with its messages in the running event loop.
-
-        The last message is WorkerStopped.
-        """
-
-    def send(self, messages: Sequence[ToWorker]) -> None:
-        """Send messages without blocking. Messages to a process that has ended are dropped."""
-
-    def kill(self) -> None:
-        """End the process at once."""
-
-
 class WorkerOwner(Protocol):
     """Object that is told what a worker does."""
 
@@ -99,7 +84,11 @@ class Worker:
     """A worker, `in_flight`, the texts that it has not answered, and a timer that kills its process if it hangs."""
 
     def __init__(
-        self, new_transport: Callable[[], Transport], timeouts: WorkerTimeouts, owner: WorkerOwner, counts: FleetCounts
+        self,
+        new_transport: Callable[[], "ProcessTransport"],
+        timeouts: WorkerTimeouts,
+        owner: WorkerOwner,
+        counts: FleetCounts,
     ) -> None:
         """Create a worker without a process. `new_transport` is called for each process."""
         self.ready = False  # whether the worker can translate
@@ -117,7 +106,7 @@ class Worker:
         self._restarting: asyncio.Task[None] | None = None
         self._load_of: Counter[str] = Counter()  # cost of the texts in flight, by caller
         self._outbox: list[ToWorker] = []
-        self._transport: Transport | None = None  # of the process that runs
+        self._transport: ProcessTransport | None = None  # of the process that runs
         self._starting: asyncio.Future[Ready]
         self._running: asyncio.Future[None]  # done once the process has ended
         self._next_heartbeat: asyncio.Future[None]
@@ -316,7 +305,7 @@ class Worker:
 
 
 class ProcessTransport:
-    """Transport to a process (worker_process.py), over a pair of sockets.
+    """A worker's process (worker_process.py), and the pair of sockets that connects it. Messages arrive in order.
 
     The service starts worker_process.py by name instead of importing it, because the service must not import torch.
     """
@@ -337,22 +326,28 @@ class ProcessTransport:
         return self._process.pid
 
     def start(self, deliver: Deliver) -> None:
+        """Start the process. Then call `deliver` with its messages in the running event loop.
+
+        The last message is WorkerStopped.
+        """
         ours, theirs = socket.socketpair()
         with theirs, _block_service_signals():
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "service.workers.worker_process", str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
-                env=_environment(),
+                env=child_environment(),
             )
         self._write(pickle.dumps(self._start_message))
         self._connection = asyncio.get_running_loop().create_task(self._run_connection(ours, deliver))
 
     def send(self, messages: Sequence[ToWorker]) -> None:
+        """Send messages without blocking. Messages to a process that has ended are dropped."""
         self._told_to_stop = self._told_to_stop or any(isinstance(message, Close) for message in messages)
         self._write(self._memory.pack(messages))
 
     def kill(self) -> None:
+        """End the process at once."""
         self._process.kill()
 
     def _write(self, data: bytes) -> None:
@@ -397,12 +392,6 @@ class ProcessTransport:
         elif not problem:
             problem = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
         deliver([WorkerStopped(problem)])
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment variables for a worker: those of this process, without settings such as the admin key."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
-    return kept | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 @contextmanager

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Sequence
 
 from mt.processes import end_with_parent
-from service.core_dumps import disable_core_dumps
 from service.errors import error_location
 from service.pauses import shorten_pauses
+from service.processes import disable_core_dumps
 from service.workers.messages import (
     LENGTH,
     FromWorker,

@@ -7,13 +7,15 @@ from threading import Thread
 
 from service.errors import error_location
 from service.workers.messages import Close, Deliver, FromWorker, ModelSetup, ToWorker, WorkerStopped
+from service.workers.worker import ProcessTransport
 from service.workers.worker_loop import Load, load, work
 
 
-class ThreadTransport:
+class ThreadTransport(ProcessTransport):
     """Behaves as a process does, but cannot be killed: a thread that hangs is left to itself."""
 
     def __init__(self, setup: ModelSetup, load: Load = load) -> None:
+        super().__init__(setup)
         self._setup = setup
         self._load = load
         self._inbox: SimpleQueue[Sequence[ToWorker]] = SimpleQueue()

@@ -30,7 +30,7 @@ from service.workers.admission import RequestSize
 from service.workers.fleet import Fleet, FleetConfig
 from service.workers.messages import Deliver, ModelSetup, Ready, SourceText, TranslateOptions
 from service.workers.pool import TransportFactory
-from service.workers.worker import ProcessTransport, Transport, WorkerTimeouts
+from service.workers.worker import ProcessTransport, WorkerTimeouts
 from tests.conftest import sentences, write_model
 from tests.service.controlled import Control, Rigged
 from tests.weights import load_weights, save_weights
@@ -405,7 +405,7 @@ async def test_queued_texts_of_an_unloaded_model_are_translated(
 def sized(control: Control, sizes: Mapping[Path, int]) -> TransportFactory:
     """Return a function that starts controlled workers which report these sizes, in bytes, for their models."""
 
-    def start(model: Path, device: str) -> Transport:
+    def start(model: Path, device: str) -> ProcessTransport:
         transport = control.start(model, device)
         begin = transport.start
 

@@ -50,7 +50,7 @@ async def translate_file(
     columns = tuple(filter(None, map(str.strip, body.columns.split(","))))
     job = Job((), *languages, terms=terms, model=model, memory=body.memory, caller=caller.id)
     content = await body.file.read()
-    opened = await while_connected(request, translations.open_document(job, name, content, columns, body.encoding))
+    opened = await while_connected(request, translations.documents.open(job, name, content, columns, body.encoding))
     async with services.access.charged(caller, opened.characters):
         translated = await while_connected(request, translations.translate_opened(opened, job))
         stored = await documents.put(translated_name(name, target), translated.content, caller.id)

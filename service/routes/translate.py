@@ -27,7 +27,6 @@ from service.translation.jobs import (
     Answer,
     Format,
     Job,
-    OutputOptions,
     StreamedSentence,
     StreamEnd,
     free_characters,
@@ -163,7 +162,9 @@ def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, s
         terms=terms,
         memory=body.memory or "",
         model=model,
-        output=OutputOptions(body.alternatives, body.alignment, text_weights(body)),
+        alternatives=body.alternatives,
+        alignment=body.alignment,
+        attention=text_weights(body),
         caller=caller.id,
         deadline=time.monotonic() + seconds,
     )

@@ -55,14 +55,14 @@ def last_options(job: Job, route: TranslationRoute) -> TranslateOptions:
 
     The second of two models does not split its input into sentences, because the first model has done so.
     """
-    count = 1 + job.output.alternatives
+    count = 1 + job.alternatives
     return TranslateOptions(
         route[-1],
         beam_size=None if job.beam_size is None else max(job.beam_size, count),
         n_best=count,
         split_sentences=job.split_sentences and len(route) == 1,
         terms=job.terms,
-        attention=job.output.attention,
+        attention=job.attention,
         formality=job.formality,
         model=job.model,
     )

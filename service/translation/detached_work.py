@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -28,7 +28,7 @@ class DetachedWork:
         self._detached: set[asyncio.Task[Any]] = set()
 
     @contextmanager
-    def working(self, work: Coroutine[Any, Any, T]) -> Iterator[Coroutine[Any, Any, T]]:
+    def working(self, work: Coroutine[Any, Any, T]) -> Iterator[Awaitable[T]]:
         """Start `work` and yield an awaitable of its result. When the context ends, unfinished work is cancelled.
 
         Exception: if the context ends with ClientDisconnect after the client's time-out, unfinished work continues for
@@ -37,7 +37,7 @@ class DetachedWork:
         begun = time.monotonic()
         task = asyncio.ensure_future(work)
         try:
-            yield _result(task)
+            yield asyncio.shield(task)
         except ClientDisconnect:
             if (
                 time.monotonic() - begun >= self._client_timeout
@@ -64,7 +64,3 @@ class DetachedWork:
         self._detached.discard(task)
         if not task.cancelled():
             task.exception()  # avoid a warning: nobody else retrieves this error
-
-
-async def _result(task: "asyncio.Task[T]") -> T:
-    return await asyncio.shield(task)

@@ -15,7 +15,7 @@ from service.parsers.operations import read_document, write_document
 from service.parsers.pool import ParserPool
 from service.translation.answers import alignment_of, unchanged_answer
 from service.translation.coroutines import WorkThreads, when_admitted
-from service.translation.jobs import Answer
+from service.translation.jobs import Answer, Job
 from service.translation.preparation import beginning_of
 from service.workers.messages import SourceText
 
@@ -62,20 +62,23 @@ class DocumentTranslator:
         self._threads = threads
 
     async def open(
-        self,
-        caller: str,
-        name: str,
-        content: bytes,
-        columns: tuple[str, ...] = (),
-        source: str = "",
-        target: str = "",
-        encoding: str = "",
+        self, job: Job, name: str, content: bytes, columns: tuple[str, ...] = (), encoding: str = ""
     ) -> OpenedDocument:
-        """Parse a file. Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be parsed."""
+        """Parse a file for the caller and the languages of a job.
+
+        If `columns` are given and the file is a table, only these columns are parsed. `encoding` is that of a text
+        file; if it is empty, it is detected.
+
+        Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be parsed.
+        """
         options = replace(
-            self._options, columns=columns, source_language=source, target_language=target, encoding=encoding
+            self._options,
+            columns=columns,
+            source_language=job.source or "",
+            target_language=job.target,
+            encoding=encoding,
         )
-        segments = await self._parsers.run(caller, read_document, name, content, options)
+        segments = await self._parsers.run(job.caller, read_document, name, content, options)
         return OpenedDocument(name, content, options, segments)
 
     async def untranslated(self, caller: str, opened: OpenedDocument, source: str) -> DocumentTranslation:

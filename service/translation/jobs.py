@@ -22,15 +22,6 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True)
-class OutputOptions:
-    """Optional parts of an answer beside the translation. Each needs extra computation."""
-
-    alternatives: int = 0  # number of alternatives
-    alignment: bool = False
-    attention: int = 0  # maximum number of weights in the attention maps of one text
-
-
-@dataclass(frozen=True)
 class Job:
     """Texts to translate, with options. If `source` is None, the language of each text is detected."""
 
@@ -46,7 +37,9 @@ class Job:
     memory: str = ""  # id of a translation memory
     memory_score: float = MIN_SCORE  # smallest score of a match of the memory that is used
     model: str = ""  # name of a model; "" stands for the default models of the languages
-    output: OutputOptions = field(default_factory=OutputOptions)
+    alternatives: int = 0  # number of alternatives beside each translation
+    alignment: bool = False
+    attention: int = 0  # maximum number of weights in the attention maps of one text
     caller: str = ""  # the engine serves callers in turn
     deadline: float | None = None  # a time of time.monotonic()
 

@@ -61,59 +61,57 @@ class SupportsDetect(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class TextPreparer:
-    """Preparation of the texts of jobs. Use a thread for long texts, because they take time."""
+def detect(text: str, routes: TranslationRoutes, detector: SupportsDetect) -> list[DetectedSource]:
+    """Return every language with the confidence that `text` is in it, the likeliest language first.
 
-    routes: TranslationRoutes
-    detector: SupportsDetect | None  # None if every job names its source language
+    If the text is surely in a language that is not served, this language comes first. For a text without letters, every
+    confidence is 0.
+    """
+    if not any(map(str.isalpha, text)):
+        return [DetectedSource(code, 0.0) for code in sorted(routes.languages, key=pivot_order)]
+    return [DetectedSource(*guess) for guess in detector.detect(text[:DETECTED_PREFIX])]
 
-    def prepare(self, job: Job, segments: Sequence[Sequence[SourceText]] | None) -> list[PreparedText]:
-        """Prepare all texts of a job. `segments` lists the segments of each marked-up text; None for plain texts.
 
-        Raises: UnsupportedLanguage if no models translate from the source of the job to its target.
-        """
-        if segments is None:
-            return [self._prepare(text, None, job) for text in job.texts]
-        return [self._prepare(text, parts, job) for text, parts in zip(job.texts, segments, strict=True)]
+def detect_source(text: str, target: str, routes: TranslationRoutes, detector: SupportsDetect) -> DetectedSource:
+    """Return the likeliest language of a text among `target` and the languages that can be translated into it.
 
-    def detect(self, text: str) -> list[DetectedSource]:
-        """Return every language with the confidence that `text` is in it, the likeliest language first.
+    If the text is surely in none of them, return the likeliest of all languages.
+    """
+    guesses = detect(text, routes, detector)
+    supported = {target, *routes.sources_of(target)}
+    likeliest = guesses[0]
+    if likeliest.confidence >= SURE:
+        return likeliest
+    possible = [guess for guess in guesses if guess.language in supported]
+    weight = {target: IN_TARGET}
+    return max(possible, key=lambda guess: guess.confidence * weight.get(guess.language, 1), default=likeliest)
 
-        If the text is surely in a language that is not served, this language comes first. For a text without letters,
-        every confidence is 0.
-        """
-        assert self.detector is not None
-        if not any(map(str.isalpha, text)):
-            languages = sorted(self.routes.languages, key=pivot_order)
-            return [DetectedSource(code, 0.0) for code in languages]
-        return [DetectedSource(*guess) for guess in self.detector.detect(text[:DETECTED_PREFIX])]
 
-    def detect_source(self, text: str, target: str) -> DetectedSource:
-        """Return the likeliest language of a text among `target` and the languages that can be translated into it.
+def prepare_text(
+    job: Job,
+    number: int,
+    segments: Sequence[SourceText] | None,
+    routes: TranslationRoutes,
+    detector: SupportsDetect | None,
+) -> PreparedText:
+    """Prepare text `number` of a job. `segments` are its segments if it has markup, otherwise None.
 
-        If the text is surely in none of them, return the likeliest of all languages.
-        """
-        guesses = self.detect(text)
-        supported = {target, *self.routes.sources_of(target)}
-        likeliest = guesses[0]
-        if likeliest.confidence >= SURE:
-            return likeliest
-        possible = [guess for guess in guesses if guess.language in supported]
-        weight = {target: IN_TARGET}
-        return max(possible, key=lambda guess: guess.confidence * weight.get(guess.language, 1), default=likeliest)
+    `detector` is None if the job names its source language.
 
-    def _prepare(self, text: str, segments: Sequence[SourceText] | None, job: Job) -> PreparedText:
-        detected = None
-        served = True
-        if job.source is None:
-            beginning = text if segments is None else beginning_of(segment.text for segment in segments)
-            detected = self.detect_source(beginning, job.target)
-            served = detected.language in {job.target, *self.routes.sources_of(job.target)}
-        source = job.source or (detected.language if detected else "")
-        route = self.routes.find(source, job.target) if served else ()
-        parts = (SourceText(text, aligned=job.output.alignment),) if segments is None else tuple(segments)
-        return PreparedText(text, source, detected, route, parts, segments is not None, served)
+    Use a thread for long texts, because they take time.
+
+    Raises: UnsupportedLanguage if no models translate from the source of the job to its target.
+    """
+    text, source, detected, served = job.texts[number], job.source, None, True
+    if source is None:
+        assert detector is not None
+        beginning = text if segments is None else beginning_of(segment.text for segment in segments)
+        detected = detect_source(beginning, job.target, routes, detector)
+        source = detected.language
+        served = source in {job.target, *routes.sources_of(job.target)}
+    route = routes.find(source, job.target) if served else ()
+    parts = (SourceText(text, aligned=job.alignment),) if segments is None else tuple(segments)
+    return PreparedText(text, source, detected, route, parts, segments is not None, served)
 
 
 def beginning_of(texts: Iterable[str]) -> str:

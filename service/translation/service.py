@@ -31,7 +31,7 @@ from service.translation.coroutines import (
 from service.translation.documents import DocumentTranslation, DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence, StreamEnd
 from service.translation.markup import MarkupTranslator
-from service.translation.preparation import PreparedText, SupportsDetect, TextPreparer
+from service.translation.preparation import PreparedText, SupportsDetect, detect, prepare_text
 from service.workers.fleet import Fleet
 from service.workers.messages import OnSentence, SourceText, TranslateOptions
 from service.workers.served_models import ServedModel, unknown_model
@@ -97,13 +97,13 @@ class TranslationService:
 
     async def warm_up(self) -> None:
         """Load the language detector and start a parser, so that the first detection and document are not delayed."""
-        await self._preparer(detecting=True)
+        await self._language_detector()
         await self._parsers.documents.start()
 
     async def detect(self, text: str, caller: str = "") -> list[DetectedSource]:
         """Return every language with the confidence that `text` is in it, the likeliest language first."""
-        preparer = await self._preparer(detecting=True)
-        return await self.threads.run(caller, len(text), partial(preparer.detect, text))
+        detector = await self._language_detector()
+        return await self.threads.run(caller, len(text), partial(detect, text, self.routes, detector))
 
     async def translate(self, job: Job) -> list[Answer]:
         """Return an answer for each text of the job.
@@ -158,18 +158,6 @@ class TranslationService:
                         answers.append(replace(item, detected=text.detected))
         yield StreamEnd(tuple(answers))
 
-    async def open_document(
-        self, job: Job, name: str, content: bytes, columns: tuple[str, ...] = (), encoding: str = ""
-    ) -> OpenedDocument:
-        """Parse a file for the caller and the languages of a job.
-
-        If `columns` are given and the file is a table, only these columns are parsed. `encoding` is that of a text
-        file; if it is empty, it is detected.
-
-        Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be parsed.
-        """
-        return await self.documents.open(job.caller, name, content, columns, job.source or "", job.target, encoding)
-
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         """Return the content of the translated file. Segments that cannot be translated stay unchanged.
 
@@ -178,14 +166,14 @@ class TranslationService:
         Raises: InvalidDocument if the file is in the target language; InvalidDocument, ParsingLimitExceeded if the file
             cannot be read or written; the errors of `translate`, except Overloaded.
         """
-        opened = await self.open_document(job, name, content)
+        opened = await self.documents.open(job, name, content)
         translate = partial(self.translate_opened, opened, job, allow_equal_languages=False)
         return (await when_admitted(translate, raise_overloaded=False)).content
 
     async def translate_opened(
         self, opened: OpenedDocument, job: Job, allow_equal_languages: bool = True
     ) -> DocumentTranslation:
-        """Translate a file that `open_document` has returned. Segments that cannot be translated stay unchanged.
+        """Translate a file that `documents.open` has returned. Segments that cannot be translated stay unchanged.
 
         If the file is in the target language, its text stays unchanged. If `allow_equal_languages` is False,
         InvalidDocument is raised instead.
@@ -219,12 +207,16 @@ class TranslationService:
             routes.find(job.source, job.target)
         if job.source is None or job.format is not Format.TEXT:
             self._fleet.check_room(job.caller, job.texts)
-        segments = None if job.format is Format.TEXT else await self._markup.read(job)
-        preparer = replace(await self._preparer(detecting=job.source is None), routes=routes)
+        segments = [None] * len(job.texts) if job.format is Format.TEXT else await self._markup.read(job)
+        detector = None if job.source else await self._language_detector()
         effort = TEXT_COST * len(job.texts)
-        if job.source is None:
+        if detector:
             effort += sum(DETECTION_COST + len(text) for text in job.texts)
-        return await self.threads.run(job.caller, effort, partial(preparer.prepare, job, segments))
+
+        def prepare_all() -> list[PreparedText]:
+            return [prepare_text(job, number, parts, routes, detector) for number, parts in enumerate(segments)]
+
+        return await self.threads.run(job.caller, effort, prepare_all)
 
     async def translate_parts(self, parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job) -> list[Answer]:
         """Return an answer for each (text, route) in `parts`. Texts with the same route are translated together."""
@@ -322,11 +314,13 @@ class TranslationService:
         """
         ((part, route),) = await self._with_matches([(text.parts[0], text.route)], job)
         reports: asyncio.Queue[SentenceReport | None] = asyncio.Queue()
-        stream = self._stream_one_model if len(route) == 1 else self._stream_bridged
 
         async def work() -> Answer:
             async with deadline_at(job.deadline):
-                return await stream(part, route, job, reports.put_nowait, raise_overloaded)
+                if len(route) == 2:
+                    return await self._stream_bridged(part, route, job, reports.put_nowait, raise_overloaded)
+                options = last_options(job, route)
+                return await self._translate_and_report(part, options, job, reports.put_nowait, raise_overloaded)
 
         task = asyncio.create_task(work())
         task.add_done_callback(lambda _: reports.put_nowait(None))
@@ -344,13 +338,6 @@ class TranslationService:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-
-    async def _stream_one_model(
-        self, text: SourceText, route: TranslationRoute, job: Job, report: OnSentence, raise_overloaded: bool
-    ) -> Answer:
-        """Translate a text with the one model of `route`, and call `report` with every finished sentence."""
-        options = last_options(job, route)
-        return await self._translate_and_report(text, options, job, report, raise_overloaded)
 
     async def _stream_bridged(
         self, text: SourceText, route: TranslationRoute, job: Job, report: OnSentence, raise_overloaded: bool
@@ -409,14 +396,13 @@ class TranslationService:
             report(sentence)
         return answer
 
-    async def _preparer(self, detecting: bool) -> TextPreparer:
-        routes = self.routes
-        if not detecting:
-            return TextPreparer(routes, None)
+    async def _language_detector(self) -> SupportsDetect:
+        """Return the detector of the languages that are served now."""
+        languages = self.routes.languages
         async with self._detecting:
-            if self._detector is None or self._detector[0] != routes.languages:
-                self._detector = routes.languages, await asyncio.to_thread(self._new_detector, routes.languages)
-        return TextPreparer(routes, self._detector[1])
+            if self._detector is None or self._detector[0] != languages:
+                self._detector = languages, await asyncio.to_thread(self._new_detector, languages)
+        return self._detector[1]
 
 
 def keys_of(texts: Sequence[SourceText], version: bytes, options: TranslateOptions) -> list[bytes]:

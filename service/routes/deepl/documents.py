@@ -39,7 +39,7 @@ async def upload(
     check_options(body)
     name, content = await read_upload(body)
     job = await job_without_texts(body, caller, services)
-    opened = await while_connected(request, services.translations.open_document(job, name, content))
+    opened = await while_connected(request, services.translations.documents.open(job, name, content))
     async with services.access.charged(caller, opened.characters):
         credentials = await services.document_jobs.put(opened, job)
     return DocumentHandle(document_id=credentials.id, document_key=credentials.key)

@@ -68,9 +68,8 @@ class Translator:
 
 
 async def opened(text: str = TEXT) -> OpenedDocument:
-    return await DocumentTranslator(DocumentOptions(), DirectParsers(), WorkThreads()).open(
-        "key:a", "a.txt", text.encode()
-    )
+    documents = DocumentTranslator(DocumentOptions(), DirectParsers(), WorkThreads())
+    return await documents.open(Job((), "en", "de", caller="key:a"), "a.txt", text.encode())
 
 
 async def content(path: Path, id: str) -> bytes:

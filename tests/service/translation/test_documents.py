@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mt.text.documents import DocumentOptions
 from service.translation.coroutines import WorkThreads
 from service.translation.documents import MAX_PARTS, PART_TEXTS, DocumentTranslator
-from service.translation.jobs import Answer
+from service.translation.jobs import Answer, Job
 from service.workers.messages import SourceText
 from tests.service.doubles import DirectParsers
 
@@ -32,7 +32,7 @@ def test_other_requests_run_between_parts_that_are_translated_without_waiting() 
 
     async def test() -> bytes:
         documents = DocumentTranslator(DocumentOptions(), DirectParsers(), WorkThreads())
-        opened = await documents.open("caller", "a.txt", "\n".join(lines).encode())
+        opened = await documents.open(Job((), "en", "de", caller="caller"), "a.txt", "\n".join(lines).encode())
         task = asyncio.create_task(other())
         translated = await documents.translated("caller", opened, "en", translate)
         await task

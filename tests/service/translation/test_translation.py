@@ -17,7 +17,7 @@ from mt.text.terms import Terms
 from service.errors import CannotTranslate, DeadlineExceeded, InvalidDocument, Overloaded, UnsupportedLanguage
 from service.parsers.pool import Parsers
 from service.translation import coroutines, service
-from service.translation.jobs import Answer, Format, Job, OutputOptions, StreamedSentence, StreamEnd
+from service.translation.jobs import Answer, Format, Job, StreamedSentence, StreamEnd
 from service.translation.service import TranslationService
 from service.workers.fleet import Fleet
 from tests.attacks.payloads import pdf
@@ -68,7 +68,7 @@ def test_what_a_job_asks_for_reaches_the_model() -> None:
     models = WordModels()
     terms = Terms((("cat", "Katze"),), ("dog",))
     asked = job("the cat sees a dog", terms=terms, beam_size=2, split_sentences=False, caller="me", deadline=1e12)
-    (answer,) = translated(models, replace(asked, output=OutputOptions(alternatives=3, alignment=True)))
+    (answer,) = translated(models, replace(asked, alternatives=3, alignment=True))
     assert answer.text == "THE Katze SEES A dog"
     assert answer.alternatives == tuple(answer.text + end for end in ("~1", "~2", "~3"))
     (call,) = models.calls
@@ -157,7 +157,7 @@ def test_pairs_are_those_of_the_models_and_those_that_meet() -> None:
 
 def test_through_a_bridge_and_said_so() -> None:
     models = WordModels(BRIDGED)
-    asked = job("one two. three four.\n\n- five", target="fr", output=OutputOptions(alternatives=1, alignment=True))
+    asked = job("one two. three four.\n\n- five", target="fr", alternatives=1, alignment=True)
     (answer,) = translated(models, asked)
     assert answer.text == "TWO ONE. FOUR THREE.\n\n- FIVE"
     assert (answer.source, answer.bridge, answer.confidence) == ("en", "de", 0.25)
@@ -330,9 +330,9 @@ DIFFERENT: list[dict[str, Any]] = [
     {"split_sentences": False},
     {"terms": Terms((("a", "b"),))},
     {"terms": Terms((), ("a",))},
-    {"output": OutputOptions(alternatives=1)},
-    {"output": OutputOptions(alignment=True)},
-    {"output": OutputOptions(attention=True)},
+    {"alternatives": 1},
+    {"alignment": True},
+    {"attention": True},
 ]
 
 
@@ -397,9 +397,7 @@ STREAMS = [
 @pytest.mark.parametrize("ways", [DIRECT, BRIDGED], ids=["direct", "bridged"])
 @pytest.mark.parametrize("text", STREAMS)
 async def test_a_stream_joins_to_the_answer(ways: dict[str, Any], text: str) -> None:
-    asked = job(
-        text, text, target="de" if ways is DIRECT else "fr", output=OutputOptions(alternatives=1, alignment=True)
-    )
+    asked = job(text, text, target="de" if ways is DIRECT else "fr", alternatives=1, alignment=True)
     sentences, answers = await streamed(over(WordModels(ways)), asked)
     whole = await over(WordModels(ways)).translate(asked)
     assert texts_of(list(answers)) == texts_of(whole)
@@ -465,9 +463,9 @@ async def test_a_document_in_its_own_language_told_as_a_whole() -> None:
     asked = job(source=None)
     assert await translations.translate_document("a.txt", content, asked) == b"THE FIRST LINE\nSECOND\n\n  THIRD: X \n"
     german = b"da ist der Hund\nzwei"
-    opened = await translations.open_document(asked, "a.txt", german)
+    opened = await translations.documents.open(asked, "a.txt", german)
     assert (await translations.translate_opened(opened, asked)).content == german
-    opened = await translations.open_document(asked, "a.pdf", pdf(b"BT /F 12 Tf 72 700 Td (da ist der Hund) Tj ET"))
+    opened = await translations.documents.open(asked, "a.pdf", pdf(b"BT /F 12 Tf 72 700 Td (da ist der Hund) Tj ET"))
     written = docx.Document(io.BytesIO((await translations.translate_opened(opened, asked)).content))
     assert [paragraph.text for paragraph in written.paragraphs] == ["da ist der Hund"]
     with pytest.raises(InvalidDocument, match=r"Source and target language are equal: German \(de\)"):

@@ -4,7 +4,6 @@ import asyncio
 import re
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
 from ipaddress import ip_address
 from secrets import token_hex
 
@@ -63,16 +62,8 @@ _ACCEPTED_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics, gate: RequestGate) -> None:
     """Add the middleware of every request. The middleware that is added last is the outermost."""
-    limits = RequestLimits(
-        head_bytes=HEAD_BYTES,
-        body_bytes=settings.max_body_bytes,
-        file_bytes=settings.max_file_bytes + FORM_BYTES,
-        buffered_bytes=settings.max_buffered_bytes,
-        read_timeout_seconds=settings.read_timeout_seconds,
-        hosts=settings.accepted_hosts,
-    )
     app.add_middleware(GateMiddleware, gate=gate)
-    app.add_middleware(RequestLimitMiddleware, limits=limits)
+    app.add_middleware(RequestLimitMiddleware, settings=settings)
     if settings.accepted_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -177,28 +168,18 @@ class RequestLogMiddleware:
         )
 
 
-@dataclass(frozen=True)
-class RequestLimits:
-    """Limits of a request. `buffered_bytes` limits the sum of all bodies in memory, except those of SMALL_BYTES."""
-
-    head_bytes: int
-    body_bytes: int
-    file_bytes: int
-    buffered_bytes: int
-    read_timeout_seconds: float
-    hosts: tuple[str, ...] = ("*",)  # accepted names in the header Host, in addition to IP addresses
-
-
 class RequestLimitMiddleware:
     """Middleware that reads the body of a request, within limits of size and time, into `request.state.body`.
+
+    `max_buffered_bytes` of the settings limits the sum of all bodies in memory, except those of SMALL_BYTES.
 
     One request starts in each iteration of the event loop, and addresses take turns: the work of hundreds of requests
     up to their first waits would delay probes by seconds. Health probes have turns of their own.
     """
 
-    def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app = app
-        self.limits = limits
+        self.settings = settings
         self._buffered = 0  # bytes of all bodies in memory
         self._garbage = RequestGarbage()
         self._starts, self._probe_starts = FairSemaphore(1), FairSemaphore(1)
@@ -211,10 +192,10 @@ class RequestLimitMiddleware:
         try:
             try:
                 self._check_head(scope)
-                async with asyncio.timeout(self.limits.read_timeout_seconds):
+                async with asyncio.timeout(self.settings.read_timeout_seconds):
                     await self._read(scope, receive, body)
             except TimeoutError:
-                await error_response(scope, SlowRequest(self.limits.read_timeout_seconds))(scope, receive, send)
+                await error_response(scope, SlowRequest(self.settings.read_timeout_seconds))(scope, receive, send)
                 return
             except ServiceError as error:
                 await error_response(scope, error)(scope, receive, send)
@@ -240,13 +221,12 @@ class RequestLimitMiddleware:
             + len(scope["query_string"])
             + sum(len(name) + len(value) for name, value in scope["headers"])
         )
-        if size > self.limits.head_bytes:
-            limit = self.limits.head_bytes
-            raise HeadTooLarge(f"Invalid request: URL and headers exceed the limit of {limit} bytes")
+        if size > HEAD_BYTES:
+            raise HeadTooLarge(f"Invalid request: URL and headers exceed the limit of {HEAD_BYTES} bytes")
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         host = host_name(hosts[0]) if hosts else ""
-        if not {"*", host} & {*self.limits.hosts} and not is_address(host):
+        if not {"*", host} & {*self.settings.accepted_hosts} and not is_address(host):
             raise InvalidRequest.listing(
                 [f"the header Host is {shorten(host)}; accepted: an IP address, or a name in the setting allowed_hosts"]
             )
@@ -262,12 +242,12 @@ class RequestLimitMiddleware:
         Raises:
             BodyTooLarge: if the announced or the received size is over the limit.
             InvalidRequest: if Content-Length is not a number.
-            Overloaded: if the other bodies in memory leave too little of `buffered_bytes`.
+            Overloaded: if the other bodies in memory leave too little of `max_buffered_bytes`.
             ClientDisconnect: if the client disconnected.
         """
         path = path_of(scope)
         uploads = path in UPLOADS or path.startswith(UPLOADS_OF_JOBS)
-        limit = self.limits.file_bytes if uploads else self.limits.body_bytes
+        limit = self.settings.max_file_bytes + FORM_BYTES if uploads else self.settings.max_body_bytes
         size = announced_size(Headers(scope=scope))
         more = True
         while more and size <= limit:
@@ -278,7 +258,7 @@ class RequestLimitMiddleware:
             size = max(size, len(body) + len(chunk))
             if size > limit:
                 break
-            if len(body) + len(chunk) > SMALL_BYTES and self._buffered + len(chunk) > self.limits.buffered_bytes:
+            if len(body) + len(chunk) > SMALL_BYTES and self._buffered + len(chunk) > self.settings.max_buffered_bytes:
                 raise Overloaded(retry_after=1)
             body += chunk
             self._buffered += len(chunk)

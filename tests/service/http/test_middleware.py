@@ -1,6 +1,7 @@
 """Limits of a request's head and body; hosts, proxies, and pages of other sites."""
 
 import asyncio
+from pathlib import Path
 from typing import Any, cast
 
 import httpx
@@ -11,7 +12,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from service.access.database import Database
 from service.app import create_app
-from service.http.middleware import SMALL_BYTES, RequestLimitMiddleware, RequestLimits
+from service.http.connections import HEAD_BYTES
+from service.http.middleware import FORM_BYTES, SMALL_BYTES, RequestLimitMiddleware
 from service.settings import Settings
 from service.workers.fleet import Fleet
 from tests.service.doubles import WordModels
@@ -113,7 +115,7 @@ def scope(path: str, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
     return {**common, "path": path, "headers": headers, "state": {"request_id": "r"}}
 
 
-async def read(messages: list[Message], headers: list[tuple[bytes, bytes]], limits: RequestLimits) -> tuple[int, bytes]:
+async def read(messages: list[Message], headers: list[tuple[bytes, bytes]], settings: Settings) -> tuple[int, bytes]:
     """Return the status, and the body that the application saw. A pause comes where there are no messages left."""
     sent: list[Message] = []
     seen = b""
@@ -129,7 +131,7 @@ async def read(messages: list[Message], headers: list[tuple[bytes, bytes]], limi
     async def send(message: Message) -> None:
         sent.append(message)
 
-    await RequestLimitMiddleware(app, limits)(scope("/echo", headers), receive, send)
+    await RequestLimitMiddleware(app, settings)(scope("/echo", headers), receive, send)
     return sent[0]["status"], seen
 
 
@@ -152,26 +154,24 @@ def part(body: bytes, more: bool = False) -> Message:
         ([part(b"a")], [(LENGTH, b"-1")], 400),
         ([part(b"a")], [(LENGTH, b"1e3")], 400),
         ([part(b"a")], [(LENGTH, "٣".encode())], 400),
-        ([part(b"a")], [(LENGTH, b"9" * 5000)], 431),
+        ([part(b"a")], [(LENGTH, b"9" * HEAD_BYTES)], 431),
         ([part(b"a")], [(LENGTH, b"9" * 30)], 400),
-        ([part(b"a")], [(b"x", b"a" * 1000)], 431),
-        ([part(b"a")], [(b"x", b"")] * 1000, 431),
+        ([part(b"a")], [(b"x", b"a" * HEAD_BYTES)], 431),
+        ([part(b"a")], [(b"x", b"")] * (HEAD_BYTES + 1), 431),
         ([part(b"a", more=True)], [], 408),
         ([], [(LENGTH, b"50")], 408),
     ],
 )
 def test_limits_of_a_request(messages: list[Message], headers: list[tuple[bytes, bytes]], status: int) -> None:
     sent = b"".join(message["body"] for message in messages)
-    limits = RequestLimits(
-        head_bytes=900, body_bytes=100, file_bytes=100, buffered_bytes=1000, read_timeout_seconds=0.05
-    )
-    assert asyncio.run(read(messages, headers, limits)) == (status, sent if status == 200 else b"")
+    settings = Settings(model=(Path("m"),), max_body_bytes=100, read_timeout_seconds=0.05)
+    assert asyncio.run(read(messages, headers, settings)) == (status, sent if status == 200 else b"")
 
 
 def test_uploads_may_be_larger_and_all_bodies_together_are_bounded() -> None:
-    large = SMALL_BYTES + 1
-    limits = RequestLimits(
-        900, body_bytes=large, file_bytes=2 * large, buffered_bytes=3 * large, read_timeout_seconds=1
+    large = FORM_BYTES + 1
+    settings = Settings(
+        model=(Path("m"),), max_body_bytes=large, max_file_bytes=large + 1, max_buffered_bytes=3 * large
     )
     holding: list[int] = []
 
@@ -183,7 +183,7 @@ def test_uploads_may_be_larger_and_all_bodies_together_are_bounded() -> None:
             await release.wait()
             await Response("")(scope, receive, send)
 
-        limited = RequestLimitMiddleware(app, limits)
+        limited = RequestLimitMiddleware(app, settings)
 
         async def post(path: str, size: int) -> int:
             statuses: list[int] = []

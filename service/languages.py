@@ -101,6 +101,12 @@ class TranslationRoutes:
             problems = "; ".join(f"{shorten(code)} is not supported" for code in unknown)
             raise UnsupportedLanguage(problems, accepted=listing(self.languages))
 
+    def resolve_supported(self, *codes: str) -> tuple[str, ...]:
+        """Return the models' codes of languages. Raises: UnsupportedLanguage if a language is unknown."""
+        languages = tuple(map(self.resolve, codes))
+        self.check_supported(*languages)
+        return languages
+
     def resolve(self, code: str) -> str:
         """Return the models' code of a language that a client calls `code`: `pt-BR` for `pb`, `en` for `en_US`.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -11,9 +11,11 @@ from prometheus_client.registry import Collector
 
 from service.logs import RequestRecord
 from service.parsers.pool import ParserCounts
+from service.translation.cache import TranslationCache
 from service.workers.stats import FleetStats
 
 T = TypeVar("T")
+AnyCache = TranslationCache[Any, Any]
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 METRIC_PREFIX = "mt_"
@@ -101,15 +103,7 @@ FLEET_METRICS: tuple[SampledMetric[FleetStats], ...] = (
 )
 
 
-class CacheCounts(Protocol):
-    """The counts of service.translation.cache.TranslationCache that are reported as metrics."""
-
-    hits: int
-    joined: int
-    misses: int
-
-
-CACHE_METRICS: tuple[SampledMetric[CacheCounts], ...] = (
+CACHE_METRICS: tuple[SampledMetric[AnyCache], ...] = (
     _counter("cache_hits", "Texts answered from the cache.", lambda counts: counts.hits),
     _counter(
         "cache_joined", "Texts answered by the translation of an equal text in progress.", lambda counts: counts.joined

@@ -73,7 +73,8 @@ async def open_services(
         max_characters=settings.max_document_characters,
     )
     parsers = Parsers()
-    memories = MemoryStore(database, MemoryLimits(settings.max_memories, settings.max_memory_units))
+    memories = MemoryStore(database, MemoryLimits(memories=settings.max_memories, units=settings.max_memory_units))
+    glossary_limits = GlossaryLimits(glossaries=settings.max_glossaries, entries=settings.max_glossary_entries)
     translations = TranslationService(fleet, settings.cache_characters, options, detector, parsers, memories.matches)
     access = AccessControl(database, AccessPolicy(settings.require_key, settings.anonymous_rate))
     callbacks = DocumentCallbacks(
@@ -88,7 +89,7 @@ async def open_services(
             fleet=fleet,
             translations=translations,
             access=access,
-            glossaries=GlossaryStore(database, GlossaryLimits(settings.max_glossaries, settings.max_glossary_entries)),
+            glossaries=GlossaryStore(database, glossary_limits),
             offered_terms=offered_terms,
             memories=memories,
             memory_jobs=MemoryJobs(),

@@ -2,9 +2,9 @@
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from sqlite3 import Connection
-from typing import Protocol
 
 from service.access.control import KEY_PREFIX, is_anonymous
 from service.errors import InvalidRequest, StorageFull
@@ -13,17 +13,14 @@ ANONYMOUS = f"owner NOT LIKE '{KEY_PREFIX}%'"
 """SQL condition for the rows of callers without a key."""
 
 
-class SpaceLimits(Protocol):
-    """Limits of a table, in bytes: for one caller, for all callers with a key, and for all callers without a key."""
+@dataclass(frozen=True, kw_only=True)
+class SpaceLimits:
+    """Limits of a table, in bytes, and the time after which a row of a caller without a key is deleted."""
 
-    @property
-    def bytes_per_caller(self) -> int: ...
-
-    @property
-    def bytes(self) -> int: ...
-
-    @property
-    def anonymous_bytes(self) -> int: ...
+    bytes_per_caller: int
+    bytes: int  # limit for all callers with a key together
+    anonymous_bytes: int  # limit for all callers without a key; `evicted` selects rows to delete
+    anonymous_seconds: float = 7 * 86_400.0
 
 
 def check_space(connection: Connection, table: str, id: str, owner: str, limits: SpaceLimits) -> list[str]:

@@ -21,7 +21,7 @@ from mt.languages import Direction, primary_language
 from mt.text.terms import Terms
 from service.access.control import is_anonymous
 from service.access.database import Database
-from service.access.eviction import ANONYMOUS, check_space
+from service.access.eviction import ANONYMOUS, SpaceLimits, check_space
 from service.errors import InvalidRequest, NotFound, shorten
 from service.glossaries.entries import GlossaryEntry
 
@@ -60,17 +60,16 @@ class Glossary:
     dictionaries: tuple[tuple[Direction, int], ...]
 
 
-@dataclass(frozen=True)
-class GlossaryLimits:
+@dataclass(frozen=True, kw_only=True)
+class GlossaryLimits(SpaceLimits):
     """Limits of the stored glossaries."""
 
     glossaries: int = 1000  # limit for one caller
     entries: int = 10_000  # limit for one glossary
     bytes_per_glossary: int = 2_000_000  # 200 for each of 10,000 entries; the time of a request grows with it
     bytes_per_caller: int = 20_000_000
-    bytes: int = 200_000_000  # limit for all callers with a key together
-    anonymous_bytes: int = 50_000_000  # limit for all callers without a key; `evicted` selects glossaries to delete
-    anonymous_seconds: float = 7 * 86_400.0  # a glossary of a caller without a key is deleted after this time
+    bytes: int = 200_000_000
+    anonymous_bytes: int = 50_000_000
 
 
 class NoDictionary(NotFound):

@@ -5,6 +5,7 @@ A job lives in memory, for an hour: it names a file to upload or to download, an
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import uuid4
@@ -76,21 +77,21 @@ class MemoryJobs:
 
     def file(self, id: str, is_import: bool) -> MemoryJob:
         """Return the job whose file is uploaded (`is_import`) or downloaded. Raises: NotFound if there is none."""
-        job: MemoryJob | None = self._jobs.get(id)
-        if job is None or job.is_import != is_import:
-            raise NotFound(f"There is no job {shorten(id)}; jobs are deleted after an hour")
-        return job
+        return self._find(id, lambda job: job.is_import == is_import)
 
     def owned(self, owner: str, id: str) -> MemoryJob:
         """Return a job of the caller `owner`. Raises: NotFound if it does not exist, or belongs to another caller."""
-        job: MemoryJob | None = self._jobs.get(id)
-        if job is None or job.owner != owner:
-            raise NotFound(f"There is no job {shorten(id)}; jobs are deleted after an hour")
-        return job
+        return self._find(id, lambda job: job.owner == owner)
 
     def export(self, owner: str, memory: str) -> MemoryJob | None:
         """Return the job that exports a memory for the caller `owner`, if there is one."""
         return next((job for job in self._of(owner) if not job.is_import and job.memory == memory), None)
+
+    def _find(self, id: str, accept: Callable[[MemoryJob], bool]) -> MemoryJob:
+        job: MemoryJob | None = self._jobs.get(id)
+        if job is None or not accept(job):
+            raise NotFound(f"There is no job {shorten(id)}; jobs are deleted after an hour")
+        return job
 
     def _of(self, owner: str) -> list[MemoryJob]:
         """Return the jobs of a caller, the oldest first."""

@@ -20,7 +20,7 @@ from mt.text.fuzzy_match import MAX_FUZZY_SCORE, MemoryMatch, similarity, words
 from mt.text.normalise import normalise_text
 from service.access.control import KEY_PREFIX, is_anonymous
 from service.access.database import Database
-from service.access.eviction import ANONYMOUS, check_space
+from service.access.eviction import ANONYMOUS, SpaceLimits, check_space
 from service.errors import InvalidRequest, NotFound, ServiceError, shorten
 from service.glossaries.store import MAX_NAME_LENGTH, glossary_direction
 from service.memories.index import add, similar_units
@@ -60,16 +60,15 @@ class Memory:
     count: int  # units
 
 
-@dataclass(frozen=True)
-class MemoryLimits:
+@dataclass(frozen=True, kw_only=True)
+class MemoryLimits(SpaceLimits):
     """Limits of the stored translation memories."""
 
     memories: int = 100  # limit for one caller
     units: int = 200_000  # limit for one memory
     bytes_per_caller: int = 200_000_000
-    bytes: int = 2_000_000_000  # limit for the operator and all callers with a key together
-    anonymous_bytes: int = 100_000_000  # limit for all callers without a key; `evicted` selects memories to delete
-    anonymous_seconds: float = 7 * 86_400.0  # a memory of a caller without a key is deleted after this time
+    bytes: int = 2_000_000_000
+    anonymous_bytes: int = 100_000_000
 
 
 class MemoryStore:

@@ -31,9 +31,7 @@ async def suggest(caller: CallerDependency, body: SuggestBody, services: Service
     """Suggest a better translation of a text. Suggestions are refused unless the setting `suggestions` is on."""
     if not services.settings.suggestions:
         raise SuggestionsDisabled("Suggestions are disabled on this server")
-    routes = services.translations.routes
-    source, target = (routes.resolve(code) for code in (body.source, body.target))
-    routes.check_supported(source, target)
+    source, target = services.translations.routes.resolve_supported(body.source, body.target)
     if source == target:
         raise InvalidRequest.listing([f"source and target are both {language_name(source)}"])
     unit = MemoryUnit(body.q, body.s)

@@ -46,7 +46,7 @@ from service.memories.store import (
 )
 from service.verbs.keys import database_options, find_database, iso_date
 
-UNLIMITED = MemoryLimits(*[2**60] * 5)
+UNLIMITED = MemoryLimits(memories=2**60, units=2**60, bytes_per_caller=2**60, bytes=2**60, anonymous_bytes=2**60)
 
 
 class MemoryCommandError(MTError):

@@ -18,6 +18,7 @@ from service.access.database import Database
 from service.errors import InternalError
 from service.logs import Phase, RequestRecord
 from service.metrics import ALL_METRICS, CACHE_METRICS, CONTENT_TYPE, FLEET_METRICS, SECONDS, Metrics
+from service.translation.cache import TranslationCache
 from tests.service.application import Application
 from tests.service.doubles import STATS
 
@@ -92,11 +93,10 @@ FLEET = {
 
 
 def test_what_the_cache_counts() -> None:
-    class Asked:
-        hits, joined, misses = 1, 2, 3
-
+    cache = TranslationCache[str, str](0, lambda key, value: 1)
+    cache.hits, cache.joined, cache.misses = 1, 2, 3
     metrics = Metrics()
-    metrics.sample(CACHE_METRICS, Asked)
+    metrics.sample(CACHE_METRICS, lambda: cache)
     found = samples(metrics.text())
     assert [found[f"mt_cache_{name}_total"] for name in ("hits", "joined", "misses")] == [1, 2, 3]
 

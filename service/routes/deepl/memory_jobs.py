@@ -224,10 +224,7 @@ async def import_file(job: MemoryJob, content: bytes, request: Request, services
     source, targets = await while_connected(request, reading)
     if len(targets) != 1:
         raise InvalidRequest.listing([f"the file has the target languages {', '.join(targets)}; accepted: one"])
-    routes = services.translations.routes
-    languages = routes.resolve(source), routes.resolve(targets[0])
-    routes.check_supported(*languages)
-    direction = glossary_direction(*languages)
+    direction = glossary_direction(*services.translations.routes.resolve_supported(source, targets[0]))
     file = f"{job.name.removesuffix('.tmx')}.tmx", content
     memory, job.skipped = await store_file(services, request, job.owner, file, (job.name, direction))
     job.memory = memory.id

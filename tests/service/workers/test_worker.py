@@ -1,16 +1,18 @@
 """What happens around the worker: a full queue, clients that leave, a worker that dies."""
 
+import asyncio
 import json
 import pickle
 import shutil
 import socket
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
+from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
@@ -18,7 +20,8 @@ import pytest
 
 from mt import Translator
 from mt.checkpoint import model_digest
-from mt.languages import Direction
+from mt.decoding.options import SearchOptions
+from mt.languages import Direction, DirectionSet
 from mt.pipeline.results import Alternative, SentenceTranslation, Translation
 from mt.text.terms import Terms
 from service.errors import InternalError, error_location
@@ -28,6 +31,7 @@ from service.workers import worker_loop
 from service.workers.messages import (
     Cancel,
     Close,
+    Deliver,
     FromWorker,
     Heartbeat,
     LoadFailed,
@@ -42,11 +46,15 @@ from service.workers.messages import (
     ToWorker,
     Translate,
     TranslateOptions,
+    WorkerStopped,
 )
+from service.workers.stats import FleetCounts
+from service.workers.worker import ProcessTransport, Worker, WorkerOwner, WorkerTimeouts
 from service.workers.worker_loop import work
 from tests.conftest import sentences
 
 Start = Callable[..., Any]
+OPTIONS = SearchOptions()
 BODY = {"q": "The dog sees the cat.", "source": "en", "target": "de"}
 
 
@@ -343,3 +351,48 @@ def test_where_says_the_place_and_not_the_message() -> None:
     with pytest.raises(ValueError, match="secret") as caught:
         int("my secret text")
     assert "test_worker.py:" in error_location(caught.value) and "secret" not in error_location(caught.value)
+
+
+class Process(ProcessTransport):
+    """A process that cannot be started if `starts` is false, and otherwise never becomes ready or is ready at once."""
+
+    def __init__(self, starts: bool, ready: bool) -> None:
+        super().__init__(ModelSetup(Path()))
+        self.starts, self.ready = starts, ready
+
+    def start(self, deliver: Deliver) -> None:
+        if not self.starts:
+            raise OSError("no room for another process")
+        self.deliver = deliver
+        if self.ready:
+            asyncio.get_running_loop().call_soon(deliver, [Ready(DirectionSet.parse(["en-de"]), OPTIONS, "", (), 1)])
+
+    def send(self, messages: Sequence[ToWorker]) -> None:
+        if messages == [Close()]:
+            self.kill()
+
+    def kill(self) -> None:
+        asyncio.get_running_loop().call_soon(self.deliver, [WorkerStopped("")])
+
+
+@pytest.mark.parametrize(
+    ("processes", "closed", "ready"),
+    [
+        ([Process(starts=True, ready=True)], False, True),
+        ([Process(starts=False, ready=False), Process(starts=True, ready=True)], False, True),
+        ([Process(starts=True, ready=False)], True, False),  # while it loads
+    ],
+)
+async def test_a_worker_is_loaded(processes: list[Process], closed: bool, ready: bool) -> None:
+    owner = SimpleNamespace(restarted=lambda ready: True)
+    worker = Worker(iter(processes).__next__, WorkerTimeouts(), cast(WorkerOwner, owner), FleetCounts())
+    loading = asyncio.create_task(worker.load())
+    await asyncio.sleep(0.01)
+    if closed:
+        await worker.unload()
+    await asyncio.wait_for(loading, 5)
+    for _ in range(1000):
+        if worker.ready != ready:
+            await asyncio.sleep(0.01)
+    assert worker.ready == ready
+    await worker.unload()

@@ -108,6 +108,8 @@ def test_lines_of_a_wrapped_sentence_are_one_text(content: str, segments: str) -
         ("a.xml", "<a><b>true</b><b>Yes</b></a>"),
         ("a.properties", "a = false\nb = Yes\n"),
         ("a.csv", "Yes,null\n"),
+        ("a.xml", "<rss><sy:updatePeriod>daily</sy:updatePeriod><guid>A dog</guid><title>Yes</title></rss>"),
+        ("a.xml", "<feed xmlns='a'><id>A dog</id><author><name>A Cat</name></author><title>Yes</title></feed>"),
         ("a.xml", "<a><programlisting>int x;</programlisting><b>Yes</b></a>"),
         ("a.xml", "<a><db:screen>$ ls</db:screen><screen><b>Yes</b></screen><preformat>a <i>b</i></preformat></a>"),
         ("a.json", '{"a": "true", "b": "Yes"}'),

@@ -2,15 +2,22 @@
 
 import re
 from dataclasses import replace
+from io import BytesIO
 
 from mt.languages import full_tag
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
+from mt.text.documents.packages import root_name
 from mt.text.markup import MarkupOptions, parse_html, parse_xml
 
 _DECLARED = re.compile(
     rb"""<\?xml[^>]*?\sencoding=["']([\w.:-]+)|<meta[^>]*?\scharset=["']?\s*([\w.:-]+)""", re.IGNORECASE
 )
 _META = re.compile(rb"""<meta[^>]*?\scontent=["'][^"'>]*?charset=([\w.:-]+)""", re.IGNORECASE)
+_FEEDS = frozenset({"RDF", "feed", "rss"})  # root elements
+_VALUES_OF_FEEDS = """author cloud dc:creator dc:date dc:identifier dc:publisher docs email generator guid icon id
+itunes:author itunes:duration itunes:episodeType itunes:explicit itunes:name itunes:owner itunes:type language
+lastBuildDate link logo managingEditor name pubDate published rating skipDays skipHours sy:updateBase sy:updateFrequency
+sy:updatePeriod ttl updated uri url webMaster"""
 _DECLARED_WITHIN = 1024  # number of bytes that are searched for a declaration, as in the HTML standard
 
 
@@ -31,13 +38,18 @@ def with_languages(options: DocumentOptions) -> MarkupOptions:
 def open_markup(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse a file as XML if its suffix is .xml, otherwise as HTML.
 
-    If a translation contains characters that the encoding of the file lacks, they are written as numeric references.
+    The values of feeds (RSS, Atom) that programs read, such as identifiers and dates, are not translated. If a
+    translation contains characters that the encoding of the file lacks, they are written as numeric references.
     """
     text, encoding = read_text(name, content, options, declared_encoding(content))
     segments = SegmentList(name, options)
     document = TextDocument(segments, encoding, "xmlcharrefreplace")
+    markup_options = with_languages(options)
+    if root_name(BytesIO(content)).rpartition("}")[2] in _FEEDS:
+        ignored = markup_options.ignore_tags.union(_VALUES_OF_FEEDS.split())
+        markup_options = replace(markup_options, ignore_tags=ignored)
     parse = parse_xml if name.lower().endswith(".xml") else parse_html
-    markup = parse(text, with_languages(options), segments.empty_copy())
+    markup = parse(text, markup_options, segments.empty_copy())
     document.embed(markup)
     document.frame, document.has_text = [*markup.tags], markup.has_text
     return document

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from mt.languages import language_and_script, regional_tag
 from mt.text.markup.elements import ElementIndex
-from mt.text.markup.tokens import Token, TokenKind
+from mt.text.markup.tokens import Attribute, Token, TokenKind
 
 _TEXTS = frozenset(
     {
@@ -104,13 +104,22 @@ class MarkupLanguages:
         known = language_and_script(code.strip())[1] != ""
         return known and not self.names_source(code) and not self._is_of_word_processor
 
-    def translated_code(self, code: str) -> str:
-        """Return the code of the target language that replaces a code of the source language."""
-        return regional_tag(self.target).replace("-", "_") if "_" in code else self.target
+    def translated(self, token: Token, attribute: Attribute) -> str:
+        """Return the value, as in the source, of an attribute that names a language or direction for a translation.
 
-    def turned(self, value: str) -> str:
-        """Return the direction of the target language for that of the source language, otherwise `value`."""
-        return direction(self.target) if self.source and value.lower() == direction(self.source) else value
+        A code of the source language becomes one of the target language, and so does the direction of the text.
+        """
+        source = token.source[attribute.begin : attribute.end]
+        before, after = direction(self.source), direction(self.target)
+        if attribute.name == "dir":
+            same = before == after or attribute.value.lower() != before or not self.source
+            return source if same else source.replace(attribute.value, after)
+        if not self.names_source(attribute.value):
+            return source
+        code = regional_tag(self.target).replace("-", "_") if "_" in attribute.value else self.target
+        written = source.replace(attribute.value, code) if attribute.value in source else f'"{code}"'
+        adds = token.name == "html" and before != after and token.attribute("dir") is None
+        return f'{written} dir="{after}"' if adds and not self._elements.dialect.xml else written
 
     @cached_property
     def _is_of_word_processor(self) -> bool:

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import Protocol
 
-from mt.text.markup.attributes import MarkupLanguages, direction, language_attributes, text_attributes
+from mt.text.markup.attributes import MarkupLanguages, language_attributes, text_attributes
 from mt.text.markup.elements import HTML, VISIBLE, Dialect, ElementIndex, in_svg, is_marked_as_kept
 from mt.text.markup.inline import (
     BuiltSegment,
@@ -23,7 +23,7 @@ from mt.text.markup.marks import Segment, TranslatedSegment
 from mt.text.markup.messages import split_items
 from mt.text.markup.notes import MAX_TOKENS, NOTE_NAMES, is_note_element, is_remark
 from mt.text.markup.sections import is_html, read_section, with_inline_sections
-from mt.text.markup.tokens import Attribute, Token, TokenKind, decode, html_tokens, references
+from mt.text.markup.tokens import Token, TokenKind, decode, html_tokens, references
 from mt.text.templates import find_templates
 
 _HTML_SPACE = " \t\n\f\r"
@@ -340,6 +340,7 @@ class TokenReader:
             return (token.source,)
         texts = text_attributes(token) if self.dialect.attributes and token.kind is not TokenKind.END else frozenset()
         codes = language_attributes(token) if self.dialect.languages else frozenset()
+        codes |= {"dir"} if codes and self.elements.block[number] else set()
         for attribute in token.attributes:
             source = token.source[attribute.begin : attribute.end]
             part: Part | None = None
@@ -349,31 +350,12 @@ class TokenReader:
             elif attribute.name == "srcdoc" and self.dialect.srcdoc and token.name == "iframe":
                 inner = self.nested(list(html_tokens(attribute.value)), replace(self.dialect, srcdoc=False))
                 part = AttributeDocument(inner, attribute.value, source)
-            elif attribute.name in codes:
-                part = self._language(token, attribute, source)
-            elif attribute.name == "dir" and self.dialect.languages and self.elements.block[number]:
-                part = self._direction(attribute, source)
+            elif attribute.name in codes and (written := self.languages.translated(token, attribute)) != source:
+                part = Changing(source, written)
             if part is not None:
                 parts += (token.source[place : attribute.begin], part)
                 place = attribute.end
         return (*parts, token.source[place:])
-
-    def _language(self, token: Token, attribute: Attribute, source: str) -> Part | None:
-        """Return the part of a language code, if it names the source language."""
-        if not self.languages.names_source(attribute.value):
-            return None
-        target = self.languages.translated_code(attribute.value)
-        translated = source.replace(attribute.value, target) if attribute.value in source else f'"{target}"'
-        if token.name == "html" and not self.dialect.xml and token.attribute("dir") is None:
-            before = direction(attribute.value)
-            if (after := self.languages.turned(before)) != before:
-                translated += f' dir="{after}"'
-        return Changing(source, translated)
-
-    def _direction(self, attribute: Attribute, source: str) -> Part | None:
-        """Return the part of a direction, if it is that of the source language and not that of the target language."""
-        turned = self.languages.turned(attribute.value)
-        return None if turned == attribute.value else Changing(source, source.replace(attribute.value, turned))
 
     def _flush(self) -> None:
         items, self.items, self.depth = self.items, [], 0

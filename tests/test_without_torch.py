@@ -154,7 +154,7 @@ def test_the_service(tmp_path: Path) -> None:
             assert repeated.status_code == 200
             marked_up = client.post("/translate", json={**body, "q": "My <b>husband</b>.", "format": "html"})
             assert marked_up.json()["translatedText"].count("<b>") == 1
-        assert service.terminate() == 0
+        assert service.stop() == 0
 
 
 def test_no_module_of_the_path_imports_torch() -> None:

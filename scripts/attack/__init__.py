@@ -7,7 +7,6 @@
     python -m scripts.attack.growth
     python -m scripts.attack.text_integrity.measure MODEL
     python -m scripts.attack.endurance
-    python -m scripts.attack.measure --source ../earlier
 
 `tests/attacks` runs short versions of them that pass or fail.
 """

@@ -12,22 +12,22 @@ from pathlib import Path
 from unittest.mock import patch
 from urllib.parse import urlencode
 
-from tests.attacks.target import Response, Target, form, running, sentence
-from tests.service.loop_recorder import findings
+from scripts.attack.loop_recorder import findings
+from scripts.attack.target import Response, ServiceProcess, form, running, sentence
 
 LONG = " ".join(f"The dog sees the cat and the man {number}." for number in range(2500))[:99_000]
 TEXTS = [sentence(number) for number in range(1000)]
 XML = "<a>dog</a> " * 80
-Attack = Callable[[Target], object]
+Attack = Callable[[ServiceProcess], object]
 
 
 def put(
-    target: Target, method: str, path: str, name: str, content: bytes, fields: Mapping[str, str] | None = None
+    target: ServiceProcess, method: str, path: str, name: str, content: bytes, fields: Mapping[str, str] | None = None
 ) -> Response:
-    return target.send_file(path, name, content, method=method, timeout=120, **(fields or {}))
+    return target.send_file(path, name, content, fields or {}, method=method, timeout=120)
 
 
-def memory(target: Target) -> None:
+def memory(target: ServiceProcess) -> None:
     """Store 200,000 units, and read them in every way."""
     lines = "".join(f"The dog {number}\tDer Hund {number}\n" for number in range(200_000))
     stored = put(target, "PUT", "/memories", "a.tsv", lines.encode())
@@ -36,10 +36,10 @@ def memory(target: Target) -> None:
     target.request("GET", f"/memories/{id}/tmx", timeout=120)
     target.request("GET", f"/v3/translation_memories/{id}/segments?page_size=1000&filter_text={'a' * 1000}")
     target.request("GET", f"/v3/translation_memories/{id}/segments?page_size=1000")
-    target.translate(TEXTS, memory=id, timeout=120)
+    target.translate(TEXTS, {"memory": id}, timeout=120)
 
 
-def long_memory(target: Target) -> None:
+def long_memory(target: ServiceProcess) -> None:
     """Store 1,000 units of the greatest length, whose export is five times as long."""
     lines = "".join(f"{number}{'&' * 3990}\t{'&' * 3990}\n" for number in range(1000))
     id = put(target, "PUT", "/memories", "a.tsv", lines.encode()).json["id"]
@@ -47,7 +47,7 @@ def long_memory(target: Target) -> None:
     target.request("GET", f"/v3/translation_memories/{id}/segments?page_size=1000&filter_text=%C3%9F")
 
 
-def glossary(target: Target) -> None:
+def glossary(target: ServiceProcess) -> None:
     """Store glossaries with much text, many entries and many dictionaries, and use one."""
     entries = "\n".join(f"term {number}\tWort {number}" for number in range(9_990))
     fields = {"name": "a", "source_lang": "EN", "target_lang": "DE", "entries": entries, "entries_format": "tsv"}
@@ -55,7 +55,7 @@ def glossary(target: Target) -> None:
     assert stored.status == 201, stored.body
     id = stored.json["glossary_id"]
     target.request("GET", f"/v2/glossaries/{id}/entries")
-    target.translate(TEXTS, glossary_id=id, timeout=120)
+    target.translate(TEXTS, {"glossary_id": id}, timeout=120)
     target.post_json(
         "/v2/translate", {"text": [LONG], "source_lang": "EN", "target_lang": "DE", "glossary_id": id}, timeout=120
     )
@@ -66,7 +66,7 @@ def glossary(target: Target) -> None:
     )
 
 
-def documents(target: Target) -> None:
+def documents(target: ServiceProcess) -> None:
     """Translate long files by both contracts, and download them."""
     lines = "".join(f"{sentence(number)}\n" for number in range(9000)).encode()
     stored = put(target, "POST", "/translate_file", "a.txt", b"house\n" * 100_000, {"tmx": "true"})
@@ -86,7 +86,7 @@ def documents(target: Target) -> None:
             target.post_json(f"/v2/document/{uploaded.json['document_id']}/result", key)
 
 
-def odd_bodies(target: Target) -> None:
+def odd_bodies(target: ServiceProcess) -> None:
     """Send bodies of the greatest size with many small parts."""
     kind = {"Content-Type": "application/json"}
     for body in (
@@ -115,7 +115,7 @@ def odd_bodies(target: Target) -> None:
     put(target, "POST", "/translate_file", "a.txt", b"\r\n--" * 2_400_000)
 
 
-def deepl(target: Target) -> None:
+def deepl(target: ServiceProcess) -> None:
     """Send texts with markup, and long lists of tags."""
     common = {"source_lang": "EN", "target_lang": "DE"}
     for fields in (
@@ -134,29 +134,31 @@ def deepl(target: Target) -> None:
 
 ATTACKS: dict[str, Attack] = {
     "attention": lambda target: target.translate(
-        [" ".join(["house"] * 150 + [str(n)]) for n in range(60)], attention=True
+        [" ".join(["house"] * 150 + [str(n)]) for n in range(60)], {"attention": True}
     ),
     "attention of a long sentence": lambda target: target.translate(
-        " ".join(["dog"] * 250), attention=True, split_sentences=False
+        " ".join(["dog"] * 250), {"attention": True, "split_sentences": False}
     ),
-    "alignment": lambda target: target.translate(LONG, alignment=True, quality=True, segments=True, timeout=120),
+    "alignment": lambda target: target.translate(
+        LONG, {"alignment": True, "quality": True, "segments": True}, timeout=120
+    ),
     "alternatives": lambda target: target.translate(
-        LONG[:20_000], alternatives=10, segments=True, alignment=True, timeout=120
+        LONG[:20_000], {"alternatives": 10, "segments": True, "alignment": True}, timeout=120
     ),
-    "texts": lambda target: target.translate(TEXTS, quality=True, untranslated=True, timeout=120),
+    "texts": lambda target: target.translate(TEXTS, {"quality": True, "untranslated": True}, timeout=120),
     "cached texts": lambda target: [target.translate(TEXTS, timeout=120) for _ in range(2)],
     "detection": lambda target: [
-        target.translate(TEXTS, source="auto", timeout=120),
+        target.translate(TEXTS, {"source": "auto"}, timeout=120),
         target.post_json("/detect", {"q": LONG}),
     ],
     "terms": lambda target: target.translate(
-        TEXTS, glossary={f"dog {n}": f"Hund {n}" for n in range(999)}, timeout=120
+        TEXTS, {"glossary": {f"dog {n}": f"Hund {n}" for n in range(999)}}, timeout=120
     ),
     "untranslated terms": lambda target: target.translate(
-        LONG, do_not_translate=[f"the {n}" for n in range(999)], timeout=120
+        LONG, {"do_not_translate": [f"the {n}" for n in range(999)]}, timeout=120
     ),
     "html": lambda target: [
-        target.translate(text, format="html", timeout=120)
+        target.translate(text, {"format": "html"}, timeout=120)
         for text in (
             "<b>" * 33_000,
             "<b>a</b>" * 12_000,
@@ -166,7 +168,7 @@ ATTACKS: dict[str, Attack] = {
         )
     ],
     "stream": lambda target: [
-        target.translate(text, stream=True, timeout=120) for text in (LONG[:20_000], TEXTS[:200])
+        target.translate(text, {"stream": True}, timeout=120) for text in (LONG[:20_000], TEXTS[:200])
     ],
     "characters": lambda target: [
         target.translate(text, timeout=120)
@@ -201,7 +203,7 @@ ATTACKS: dict[str, Attack] = {
 
 
 @contextmanager
-def recorded() -> Iterator[tuple[Target, Path]]:
+def recorded() -> Iterator[tuple[ServiceProcess, Path]]:
     """Start a service whose event loop is recorded, and yield it with the file of the record."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "loop"

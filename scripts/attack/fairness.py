@@ -16,12 +16,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.attacks.target import (
+from scripts.attack.target import (
     ATTACKER,
     BYSTANDER,
     EXTRA_SECONDS,
     MODEL,
-    Target,
+    ServiceProcess,
     open_socket,
     percentile,
     running,
@@ -74,7 +74,7 @@ def body(content: Mapping[str, Any]) -> bytes:
 
 
 @contextmanager
-def busy(target: Target, load: BusyLoad) -> Iterator[list[int]]:
+def busy(target: ServiceProcess, load: BusyLoad) -> Iterator[list[int]]:
     """Keep `load` in progress from one address. Yields a list that grows by the status of each answer."""
     statuses: list[int] = []
     stop, numbers = threading.Event(), count(1)
@@ -119,7 +119,9 @@ def busy(target: Target, load: BusyLoad) -> Iterator[list[int]]:
         thread.join()
 
 
-def latencies(target: Target, kind: str, numbers: Iterator[int], seconds: float = LONGEST_SECONDS) -> list[float]:
+def latencies(
+    target: ServiceProcess, kind: str, numbers: Iterator[int], seconds: float = LONGEST_SECONDS
+) -> list[float]:
     """Return the seconds of SAMPLES requests of an uninvolved caller, or of fewer if they take too long."""
     measured: list[float] = []
     stop = time.monotonic() + seconds
@@ -157,7 +159,7 @@ class FairnessRow:
         return " | ".join([*columns, "yes" if self.within else "NO", f"{len(self.meanwhile)} samples, {answers}"])
 
 
-def measure(target: Target, load: str, kind: str, numbers: Iterator[int]) -> FairnessRow:
+def measure(target: ServiceProcess, load: str, kind: str, numbers: Iterator[int]) -> FairnessRow:
     """Measure an uninvolved caller's sentences alone and beside a busy caller."""
     latencies(target, kind, numbers, 1)
     alone = latencies(target, kind, numbers)
@@ -172,7 +174,7 @@ def main(arguments: list[str]) -> None:
     for load, kind in ROWS:
         if arguments and not any(name in (load, kind) for name in arguments):
             continue
-        with running(MT_CACHE_CHARACTERS="0", MT_MODEL=model) as service:
+        with running({"MT_CACHE_CHARACTERS": "0", "MT_MODEL": model}) as service:
             print(f"{load} | {kind} | {measure(service, load, kind, count(10_000_000))}", flush=True)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from tests.attacks.target import BYSTANDER, Target, open_socket, running
+from scripts.attack.target import BYSTANDER, ServiceProcess, open_socket, running
 
 SEEDS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("request_seeds.json").read_text("utf-8"))
 SECONDS = 30  # without an answer, a request hangs
@@ -155,7 +155,7 @@ class FuzzOutcome:
     slowest: float = 0.0
 
 
-def send(target: Target, request: bytes, caller: str) -> bytes:
+def send(target: ServiceProcess, request: bytes, caller: str) -> bytes:
     """Return all that is answered to a request. Raises: TimeoutError if the connection is not closed in time."""
     received = b""
     with open_socket(target, caller, SECONDS) as connection:
@@ -185,7 +185,9 @@ def problem_of(answer: bytes) -> tuple[int, str]:
     return status, ""
 
 
-def attack(target: Target, numbers: Iterator[int], seed: int, outcome: FuzzOutcome, lock: threading.Lock) -> None:
+def attack(
+    target: ServiceProcess, numbers: Iterator[int], seed: int, outcome: FuzzOutcome, lock: threading.Lock
+) -> None:
     """Send the requests of these numbers, one after another."""
     while True:
         with lock:
@@ -205,7 +207,7 @@ def attack(target: Target, numbers: Iterator[int], seed: int, outcome: FuzzOutco
                 outcome.problems.append(f"number {number}: {problem}: {request[:300]!r}")
 
 
-def fuzz(target: Target, numbers: range, seed: int) -> FuzzOutcome:
+def fuzz(target: ServiceProcess, numbers: range, seed: int) -> FuzzOutcome:
     """Send all requests from several clients at once."""
     outcome, lock, left = FuzzOutcome(), threading.Lock(), iter(numbers)
     with ThreadPoolExecutor(CLIENTS) as pool:
@@ -218,7 +220,12 @@ def fuzz(target: Target, numbers: range, seed: int) -> FuzzOutcome:
 def run(count: int, seed: int, warmup: int) -> list[str]:
     """Attack a service of its own; print the statuses, and return the broken promises."""
     with running(
-        MT_CACHE_CHARACTERS="0", MT_READ_TIMEOUT_SECONDS="1", MT_REQUEST_TIMEOUT_SECONDS="20", MT_MAX_GLOSSARIES="10"
+        {
+            "MT_CACHE_CHARACTERS": "0",
+            "MT_READ_TIMEOUT_SECONDS": "1",
+            "MT_REQUEST_TIMEOUT_SECONDS": "20",
+            "MT_MAX_GLOSSARIES": "10",
+        }
     ) as target:
         fuzz(target, range(-warmup, 0), seed)  # all parsers are started, libraries are loaded, allocators have grown
         processes, memory = set(target.processes()), target.memory()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from queue import SimpleQueue
 
 from scripts.attack.mutations import MutatedDocument
-from tests.attacks.target import Target, percentile, running
+from scripts.attack.target import ServiceProcess, percentile, running
 
 CLIENTS = 4
 SETTLED_SECONDS = 5.0
@@ -18,7 +18,9 @@ ACCEPTED = (200, 400, 413, 422)
 
 def upload_all(documents: Iterable[MutatedDocument]) -> int:
     """Upload documents with several clients; print and return whether the service broke a promise."""
-    with running(MT_CACHE_CHARACTERS="0", MT_MAX_DOCUMENT_CHARACTERS="3000", MT_FILE_RETENTION_SECONDS="1") as target:
+    with running(
+        {"MT_CACHE_CHARACTERS": "0", "MT_MAX_DOCUMENT_CHARACTERS": "3000", "MT_FILE_RETENTION_SECONDS": "1"}
+    ) as target:
         failures: list[str] = []
         livez: list[float] = []
         source = iter(documents)
@@ -45,7 +47,7 @@ def _first(source: Iterator[MutatedDocument], count: int) -> Iterator[MutatedDoc
 
 
 def _upload(
-    target: Target, documents: Iterator[MutatedDocument], failures: list[str], livez: list[float]
+    target: ServiceProcess, documents: Iterator[MutatedDocument], failures: list[str], livez: list[float]
 ) -> "Counter[int]":
     """Upload all documents; adds failures, and the latencies of /livez meanwhile."""
     counts: Counter[int] = Counter()
@@ -84,6 +86,6 @@ def _upload(
     return counts
 
 
-def _settled_memory(target: Target) -> int:
+def _settled_memory(target: ServiceProcess) -> int:
     time.sleep(SETTLED_SECONDS)
     return target.memory()

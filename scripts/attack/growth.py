@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from tests.attacks.payloads import SIZED_DOCUMENTS
+from scripts.attack.payloads import SIZED_DOCUMENTS
 from tests.attacks.test_growth import PLANNING
 from tests.linear_time import RUNS, Prepare, cpu_time
 from tests.text.test_growth import GROWTH, SIZES, translate_file

@@ -6,18 +6,18 @@ from itertools import count
 import pytest
 
 from scripts.attack.fairness import ROWS, measure
-from tests.attacks.target import Target, running
+from scripts.attack.target import ServiceProcess, running
 
 pytestmark = pytest.mark.attack
 
 
 @pytest.fixture(scope="module")
-def target() -> Iterator[Target]:
-    with running(MT_CACHE_CHARACTERS="0") as service:
+def target() -> Iterator[ServiceProcess]:
+    with running({"MT_CACHE_CHARACTERS": "0"}) as service:
         yield service
 
 
 @pytest.mark.parametrize(("load", "kind"), ROWS)
-def test_single_sentence_beside_a_busy_caller(target: Target, load: str, kind: str) -> None:
+def test_single_sentence_beside_a_busy_caller(target: ServiceProcess, load: str, kind: str) -> None:
     row = measure(target, load, kind, count(10_000_000))
     assert row.within, str(row)

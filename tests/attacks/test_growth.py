@@ -7,7 +7,7 @@ import pytest
 
 from mt.pipeline.translator import Translator
 from mt.text.terms import Terms
-from tests.attacks.target import MODEL
+from scripts.attack.target import MODEL
 from tests.linear_time import Prepare, assert_linear
 
 pytestmark = pytest.mark.attack

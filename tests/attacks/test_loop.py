@@ -3,7 +3,7 @@
 import pytest
 
 from scripts.attack.event_loop import ATTACKS, recorded
-from tests.service.loop_recorder import findings
+from scripts.attack.loop_recorder import findings
 
 pytestmark = pytest.mark.attack
 LONGEST_MILLISECONDS = 25.0  # on a slow processor; most of the attacks cause no callback of 5 ms

@@ -1,17 +1,17 @@
-"""What the processes of the service keep and reveal (SECURITY 17, 24)."""
+"""What the processes of the service keep and reveal."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.attacks.target import running
+from scripts.attack.target import running
 
 pytestmark = pytest.mark.attack
 
 
 def test_processes_write_no_core_dumps_and_only_the_first_has_the_admin_key() -> None:
-    with running(MT_ADMIN_KEY="k" * 40) as target:
+    with running({"MT_ADMIN_KEY": "k" * 40}) as target:
         assert target.upload("a.txt", b"A dog.").status == 200
         processes = [Path(f"/proc/{process}") for process in target.processes()]
         assert len(processes) > 2

@@ -1,4 +1,4 @@
-"""SIGTERM ends the service within its grace period, whatever is in progress (SECURITY 5; ATTACKS 5)."""
+"""SIGTERM ends the service within its grace period, whatever is in progress."""
 
 import json
 import os
@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from scripts.attack.event_loop import put
-from tests.attacks.target import ATTACKER, BYSTANDER, MODEL, Response, Target, open_socket, running, sentence
+from scripts.attack.payloads import SIZED_DOCUMENTS
+from scripts.attack.target import ATTACKER, BYSTANDER, MODEL, Response, ServiceProcess, open_socket, running, sentence
 
 pytestmark = pytest.mark.attack
 
@@ -29,7 +30,7 @@ ON_THE_WAY = 0.2  # seconds that a request may need to reach the service
 class Client:
     """A caller that sends one sentence after the other until the service refuses."""
 
-    target: Target
+    target: ServiceProcess
     number: int
     answers: list[tuple[float, float, int, bytes]] = field(default_factory=list)  # begun, ended, status, body
 
@@ -52,7 +53,7 @@ class Client:
         return [body for begun, _, status, body in self.answers if status != 200 and begun < told - ON_THE_WAY]
 
 
-def reload(target: Target, model: Path) -> None:
+def reload(target: ServiceProcess, model: Path) -> None:
     """Change the model and send SIGHUP."""
     with (model / "README.md").open("a") as readme:
         readme.write("changed\n")
@@ -67,50 +68,29 @@ def model(tmp_path: Path) -> Path:
     return Path(shutil.copytree(MODEL, tmp_path / "model"))
 
 
-@dataclass(frozen=True)
-class End:
-    """How the service ended: its exit status, answers that clients lost, and events of requests not answered."""
-
-    status: int
-    lost: tuple[bytes, ...] = ()
-    unanswered: int = 0
-
-
-CLEAN = End(0)
-
-
-def stopped_after_sighup(delay: float, model: Path) -> End:
-    """Change the model, send SIGHUP and, after a delay, SIGTERM, while two clients translate."""
-    with running(MT_GRACE_SECONDS=str(GRACE_SECONDS), MT_MODEL=str(model)) as target:
+@pytest.mark.parametrize("delay", [0.0, 0.1, 0.3, 1.0, 2.0])
+def test_sigterm_after_sighup(delay: float, model: Path) -> None:
+    """While two clients translate, the model changes; the signals come one after the other."""
+    with running({"MT_GRACE_SECONDS": str(GRACE_SECONDS), "MT_MODEL": str(model)}) as target:
         clients = [Client(target, number) for number in (1000, 2000)]
         threads = [client.start() for client in clients]
         time.sleep(2 * ON_THE_WAY)
         reload(target, model)
         time.sleep(delay)
         told = time.monotonic()
-        status = target.stop(GRACE_SECONDS + CLOSE_SECONDS)
+        assert target.stop(GRACE_SECONDS + CLOSE_SECONDS) == 0
         for thread in threads:
             thread.join()
         assert all(len(client.answers) > 1 for client in clients)
-        lost = tuple(body for client in clients for body in client.lost(told))
-        return End(status, lost, len(target.events("not answered in time")))
-
-
-def stopped_during_start(delay: float) -> End:
-    """Start the service and send SIGTERM after a delay."""
-    with running(listening=False) as target:
-        time.sleep(delay)
-        return End(target.stop(CLOSE_SECONDS))
-
-
-@pytest.mark.parametrize("delay", [0.0, 0.1, 0.3, 1.0, 2.0])
-def test_sigterm_after_sighup(delay: float, model: Path) -> None:
-    assert stopped_after_sighup(delay, model) == CLEAN
+        assert [client.lost(told) for client in clients] == [[], []]
+        assert target.events("not answered in time") == []
 
 
 @pytest.mark.parametrize("delay", [0.3, 0.8, 1.5, 2.5])
 def test_sigterm_during_start(delay: float) -> None:
-    assert stopped_during_start(delay) == CLEAN
+    with running(listening=False) as target:
+        time.sleep(delay)
+        assert target.stop(CLOSE_SECONDS) == 0
 
 
 class Accepted:
@@ -129,14 +109,14 @@ class Accepted:
         self.memory = ""
         self.lost: list[str] = []
         self.answered = 0
-        with running(**self.settings) as target:  # type: ignore[arg-type]
+        with running(self.settings) as target:
             lines = "".join(f"The dog {number}\tDer Hund {number}\n" for number in range(40_000))
             self.memory = put(target, "PUT", "/memories", "a.tsv", lines.encode()).json["id"]
             assert target.stop() == 0
 
     def round(self, delay: float, number: int) -> int:
         """Check the documents of earlier rounds, send work, and after a delay SIGTERM. Return the exit status."""
-        with running(**self.settings) as target:  # type: ignore[arg-type]
+        with running(self.settings) as target:
             self.check(target)
             begun = [
                 threading.Thread(target=self.ask, args=(name, request), daemon=True)
@@ -151,11 +131,11 @@ class Accepted:
             self.lost += [str(event) for event in target.events("not answered in time")]
         return status
 
-    def requests(self, target: Target, number: int) -> dict[str, Callable[[], Response]]:
+    def requests(self, target: ServiceProcess, number: int) -> dict[str, Callable[[], Response]]:
         """Return requests by name: sentences for both models, of which one is loaded, a file, an upload, an export."""
         sentences = {
             f"sentence of {caller} for {model}": partial(
-                target.translate, f"The dog {number}.", model=model, caller=caller, timeout=LONG_SECONDS
+                target.translate, f"The dog {number}.", {"model": model}, caller=caller, timeout=LONG_SECONDS
             )
             for model in ("first", "second")
             for caller in (ATTACKER, BYSTANDER)
@@ -176,7 +156,7 @@ class Accepted:
             self.documents.append((answer.json["document_id"], answer.json["document_key"]))
         self.answered += 1
 
-    def check(self, target: Target) -> None:
+    def check(self, target: ServiceProcess) -> None:
         """Fetch the documents that were uploaded before an earlier SIGTERM."""
         for id, key in self.documents:
             state = {"status": "queued"}
@@ -188,26 +168,17 @@ class Accepted:
         self.documents.clear()
 
 
-def rounds(folder: Path, count: int, seed: int = 3) -> Accepted:
-    """Stop `count` services with SIGTERM after random delays."""
-    accepted, chance = Accepted(folder), random.Random(seed)
-    for number in range(count):
+@pytest.mark.parametrize("rounds", [2, pytest.param(50, marks=pytest.mark.slow)])
+def test_sigterm_loses_nothing_that_was_accepted(tmp_path: Path, rounds: int) -> None:
+    accepted, chance = Accepted(tmp_path), random.Random(3)
+    for number in range(rounds):
         delay = chance.uniform(0, 2)
         assert accepted.round(delay, number) == 0
         print(f"round {number}, {delay:.2f} s: {accepted.answered} answers, lost: {accepted.lost}", flush=True)
-    return accepted
+    assert accepted.lost == []
 
 
-def test_sigterm_loses_nothing_that_was_accepted(tmp_path: Path) -> None:
-    assert rounds(tmp_path, 2).lost == []
-
-
-@pytest.mark.slow
-def test_fifty_sigterms_lose_nothing_that_was_accepted(tmp_path: Path) -> None:
-    assert rounds(tmp_path, 50).lost == []
-
-
-def send(target: Target, path: str, content: bytes, kind: str = "application/json") -> socket.socket:
+def send(target: ServiceProcess, path: str, content: bytes, kind: str = "application/json") -> socket.socket:
     """Send a request whose answer nobody reads."""
     connection = open_socket(target)
     head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {kind}\r\nContent-Length: {len(content)}\r\n\r\n"
@@ -215,25 +186,32 @@ def send(target: Target, path: str, content: bytes, kind: str = "application/jso
     return connection
 
 
-def long_stream(target: Target, _: Path) -> object:
+def long_stream(target: ServiceProcess, _: Path) -> object:
     text = " ".join(sentence(number) for number in range(2000)).encode()
     return send(target, "/translate", b'{"q": "' + text + b'", "source": "en", "target": "de", "stream": true}')
 
 
-def long_document(target: Target, _: Path) -> object:
+def long_document(target: ServiceProcess, _: Path) -> object:
     lines = "\n".join(sentence(number) for number in range(10_000)).encode()
     thread = threading.Thread(target=lambda: target.upload("a.txt", lines), daemon=True)
     thread.start()
     return thread
 
 
-def half_a_body(target: Target, _: Path) -> object:
+def parsed_document(target: ServiceProcess, _: Path) -> object:
+    name, content = SIZED_DOCUMENTS["docx-nested"]
+    thread = threading.Thread(target=target.upload, args=(name, content(1_000_000)), daemon=True)
+    thread.start()
+    return thread
+
+
+def half_a_body(target: ServiceProcess, _: Path) -> object:
     connection = open_socket(target)
     connection.sendall(b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{")
     return connection
 
 
-def unread_answers(target: Target, _: Path) -> object:
+def unread_answers(target: ServiceProcess, _: Path) -> object:
     connection = open_socket(target)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 50)
@@ -245,7 +223,7 @@ def is_worker(process: int) -> bool:
     return b"service.workers.worker_process" in Path(f"/proc/{process}/cmdline").read_bytes()
 
 
-def hanging_load(target: Target, model: Path) -> object:
+def hanging_load(target: ServiceProcess, model: Path) -> object:
     """Begin a reload whose worker stops in the middle of its load."""
     before = set(target.processes())
     reload(target, model)
@@ -257,10 +235,14 @@ def hanging_load(target: Target, model: Path) -> object:
     return new
 
 
-@pytest.mark.parametrize("begin", [long_stream, long_document, half_a_body, unread_answers, hanging_load])
-def test_sigterm_ends_the_service_whatever_is_in_progress(begin: Callable[[Target, Path], object], model: Path) -> None:
+@pytest.mark.parametrize(
+    "begin", [long_stream, long_document, parsed_document, half_a_body, unread_answers, hanging_load]
+)
+def test_sigterm_ends_the_service_whatever_is_in_progress(
+    begin: Callable[[ServiceProcess, Path], object], model: Path
+) -> None:
     """Work that takes longer than the grace period is broken off, and the exit status is 0."""
-    with running(MT_GRACE_SECONDS=str(GRACE_SECONDS), MT_MODEL=str(model)) as target:
+    with running({"MT_GRACE_SECONDS": str(GRACE_SECONDS), "MT_MODEL": str(model)}) as target:
         in_progress = begin(target, model)
         time.sleep(0.5)
         assert target.stop(GRACE_SECONDS + CLOSE_SECONDS) == 0

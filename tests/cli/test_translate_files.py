@@ -10,7 +10,7 @@ from mt import Translator
 from mt.cli.translate import main
 from mt.pipeline.documents import FileTranslator
 from mt.text.markup.parsing import NOT_XML
-from tests.attacks.payloads import pdf
+from scripts.attack.payloads import pdf
 from tests.text.test_tmx import memory
 
 MARKDOWN = "# The dog\n\nThe `cat` *sees* the dog.\n"

@@ -2,22 +2,18 @@
 
 import asyncio
 import inspect
-import json
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from contextlib import ExitStack
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any
 
 import httpx
 import pytest
 from starlette.types import ASGIApp
 
+from scripts.attack.target import ServiceProcess
 from service.access.database import Database
 from service.app import create_app
 from service.settings import Settings
@@ -27,6 +23,7 @@ from service.workers.worker import Worker
 from tests.conftest import DEVICE
 from tests.service.app_thread import AppThread
 from tests.service.controlled import Control
+from tests.service.running import started
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,77 +46,21 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-@dataclass
-class Service:
-    """`python -m service` on a free port. `logs` are its lines so far."""
-
-    process: subprocess.Popen[str]
-    logs: list[dict[str, Any]] = field(default_factory=list)
-    listening: Event = field(default_factory=Event)
-    reader: Thread = field(init=False)
-
-    @classmethod
-    def start(cls, model: Path, settings: dict[str, str], program: str = "service") -> "Service":
-        if program == "service" and "RECORDED_LOOP" in os.environ:
-            program = "tests.service.recorded_service"
-        command = [sys.executable, "-m", program, "--model", str(model), "--port", "0", "--device", DEVICE]
-        process = subprocess.Popen(
-            [*command, "--threads", "1"], cwd=ROOT, env=environment(settings), stderr=subprocess.PIPE, text=True
-        )
-        service = cls(process)
-        service.reader = Thread(target=service._read, daemon=True)
-        service.reader.start()
-        service.listening.wait()
-        assert process.poll() is None, service.logs
-        return service
-
-    def _read(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.logs.append(json.loads(line) if line.startswith("{") else {"event": line})
-            if self.logs[-1]["event"] == "listening":
-                self.listening.set()
-        self.listening.set()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.logged('listening')['port']}"
-
-    def logged(self, event: str) -> dict[str, Any]:
-        """The first log line of that name."""
-        return next(line for line in self.logs if line["event"] == event)
-
-    def terminate(self) -> int:
-        """The exit status after SIGTERM."""
-        self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait()
-        self.reader.join()
-        return status
-
-
 @pytest.fixture(scope="session")
-def start_service() -> Iterator[Callable[..., Service]]:
+def start_service() -> Iterator[Callable[..., ServiceProcess]]:
     """Starts services: `start_service(model, MT_MAX_CHARACTERS="10")`."""
-    started: list[Service] = []
-
-    def start(model: Path, **settings: str) -> Service:
-        started.append(Service.start(model, settings))
-        return started[-1]
-
-    yield start
-    for service in started:
-        service.process.kill()
-        service.process.wait()
+    with ExitStack() as services:
+        yield lambda model, **settings: services.enter_context(started(model, **settings))
 
 
 @pytest.fixture(scope="session")
-def service(start_service: Callable[..., Service], several_directions: Path) -> Service:
+def service(start_service: Callable[..., ServiceProcess], several_directions: Path) -> ServiceProcess:
     """One that translates en-de, en-fr and fr-de."""
     return start_service(several_directions)
 
 
 @pytest.fixture(scope="session")
-def client(service: Service) -> Iterator[httpx.Client]:
+def client(service: ServiceProcess) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as client:
         yield client
 

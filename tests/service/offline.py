@@ -1,4 +1,4 @@
-"""`python -m tests.service.offline MODEL`, in a network of its own without any way out: starts the service, translates.
+"""`python -m tests.service.offline`, in a network of its own without any way out: starts the service, translates.
 
 Prints the translation of "Please wait.", and how far an attempt to reach another host came.
 """
@@ -7,17 +7,16 @@ import fcntl
 import json
 import socket
 import struct
-import subprocess
-import sys
-import urllib.request
+
+from scripts.attack.target import running
 
 GET_FLAGS, SET_FLAGS, UP = 0x8913, 0x8914, 0x1  # of ioctl(2), netdevice(7)
 
 
 def bring_up(device: bytes) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        asked = struct.pack("16sh14x", device, 0)
-        (flags,) = struct.unpack_from("h", fcntl.ioctl(control, GET_FLAGS, asked), 16)
+        request = struct.pack("16sh14x", device, 0)
+        (flags,) = struct.unpack_from("h", fcntl.ioctl(control, GET_FLAGS, request), 16)
         fcntl.ioctl(control, SET_FLAGS, struct.pack("16sh14x", device, flags | UP))
 
 
@@ -30,45 +29,12 @@ def outside() -> str:
     return "connected"
 
 
-def main(model: str) -> None:
-    bring_up(b"lo")
-    command = [
-        sys.executable,
-        "-m",
-        "service",
-        "--model",
-        model,
-        "--port",
-        "0",
-        "--device",
-        "cpu",
-        "--log-json",
-        "true",
-    ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        said = []
-        for line in process.stderr:
-            said.append(line)
-            if '"listening"' in line:
-                break
-        else:
-            sys.exit("".join(said))
-        url = f"http://127.0.0.1:{json.loads(said[-1])['port']}"
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        found = {}
-        for source in ("en", "auto"):
-            body = json.dumps({"q": "Please wait.", "source": source, "target": "de"}).encode()
-            request = urllib.request.Request(f"{url}/translate", body, {"Content-Type": "application/json"})
-            with opener.open(request, timeout=120) as answer:
-                found[source] = json.load(answer)["translatedText"]
-        for path in ("", "languages", "frontend/settings", "readyz"):
-            with opener.open(f"{url}/{path}", timeout=120) as answer:
-                answer.read()
-        process.terminate()
-        process.stderr.read()
-        print(json.dumps({"translated": found, "outside": outside(), "status": process.wait()}))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1])
+    bring_up(b"lo")
+    with running() as service:
+        translated = [
+            service.translate("Please wait.", {"source": code}).json["translatedText"] for code in ("en", "auto")
+        ]
+        paths = ("/", "/languages", "/frontend/settings", "/readyz")
+        statuses = {service.request("GET", path).status for path in paths}
+        print(json.dumps([translated, list(statuses), outside(), service.stop()]))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import uvloop
 
+from scripts.attack.loop_recorder import Recorder
 from service.program import main
-from tests.service.loop_recorder import Recorder
 
 if __name__ == "__main__":
     setattr(uvloop, "new_event_loop", asyncio.new_event_loop)  # noqa: B010 - callbacks of uvloop cannot be recorded

@@ -4,11 +4,9 @@ No 5xx but a 503 that is documented, and whatever comes back is what the documen
 `MT_FUZZ_CASES=1000` tries so many for each operation, half of each kind, with a seed that is new each time.
 """
 
-import io
 import os
 import subprocess
 import sys
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,7 +19,6 @@ import pytest
 import requests
 import schemathesis
 from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
 from schemathesis import Case, CheckFunction, GenerationMode
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import (
@@ -31,7 +28,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-FROZEN = Path(__file__).resolve().parents[1] / "frozen" / "model"
+from tests.service.running import FROZEN
+
 ADMIN = "an-admin-key-of-32-characters-ab"
 GIVEN = os.environ.get("MT_FUZZ_CASES")
 CASES = int(GIVEN or "10")
@@ -86,7 +84,7 @@ def tried(start_service: Callable[..., Any]) -> Iterator[Tried]:
         session.trust_env = False
         yield Tried(service.url, with_values(document, values(made)), session)
     assert service.process.poll() is None
-    assert not [line for line in service.logs if line["event"] == "failed"]
+    assert service.events("failed") == []
 
 
 def values(glossaries: list[str]) -> dict[str, list[Any]]:
@@ -198,58 +196,3 @@ def test_schemathesis_finds_no_more_than_is_explained(tried: Tried) -> None:
         env={**os.environ, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
     )
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-
-
-def docx() -> bytes:
-    """A zip file that has what a Word document has, and no text."""
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("[Content_Types].xml", "<Types/>")
-        archive.writestr("word/document.xml", "<w:document/>")
-    return content.getvalue()
-
-
-BEGINNINGS = (
-    (".txt", b""),
-    (".txt", b"\xff\xfe\x00d\x00o\x00g"),
-    (".txt", b"\xef\xbb\xbfThe dog."),
-    (".srt", b"1\n00:00:01,000 --> 00:00:02,000\nThe dog.\n\n"),
-    (".vtt", b"WEBVTT\n\n00:01.000 --> 00:02.000\nThe dog.\n"),
-    (".po", b'msgid ""\nmsgstr ""\n\nmsgid "dog"\nmsgstr ""\n'),
-    (".json", b'{"a": ["The dog.", {"b": 1}]}'),
-    (
-        ".xliff",
-        b'<xliff version="1.2"><file><body><trans-unit id="1"><source>dog</source></trans-unit></body></file></xliff>',
-    ),
-    (".html", b"<p>The <b>dog</b> &amp; <!-- c --><script>x</script>"),
-    (".md", b"# A dog\n\n- one\n- `two`\n\n| a | b |\n|---|---|\n"),
-    (".docx", docx()),
-)
-KINDS = st.sampled_from([kind for kind, _ in BEGINNINGS] + [".xlf", ".exe", ""])
-
-
-@st.composite
-def files(draw: st.DrawFn) -> tuple[str, bytes]:
-    """A name and bytes: the beginning of a file of that kind, or of another, with some of it cut out or changed."""
-    kind, beginning = draw(st.sampled_from(BEGINNINGS))
-    for _ in range(draw(st.integers(0, 2))):
-        place = draw(st.integers(0, len(beginning)))
-        beginning = beginning[:place] + draw(st.binary(max_size=40)) + beginning[place + draw(st.integers(0, 40)) :]
-    return draw(st.text(min_size=1, max_size=20)) + draw(st.one_of(st.just(kind), KINDS)), beginning
-
-
-@pytest.mark.parametrize("path", ["/translate_file", "/v2/document"])
-def test_any_bytes_under_any_name_of_a_file(tried: Tried, path: str) -> None:
-    fields = {"source": "en", "target": "de", "source_lang": "EN", "target_lang": "DE"}
-    with httpx.Client(base_url=tried.url, trust_env=False, timeout=60) as client:
-
-        @searching(2 * CASES)
-        @given(file=files())
-        def attack(file: tuple[str, bytes]) -> None:
-            response = client.post(path, data=fields, files={"file": file})
-            check(response.status_code, response.headers, response.content)
-            if response.status_code == 200 and path == "/translate_file":
-                fetched = client.get(response.json()["translatedFileUrl"])
-                assert fetched.status_code == 200
-
-        attack()

@@ -54,23 +54,6 @@ def test_what_is_counted_of_a_request() -> None:
     assert found["mt_phase_seconds_sum{phase=translate}"] == 0.2
 
 
-def test_two_of_them_do_not_meet() -> None:
-    one, two = Metrics(), Metrics()
-    one.count_request("/translate", "POST", 200, 0.3, RequestRecord(characters=7))
-    assert samples(one.text())["mt_characters_total"] == 7
-    assert samples(two.text())["mt_characters_total"] == 0
-
-
-def test_what_the_fleet_counts() -> None:
-    metrics = Metrics()
-    stats = [STATS]
-    metrics.sample(FLEET_METRICS, lambda: stats[-1])
-    counts = samples(metrics.text())
-    assert {name: counts[f"mt_{name}"] for name in FLEET} == FLEET
-    stats.append(replace(STATS, refused=80))
-    assert samples(metrics.text())["mt_requests_refused_total"] == 80
-
-
 FLEET = {
     "pending_requests": 1,
     "queued_texts": 2,
@@ -92,13 +75,19 @@ FLEET = {
 }
 
 
-def test_what_the_cache_counts() -> None:
+def test_what_the_fleet_and_the_cache_count() -> None:
     cache = TranslationCache[str, str](0, lambda key, value: 1)
     cache.hits, cache.joined, cache.misses = 1, 2, 3
-    metrics = Metrics()
+    metrics, other = Metrics(), Metrics()
+    stats = [STATS]
+    metrics.sample(FLEET_METRICS, lambda: stats[-1])
     metrics.sample(CACHE_METRICS, lambda: cache)
-    found = samples(metrics.text())
-    assert [found[f"mt_cache_{name}_total"] for name in ("hits", "joined", "misses")] == [1, 2, 3]
+    counts = samples(metrics.text())
+    assert {name: counts[f"mt_{name}"] for name in FLEET} == FLEET
+    assert [counts[f"mt_cache_{name}_total"] for name in ("hits", "joined", "misses")] == [1, 2, 3]
+    stats.append(replace(STATS, refused=80))
+    assert samples(metrics.text())["mt_requests_refused_total"] == 80
+    assert "mt_workers" not in samples(other.text())
 
 
 def test_names_and_helps_are_all_different() -> None:
@@ -168,18 +157,21 @@ def test_probes_that_go_well_have_no_line(application: Application) -> None:
 
 
 @pytest.mark.system
-def test_a_key_is_nowhere(start_service: Callable[..., Any], small_model: Path, tmp_path: Path) -> None:
-    """Keys that are right, wrong, revoked or out of place, in each way that they are sent."""
+def test_keys_and_texts_are_nowhere(start_service: Callable[..., Any], small_model: Path, tmp_path: Path) -> None:
+    """Keys that are right, wrong, revoked or out of place, in each way that they are sent; texts in logs."""
     path = tmp_path / "service.db"
     with Database.open(path) as store:
         right = store.run_sync(lambda connection: make_key(connection, NewApiKey("right", quota=60)))[0]
         slow = store.run_sync(lambda connection: make_key(connection, NewApiKey("slow", rate=1)))[0]
         dead = store.run_sync(lambda connection: make_key(connection, NewApiKey("dead", expires=1.0)))[0]
-    admin = "the-canary-of-the-operator"
+    admin, text = "the-canary-of-the-operator", "Zyxwvutsrqp"
     service = start_service(small_model, MT_DATABASE=str(path), MT_ADMIN_KEY=admin, MT_REQUIRE_KEY="true")
     body = {"q": "The dog sees the cat.", "source": "en", "target": "de"}
     said: list[httpx.Response] = []
     with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as client:
+        for fields in ({"q": text}, {"q": f"{text} " * 200}, {"source": text, "format": text}):
+            said.append(client.post("/translate", json=body | {"api_key": right} | fields))
+        client.get(f"/{text}?{text}")
         for key in (right, slow, dead, "mt_a-canary-that-is-no-key", "\ud800canary"):
             sent = json.dumps(body | {"api_key": key})
             said.append(client.post("/translate", content=sent, headers={"Content-Type": "application/json"}))
@@ -196,10 +188,14 @@ def test_a_key_is_nowhere(start_service: Callable[..., Any], small_model: Path, 
         said.append(client.post("/admin/reload", headers={"Authorization": f"Bearer {admin}"}))
         said.append(client.get("/frontend/settings"))
         said.append(client.get("/metrics"))
-    assert service.terminate() == 0
+    assert service.stop() == 0
     statuses = {response.status_code for response in said}
     assert {200, 400, 403, 429, 456} <= statuses and not any(status >= 500 for status in statuses)
     told = [f"{response.headers} {response.text}" for response in said] + [json.dumps(service.logs)]
     for key in (right, slow, dead, admin, "canary"):
         assert not any(key in each for each in told)
+    assert text not in str(service.logs) and said[0].json()["translatedText"] not in str(service.logs)
     assert any(line.get("caller", "").startswith("key:") for line in service.logs)
+    with Database.open(path) as store:
+        (spent,) = store.run_sync(lambda connection: connection.execute("SELECT sum(characters) FROM usage").fetchone())
+    assert spent == len(text) + 3 * len(body["q"]), "what was charged is stored at the end"

@@ -1,9 +1,6 @@
 """What an operator relies on: probes, the admin's routes, metrics, settings, rates and quotas."""
 
 import asyncio
-import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +16,6 @@ from service.readiness import CANARY_CALLER, CANARY_TEXT, Readiness
 from service.settings import SettingsError, load_settings
 from service.workers.fleet import Fleet
 from tests.service.application import Application
-from tests.service.conftest import ROOT, environment
 from tests.service.doubles import WordModels, backwards, upper
 
 ADMIN = "an-admin-key-of-32-characters-ab"
@@ -237,44 +233,3 @@ def test_rates_hold_back_work_and_never_probes(in_thread: Callable[..., Any], tm
         finally:
             running.control.open()
         assert [each.result().status_code for each in accepted] == [200, 200]
-
-
-def characters(connection: sqlite3.Connection) -> list[tuple[int]]:
-    return connection.execute("SELECT characters FROM usage").fetchall()
-
-
-@pytest.mark.system
-def test_quotas_in_both_dialects_and_after_a_restart(
-    start_service: Callable[..., Any], small_model: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "service.db"
-    key = new_key(path, "wiki", quota=50)
-    deepl = {"Authorization": f"DeepL-Auth-Key {key}"}
-    for used in (42, 50):
-        service = start_service(small_model, MT_DATABASE=str(path), MT_REQUIRE_KEY="true")
-        with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as asked:
-            if used == 42:
-                for _ in range(2):  # the second comes from the cache, and is charged as well
-                    assert asked.post("/translate", json=body(api_key=key)).status_code == 200
-            refused = asked.post("/translate", json=body(api_key=key))
-            assert (refused.status_code, refused.json()["code"]) == (403, "quota_exceeded")
-            refused = asked.post("/v2/translate", json={"text": ["a" * 21], "target_lang": "DE"}, headers=deepl)
-            assert (refused.status_code, refused.json()["code"]) == (456, "quota_exceeded")
-            assert asked.post("/translate", json=body(api_key=key, q="1234", target="zz")).status_code == 400
-            assert asked.get("/v2/usage", headers=deepl).json()["character_count"] == 42  # what fails costs nothing
-            if used == 50:
-                assert asked.post("/translate", json=body(api_key=key, q="12345678")).status_code == 200
-                assert asked.post("/translate", json=body(api_key=key, q="1")).status_code == 403
-        assert service.terminate() == 0
-        with Database.open(path) as store:
-            assert store.run_sync(characters) == [(used,)]
-
-
-@pytest.mark.system
-def test_a_database_that_is_none(small_model: Path, tmp_path: Path) -> None:
-    rubbish = tmp_path / "rubbish.db"
-    rubbish.write_bytes(b"rubbish " * 1000)
-    command = [sys.executable, "-m", "service", "--model", str(small_model), "--port", "0", "--database", str(rubbish)]
-    done = subprocess.run(command, cwd=ROOT, env=environment({}), capture_output=True, text=True)
-    assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert done.stderr.startswith(f"error: the database {rubbish} cannot be used: file is not a database")

@@ -1,5 +1,7 @@
 """`python -m service` as an operator meets it."""
 
+import asyncio
+import json
 import os
 import re
 import shutil
@@ -17,21 +19,17 @@ import httpx
 import pytest
 
 from service.program import GROUPS
-from service.settings import Settings, load_settings
+from service.settings import Settings
 from tests.conftest import sentences
+from tests.service.conftest import ROOT, environment
+from tests.service.running import FROZEN, ask, connected, figures, started
 
-ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.system
 
 
 def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
-    return subprocess.run(
-        [sys.executable, "-m", "service", *arguments],
-        cwd=ROOT,
-        env=environment | {"OMP_NUM_THREADS": "1"} | settings,
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, "-m", "service", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment(settings), capture_output=True, text=True)
 
 
 def test_help_names_every_setting() -> None:
@@ -52,33 +50,61 @@ def one_error(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr
 
 
-def test_the_web_process_does_without_torch() -> None:
-    """It only passes translations on; torch would make it start a second later."""
-    code = "import sys, service.program; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+@pytest.mark.parametrize(
+    ("module", "unneeded"),
+    [
+        ("service.program", {"torch"}),  # it would start a second later
+        (
+            "service.program, service.workers.worker_process",
+            {"transformers", "ctranslate2", "tensorboard", "matplotlib", "pandas", "mtdata", "pytest", "httpx"},
+        ),
+        ("service.probe", {"asyncio", "fastapi", "mt", "pydantic", "structlog", "torch"}),  # runs every few seconds
+    ],
+)
+def test_no_process_loads_what_it_does_not_need(module: str, unneeded: set[str]) -> None:
+    code = f"import sys; import {module}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not unneeded & set(done.stdout.split())
 
 
-def test_a_model_that_is_not_there(tmp_path: Path) -> None:
+def test_it_starts_and_translates_without_a_network() -> None:
+    """In a network namespace of its own, in which there is nothing but this process."""
+    unshare = shutil.which("unshare")
+    if unshare is None or subprocess.run([unshare, "-rn", "true"], capture_output=True).returncode:
+        pytest.skip("this needs unshare(1), and leave to make a network namespace")
+    command = [unshare, "-rn", sys.executable, "-m", "tests.service.offline"]
+    done = subprocess.run(command, cwd=ROOT, env=environment({}), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    translated, statuses, outside, status = json.loads(done.stdout)
+    assert (translated, statuses, status) == (["Bitte warten Sie."] * 2, [200], 0)
+    assert outside != "connected"
+
+
+def test_what_keeps_it_from_starting(small_model: Path, tmp_path: Path) -> None:
+    rubbish = tmp_path / "rubbish.db"
+    rubbish.write_bytes(b"rubbish " * 1000)
+    model = ("--model", str(small_model))
     assert "no model here" in one_error(run("--model", str(tmp_path), "--port", "0"))
-
-
-def test_settings_that_cannot_be_used_are_all_named() -> None:
-    said = one_error(run("--port", "many", "--threads", "0", MT_GRACE_SECONDS="soon"))
-    assert "--port is 'many'" in said and "--threads is '0'" in said
-    assert "MT_GRACE_SECONDS is 'soon'" in said
-
-
-def test_a_port_that_is_taken(small_model: Path) -> None:
+    problem = f"error: the database {rubbish} cannot be used: file is not a database"
+    assert one_error(run(*model, "--port", "0", "--database", str(rubbish))).startswith(problem)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert f"cannot listen on 127.0.0.1, port {port}" in one_error(run("--model", str(small_model), "--port", port))
+        assert f"cannot listen on 127.0.0.1, port {port}" in one_error(run(*model, "--port", port))
+    settings = one_error(run("--port", "many", "--threads", "0", MT_GRACE_SECONDS="soon"))
+    for problem in ("--port is 'many'", "--threads is '0'", "MT_GRACE_SECONDS is 'soon'"):
+        assert problem in settings
 
 
-def test_options_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MT_PORT", "1")
-    monkeypatch.setenv("MT_HOST", "h")
-    found = load_settings({"model": "m", "port": "2"})
-    assert (found.model, found.host, found.port) == ((Path("m"),), "h", 2)
+def test_every_model_that_cannot_be_served_is_named_and_none_is_run(tmp_path: Path) -> None:
+    canary = b"cos\nsystem\n(S'touch " + os.fsencode(tmp_path / "canary") + b"'\ntR."
+    models = [Path(shutil.copytree(FROZEN, tmp_path / name / "model")) for name in ("cut", "pickle", "link")]
+    os.truncate(models[0] / "model.safetensors", 1000)
+    (models[1] / "model.safetensors").write_bytes(canary)
+    (models[2] / "model.safetensors").unlink()
+    (models[2] / "model.safetensors").symlink_to("nowhere")
+    problems = one_error(run("--model", ",".join(map(str, models)), "--port", "0", "--device", "cpu"))
+    assert [model for model in models if str(model) not in problems] == []
+    assert not (tmp_path / "canary").exists()
 
 
 def test_every_setting_is_read() -> None:
@@ -86,14 +112,10 @@ def test_every_setting_is_read() -> None:
     assert [name for name in Settings.model_fields if not re.search(rf"\b(settings|self)\.{name}\b", code)] == []
 
 
-def children(process: int) -> list[int]:
-    return [int(found) for found in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-
-
 def test_sigterm_with_100_in_the_house_loses_none(start_service: Callable[..., Any], small_model: Path) -> None:
     """And is not ready at once, refuses what is new, and leaves no process behind."""
     service = start_service(small_model, MT_CACHE_CHARACTERS="0", MT_GRACE_SECONDS="60")
-    workers = children(service.process.pid)
+    workers = service.processes()[1:]
     assert len(workers) == 1
     limits = httpx.Limits(max_connections=200)
     with (
@@ -107,7 +129,7 @@ def test_sigterm_with_100_in_the_house_loses_none(start_service: Callable[..., A
         while "mt_pending_requests 100.0" not in client.get("/metrics").text:
             time.sleep(0.01)
         service.process.send_signal(signal.SIGTERM)
-        while not any(line["event"] == "stopping" for line in service.logs):
+        while not service.events("stopping"):
             time.sleep(0.001)
         assert client.get("/readyz").status_code == 503
         assert client.post("/translate", json=last).status_code == 503
@@ -122,7 +144,7 @@ def test_sigterm_with_100_in_the_house_loses_none(start_service: Callable[..., A
 
 def test_a_second_sigterm_ends_it_at_once(start_service: Callable[..., Any], small_model: Path) -> None:
     service = start_service(small_model)
-    (worker,) = children(service.process.pid)
+    (worker,) = service.processes()[1:]
     os.kill(worker, signal.SIGSTOP)  # what it has will not be done
     body = {"q": "The dog.", "source": "en", "target": "de"}
     with ThreadPoolExecutor(1) as pool:
@@ -131,7 +153,7 @@ def test_a_second_sigterm_ends_it_at_once(start_service: Callable[..., Any], sma
         while "mt_pending_requests 1.0" not in httpx.get(f"{service.url}/metrics", trust_env=False).text:
             pass
         service.process.send_signal(signal.SIGTERM)
-        while not any(line["event"] == "stopping" for line in service.logs):
+        while not service.events("stopping"):
             time.sleep(0.01)
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(10) == -signal.SIGTERM
@@ -142,7 +164,7 @@ def test_a_second_sigterm_ends_it_at_once(start_service: Callable[..., Any], sma
 
 def test_kill_9_of_the_service_leaves_no_worker(start_service: Callable[..., Any], small_model: Path) -> None:
     service = start_service(small_model)
-    (worker,) = children(service.process.pid)
+    (worker,) = service.processes()[1:]
     service.process.kill()
     service.process.wait()
     for _ in range(6000):
@@ -152,39 +174,15 @@ def test_kill_9_of_the_service_leaves_no_worker(start_service: Callable[..., Any
     assert ended
 
 
-def test_sighup_exchanges_a_model(start_service: Callable[..., Any], small_model: Path, tmp_path: Path) -> None:
-    model = tmp_path / "model"
-    shutil.copytree(small_model, model)
-    service = start_service(model)
-    for content, event in ((b"\x80\x04", "reload refused"), (None, "reloaded")):
-        if content is None:
-            shutil.copytree(small_model, model, dirs_exist_ok=True)
-            (model / "calibration.json").write_text("[]")
-        else:
-            (model / "model.safetensors").write_bytes(content)
-        service.process.send_signal(signal.SIGHUP)
-        while not any(line["event"] == event for line in service.logs):
-            body = {"q": f"The dog. {time.monotonic()}", "source": "en", "target": "de"}
-            assert httpx.post(f"{service.url}/translate", json=body, trust_env=False, timeout=60).status_code == 200
-    assert service.terminate() == 0
-
-
-def test_logs_name_requests_and_never_hold_text(start_service: Callable[..., Any], small_model: Path) -> None:
-    service = start_service(small_model)
-    canary = "Zyxwvutsrqp"
-    with httpx.Client(base_url=service.url, trust_env=False) as client:
-        body = {"q": canary, "source": "en", "target": "de"}
-        found = client.post("/translate", json=body, headers={"X-Request-ID": "mine"}).json()["translatedText"]
-        client.post("/translate", json=body | {"q": f"{canary} " * 200})
-        client.post("/translate", json=body | {"source": canary, "format": canary})
-        client.get(f"/{canary}?{canary}")
-    assert service.terminate() == 0
-    lines = [line for line in service.logs if line["event"] == "request"]
-    assert [(line["route"], line["status"]) for line in lines] == [
-        ("/translate", 200),
-        ("/translate", 200),
-        ("/translate", 400),
-        (None, 404),
-    ]
-    assert lines[0]["request_id"] == "mine"
-    assert canary not in str(service.logs) and found not in str(service.logs)
+async def test_grace_has_an_end() -> None:
+    """What is not done by then is told so, and nobody is left waiting."""
+    with started(rigged={"step_seconds": 5}, MT_GRACE_SECONDS="1") as target:
+        async with connected(target.url) as client:
+            waiting = asyncio.create_task(ask(client, "The dog."))
+            while not (await figures(client))["mt_pending_requests"]:
+                await asyncio.sleep(0.01)
+            target.process.send_signal(signal.SIGTERM)
+            answer = await waiting
+        assert (answer.status, answer.body["code"]) == (503, "unavailable")
+        assert 0.9 < answer.seconds < 6
+        assert target.wait(30) == 0

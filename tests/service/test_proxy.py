@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts.attack.target import ServiceProcess, form, running
 from service.program import parser
-from tests.attacks.target import Target, running
 
 DEPLOY = Path(__file__).resolve().parents[2] / "service" / "deploy"
 NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
@@ -37,7 +37,7 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Target, Target]]:
+def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServiceProcess, ServiceProcess]]:
     """The service, and the same behind nginx on another port, without TLS and with shorter time limits."""
     if NGINX is None:
         pytest.skip("nginx is not installed")
@@ -48,14 +48,14 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Target, 
         "MT_ADMIN_KEY": "a" * 20,
     }
     folder = tmp_path_factory.mktemp("nginx")
-    with running(ready=False, **settings) as service:  # type: ignore[arg-type]
+    with running(settings, ready=False) as service:
         port = free_port()
         server = (DEPLOY / "nginx" / "mt-service.conf").read_text()
         server = re.sub(r"\n    ssl_[^\n]*", "", server).replace("listen 443 ssl", f"listen 127.0.0.1:{port}")
         server = server.replace("127.0.0.1:8000", f"127.0.0.1:{service.port}").replace("_timeout 10s", "_timeout 1s")
         (folder / "nginx.conf").write_text(CONFIGURATION.format(folder=folder, server=server))
         process = subprocess.Popen([NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")])
-        proxy = Target(service.process, port, service.logs)
+        proxy = ServiceProcess(service.process, port, service.logs)
         while proxy.request("GET", "/translator/readyz", headers=HOST).status != 200:
             assert process.poll() is None
             time.sleep(0.1)
@@ -64,7 +64,7 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Target, 
         process.wait()
 
 
-def test_requests_pass_with_their_address_and_the_prefix(proxied: tuple[Target, Target]) -> None:
+def test_requests_pass_with_their_address_and_the_prefix(proxied: tuple[ServiceProcess, ServiceProcess]) -> None:
     service, proxy = proxied
     body = b'{"q": "The dog.", "source": "en", "target": "de"}'
     headers = {**HOST, "Content-Type": "application/json", "X-Forwarded-For": "192.0.2.1"}
@@ -73,11 +73,8 @@ def test_requests_pass_with_their_address_and_the_prefix(proxied: tuple[Target, 
     time.sleep(0.2)
     line = [line for line in service.events("request") if line["route"] == "/translate"][-1]
     assert line["caller"] == "127.0.0.9"  # not the forged one
-    form = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nA dog.\r\n'
-    for name, value in (("source", "en"), ("target", "de")):
-        form += f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
-    headers = {**HOST, "Content-Type": "multipart/form-data; boundary=b"}
-    stored = proxy.request("POST", "/translator/translate_file", form + b"--b--\r\n", headers)
+    content, kind = form({"source": "en", "target": "de"}, "a.txt", b"A dog.")
+    stored = proxy.request("POST", "/translator/translate_file", content, HOST | kind)
     url = stored.json["translatedFileUrl"]
     assert url.startswith("http://translate.example.org/translator/download_file/")
     assert proxy.request("GET", url.removeprefix("http://translate.example.org"), headers=HOST).status == 200
@@ -86,15 +83,17 @@ def test_requests_pass_with_their_address_and_the_prefix(proxied: tuple[Target, 
 @pytest.mark.parametrize(
     ("path", "status"), [("/translator/admin/reload", 404), ("/translator/metrics", 200), ("/livez", 404)]
 )
-def test_paths_that_the_proxy_keeps_to_itself(proxied: tuple[Target, Target], path: str, status: int) -> None:
+def test_paths_that_the_proxy_keeps_to_itself(
+    proxied: tuple[ServiceProcess, ServiceProcess], path: str, status: int
+) -> None:
     assert proxied[1].request("GET", path, headers=HOST, caller="127.0.0.1").status == status
 
 
-def test_metrics_are_for_the_own_network(proxied: tuple[Target, Target]) -> None:
+def test_metrics_are_for_the_own_network(proxied: tuple[ServiceProcess, ServiceProcess]) -> None:
     assert proxied[1].request("GET", "/translator/metrics", headers=HOST, caller="127.0.0.9").status == 403
 
 
-def test_what_the_proxy_refuses_does_not_reach_the_service(proxied: tuple[Target, Target]) -> None:
+def test_what_the_proxy_refuses_does_not_reach_the_service(proxied: tuple[ServiceProcess, ServiceProcess]) -> None:
     service, proxy = proxied
     before = len(service.events("request"))
     assert proxy.request("POST", "/translator/translate", b"a" * 12_000_000, HOST).status in (0, 413)
@@ -117,7 +116,7 @@ def test_what_the_proxy_refuses_does_not_reach_the_service(proxied: tuple[Target
     assert len(service.events("request")) == before
 
 
-def test_a_flood_of_one_address_is_refused_with_429(proxied: tuple[Target, Target]) -> None:
+def test_a_flood_of_one_address_is_refused_with_429(proxied: tuple[ServiceProcess, ServiceProcess]) -> None:
     proxy = proxied[1]
     statuses = [
         proxy.request("GET", "/translator/languages", headers=HOST, caller="127.0.0.8").status for _ in range(300)

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-FROZEN = Path(__file__).resolve().parents[1] / "frozen" / "model"
+from tests.service.running import FROZEN
+
 MEGABYTE = 1_000_000
 WAIT, WARTEN = "Please wait.", "Bitte warten Sie."
 
@@ -61,9 +61,7 @@ def client(start_service: Callable[..., Any]) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=service.url, trust_env=False, timeout=600) as found:
         yield found
     assert service.process.poll() is None
-    assert not [
-        line for line in service.logs if line["event"] in ("failed", "worker hangs", "worker restarted", "worker died")
-    ]
+    assert service.events("failed", "worker hangs", "worker restarted", "worker died") == []
 
 
 def post(client: httpx.Client, path: str, body: dict[str, Any]) -> Any:

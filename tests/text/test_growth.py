@@ -17,7 +17,7 @@ from mt.text.markup.strings import find_tags
 from mt.text.markup.tokens import MAX_TOKENS
 from mt.text.symbols import lost_symbols
 from mt.text.terms import Terms
-from tests.attacks.payloads import SIZED_DOCUMENTS
+from scripts.attack.payloads import SIZED_DOCUMENTS
 from tests.linear_time import Prepare, assert_linear
 
 COUNTED = Terms(tuple((f"a {number}", "b") for number in range(1000)), ("a a b",))

@@ -14,7 +14,7 @@ from mt.text.documents import DocumentOptions, open_document, translated_name
 from mt.text.documents.pdf_layout import Block, BlockKind, read_blocks
 from mt.text.documents.pdf_lines import SOFT_HYPHEN, PdfLine, PdfText, read_pdf
 from mt.text.markup import TranslatedSegment
-from tests.attacks.payloads import pdf
+from scripts.attack.payloads import pdf
 
 FOLDER = Path(__file__).parent / "pdfs"
 BLOCKS: dict[str, list[list[str]]] = tomllib.loads((FOLDER / "blocks.toml").read_text(encoding="utf-8"))

@@ -8,8 +8,7 @@ from typing import Any
 import deepl
 
 from tests.service.application import sdk, single
-
-FROZEN = Path(__file__).resolve().parents[3] / "frozen" / "model"
+from tests.service.running import FROZEN
 
 
 def test_documents_outlive_the_service(start_service: Callable[..., Any], tmp_path: Path) -> None:

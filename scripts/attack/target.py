@@ -59,12 +59,17 @@ def form(fields: Mapping[str, str], name: str = "", content: bytes = b"") -> tup
 
 
 @dataclass
-class Target:
+class ServiceProcess:
     """`python -m service` in a process of its own."""
 
     process: subprocess.Popen[bytes]
     port: int
     logs: list[dict[str, Any]] = field(default_factory=list)
+    reader: threading.Thread = field(init=False)  # of the log
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     def request(
         self,
@@ -95,9 +100,11 @@ class Target:
         headers = {"Content-Type": "application/json"}
         return self.request("POST", path, json.dumps(content).encode(), headers, caller=caller, timeout=timeout)
 
-    def translate(self, q: Any, *, caller: str = ATTACKER, timeout: float = 60, **fields: Any) -> Response:
+    def translate(
+        self, q: Any, fields: Mapping[str, Any] | None = None, *, caller: str = ATTACKER, timeout: float = 60
+    ) -> Response:
         """Translate from English to German."""
-        content = {"q": q, "source": "en", "target": "de", **fields}
+        content = {"q": q, "source": "en", "target": "de", **(fields or {})}
         return self.post_json("/translate", content, caller=caller, timeout=timeout)
 
     def send_file(
@@ -105,15 +112,15 @@ class Target:
         path: str,
         name: str,
         content: bytes,
+        fields: Mapping[str, str] | None = None,
         *,
         method: str = "POST",
         caller: str = ATTACKER,
         timeout: float = 60,
-        **fields: str,
     ) -> Response:
         """Send a file from English into German, with the fields of both dialects, as a multipart form."""
         languages = {"source": "en", "target": "de", "source_lang": "EN", "target_lang": "DE"}
-        body, headers = form(languages | fields, name, content)
+        body, headers = form({**languages, **(fields or {})}, name, content)
         return self.request(method, path, body, headers, caller=caller, timeout=timeout)
 
     def upload(self, name: str, content: bytes, *, caller: str = ATTACKER, timeout: float = 60) -> Response:
@@ -163,30 +170,42 @@ class Target:
     def stop(self, seconds: float = 40) -> int:
         """Send SIGTERM and return the exit status. Raises subprocess.TimeoutExpired if the process does not end."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(seconds)
+        return self.wait(seconds)
+
+    def wait(self, seconds: float = 60) -> int:
+        """Return the exit status once the process has ended and its log is complete."""
+        status = self.process.wait(seconds)
+        self.reader.join(5)
+        return status
 
 
 @contextlib.contextmanager
 def running(
-    ready: bool = True, descriptors: int | None = None, listening: bool = True, source: Path = ROOT, **settings: str
-) -> Iterator[Target]:
+    settings: Mapping[str, str] | None = None,
+    *,
+    ready: bool = True,
+    descriptors: int | None = None,
+    listening: bool = True,
+    program: str = "service",
+) -> Iterator[ServiceProcess]:
     """Start the service with settings such as MT_DATABASE, wait until it is ready, and kill it at the end.
 
-    `source` is the checkout of the version to start.
+    `program` is the module that is run.
     """
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MT_")}
-    environment |= {"MT_MODEL": str(source / MODEL.relative_to(ROOT)), "MT_PORT": "0", "MT_LOG_JSON": "true"}
-    environment |= {"PYTHONPATH": str(source), **settings}
+    environment |= {"MT_MODEL": str(MODEL), "MT_PORT": "0", "MT_LOG_JSON": "true", "PYTHONPATH": str(ROOT)}
+    environment |= settings or {}
 
     def limit() -> None:
         if descriptors is not None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
-    program = "tests.service.recorded_service" if "RECORDED_LOOP" in environment else "service"
+    if program == "service" and "RECORDED_LOOP" in environment:
+        program = "tests.service.recorded_service"
     process = subprocess.Popen(
-        [sys.executable, "-m", program], cwd=source, env=environment, stderr=subprocess.PIPE, preexec_fn=limit
+        [sys.executable, "-m", program], cwd=ROOT, env=environment, stderr=subprocess.PIPE, preexec_fn=limit
     )
-    target = Target(process, 0)
+    target = ServiceProcess(process, 0)
     ports: queue.Queue[int] = queue.Queue()
 
     def read() -> None:
@@ -201,12 +220,14 @@ def running(
                 del target.logs[:50_000]
             if entry.get("event") == "listening":
                 ports.put(int(entry["port"]))
+        ports.put(0)
 
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
+    target.reader = threading.Thread(target=read, daemon=True)
+    target.reader.start()
     try:
         if listening:
             target.port = ports.get(timeout=300)
+            assert target.port, target.logs[-5:]
         if listening and ready:
             deadline = time.monotonic() + 120
             while target.request("GET", "/readyz").status != 200:
@@ -216,7 +237,7 @@ def running(
     finally:
         process.kill()
         process.wait()
-        reader.join(5)
+        target.reader.join(5)
 
 
 def percentile(values: list[float], percent: float) -> float:
@@ -236,7 +257,7 @@ def sentence(number: int) -> str:
 class Probe:
     """Latencies of /livez and of an uninvolved caller's sentences, in seconds, measured by two threads."""
 
-    target: Target
+    target: ServiceProcess
     livez: list[float] = field(default_factory=list)
     sentences: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -296,7 +317,9 @@ class Impact:
         )
 
 
-def measure(target: Target, attack: Callable[[], None], alone_seconds: float = 2, least_seconds: float = 1) -> Impact:
+def measure(
+    target: ServiceProcess, attack: Callable[[], None], alone_seconds: float = 2, least_seconds: float = 1
+) -> Impact:
     """Measure the service alone, then run the attack and measure again while it runs."""
     probes = []
     phases: tuple[Callable[[], None], ...] = (lambda: time.sleep(alone_seconds), attack)
@@ -335,31 +358,6 @@ def together(*calls: Callable[[], object]) -> None:
         thread.join()
 
 
-def leave_answers_unread(target: Target, connections: list[socket.socket]) -> None:
-    """Request much on 300 connections, add them to `connections`, and read nothing for 15 s."""
-    request = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20
-    for _ in range(300):
-        connection = open_socket(target)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.settimeout(5)
-        with contextlib.suppress(OSError):
-            connection.sendall(request)
-        connections.append(connection)
-    time.sleep(15)
-
-
-def send_unfinished_body(target: Target, caller: str, size: int) -> socket.socket:
-    """Send the first `size` bytes of a file of 9.9 MB, which the service may refuse, and return the connection."""
-    connection = open_socket(target, caller)
-    connection.sendall(
-        b"POST /translate_file HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"
-        b"Content-Length: 9900000\r\n\r\n"
-    )
-    with contextlib.suppress(OSError):
-        connection.sendall(b"a" * size)
-    return connection
-
-
-def open_socket(target: Target, caller: str = ATTACKER, timeout: float = 30) -> socket.socket:
+def open_socket(target: ServiceProcess, caller: str = ATTACKER, timeout: float = 30) -> socket.socket:
     """Open a TCP connection to the service."""
     return socket.create_connection(("127.0.0.1", target.port), timeout, source_address=(caller, 0))

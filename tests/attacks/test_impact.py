@@ -1,0 +1,157 @@
+"""Requests that could stop the event loop, the worker or a parser, or fill the memory: others notice nothing."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from scripts.attack.payloads import LARGE_DOCUMENTS, SIZED_DOCUMENTS
+from scripts.attack.target import BYSTANDER, Response, ServiceProcess, glossary, measure, running, together
+
+pytestmark = pytest.mark.attack
+Attack = Callable[[ServiceProcess], Response]
+
+SIZE = 200_000  # bytes of a document
+FORM = "application/x-www-form-urlencoded"
+PUNYCODE = b"a" * 200_000 + b"-" + b"a" * 199_000
+FIELDS = "&".join(f"a{number}=" for number in range(7000))
+GLOSSARIES = {
+    "first token shared": {f"a {number}": "b" for number in range(1000)},
+    "long prefixes": {"a " * 50 + str(number): "b" for number in range(1000)},
+    "nested": {"a " * number + "a": "b" for number in range(1, 200)},
+}
+TEXTS = {
+    "sentences": "The dog sees the house. " * 4000,
+    "no sentence ends": "the dog sees the house and " * 3600,
+    "no spaces": "a" * 98_000,
+    "Han without spaces": "中" * 98_000,
+    "unknown script": "ܐܒܓ " * 24_000,
+    "headlines": "I GO. " * 16_000,
+    "spans": "a-1" * 32_000,
+    "brackets": "([{" * 32_000,
+    "quotes": "\"'“" * 32_000,
+}
+MARKUP = {
+    "512 bold": "<b>" * 512 + "x",
+    "paragraphs": "<p>" * 32_000,
+    "open brackets": "<" * 98_000,
+    "cdata": "<![CDATA[>" * 9_800,
+    "entities": "&" * 98_000,
+    "attributes": "<p " + "a " * 49_000 + ">x",
+}
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[ServiceProcess]:
+    with running({"MT_CACHE_CHARACTERS": "0"}) as service:
+        yield service
+
+
+def body(content: bytes, kind: str, query: str = "") -> Attack:
+    return lambda target: target.request("POST", f"/translate{query}", content, {"Content-Type": kind})
+
+
+def form(charset: str) -> Attack:
+    return body(PUNYCODE, f"{FORM}; charset={charset}")
+
+
+def multipart(charset: str) -> Attack:
+    head = b'--b\r\nContent-Disposition: form-data; name="q-"\r\n\r\n'  # in Punycode, too, a name
+    return body(head + PUNYCODE + b"\r\n--b--\r\n", f"multipart/form-data; boundary=b; charset={charset}")
+
+
+def errors(path: str, field: str) -> Attack:
+    content = {field: [0] * 40_000, "name": "a", "target_lang": "DE", "source": "en", "target": "de"}
+    return lambda target: target.post_json(path, content)
+
+
+def texts(q: Any, **fields: Any) -> Attack:
+    return lambda target: target.translate(q, {"timeout_ms": 10_000, **fields}, timeout=120)
+
+
+def document(name: str, content: Callable[[int], bytes]) -> Attack:
+    """Another caller's document is translated meanwhile."""
+
+    def attack(target: ServiceProcess) -> Response:
+        answers, others = [], []
+        together(
+            lambda: answers.append(target.upload(name, content(SIZE), timeout=120)),
+            lambda: others.append(target.upload("b.txt", b"Where is the station?", caller=BYSTANDER, timeout=120)),
+        )
+        assert others[0].status == 200 and others[0].seconds < 10
+        return answers[0]
+
+    return attack
+
+
+def upload(name: str, content: bytes) -> Attack:
+    return lambda target: target.upload(name, content, timeout=120)
+
+
+def glossaries(target: ServiceProcess) -> Response:
+    answers: list[Response] = []
+
+    def store() -> None:
+        for _ in range(10):
+            answers.append(target.post_json("/v2/glossaries", glossary(9000)))
+
+    together(*[store] * 4)
+    return max(answers, key=lambda answer: answer.status)
+
+
+REFUSED, TRANSLATED = {400, 413, 422}, {200, 400, 413, 504}
+ATTACKS: dict[str, tuple[Attack, set[int]]] = {
+    **{
+        f"{kind.__name__}: {charset}": (kind(charset), {400})
+        for charset in ("punycode", "utf-7", "idna", "unicode_escape", "rot13")
+        for kind in (form, multipart)
+    },
+    "fields of a query": (body(b"", FORM, f"?{FIELDS}"), {400}),
+    "fields of a form": (body(FIELDS.encode(), FORM), {400}),
+    "errors of dictionaries": (errors("/v3/glossaries", "dictionaries"), {400}),
+    "errors of text": (errors("/v2/translate", "text"), {400}),
+    "errors of q": (errors("/translate", "q"), {400}),
+    "texts beyond the limit": (texts(["a"] * 1999, source="auto"), REFUSED),
+    "attention": (
+        texts([" ".join(["house"] * 150 + [str(number)]) for number in range(60)], attention=True),
+        TRANSLATED,
+    ),
+    "glossaries of one caller": (glossaries, {201}),
+    **{
+        f"{name}, {words} words": (texts("a " * words, glossary=terms, timeout_ms=20_000), TRANSLATED)
+        for name, terms in GLOSSARIES.items()
+        for words in (1000, 20_000)
+    },
+    **{name: (texts(text), TRANSLATED) for name, text in TEXTS.items()},
+    **{name: (texts([text] * 6, format="html"), TRANSLATED) for name, text in MARKUP.items()},
+    **{name: (document(*row), {200, *REFUSED}) for name, row in SIZED_DOCUMENTS.items()},
+    **{name: (upload(*row), REFUSED) for name, row in LARGE_DOCUMENTS.items()},
+}
+"""Requests by name, and the statuses that they may have."""
+
+MEMORY = {"errors": 40_000_000, "attention": 200_000_000, **dict.fromkeys(LARGE_DOCUMENTS, 100_000_000)}
+"""Bytes by which an attack may let the memory grow, by the first word of its name."""
+
+BYTES = {"errors": 16_384, "attention": 30_000_000}
+"""Bytes that an answer may have."""
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_others_notice_nothing(target: ServiceProcess, name: str) -> None:
+    attack, statuses = ATTACKS[name]
+    before, answers = target.memory(), list[Response]()
+    impact = measure(target, lambda: answers.append(attack(target)))
+    print(impact, f"{answers[0].seconds:.1f} s, status {answers[0].status}")
+    assert impact.problems() == []
+    assert answers[0].status in statuses
+    kind = name.partition(" ")[0]
+    assert len(answers[0].body) <= BYTES.get(kind, 10_000_000)
+    if kind in MEMORY:
+        assert target.memory() - before < MEMORY[kind]
+
+
+def test_the_next_document_is_not_affected(target: ServiceProcess) -> None:
+    hostile = [SIZED_DOCUMENTS[name] for name in ("docx-nested", "srt-newlines")]
+    together(*[lambda name=name, content=content: target.upload(name, content(400_000)) for name, content in hostile])
+    answer = target.upload("b.txt", b"Where is the station?", caller=BYSTANDER)
+    assert answer.status == 200 and answer.seconds < 10

@@ -1,0 +1,163 @@
+"""The whole program under the load of many clients, and what it answers to each of them."""
+
+import asyncio
+import json
+import random
+import shutil
+import signal
+import statistics
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from mt import Translator
+from scripts.attack.target import ServiceProcess
+from tests.conftest import sentences
+from tests.service.running import FROZEN, Sent, ask, connected, figures, fresh, keep_asking, started, until
+from tests.weights import load_weights, save_weights
+
+pytestmark = pytest.mark.system
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[ServiceProcess]:
+    """One with the frozen model that remembers nothing: each request is translated."""
+    with started(MT_CACHE_CHARACTERS="0") as target:
+        yield target
+        assert target.process.poll() is None
+        assert target.events("failed", "worker died", "worker hangs") == []
+
+
+async def test_three_jobs_of_a_thousand_texts_hold_up_neither_a_sentence_nor_a_probe(service: ServiceProcess) -> None:
+    async with connected(service.url) as client:
+        jobs = [[fresh() for _ in range(1000)] for _ in range(3)]
+        tasks = [asyncio.create_task(ask(client, texts)) for texts in jobs]
+        probes = 0
+        while not all(task.done() for task in tasks):
+            assert (await ask(client, "Please wait.")).text == "Bitte warten Sie."
+            for path in ("/livez", "/readyz"):
+                assert (await client.get(path)).status_code == 200
+            probes += 1
+        assert probes
+        for texts, answer in zip(jobs, await asyncio.gather(*tasks), strict=True):
+            assert answer.status == 200 and len(answer.text) == len(texts) and all(answer.text)
+
+
+async def test_the_sentences_of_several_requests_are_decoded_together() -> None:
+    """With an engine whose steps take time, as those of a GPU do, the steps of 64 texts are those of a few."""
+
+    async def steps(client: httpx.AsyncClient) -> float:
+        await asyncio.sleep(1.5)  # workers report about every second
+        return (await figures(client))["mt_decoder_steps_total"]
+
+    with started(rigged={"step_seconds": 0.01}) as target:
+        async with connected(target.url) as client:
+            begun = await steps(client)
+            for _ in range(8):
+                await ask(client, fresh())
+            alone = await steps(client)
+            for many in ([fresh() for _ in range(64)], [[fresh() for _ in range(64)]]):
+                before = await steps(client)
+                assert {sent.status for sent in await asyncio.gather(*(ask(client, q) for q in many))} == {200}
+                assert await steps(client) - before < alone - begun
+
+
+async def test_the_same_result_whoever_comes_along(service: ServiceProcess) -> None:
+    """Alone, in a list, in the reverse list, among others' requests and by DeepL's route."""
+    texts = [line.split("\t")[0] for line in (FROZEN.parent / "lines.tsv").read_text(encoding="utf-8").splitlines()]
+    texts += [*sentences(20), "A", "?!", "the " * 60 + "dog.", "Zyx qwv 12 %s 👍"]
+    async with connected(service.url) as client:
+        alone = [(await ask(client, text)).text for text in texts]
+        assert (await ask(client, texts)).text == alone
+        assert (await ask(client, texts[::-1])).text == alone[::-1]
+        thrice = await ask(client, [text for text in texts for _ in range(3)])
+        assert thrice.text == [text for text in alone for _ in range(3)]
+        noise, *answers = await asyncio.gather(
+            ask(client, [fresh() for _ in range(300)]), *(ask(client, text) for text in texts)
+        )
+        assert noise.status == 200 and [answer.text for answer in answers] == alone
+        body = {"text": texts, "source_lang": "EN", "target_lang": "DE"}
+        translations = (await client.post("/v2/translate", json=body)).json()["translations"]
+        assert [translation["text"] for translation in translations] == alone
+
+
+async def test_models_are_exchanged_under_load(tmp_path: Path) -> None:
+    """By SIGHUP: no request fails, each answer is by one version, and the last ones by the last that can be used."""
+    model = Path(shutil.copytree(FROZEN, tmp_path / "model"))
+    weights = load_weights(FROZEN / "model.safetensors")
+    texts = sentences(6)
+
+    def written(factor: float) -> list[str]:
+        changed = {name: tensor * factor if "decoder" in name else tensor for name, tensor in weights.items()}
+        save_weights(tmp_path / "other", changed)
+        (tmp_path / "other").replace(model / "model.safetensors")
+        return [translation.text for translation in Translator.load(model, "cpu").translate_many(texts)]
+
+    versions = [written(1.0)]
+    with started(model, MT_CACHE_CHARACTERS="0") as target:
+        async with connected(target.url) as client:
+            sent: list[Sent] = []
+            stop = asyncio.Event()
+            asking = asyncio.create_task(keep_asking(client, sent, 8, stop.is_set, text=lambda: texts))
+
+            async def answers_after(event: str, times: int) -> None:
+                target.process.send_signal(signal.SIGHUP)
+                await until(lambda: len(target.events(event)) == times)
+                enough = len(sent) + 32
+                await until(lambda: len(sent) >= enough)
+
+            for times, factor in enumerate((0.5, 1.0, 0.5), start=1):
+                versions.append(await asyncio.to_thread(written, factor))
+                await answers_after("reloaded", times)
+            (model / "model.safetensors").write_bytes(b"\x80\x04\x95canary")
+            await answers_after("reload refused", 1)
+            stop.set()
+            await asking
+    assert {each.status for each in sent} == {200}
+    assert all(each.text in versions for each in sent)
+    assert versions[0] != versions[1] == versions[-1] == sent[-1].text
+
+
+@pytest.mark.slow
+def test_no_answer_is_held_back(service: ServiceProcess) -> None:
+    """By Nagle's algorithm, which would let each wait for 40 ms until the client's kernel says that it has the head."""
+    with httpx.Client(base_url=service.url, trust_env=False) as client:
+        seconds = [client.get("/livez").elapsed.total_seconds() for _ in range(60)]
+    assert statistics.median(seconds) < 0.035
+
+
+@pytest.mark.slow
+def test_a_thousand_who_leave_are_forgotten(in_thread: Callable[..., Any]) -> None:
+    """While they wait, while they are decoded and in the middle of a stream: no task is left of them."""
+    application = in_thread(max_pending_requests=5000)
+
+    async def leave(number: int) -> None:
+        body = json.dumps({"q": [fresh()] * (1 + number % 3), "source": "en", "target": "de", "stream": not number % 4})
+        head = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+        _, writer = await asyncio.open_connection("127.0.0.1", application.port)
+        writer.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        await writer.drain()
+        await asyncio.sleep(random.random() / 10)
+        if number % 2:
+            writer.transport.abort()
+        writer.close()
+
+    async def tasks_after(count: int) -> int:
+        """Tasks of the service after so many have left."""
+        for begun in range(0, count, 50):
+            await asyncio.gather(*(leave(number) for number in range(begun, begun + 50)))
+            application.control.permits.release(2)
+        await until(lambda: application.pending == 0)
+        application.control.permits.release(20)
+        await until(lambda: application.counts().result().running == 0)
+        await asyncio.sleep(0.5)
+        return int(application.do(lambda: len(asyncio.all_tasks())))
+
+    before = asyncio.run(tasks_after(50))
+    assert asyncio.run(tasks_after(1000)) <= before + 2
+    application.control.open()
+    body = {"q": fresh(), "source": "en", "target": "de"}
+    assert httpx.post(f"{application.url}/translate", json=body, trust_env=False, timeout=60).status_code == 200

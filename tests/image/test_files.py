@@ -1,6 +1,5 @@
 """What can be known of the image and its manifests by reading them."""
 
-import json
 import os
 import re
 import shutil
@@ -8,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -32,22 +32,21 @@ def document(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def resources() -> dict[str, Any]:
-    """By kind; what kustomize would read."""
-    return {
-        result["kind"]: result
-        for name in document(BASE / "kustomization.yaml")["resources"]
-        if (result := document(BASE / name))
-    }
+MANIFESTS = [document(BASE / name) for name in document(BASE / "kustomization.yaml")["resources"]]
+RESOURCES: dict[str, Any] = {manifest["kind"]: manifest for manifest in MANIFESTS}
+"""What kustomize would read, by kind."""
+
+DEPLOYMENT = RESOURCES["Deployment"]
+COMPOSE: dict[str, Any] = document(DEPLOY / "compose.yaml")["services"]
 
 
-def pod(deployment: Any) -> Any:
+def pod(deployment: Any = DEPLOYMENT) -> Any:
     return deployment["spec"]["template"]["spec"]
 
 
-def patched(deployment: Any, overlay: Path = CPU) -> Any:
-    """As an overlay has it (RFC 6902, as far as it is used there)."""
-    result = json.loads(json.dumps(deployment))
+def patched(overlay: Path) -> Any:
+    """The deployment as an overlay has it (RFC 6902, as far as it is used there)."""
+    result = deepcopy(DEPLOYMENT)
     for step in yaml.safe_load(document(overlay / "kustomization.yaml")["patches"][0]["patch"]):
         *path, last = [part.replace("~1", "/") for part in step["path"].split("/")[1:]]
         place = result
@@ -85,15 +84,6 @@ def test_the_base_is_an_argument_and_no_host_is_named() -> None:
     }
     *_, last = (base for name, base in instructions() if name == "FROM")
     assert last == "runtime AS service"  # what is built where no target is named
-
-
-def test_only_the_image_for_gpus_shows_the_gpus_of_its_host() -> None:
-    stage, stages = "", []
-    for name, rest in instructions():
-        stage = rest if name == "FROM" else stage
-        if name == "ENV" and "NVIDIA_VISIBLE_DEVICES" in rest:
-            stages.append(stage)
-    assert stages == ["runtime-cpu AS runtime-cuda"]
 
 
 def test_the_build_is_given_what_it_copies() -> None:
@@ -169,55 +159,54 @@ def test_hadolint_finds_nothing() -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_the_image_for_cpus_has_no_torch() -> None:
-    """Its packages are those of service.lock. They are copied from a stage that DEVICE selects."""
-    pairs = (words.split(" AS ") for name, words in instructions() if name == "FROM")
-    stages = {stage: base for base, stage in pairs}
+def test_only_the_image_for_gpus_has_torch_and_shows_the_gpus_of_its_host() -> None:
+    """The packages of the other are those of service.lock. They are copied from a stage that DEVICE selects."""
+    stages, showing = {}, []
+    for name, words in instructions():
+        if name == "FROM":
+            base, _, stage = words.partition(" AS ")
+            stages[stage] = base
+        elif name == "ENV" and "NVIDIA_VISIBLE_DEVICES" in words:
+            showing.append(stage)
+    assert showing == ["runtime-cuda"] and stages["runtime-cuda"] == "runtime-cpu"
     assert stages["packages-cpu"] == "packages" and stages["environment"] == "packages-${DEVICE}"
     assert stages["packages-cuda"] == stages["packages-cpu-torch"] == "torch" and stages["torch"] == "packages"
     assert ("COPY", "--from=environment /venv /venv") in list(instructions())
-    services = document(DEPLOY / "compose.yaml")["services"]
-    assert services["cpu"]["build"]["args"] == {"DEVICE": "cpu"}
+    assert COMPOSE["cpu"]["build"]["args"] == {"DEVICE": "cpu"}
 
 
 @pytest.mark.parametrize("version", ["1.30.0", "1.33.0", "1.36.0"])
 def test_manifests_fit_the_schemas_of_kubernetes(version: str) -> None:
     validate = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed").validate
-    result = resources()
-    assert set(result) == {
+    assert set(RESOURCES) == {
         *("PersistentVolumeClaim", "Deployment", "Service", "PodDisruptionBudget", "HorizontalPodAutoscaler"),
         "NetworkPolicy",
     }
     others = [document(KEYS / "claim.yaml"), document(DEPLOY / "kubernetes" / "fill-models.yaml")]
-    deployments = [patched(result["Deployment"], overlay) for overlay in (CPU, KEYS)]
-    for item in [*result.values(), *deployments, *others]:
+    for item in [*MANIFESTS, *others, patched(CPU), patched(KEYS)]:
         validate(item, version, strict=True)
 
 
-def test_every_manifest_is_listed() -> None:
-    assert {path.name for path in BASE.iterdir()} == {
-        "kustomization.yaml",
-        *document(BASE / "kustomization.yaml")["resources"],
-    }
-
-
 def test_manifests_know_each_other() -> None:
-    result = resources()
-    labels = result["Deployment"]["spec"]["template"]["metadata"]["labels"]
-    assert labels == result["Deployment"]["spec"]["selector"]["matchLabels"] == result["Service"]["spec"]["selector"]
-    assert labels == result["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"]
-    assert (
-        result["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"] == result["Deployment"]["metadata"]["name"]
-    )
-    (port,) = result["Service"]["spec"]["ports"]
-    (container,) = pod(result["Deployment"])["containers"]
+    listed = document(BASE / "kustomization.yaml")["resources"]
+    assert {path.name for path in BASE.iterdir()} == {"kustomization.yaml", *listed}
+    labels = DEPLOYMENT["spec"]["template"]["metadata"]["labels"]
+    assert labels == DEPLOYMENT["spec"]["selector"]["matchLabels"] == RESOURCES["Service"]["spec"]["selector"]
+    assert labels == RESOURCES["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"]
+    scaler = RESOURCES["HorizontalPodAutoscaler"]["spec"]
+    assert scaler["scaleTargetRef"]["name"] == DEPLOYMENT["metadata"]["name"]
+    (metric,) = scaler["metrics"]
+    gauges = {f"mt_{each.info.name}" for each in FLEET_METRICS if each.info.kind == "gauge"}
+    assert metric["pods"]["metric"]["name"] in gauges
+    (port,) = RESOURCES["Service"]["spec"]["ports"]
+    (container,) = pod()["containers"]
     assert port["targetPort"] == container["ports"][0]["name"]
-    claims = [volume["persistentVolumeClaim"]["claimName"] for volume in pod(result["Deployment"])["volumes"][:1]]
-    assert claims == [result["PersistentVolumeClaim"]["metadata"]["name"]]
+    claims = [volume["persistentVolumeClaim"]["claimName"] for volume in pod()["volumes"][:1]]
+    assert claims == [RESOURCES["PersistentVolumeClaim"]["metadata"]["name"]]
 
 
 def test_a_pod_is_hardened_and_outlives_its_drain() -> None:
-    spec = pod(resources()["Deployment"])
+    spec = pod()
     (container,) = spec["containers"]
     user = next(words for name, words in instructions() if name == "USER").partition(":")[0]
     assert spec["securityContext"]["runAsUser"] == int(user) > 0 and spec["securityContext"]["runAsNonRoot"]
@@ -234,42 +223,39 @@ def test_a_pod_is_hardened_and_outlives_its_drain() -> None:
     assert paths == {"startup": "/readyz", "readiness": "/readyz", "liveness": "/livez"}
 
 
-def test_one_overlay_takes_the_gpu_away() -> None:
-    deployment = resources()["Deployment"]
-    assert pod(deployment)["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
-    (container,) = pod(patched(deployment))["containers"]
+def test_overlays() -> None:
+    """One takes the GPU away, the other keeps the keys of one replica."""
+    assert pod()["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+    (container,) = pod(patched(CPU))["containers"]
     assert "nvidia.com/gpu" not in container["resources"]["limits"]
     assert {"name": "MT_DEVICE", "value": "cpu"} in container["env"]
-
-
-def test_one_overlay_keeps_the_keys_of_one_replica() -> None:
-    deployment = patched(resources()["Deployment"], KEYS)
-    (data,) = (volume for volume in pod(deployment)["volumes"] if volume["name"] == "data")
+    spec = pod(patched(KEYS))
+    (data,) = (volume for volume in spec["volumes"] if volume["name"] == "data")
     assert data["persistentVolumeClaim"]["claimName"] == document(KEYS / "claim.yaml")["metadata"]["name"]
-    assert {"name": "MT_REQUIRE_KEY", "value": "true"} in pod(deployment)["containers"][0]["env"]
-    assert deployment["spec"]["replicas"] == 1
+    assert {"name": "MT_REQUIRE_KEY", "value": "true"} in spec["containers"][0]["env"]
+    assert patched(KEYS)["spec"]["replicas"] == 1
 
 
-def test_compose_passes_every_setting_on() -> None:
-    (settings,) = {tuple(service["environment"]) for service in document(DEPLOY / "compose.yaml")["services"].values()}
-    assert set(settings) | {"MT_MODELS", "MT_HOST", "MT_PORT"} == {variable(name) for name in DEFAULTS}
-
-
-def test_replicas_follow_a_figure_of_ours() -> None:
-    (metric,) = resources()["HorizontalPodAutoscaler"]["spec"]["metrics"]
-    assert metric["pods"]["metric"]["name"] in {
-        f"mt_{metric.info.name}" for metric in FLEET_METRICS if metric.info.kind == "gauge"
-    }
-
-
-def test_compose_reserves_the_gpu_and_waits_for_the_drain() -> None:
-    services = document(DEPLOY / "compose.yaml")["services"]
-    (device,) = services["gpu"]["deploy"]["resources"]["reservations"]["devices"]
+def test_compose() -> None:
+    """It passes every setting on, reserves the GPU, waits for the drain, and is closed unless it is opened."""
+    (device,) = COMPOSE["gpu"]["deploy"]["resources"]["reservations"]["devices"]
     assert device["driver"] == "nvidia" and device["capabilities"] == ["gpu"]
-    assert "deploy" not in services["cpu"] and services["cpu"]["profiles"]
-    for service in services.values():
+    assert "deploy" not in COMPOSE["cpu"] and COMPOSE["cpu"]["profiles"]
+    for service in COMPOSE.values():
+        assert {*service["environment"], "MT_MODELS", "MT_HOST", "MT_PORT"} == {variable(name) for name in DEFAULTS}
         assert service["read_only"] and service["cap_drop"] == ["ALL"] and service["restart"] == "unless-stopped"
         assert int(service["stop_grace_period"].removesuffix("s")) > DRAIN
+        assert service["ports"] == ["${MT_ADDRESS:-127.0.0.1}:${MT_PORT:-8000}:8000"]
+        assert service["environment"]["MT_DATABASE"].startswith("/data/") and "data:/data" in service["volumes"]
+
+
+def test_pods_are_closed() -> None:
+    policy = RESOURCES["NetworkPolicy"]["spec"]
+    assert policy["podSelector"]["matchLabels"] == DEPLOYMENT["spec"]["template"]["metadata"]["labels"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"] and policy["egress"] == []
+    (rule,) = policy["ingress"]
+    assert all("namespaceSelector" not in peer and peer["podSelector"]["matchLabels"] for peer in rule["from"])
+    assert {"name": "MT_DATABASE", "value": "/data/mt.sqlite"} in pod()["containers"][0]["env"]
 
 
 def mebibytes(size: str) -> int:
@@ -278,29 +264,14 @@ def mebibytes(size: str) -> int:
     return int(number) * {"m": 1, "g": 1024}[unit]
 
 
-def test_deployments_are_closed_unless_opened() -> None:
-    content = document(DEPLOY / "compose.yaml")
-    for service in content["services"].values():
-        assert service["ports"] == ["${MT_ADDRESS:-127.0.0.1}:${MT_PORT:-8000}:8000"]
-        assert service["environment"]["MT_DATABASE"].startswith("/data/") and "data:/data" in service["volumes"]
-    policy = resources()["NetworkPolicy"]["spec"]
-    labels = resources()["Deployment"]["spec"]["template"]["metadata"]["labels"]
-    assert policy["podSelector"]["matchLabels"] == labels
-    assert policy["policyTypes"] == ["Ingress", "Egress"] and policy["egress"] == []
-    (rule,) = policy["ingress"]
-    assert all("namespaceSelector" not in peer and peer["podSelector"]["matchLabels"] for peer in rule["from"])
-    (container,) = pod(resources()["Deployment"])["containers"]
-    assert {"name": "MT_DATABASE", "value": "/data/mt.sqlite"} in container["env"]
-
-
 def test_memory_has_room_for_what_tmp_may_hold() -> None:
     files = DEFAULTS["max_stored_file_bytes"].default / 2**20
-    for service in document(DEPLOY / "compose.yaml")["services"].values():
+    for service in COMPOSE.values():
         (tmpfs,) = service["tmpfs"]
         tmp = mebibytes(re.findall(r"size=(\w+)", tmpfs)[0])
         (limit,) = re.findall(r":-(\w+)\}", service["mem_limit"])
         assert 2 * files <= tmp <= mebibytes(limit) / 4
-    spec = pod(resources()["Deployment"])
+    spec = pod()
     volumes = {volume["name"]: volume for volume in spec["volumes"]}
     tmp = mebibytes(volumes["tmp"]["emptyDir"]["sizeLimit"])
     assert 2 * files <= tmp <= mebibytes(spec["containers"][0]["resources"]["limits"]["memory"]) / 4

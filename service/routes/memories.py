@@ -141,11 +141,11 @@ async def export(id: str, caller: CallerDependency, services: ServicesDependency
 
 def tmx_response(memory: Memory, memories: MemoryStore, owner: str) -> StreamingResponse:
     """Return a memory of `owner` as a TMX file to download."""
-    parts = _tmx_parts(memories.units(owner, memory.id), *_languages(memory.direction))
+    parts = tmx_parts(memories.units(owner, memory.id), *_languages(memory.direction))
     return StreamingResponse(parts, media_type=TMX, headers=attachment(f"{memory.name.removesuffix('.tmx')}.tmx"))
 
 
-async def _tmx_parts(units: AsyncIterator[Sequence[MemoryUnit]], source: str, target: str) -> AsyncIterator[str]:
+async def tmx_parts(units: AsyncIterator[Sequence[MemoryUnit]], source: str, target: str) -> AsyncIterator[str]:
     """Yield the text of a TMX file in parts of about TMX_PART characters. Other requests are answered in between."""
     head, tail = write_tmx([], source, target)
     pending, size = [head], len(head)

@@ -106,7 +106,7 @@ class _Task:
     attempts: int  # number of attempts while no other document was translated, including this attempt
     owner: str
     created: float  # seconds since 1970
-    job: bytes  # JSON, see _job_to_json
+    job: bytes  # JSON, see job_to_json
 
 
 class DocumentJobs:
@@ -150,7 +150,7 @@ class DocumentJobs:
         """
         credentials = DocumentCredentials(uuid4().hex.upper(), secrets.token_hex(32).upper())
         await self._expire(job.caller)
-        job_bytes = await asyncio.to_thread(_job_to_json, job)
+        job_bytes = await asyncio.to_thread(job_to_json, job)
 
         def write(connection: sqlite3.Connection) -> None:
             connection.execute(_DELETE_FAILED, (job.caller, self._limits.documents_per_caller))
@@ -355,7 +355,7 @@ def _delete_expired(connection: sqlite3.Connection) -> list[tuple[str, str, floa
     return [(*row[:4], bool(row[4])) for row in deleted]
 
 
-def _job_to_json(job: Job) -> bytes:
+def job_to_json(job: Job) -> bytes:
     """Return the fields of a document's job, without the caller, as JSON.
 
     The JSON can take megabytes. It is stored as bytes, not as text: SQLite knows the length of bytes without reading

@@ -68,7 +68,7 @@ def work(setup: ModelSetup, load: Load, receive: Receive, deliver: Deliver) -> N
         deliver([LoadFailed(str(error))])
         return
     capacity = max(1, translator.engine.max_rows // translator.options.rows)
-    devices, no_gpu = _devices(setup, translator), _why_no_gpu(setup, translator)
+    devices, no_gpu = worker_devices(setup, translator), _why_no_gpu(setup, translator)
     about, memory = translator.description.about, used_memory(translator.device)
     deliver([Ready(translator.directions, translator.options, version, devices, capacity, no_gpu, about, memory)])
     loop = WorkerLoop(translator)
@@ -299,7 +299,7 @@ def _try_out(translator: Translator) -> None:
             )
 
 
-def _devices(setup: ModelSetup, translator: Translator) -> tuple[str, ...]:
+def worker_devices(setup: ModelSetup, translator: Translator) -> tuple[str, ...]:
     """Return the device of each worker that the setup allows, with this worker's device first.
 
     If the model is on a GPU and the setup says "cuda" or "auto", there are workers on all GPUs; otherwise only on the

@@ -30,7 +30,6 @@ class Control:
 
     permits: Semaphore = field(default_factory=lambda: Semaphore(0))
     entered: Semaphore = field(default_factory=lambda: Semaphore(0))
-    deaths: int = 0  # that many engines die in their next step
     failed_devices: int = 0  # that many engines lose their accelerator in their next step, for ever
     failing: tuple[int, ...] = ()  # a source that raises
     without_numbers: tuple[int, ...] = ()  # one whose scores are NaN
@@ -82,9 +81,6 @@ class Controlled:
         if self.armed:
             self.control.entered.release()
             self.control.permits.acquire()
-        if self.armed and self.control.deaths:
-            self.control.deaths -= 1
-            raise SystemExit("a worker that dies")
         if self.armed and self.control.failed_devices:
             self.control.failed_devices -= 1
             self.failed = True

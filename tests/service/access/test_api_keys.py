@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from service.access.api_keys import (
-    ApiKey,
     ApiKeyError,
     ApiKeys,
     NewApiKey,
@@ -29,11 +28,6 @@ Run = Callable[..., tuple[int, str, str]]
 NOW = 1_800_000_000.0
 
 
-def key(**fields: object) -> ApiKey:
-    described = {"rate": None, "quota": None, "created": 0.0, "expires": None, "revoked": False} | fields
-    return ApiKey(id="12345678", name="k", **described)  # type: ignore[arg-type]
-
-
 def test_a_damaged_database_is_unavailable(tmp_path: Path) -> None:
     path = tmp_path / "service.db"
     with Database.open(path) as database:
@@ -43,21 +37,6 @@ def test_a_damaged_database_is_unavailable(tmp_path: Path) -> None:
         with pytest.raises(StorageUnavailable) as raised:
             asyncio.run(ApiKeys(database).find("mt_secret"))
         assert int(raised.value.headers["Retry-After"]) > 0
-
-
-@pytest.mark.parametrize(
-    ("found", "valid"),
-    [
-        (key(), True),
-        (key(expires=NOW + 1), True),
-        (key(expires=NOW), False),
-        (key(expires=NOW - 1), False),
-        (key(revoked=True), False),
-        (key(revoked=True, expires=NOW + 1), False),
-    ],
-)
-def test_which_keys_are_valid(found: ApiKey, valid: bool) -> None:
-    assert found.valid(NOW) is valid
 
 
 def test_a_key_is_found_by_its_text_alone(store: Database) -> None:
@@ -113,16 +92,6 @@ def test_the_database_holds_no_key(tmp_path: Path) -> None:
 )
 def test_same_secret(given: str, expected: str, same: bool) -> None:
     assert same_secret(given, expected) is same
-
-
-def test_what_fails_half_way_leaves_nothing(store: Database) -> None:
-    def half(connection: sqlite3.Connection) -> None:
-        make_key(connection, NewApiKey("wiki"))
-        raise RuntimeError("half way")
-
-    with pytest.raises(RuntimeError, match="half way"):
-        store.run_sync(half)
-    assert store.run_sync(list_keys) == []
 
 
 def test_a_database_is_brought_up_to_date_once(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from mt.data.translation_memory import read_memory_stream
+from scripts.attack.payloads import pdf
 from service.errors import StorageFull
-from tests.attacks.payloads import pdf
 from tests.service.application import Application
 from tests.service.routes.test_translate import PAIR, refused
 from tests.text.test_tmx import memory
@@ -116,13 +116,6 @@ def test_missing_fields_are_named(native: Application) -> None:
 @pytest.mark.parametrize("name", ["..%2f..%2fetc%2fpasswd", "%2e%2e", "a.txt", "x" * 1000])
 def test_no_other_file_can_be_fetched(native: Application, name: str) -> None:
     assert native.client.get(f"/download_file/{name}").status_code == 404
-
-
-def test_only_so_many_files_are_kept(native: Application) -> None:
-    first, second = (
-        upload(native, "a.txt", content * 5000).json()["translatedFileUrl"] for content in (b"A dog.\n", b"A cat.\n")
-    )
-    assert [native.client.get(address).status_code for address in (first, second)] == [404, 200]
 
 
 def test_a_file_that_cannot_be_stored_costs_nothing(native: Application, monkeypatch: pytest.MonkeyPatch) -> None:

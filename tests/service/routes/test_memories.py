@@ -11,7 +11,7 @@ import pytest
 from mt.data.translation_memory import write_tmx
 from mt.languages import Direction
 from service.memories.store import OPERATOR, MemoryLimits, MemoryUnit
-from service.routes.memories import TMX_PART, _tmx_parts
+from service.routes.memories import TMX_PART, tmx_parts
 from tests.service.application import Application
 
 TMX = """<tmx version="1.4"><header/><body>
@@ -47,9 +47,7 @@ def memory(native: Application) -> str:
 
 def asked(native: Application, q: Any, memory: str, **fields: Any) -> Any:
     body = {"q": q, "source": "en", "target": "de", "memory": memory, "api_key": native.keys["rich"], **fields}
-    response = native.client.post("/translate", json=body)
-    assert response.status_code == 200, response.text
-    return response.json()
+    return native.post("/translate", body)
 
 
 def test_a_memory_lives_from_upload_to_delete(native: Application, headers: dict[str, str]) -> None:
@@ -117,7 +115,7 @@ def test_an_answer_states_its_match(native: Application, memory: str) -> None:
     assert [segment.get("match") for segment in single["segments"]] == [1.0, None]
     assert single["match"] == pytest.approx(15 / 23, abs=0.01)  # characters of the sentences
     assert "match" not in asked(native, "A house.", memory)
-    assert "match" not in native.client.post("/translate", json={"q": "Hi", "source": "en", "target": "de"}).json()
+    assert "match" not in native.post("/translate", {"q": "Hi", "source": "en", "target": "de"})
 
 
 def test_matches_reach_markup_streams_and_detected_languages(native: Application, memory: str) -> None:
@@ -149,7 +147,7 @@ async def test_a_large_export_is_written_in_parts() -> None:
         yield units[:200]
         yield units[200:]
 
-    written = [part async for part in _tmx_parts(pages(), "en", "de")]
+    written = [part async for part in tmx_parts(pages(), "en", "de")]
     assert max(map(len, written)) < 2 * TMX_PART
     assert "".join(written) == "".join(write_tmx(units, "en", "de"))
 
@@ -162,9 +160,9 @@ def test_a_file_is_translated_with_a_memory(native: Application, memory: str) ->
 
 def test_a_memory_must_exist_and_have_the_languages(native: Application, memory: str) -> None:
     body = {"q": "x", "source": "en", "target": "de", "memory": memory}
-    assert native.client.post("/translate", json=body).status_code == 404  # of another caller
-    response = native.client.post("/translate", json={**body, "target": "fr", "api_key": native.keys["rich"]})
-    assert (response.status_code, "is for en-de, not for en-fr" in response.json()["error"]) == (400, True)
+    native.post("/translate", body, 404)  # of another caller
+    refused = native.post("/translate", {**body, "target": "fr", "api_key": native.keys["rich"]}, 400)
+    assert "is for en-de, not for en-fr" in refused["error"]
 
 
 def test_a_translation_is_not_cached_across_changes_of_the_memory(native: Application) -> None:

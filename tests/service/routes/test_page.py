@@ -1,28 +1,24 @@
 """GET / and the files of the page, without a browser."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
-from fastapi import FastAPI
-from fastapi.testclient import TestClient
 
 from service.routes import page
+from tests.service.application import Application
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 FILES = sorted(path.relative_to(page.WEB).as_posix() for path in page.WEB.rglob("*") if path.is_file())
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    app = FastAPI()
-    app.include_router(page.router)
-    with TestClient(app) as client:
-        yield client
+@pytest.fixture
+def client(shared_native: Application) -> httpx.Client:
+    return shared_native.client
 
 
-def test_a_browser_gets_the_page_and_a_program_what_answers_here(client: TestClient) -> None:
+def test_a_browser_gets_the_page_and_a_program_what_answers_here(client: httpx.Client) -> None:
     assert client.get("/", headers=HTML).headers["content-type"] == "text/html; charset=utf-8"
     assert client.get("/", headers=HTML).text == (page.WEB / "index.html").read_text(encoding="utf-8")
     assert client.get("/").json()["name"] == "mt-service"
@@ -30,7 +26,7 @@ def test_a_browser_gets_the_page_and_a_program_what_answers_here(client: TestCli
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_file_is_served_as_what_it_is(client: TestClient, name: str) -> None:
+def test_every_file_is_served_as_what_it_is(client: httpx.Client, name: str) -> None:
     response = client.get(f"/web/{name}")
     assert response.status_code == 200
     assert response.content == (page.WEB / name).read_bytes()
@@ -40,7 +36,7 @@ def test_every_file_is_served_as_what_it_is(client: TestClient, name: str) -> No
 
 
 @pytest.mark.parametrize("path", ["/", "/web/modules/main.js"])
-def test_what_a_browser_has_is_not_sent_again(client: TestClient, path: str) -> None:
+def test_what_a_browser_has_is_not_sent_again(client: httpx.Client, path: str) -> None:
     tag = client.get(path, headers=HTML).headers["etag"]
     for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
         again = client.get(path, headers={**HTML, "If-None-Match": known})
@@ -51,7 +47,7 @@ def test_what_a_browser_has_is_not_sent_again(client: TestClient, path: str) -> 
 @pytest.mark.parametrize(
     "name", ["", "modules", "none.js", "../app.py", "..%2Fapp.py", "modules/../../app.py", "/etc/passwd", "%00.js"]
 )
-def test_nothing_else_is_served(client: TestClient, name: str) -> None:
+def test_nothing_else_is_served(client: httpx.Client, name: str) -> None:
     assert client.get(f"/web/{name}").status_code == 404
 
 

@@ -33,6 +33,7 @@ def part(name: str, value: bytes) -> bytes:
         (JSON, b'{"q": ', "the body is not JSON: Expecting value at character 6"),
         (JSON, b'{"q": "\xff"}', "the body is not JSON in UTF-8 at byte 7"),
         (JSON, b"[" * 10_000, "the body is not JSON: it is nested too deeply"),
+        (JSON, b'{"n": ' + b"9" * 5000 + b"}", "the body is not JSON"),
         ("multipart/form-data", b"--x", ""),
         (PART, b"no part", ""),
         (PART, b'--x\r\nContent-Disposition: form-data; name="q"\r\n\r\n' + b"a" * 99, ""),

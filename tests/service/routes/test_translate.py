@@ -1,6 +1,5 @@
 """POST /translate of LibreTranslate with our extensions, /detect, /languages and streams."""
 
-import asyncio
 import errno
 import json
 import socket
@@ -14,7 +13,7 @@ from fastapi import Request
 
 from mt.text.terms import Terms
 from service.errors import CannotTranslate, Overloaded, Unavailable
-from service.routes.translate import job_for, stream_events
+from service.routes.translate import MAX_WEIGHTS, job_for, stream_events
 from service.translate_schemas import TranslateRequest
 from tests.service.application import Application
 from tests.service.doubles import WordModels
@@ -108,6 +107,19 @@ ANSWERS: list[tuple[dict[str, Any], dict[str, Any]]] = [
             "detectedLanguage": [ENGLISH, {"confidence": 90.0, "language": "de"}],
         },
     ),
+    (
+        {"q": '<p class="der der der">the dog</p>', **AUTO, "format": "html"},
+        {"translatedText": '<p class="der der der">THE DOG</p>', "detectedLanguage": ENGLISH},
+    ),
+    (
+        {
+            "q": '<p title="a b">one <b>two</b> &lt;i&gt; <!-- no --></p>',
+            "source": "de",
+            "target": "fr",
+            "format": "html",
+        },
+        {"translatedText": '<p title="b a">&lt;i&gt; <b>two</b> one <!-- no --></p>'},
+    ),
     ({"q": "the dog", "target": "en"}, {"translatedText": "the dog"}),
     ({"q": "a &lt; b", "source": "de", "format": "html"}, {"translatedText": "a &lt; b"}),
     (
@@ -188,15 +200,27 @@ def test_the_first_of_several_targets_may_stand_alone(native: Application) -> No
     assert native.post("/translate", {"q": "a b", "source": "en", "targets": ["fr"]})["translatedText"] == "B A"
 
 
-def test_options_reach_the_model(native: Application, models: WordModels) -> None:
-    for fields in ({"split_sentences": False, "beam_size": 3}, {}, {"attention": True}):
-        asked(native, q=f"One. Two. {fields}", **fields)
-    options = [call.options for call in models.calls]
-    assert [(each.split_sentences, each.beam_size, bool(each.attention)) for each in options] == [
-        (False, 3, False),
-        (True, None, False),
-        (True, None, True),
-    ]
+@pytest.mark.parametrize(
+    ("fields", "reaches"),
+    [
+        ({}, {"split_sentences": True, "beam_size": None, "n_best": 1, "attention": False, "terms": Terms()}),
+        ({"split_sentences": False}, {"split_sentences": False}),
+        ({"beam_size": 3}, {"beam_size": 3}),
+        ({"beam_size": 2, "alternatives": 3}, {"beam_size": 4, "n_best": 4}),  # so the search is as wide
+        ({"attention": True}, {"attention": MAX_WEIGHTS}),
+        (
+            {"glossary": {"cat": "Katze"}, "do_not_translate": ["dog"]},
+            {"terms": Terms((("cat", "Katze"),), ("dog",))},
+        ),
+    ],
+)
+def test_options_reach_the_model(
+    native: Application, models: WordModels, fields: dict[str, Any], reaches: dict[str, Any]
+) -> None:
+    asked(native, q=f"One. Two. {fields}", **fields)
+    (call,) = models.calls
+    assert {name: getattr(call.options, name) for name in reaches} == reaches
+    assert not call.texts[0].aligned
 
 
 def test_a_glossary_that_is_kept_here(native: Application) -> None:
@@ -438,13 +462,3 @@ def test_keys_are_asked_for(native: Application) -> None:
     poor = native.keys["poor"]
     assert asked(native, 403, q="a" * 21, api_key=poor)["code"] == "quota_exceeded"
     asked(native, q="a" * 20, api_key=poor)
-
-
-def test_many_at_once_get_their_own(native: Application) -> None:
-    async def ask() -> list[str]:
-        async with httpx.AsyncClient(base_url=native.url, trust_env=False, timeout=60) as client:
-            bodies = [{**PAIR, "q": f"text {number % 20}"} for number in range(100)]
-            answers = await asyncio.gather(*(client.post("/translate", json=body) for body in bodies))
-            return [answer.json()["translatedText"] for answer in answers]
-
-    assert asyncio.run(ask()) == [f"TEXT {number % 20}" for number in range(100)]

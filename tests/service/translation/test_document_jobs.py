@@ -17,7 +17,7 @@ from service.access import database as database_module
 from service.access.api_keys import NewApiKey, make_key
 from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
-from service.errors import CannotTranslate, NotFound, Overloaded, TooManyRequests, Unavailable
+from service.errors import CannotTranslate, NotFound, Overloaded, ServiceError, TooManyRequests, Unavailable
 from service.translation import document_jobs as module
 from service.translation.coroutines import WorkThreads
 from service.translation.document_jobs import (
@@ -37,7 +37,7 @@ from tests.service.doubles import DirectParsers
 
 JOB = Job(texts=(), source=None, target="de", terms=Terms((("dog", "Hund"),), ("cat",)), caller="key:a")
 TEXT = "A dog."
-JOB_BYTES = len(module._job_to_json(JOB))
+JOB_BYTES = len(module.job_to_json(JOB))
 
 
 @dataclass
@@ -323,37 +323,6 @@ async def test_failed_documents_take_no_room_and_few_of_each_caller_stay(path: P
             assert (await document_jobs.find("key:a", handle)).error == "never"
 
 
-async def test_a_full_store_deletes_what_the_largest_holder_has_finished(path: Path) -> None:
-    """Room for 4 documents: "a" has 3 finished ones, "b" 1; then "c" comes, and "d"."""
-    translator = Translator()
-    translator.go.set()
-
-    size = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES
-    async with lived(path, translator, DocumentJobLimits(bytes=4 * size)) as document_jobs:
-        handles = []
-        for caller in "aaabcd":
-            job = replace(JOB, caller=caller)
-            handles.append((caller, await document_jobs.put(await opened(), job)))
-            await document_jobs.find(*handles[-1], wait_seconds=9.0)
-        left = ""
-        for caller, handle in handles:
-            with suppress(NotFound):
-                left += caller * (await document_jobs.find(caller, handle)).done
-        assert left == "abcd"
-
-
-async def test_unfinished_documents_of_one_caller_leave_room_for_others(path: Path) -> None:
-    """Of room for 4 documents, one caller may take 2, the next 1."""
-    size = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES
-    async with lived(path, Translator(), DocumentJobLimits(bytes=4 * size)) as document_jobs:
-        stored = ""
-        for caller in "aaabb":
-            with suppress(Overloaded):
-                await document_jobs.put(await opened(), replace(JOB, caller=caller))
-                stored += caller
-        assert stored == "aab"
-
-
 async def test_only_a_document_that_was_alone_is_blamed_for_the_end_of_a_process(path: Path) -> None:
     """Three documents are in progress in each process that is killed; then they are tried one at a time."""
     translators = [Translator() for _ in range(MAX_ATTEMPTS + 2)]
@@ -374,27 +343,44 @@ async def test_only_a_document_that_was_alone_is_blamed_for_the_end_of_a_process
         assert f"ended {MAX_ATTEMPTS} times" in states[0].error
 
 
+SIZE = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES
+
+
 @pytest.mark.parametrize(
-    ("limits", "refusal"),
+    ("limits", "callers", "finished", "left", "refusal"),
     [
-        (DocumentJobLimits(documents_per_caller=1), TooManyRequests),
-        (DocumentJobLimits(bytes_per_caller=2 * (len(TEXT) + JOB_BYTES) - 1), TooManyRequests),
-        (DocumentJobLimits(bytes=3 * (DOCUMENT_BYTES + len(TEXT) + JOB_BYTES) - 1), Overloaded),
+        # the oldest document of the caller with the most goes
+        (DocumentJobLimits(bytes=4 * SIZE), "aaabcd", True, "abcd", None),
+        # of room for 4 unfinished documents, one caller may take 2, the next 1
+        (DocumentJobLimits(bytes=4 * SIZE), "aaabb", False, "aab", Overloaded),
+        (DocumentJobLimits(bytes=3 * SIZE - 1), "aa", False, "a", Overloaded),
+        (DocumentJobLimits(documents_per_caller=1), "aa", False, "a", TooManyRequests),
+        (DocumentJobLimits(bytes_per_caller=2 * (len(TEXT) + JOB_BYTES) - 1), "aa", False, "a", TooManyRequests),
     ],
 )
-async def test_too_many_are_refused_and_leave_nothing(limits: DocumentJobLimits, refusal: type[Exception]) -> None:
-    translator = Translator()
-
-    with Database.open(None) as store:
-        document_jobs = DocumentJobs(store, limits, translator.means)
-        async with document_jobs.open():
-            first = await document_jobs.put(await opened(), JOB)
-            with pytest.raises(refusal):
-                await document_jobs.put(await opened(), JOB)
-            translator.go.set()
-            assert (await document_jobs.find("key:a", first, wait_seconds=9.0)).done
-            await document_jobs.remove(first.id)
-            await document_jobs.put(await opened(), JOB)
+async def test_which_documents_are_stored(
+    path: Path, limits: DocumentJobLimits, callers: str, finished: bool, left: str, refusal: type[ServiceError] | None
+) -> None:
+    """Callers upload one after the other; each document is finished before the next one, or none is."""
+    translator, stored, refused = Translator(), list[tuple[str, DocumentCredentials]](), set[type[ServiceError]]()
+    if finished:
+        translator.go.set()
+    async with lived(path, translator, limits) as document_jobs:
+        for caller in callers:
+            try:
+                stored.append((caller, await document_jobs.put(await opened(), replace(JOB, caller=f"key:{caller}"))))
+            except ServiceError as error:
+                refused.add(type(error))
+            if finished:
+                await document_jobs.find(f"key:{caller}", stored[-1][1], wait_seconds=9.0)
+        translator.go.set()
+        done = ""
+        for caller, handle in stored:
+            with suppress(NotFound):
+                done += caller * (await document_jobs.find(f"key:{caller}", handle, wait_seconds=9.0)).done
+        assert (done, refused) == (left, {refusal} - {None})
+        await document_jobs.remove(stored[-1][1].id)
+        await document_jobs.put(await opened(), replace(JOB, caller=f"key:{callers[-1]}"))  # there is room again
 
 
 async def test_the_terms_of_a_job_count(path: Path) -> None:

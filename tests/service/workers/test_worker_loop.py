@@ -15,7 +15,7 @@ from mt.kernels.shortlist import save_shortlist
 from mt.pipeline.translator import Translator
 from mt.tokenizer import EOS
 from service.workers.messages import ModelSetup
-from service.workers.worker_loop import _devices, load
+from service.workers.worker_loop import load, worker_devices
 from tests.kernels.conftest import library as library
 
 
@@ -36,7 +36,7 @@ def test_each_gpu_gets_workers(
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda gpu: (free * 10**9, 80 * 10**9))
     translator = SimpleNamespace(device="cuda" if device == "auto" else device)
     setup = ModelSetup(Path("model"), device, workers_per_gpu=wanted)
-    assert _devices(setup, cast(Translator, translator)) == devices
+    assert worker_devices(setup, cast(Translator, translator)) == devices
 
 
 def test_a_served_model_uses_its_shortlist(library: ctypes.CDLL, small_model: Path, tmp_path: Path) -> None:

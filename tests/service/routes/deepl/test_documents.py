@@ -10,8 +10,8 @@ import docx
 import httpx
 import pytest
 
+from scripts.attack.payloads import pdf
 from service.errors import DeadlineExceeded, Overloaded, StorageFull
-from tests.attacks.payloads import pdf
 from tests.service.application import Application
 from tests.service.doubles import WordModels
 from tests.text.test_tmx import memory
@@ -158,16 +158,6 @@ def test_a_document_whose_download_breaks_off_stays(
     whole = raw.post(url, data=key)
     assert (whole.status_code, whole.content) == (200, content)
     running.until(fetched)  # it is noted after the last byte
-
-
-def test_a_document_is_translated_with_a_glossary_and_a_formality(
-    client: deepl.DeepLClient, models: WordModels
-) -> None:
-    glossary = client.create_glossary("x", "EN", "DE", {"dog": "Hund"})
-    handle = upload(client, source_lang="EN", glossary=glossary, formality="less")
-    client.translate_document_wait_until_done(handle)
-    assert download(client, handle) == b"THE Hund."
-    assert models.calls[0].options.formality == "less"
 
 
 def test_a_document_that_cannot_be_stored_costs_nothing(running: Application, monkeypatch: pytest.MonkeyPatch) -> None:

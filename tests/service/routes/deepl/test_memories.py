@@ -1,6 +1,5 @@
-"""The official SDK: translation memories."""
+"""Translation memories by the official SDK: what tests/service/clients does not call."""
 
-import io
 from typing import Any
 
 import deepl
@@ -23,51 +22,30 @@ def memory(running: Application) -> str:
     return running.wait(store())
 
 
-def test_memories_are_listed_and_deleted(running: Application, client: deepl.DeepLClient, memory: str) -> None:
+def test_memories_and_their_segments_are_listed(running: Application, client: deepl.DeepLClient, memory: str) -> None:
     (listed,) = client.list_translation_memories(page=0, page_size=5)
     assert (listed.translation_memory_id, listed.name, listed.segment_count) == (memory, "words", 120)
     assert (listed.source_language, listed.target_languages) == ("en", ["de"])
-    assert client.list_translation_memories(page=1, page_size=5) == []
     assert client.get_translation_memory(listed).updated_time == listed.updated_time
-    with pytest.raises(deepl.DeepLException, match="There is no translation memory"):
-        running.sdk("poor").get_translation_memory(memory)
-    client.delete_translation_memory(listed)
-    assert client.list_translation_memories() == []
-
-
-def test_segments_come_in_pages(client: deepl.DeepLClient, memory: str) -> None:
     first = client.list_translation_memory_segments(memory, page_size=100)
     assert (len(first), first.segment_count) == (100, 120)
     rest = client.list_translation_memory_segments(memory, page_size=100, page_cursor=first.next_page_cursor)
     assert (len(rest), rest.next_page_cursor) == (20, None)
-    segment = rest.segments[0]
-    target = segment.targets[0]
-    assert (segment.source_text, target.target_text, target.target_language) == ("Word 100", "Wort 100", "de")
-    found = client.list_translation_memory_segments(memory, filter_text="wORT 11")
-    assert [one.source_text for one in found] == ["Word 11", *(f"Word {number}" for number in range(110, 120))]
-    assert not list(client.list_translation_memory_segments(memory, filter_text="wORT", filter_case_sensitive=True))
-
-
-def test_a_filter_is_short(client: deepl.DeepLClient, memory: str) -> None:
+    target = rest.segments[0].targets[0]
+    assert (rest.segments[0].source_text, target.target_text, target.target_language) == ("Word 100", "Wort 100", "de")
+    filtered = client.list_translation_memory_segments(memory, filter_text="wORT 11")
+    assert [one.source_text for one in filtered] == ["Word 11", *(f"Word {number}" for number in range(110, 120))]
+    with pytest.raises(deepl.DeepLException, match="There is no translation memory"):
+        running.sdk("poor").get_translation_memory(memory)
     with pytest.raises(deepl.DeepLException, match="filter_text String should have at most 1000 characters"):
         client.list_translation_memory_segments(memory, filter_text="ß" * 1001)
 
 
-@pytest.mark.parametrize(
-    ("text", "fields", "expected"),
-    [
-        ("Word 1", {}, "Wort 1"),
-        ("Word 1", {"tag_handling": "html"}, "Wort 1"),
-        ("the big old Word 1", {"translation_memory_threshold": 90}, "THE BIG OLD WORD 1"),
-    ],
-)
-def test_a_request_selects_a_memory(
-    client: deepl.DeepLClient, memory: str, text: str, fields: dict[str, Any], expected: str
-) -> None:
+def test_a_text_with_markup_selects_a_memory(client: deepl.DeepLClient, memory: str) -> None:
     answer = client.translate_text(
-        text, **{"source_lang": "EN", "target_lang": "DE", "translation_memory": memory, **fields}
+        "Word 1", source_lang="EN", target_lang="DE", tag_handling="html", translation_memory=memory
     )
-    assert single(answer).text == expected
+    assert single(answer).text == "Wort 1"
 
 
 @pytest.mark.parametrize(
@@ -86,13 +64,3 @@ def test_a_memory_that_cannot_be_used(
 ) -> None:
     with pytest.raises(deepl.DeepLException, match=message):
         client.translate_text("x", **{"target_lang": "DE", "translation_memory": memory, **fields})
-
-
-def test_a_document_selects_a_memory(client: deepl.DeepLClient, memory: str) -> None:
-    handle = client.translate_document_upload(
-        b"Word 1", filename="a.txt", source_lang="EN", target_lang="DE", translation_memory=memory
-    )
-    client.translate_document_wait_until_done(handle)
-    written = io.BytesIO()
-    client.translate_document_download(handle, written)
-    assert written.getvalue() == b"Wort 1"

@@ -23,11 +23,6 @@ def translated(raw: httpx.Client, **fields: Any) -> list[dict[str, Any]]:
     return translations
 
 
-def test_a_text_is_translated(client: deepl.DeepLClient) -> None:
-    result = single(client.translate_text("The dog sleeps.", target_lang="DE"))
-    assert (result.text, result.detected_source_lang, result.billed_characters) == ("THE DOG SLEEPS.", "EN", 15)
-
-
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
@@ -67,6 +62,7 @@ def test_a_lone_surrogate_is_no_error(raw: httpx.Client) -> None:
         ({"model_type": "latency_optimized"}, {"model_type_used": "latency_optimized"}),
         ({"model_type": "words-en-de"}, {"model_type_used": "words-en-de"}),
         ({"show_billed_characters": True}, {"billed_characters": 7}),
+        ({"text": "\U0001f600", "show_billed_characters": True}, {"text": "\U0001f600", "billed_characters": 1}),
     ],
     ids=str,
 )
@@ -74,11 +70,6 @@ def test_options_that_clients_always_send(raw: httpx.Client, more: dict[str, Any
     """DeepL's command line, for example, sends its lists of tags without `tag_handling`."""
     plain = {"detected_source_language": "EN", "text": "THE DOG"}
     assert translated(raw, **more) == [plain | added]
-
-
-def test_characters_are_counted_as_deepl_counts_them(raw: httpx.Client) -> None:
-    texts = translated(raw, text=["", "\U0001f600", "é"], show_billed_characters=True)
-    assert [each["billed_characters"] for each in texts] == [0, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -104,31 +95,22 @@ def test_the_texts_that_reach_the_model(
 
 
 @pytest.mark.parametrize(
-    ("target", "formality", "reaches"),
+    ("source", "target", "formality", "direction", "reaches"),
     [
-        *(("PT-PT", formality, None) for formality in ("default", "prefer_less", "prefer_more")),
-        *(("DE", formality, "less") for formality in ("less", "prefer_less")),
-        *(("DE", formality, "more") for formality in ("more", "prefer_more")),
-        ("DE", "default", None),
+        *(("EN", "PT-PT", formality, "en-pt", None) for formality in ("default", "prefer_less", "prefer_more")),
+        *(("EN", "DE", formality, "en-de", "less") for formality in ("less", "prefer_less")),
+        *(("EN", "DE", formality, "en-de", "more") for formality in ("more", "prefer_more")),
+        ("EN", "DE", "default", "en-de", None),
+        *(("DE", target, None, "de-en", None) for target in ("EN-GB", "EN-US", "en-us")),
+        ("EN", "PT-BR", None, "en-pb", None),
+        ("EN", "ZH-HANS", None, "en-zh", None),
     ],
 )
-def test_formality(raw: httpx.Client, models: WordModels, target: str, formality: str, reaches: str | None) -> None:
-    translated(raw, source_lang="EN", target_lang=target, formality=formality)
-    assert [call.options.formality for call in models.calls] == [reaches]
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "direction"),
-    [
-        *(("DE", target, "de-en") for target in ("EN-GB", "EN-US", "en-us")),
-        *(("EN", target, f"en-{code}") for target, code in (("PT-BR", "pb"), ("PT-PT", "pt"), ("ZH-HANS", "zh"))),
-    ],
-)
-def test_regional_targets_find_our_languages(
-    raw: httpx.Client, models: WordModels, source: str, target: str, direction: str
+def test_languages_and_formality_that_reach_the_model(
+    raw: httpx.Client, models: WordModels, source: str, target: str, formality: str, direction: str, reaches: str | None
 ) -> None:
-    translated(raw, source_lang=source, target_lang=target)
-    assert [str(call.options.direction) for call in models.calls] == [direction]
+    translated(raw, source_lang=source, target_lang=target, formality=formality)
+    assert [(str(call.options.direction), call.options.formality) for call in models.calls] == [(direction, reaches)]
 
 
 def test_forms_and_queries_with_repeated_texts(raw: httpx.Client, models: WordModels) -> None:
@@ -224,37 +206,8 @@ def test_refusals(raw: httpx.Client, models: WordModels, fields: dict[str, Any],
     body = {name: value for name, value in (PLAIN | fields).items() if value is not None}
     answer = raw.post("/v2/translate", json=body)
     assert (answer.status_code, message in answer.json()["message"]) == (status, True), answer.text
+    assert isinstance(answer.json()["detail"], str), "the SDK adds it to a string"
     assert models.calls == []
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (b"[]", "Invalid JSON format; accepted: a JSON object"),
-        (b"{", "not JSON"),
-        (b"[" * 10_000, "not JSON"),
-        (b'{"text": "\xff"}', "not JSON"),
-        (b'{"n": ' + b"9" * 5000 + b"}", "not JSON"),
-    ],
-)
-def test_a_wrong_body_is_explained(raw: httpx.Client, body: bytes, message: str) -> None:
-    answer = raw.post("/v2/translate", content=body, headers={"Content-Type": "application/json"})
-    assert (answer.status_code, message in answer.json()["message"]) == (400, True), answer.text
-    for kind in ("multipart/form-data", "multipart/form-data; boundary=x", "text/plain", "x"):
-        assert raw.post("/v2/translate", content=b"--nothing", headers={"Content-Type": kind}).status_code == 400
-
-
-def test_the_sdk_adds_detail_to_a_string(raw: httpx.Client) -> None:
-    for answer in (
-        raw.post("/v2/translate", json={}),
-        raw.get("/v2/languages?type=both"),
-        raw.get("/v3/glossaries/x/entries"),
-        raw.get("/v2/nothing"),
-        raw.delete("/v2/translate"),
-        raw.post("/v2/document", data={"target_lang": "DE"}),
-    ):
-        assert answer.status_code in (400, 404, 405)
-        assert isinstance(answer.json()["detail"], str) and isinstance(answer.json()["message"], str)
 
 
 def test_who_waited_long_and_asks_again_gets_the_same_work(running: Application, raw: httpx.Client) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from starlette.datastructures import UploadFile
 
-from service.http.fields import FlagField, JsonPairs, JsonTexts, LanguageField, TextField, TextOrTexts
+from service.http.fields import FlagField, JsonPairs, JsonTexts, LanguageField, Number, TextField, TextOrTexts
 from service.memories.store import MAX_TEXT_LENGTH
 from service.translation.jobs import DetectedSource
 
@@ -18,6 +18,12 @@ TextRange = tuple[int, int]
 AUTO = "auto"  # source language that stands for the detected one
 MODEL = "Name of a model of GET /models; `default` selects the default model of each direction."
 DEFAULT_MODEL = "default"
+THRESHOLD: Any = Field(
+    100,
+    ge=0,
+    le=100,
+    description="Smallest similarity of a match of the memory that is used, from 0 to 100; 100: exact matches only.",
+)
 
 SourceField = Annotated[LanguageField, AfterValidator(lambda code: AUTO if code.lower() == AUTO else code)]
 """A source language, or AUTO in any letter case."""
@@ -82,6 +88,7 @@ class FileRequest(TermFields):
     source: SourceField = Field(description="Code of GET /languages, or auto.")
     target: LanguageField = Field(description="Code of GET /languages.")
     memory: TextField = Field("", description="Id of a translation memory (PUT /memories).")
+    memory_threshold: Number = THRESHOLD
     columns: TextField = Field(
         "",
         description="Columns to translate of a .csv or .tsv file, separated by commas: names in the first row, or "

@@ -7,7 +7,7 @@ from mt.pipeline.results import Alternative
 from mt.pipeline.variants import SentenceContext, link_texts
 from mt.text import protect
 from mt.text.alignment import Range
-from mt.text.fuzzy_match import MemoryMatch, repair
+from mt.text.fuzzy_match import MemoryMatch, adaptable, repair
 from mt.text.terms import missing_terms
 
 
@@ -31,12 +31,12 @@ async def repair_match(
 ) -> tuple[Alternative, ...]:
     """Replace the text of the best alternative by the repaired translation of a memory match. Return all alternatives.
 
-    The alternatives are unchanged if the repair is not possible, if it would lose a protected span or a glossary term,
-    or if a text has more than `max_length` tokens.
+    The alternatives are unchanged if the match is not adaptable, if the repair is not possible, if it would lose a
+    protected span or a glossary term, or if a text has more than `max_length` tokens.
     """
     plain = alternatives[0].text
     source = context.normaliser.normalise(match.source).text
-    if not alternatives[0].pieces:
+    if not alternatives[0].pieces or not adaptable(source, sentence, context.source):
         return alternatives
     links = await link_texts([(source, match.target), (sentence, plain)], context, max_length)
     text = repair(*links) if links else None

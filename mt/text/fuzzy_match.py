@@ -8,11 +8,10 @@ import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cache
 
 from mt.text.alignment import WIDE, Range, UnitLinks
-
-MIN_SCORE = 0.7
-"""Minimum similarity at which a match improves translations (docs/experiments/search.md)."""
+from mt.text.language_profiles import language_profiles, profile_name
 
 MAX_FUZZY_SCORE = 0.99  # score of a sentence that differs from its match only in white space
 
@@ -65,6 +64,35 @@ def distance(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
         right_rises, right_falls = (right_rises << 1 | 1) & every, right_falls << 1 & every
         rises, falls = right_falls | ~(diagonal | right_rises) & every, right_rises & diagonal
     return result
+
+
+def adaptable(match: str, sentence: str, language: str) -> bool:
+    """Return whether the translation of `match` may be adapted to a similar sentence of the same language.
+
+    The two may differ only in content words and numbers that replace one another one by one. An inserted or removed
+    word, a negation, a number word, a preposition or another common word often decides on the form or the meaning of
+    the other words, which a repair keeps.
+    """
+    pair = words(match), words(sentence)
+    decisive = _decisive_words(profile_name(language))
+    for kind, old, old_end, new, new_end in SequenceMatcher(None, *pair, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        differing = [*pair[0][old:old_end], *pair[1][new:new_end]]
+        if old_end - old != new_end - new or any(
+            not word.isalnum() or word.casefold() in decisive for word in differing
+        ):
+            return False
+        numbers = [word.isdecimal() for word in differing]
+        if numbers[: old_end - old] != numbers[old_end - old :]:
+            return False
+    return True
+
+
+@cache
+def _decisive_words(profile: str) -> frozenset[str]:
+    listed = language_profiles()
+    return frozenset(words(f"{listed.words.get(profile, '')} {listed.decisive.get(profile, '')}"))
 
 
 def repair(match: UnitLinks, plain: UnitLinks) -> str | None:

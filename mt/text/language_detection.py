@@ -6,17 +6,15 @@ language (language_profiles.toml). py3langid alone is unreliable for texts of on
 
 import math
 import re
-import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from py3langid.langid import MODEL_FILE, RAW_FLOOR, LanguageIdentifier
-from pydantic import BaseModel, ConfigDict
 
-from mt.languages import likely_script, primary_language
+from mt.languages import likely_script
+from mt.text.language_profiles import language_profiles, profile_name
 from mt.text.normalise import normalise_text
 from mt.text.protect import find_spans
 
@@ -41,7 +39,6 @@ _ISO_SCRIPTS = {"Latn": "Latin", "Cyrl": "Cyrillic", "Arab": "Arabic"}
 _LETTER = r"(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0dff\u0e31-\u0e4e])"  # letters and combining marks
 _WORD = re.compile(rf"{_LETTER}+(?:'{_LETTER}+)*")
 _NAME = re.compile(r"(?<=\w )[^\W\d_](?<![a-z])[\w'’-]*[a-zà-ÿ][\w'’-]*")  # a word after a word; a name if capitalised
-_ALIASES = {"no": "nb", "iw": "he", "fil": "tl"}
 _ALIKE = ({"da", "nb", "nn"}, {"hr", "sr"}, {"id", "ms"})  # languages that short texts do not tell apart
 _LABELS = {"nb": "no"}  # labels in py3langid's model that differ from the name of a profile
 _USUAL = frozenset(
@@ -50,16 +47,6 @@ _USUAL = frozenset(
         *("ko", "nl", "pl", "pt", "ru", "sv", "tr", "uk", "vi", "zh"),
     ]
 )
-
-
-class LanguageProfiles(BaseModel):
-    """The content of language_profiles.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    letters: Mapping[str, Mapping[str, str]]
-    words: Mapping[str, str]
-    varieties: Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -80,8 +67,7 @@ class LanguageDetector:
 
     def __init__(self, languages: Sequence[str]) -> None:
         """Create a detector for language tags. A language without a profile always gets the probability 0."""
-        content = Path(__file__).with_name("language_profiles.toml").read_text("utf-8")
-        profiles = LanguageProfiles.model_validate(tomllib.loads(content))
+        profiles = language_profiles()
         self.languages = tuple(dict.fromkeys(languages))
         # Letters by language and script. The first script of a language is its usual one.
         self._letters: dict[str, dict[str, frozenset[str]]] = {}
@@ -92,8 +78,7 @@ class LanguageDetector:
                     self._letters.setdefault(name, {})[script] = known
         self._tags: dict[str, list[str]] = {}  # requested tags by name of the profile
         for tag in self.languages:
-            primary = primary_language(tag)
-            name = _ALIASES.get(primary, primary)
+            name = profile_name(tag)
             if name in self._letters:
                 self._tags.setdefault(name, []).append(tag)
         alike = [group for group in _ALIKE if not group.isdisjoint(self._tags)]

@@ -300,7 +300,7 @@ def find_matches(
         row = connection.execute(query, (number, _digest(text))).fetchone()
         if row and row[0] == text:
             yield MemoryMatch(sentence, row[0], row[1], 1.0)
-        elif match := _fuzzy_match(connection, number, sentence, score):
+        elif score <= MAX_FUZZY_SCORE and (match := _fuzzy_match(connection, number, sentence, score)):
             yield match
 
 

@@ -48,7 +48,15 @@ async def translate_file(
     if body.memory:
         await services.memories.check(caller.id, body.memory, *languages)
     columns = tuple(filter(None, map(str.strip, body.columns.split(","))))
-    job = Job((), *languages, terms=terms, model=model, memory=body.memory, caller=caller.id)
+    job = Job(
+        (),
+        *languages,
+        terms=terms,
+        memory=body.memory,
+        memory_score=body.memory_threshold / 100,
+        model=model,
+        caller=caller.id,
+    )
     content = await body.file.read()
     opened = await while_connected(request, translations.documents.open(job, name, content, columns, body.encoding))
     async with services.access.charged(caller, opened.characters):

@@ -161,6 +161,7 @@ def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, s
         beam_size=body.beam_size,
         terms=terms,
         memory=body.memory or "",
+        memory_score=body.memory_threshold / 100,
         model=model,
         alternatives=body.alternatives,
         alignment=body.alignment,

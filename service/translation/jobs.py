@@ -8,7 +8,6 @@ from mt.languages import full_tag
 from mt.pipeline.results import SentenceTranslation, mean_confidence, mean_match
 from mt.text.alignment import without_objects
 from mt.text.formality import Formality
-from mt.text.fuzzy_match import MIN_SCORE
 from mt.text.markup import MarkupOptions, Range
 from mt.text.terms import Terms
 
@@ -35,7 +34,7 @@ class Job:
     terms: Terms = field(default_factory=Terms)
     formality: Formality | None = None
     memory: str = ""  # id of a translation memory
-    memory_score: float = MIN_SCORE  # smallest score of a match of the memory that is used
+    memory_score: float = 1.0  # smallest score of a match of the memory that is used; 1: exact matches only
     model: str = ""  # name of a model; "" stands for the default models of the languages
     alternatives: int = 0  # number of alternatives beside each translation
     alignment: bool = False

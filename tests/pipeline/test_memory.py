@@ -84,6 +84,15 @@ def test_a_number_of_the_sentence_replaces_that_of_the_match(translator: Transla
     assert translated(planner, translator, sentence, match).text == "Vgl. Handbuch, S. 17."
 
 
+def test_a_match_without_the_negation_is_not_used(translator: Translator) -> None:
+    planner = translator.planner(source="en", target="de")
+    sentence = "The supplier must not deliver the goods within ten days."
+    unit = (sentence.replace(" not", ""), "Der Lieferant muss die Ware innerhalb von zehn Tagen liefern.")
+    guided = translated(planner, translator, sentence, MemoryMatch(sentence, *unit, 0.91))
+    assert guided.sentences[0].match is None
+    assert guided.text == translated(planner, translator, sentence).text
+
+
 def test_a_repair_that_loses_a_term_is_not_used(translator: Translator) -> None:
     sentence = "See page 17 of the manual."
     match = MemoryMatch(sentence, "See page 12 of the manual.", "Vgl. Handbuch, S. 12.", 0.86)

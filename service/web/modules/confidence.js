@@ -13,17 +13,21 @@ const LISTED = 120; // characters of a list of words that are not translated
 const NUMBERS = { "": "confidence", unsure: "confidence.unsure", doubtful: "confidence.doubtful" };
 const WORDS = { unsure: "confidence.unsure-text", doubtful: "confidence.doubtful-text", unfamiliar: "confidence.unfamiliar" };
 
-/** Returns the class of a sentence: "", "unsure", "doubtful" or "unfamiliar". */
-export function level(quality, unfamiliar = false) {
+/**
+ * Returns the class of a sentence: "", "unsure", "doubtful" or "unfamiliar". A sentence that is adapted from a similar one of
+ * the memory is never sure: its number is that of the model's translation.
+ */
+export function level({ quality, unfamiliar, match }) {
   if (quality === null && unfamiliar) return "unfamiliar";
-  if (quality === null || quality >= SURE) return "";
-  return quality >= DOUBTFUL ? "unsure" : "doubtful";
+  if (quality !== null && quality < DOUBTFUL) return "doubtful";
+  return (quality !== null && quality < SURE) || (match !== null && match < 1) ? "unsure" : "";
 }
 
 /** Returns a text such as "Confidence 53 of 100, less sure". `unfamiliar`: the text is unlike the training text. */
-export function describe(quality, unfamiliar = false) {
+export function describe(sentence) {
+  const { quality, unfamiliar } = sentence;
   if (quality === null) return unfamiliar ? localized("confidence.unfamiliar") : "";
-  return localized(NUMBERS[level(quality)], { value: Math.round(quality) });
+  return localized(NUMBERS[level(sentence)], { value: Math.round(quality) });
 }
 
 /** Returns a text such as "Not translated: Bokmål, Zyklon"; "" if everything is translated. */
@@ -35,7 +39,7 @@ export function describeUntranslated(texts) {
 
 /** Returns the class of the least sure sentence of an answer; "untranslated" if there is none but words are not translated. */
 export function worst({ sentences }) {
-  const levels = sentences.map(({ quality, unfamiliar }) => level(quality, unfamiliar));
+  const levels = sentences.map(level);
   const unsure = ["doubtful", "unsure", "unfamiliar"].find((each) => levels.includes(each));
   return unsure ?? (sentences.some(({ untranslated }) => untranslated.length) ? "untranslated" : "");
 }
@@ -43,7 +47,7 @@ export function worst({ sentences }) {
 /** Returns a text about a whole answer, such as "2 of 3 sentences less sure"; "" if nothing is to be checked. */
 export function summary(answer) {
   const { length: all } = answer.sentences;
-  const count = answer.sentences.filter(({ quality, unfamiliar }) => level(quality, unfamiliar)).length;
+  const count = answer.sentences.filter(level).length;
   const untranslated = describeUntranslated(answer.sentences.flatMap((sentence) => sentence.untranslated));
   const unsure = () => (all === 1 ? localized(WORDS[worst(answer)]) : localized("confidence.some", { count, all }));
   return [count ? unsure() : "", untranslated].filter(Boolean).join(". ");

@@ -298,7 +298,7 @@ class Page {
     setText(byId("confidence"), summary(answer));
     byId("confidence").dataset.level = worst(answer);
     this.#showLegend(new Set(answer.sentences.flatMap((sentence) => [
-      level(sentence.quality, sentence.unfamiliar), matchKind(sentence.match), sentence.untranslated.length ? "untranslated" : "",
+      level(sentence), matchKind(sentence.match), sentence.untranslated.length ? "untranslated" : "",
     ])));
   }
 

@@ -16,6 +16,6 @@ export function describeMatch(match) {
 }
 
 /** Returns what is known about a sentence: its match, its confidence and its words that are not translated. */
-export function describeSentence({ match, quality, unfamiliar, untranslated }) {
-  return [describeMatch(match), describe(quality, unfamiliar), describeUntranslated(untranslated)].filter(Boolean).join(". ");
+export function describeSentence(sentence) {
+  return [describeMatch(sentence.match), describe(sentence), describeUntranslated(sentence.untranslated)].filter(Boolean).join(". ");
 }

@@ -8,6 +8,7 @@ import { localized } from "./messages.js";
 import { withRetries } from "./retry.js";
 import { load, save } from "./storage.js";
 
+const SIMILAR = 70; // smallest similarity, in percent, if similar sentences are adapted
 const ENDINGS = [".tmx", ".xliff", ".xlf", ".po", ".tsv"];
 
 export class Memory {
@@ -27,6 +28,12 @@ export class Memory {
     this.removal = byId("memory-remove");
     this.file.accept = ENDINGS.join(",");
     byId("memory-formats").textContent = ENDINGS.join(", ");
+    this.similar = byId("memory-similar");
+    this.similar.checked = load("similar", false);
+    this.similar.addEventListener("change", () => {
+      save("similar", this.similar.checked);
+      this.onChange();
+    });
     this.select.addEventListener("change", () => this.#choose(this.#fitting().find(({ id }) => id === this.select.value)));
     this.removal.addEventListener("click", () => this.#remove());
     this.file.addEventListener("click", (event) => {
@@ -77,14 +84,14 @@ export class Memory {
   }
 
   /**
-   * Returns the result of `send`, which gets the field of the chosen memory. If the service does not have the memory
+   * Returns the result of `send`, which gets the fields of the chosen memory. If the service does not have the memory
    * any more, its choice is dropped, and `send` is called without it; then the result has `withoutMemory`.
    */
   async applied(source, target, send) {
     const chosen = this.#memoryOf(source, target);
     if (!chosen) return send({});
     try {
-      return await send({ memory: chosen.id });
+      return await send({ memory: chosen.id, ...(this.similar.checked ? { memory_threshold: SIMILAR } : {}) });
     } catch (error) {
       if (!(error instanceof ServiceError) || error.status !== 404) throw error;
       this.#forget(chosen.id);

@@ -88,7 +88,7 @@ export class OutputPane {
   #sentence(answer, sentence, index, links) {
     const own = links.get(sentence).map(({ id, target }) => ({ id, range: target }));
     const attributes = {
-      class: ["sentence", level(sentence.quality, sentence.unfamiliar), matchKind(sentence.match)].filter(Boolean).join(" "),
+      class: ["sentence", level(sentence), matchKind(sentence.match)].filter(Boolean).join(" "),
       role: "button",
       tabindex: index === this.current ? 0 : -1,
       "data-index": index,

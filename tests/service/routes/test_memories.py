@@ -107,7 +107,9 @@ def test_a_file_with_too_many_units_is_refused(native: Application, monkeypatch:
 
 
 def test_an_answer_states_its_match(native: Application, memory: str) -> None:
-    answer = asked(native, ["The dog sleeps.", "Two red dogs eat a fish.", "A house."], memory)
+    texts = ["The dog sleeps.", "Two red dogs eat a fish.", "A house."]
+    assert asked(native, texts, memory)["match"] == [1.0, None, None]  # a similar match needs a threshold
+    answer = asked(native, texts, memory, memory_threshold=80)
     assert answer["translatedText"] == [DOG, CATS, "A HOUSE."]
     assert answer["match"] == [1.0, 0.86, None]  # one of seven words differs
     single = asked(native, "The dog sleeps. A house.", memory, segments=True)

@@ -113,7 +113,7 @@ class Double:
     ) -> tuple[dict[str, Any], str]:
         """A sentence, with offsets in the whole texts, and its translation."""
         stored, score = self.match(found.group(), body.get("memory", ""))
-        if score >= 0.7:
+        if score >= body.get("memory_threshold", 100) / 100:
             place = {"source": [found.start(), found.end()], "target": [start, start + len(stored)]}
             return {**place, "quality": 100 if score == 1 else 88, "match": score}, stored
         glossary = {term.lower(): wording for term, wording in body.get("glossary", {}).items()}

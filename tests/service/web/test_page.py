@@ -621,10 +621,13 @@ def test_sentences_from_the_memory_say_so(visit: Callable[..., Visit], double: D
     expect(panel.get_by_role("status")).to_have_text("pets has 2 sentences now.")
     expect(panel.get_by_label("Memory from English into German")).to_have_value("id-0")
     seen.type("The dog sleeps. A big dog runs and runs. Hello.")
+    seen.expect_translation("Der Hund schlummert. ein big Hund läuft und läuft. hallo.")
+    panel.get_by_text("Adapt the translations of similar sentences").click()
     seen.expect_translation("Der Hund schlummert. Eine große Katze rennt und rennt. hallo.")
+    assert double.asked[-1]["memory_threshold"] == 70
     sentences = seen.page.locator("#output .sentence")
     described = [each.get_attribute("aria-describedby") for each in sentences.all()]
-    similar = "Adapted from a similar sentence of the memory (83% match): check it. Confidence 88 of 100"
+    similar = "Adapted from a similar sentence of the memory (83% match): check it. Confidence 88 of 100, less sure"
     assert [seen.page.locator(f"#{id}").text_content() for id in described] == [
         "From the translation memory. Confidence 100 of 100",
         similar,
@@ -633,7 +636,7 @@ def test_sentences_from_the_memory_say_so(visit: Callable[..., Visit], double: D
     signs = sentences.evaluate_all("all => all.map(each => getComputedStyle(each, '::after').content)")
     assert [sign[:3] for sign in signs] == ['"="', '"≈"', "non"]
     expect(seen.page.locator("#legend")).to_have_text(
-        re.compile(r"^\s*from the memory\s*adapted from the memory\s*$"), use_inner_text=True
+        re.compile(r"^\s*less sure\s*from the memory\s*adapted from the memory\s*$"), use_inner_text=True
     )
     sentences.nth(1).click()
     popover = seen.page.locator("#alternatives")

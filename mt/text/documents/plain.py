@@ -18,7 +18,7 @@ from mt.text.markup.tokens import MAX_TOKENS, references
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _COLUMN = re.compile(r"(?:[^\r\n\t ]| {1,2}(?! ))+")
 _TABLE = re.compile(r"\t|   ")
-_QUOTES = re.compile(r"(?:>[ ]?)*")
+_QUOTED_LINE = re.compile(r"(?P<quotes>(?:>[ ]?)*)[ ]*(?P<line>[^\r\n]*)(?:\r\n|\r|\n|\Z)")  # in an e-mail
 _LEAST_WRAPPED, _LEAST_WIDTH = 30, 50  # characters of a line, and of the longest line of a paragraph
 _MOST_ITEMS = 200  # of a segment: its lines and the breaks between them
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[,.]\d{1,3}"
@@ -44,7 +44,7 @@ def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     """
     text, encoding = read_text(name, content, options)
     document = TextDocument(SegmentList(name, options), encoding)
-    breaks = set(_breaks_in_sentences(text))
+    breaks = dict(_breaks_in_sentences(text))
     done = 0
     items: list[InlineItem[str]] = []
 
@@ -60,7 +60,7 @@ def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocume
             continue
         begin = match.start()
         if done in breaks and len(items) < _MOST_ITEMS:
-            begin = _read_quotes(text, begin)
+            begin = breaks[done]
             items.append(InlineItem(InlineKind.EMPTY, (text[done:begin],), breaks=True))
         else:
             flush()
@@ -73,41 +73,32 @@ def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     return document
 
 
-def _breaks_in_sentences(text: str) -> Iterator[int]:
-    """Yield the offsets of the line breaks within sentences, as e-mails have them.
+def _breaks_in_sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (end of a line, beginning of the text in the next line) for each line break within a sentence.
 
     Such a break follows a line of at least _LEAST_WRAPPED characters that does not end a sentence. The next line begins
     with a small letter, or no line of its paragraph had room for the first word of the next line.
     """
-    paragraph: list[tuple[int, str]] = []  # the end of each line, and its text
-    quotes = ""
-    for match in _LINE.finditer(text):
-        begin = _read_quotes(text, match.start())
-        line = text[begin : match.end(1)].strip()
-        if not line or _TABLE.search(line) or text[match.start() : begin] != quotes:
+    paragraph: list[re.Match[str]] = []
+    for match in _QUOTED_LINE.finditer(text):
+        ends = not match["line"].strip() or _TABLE.search(match["line"].strip())
+        if ends or (paragraph and match["quotes"] != paragraph[0]["quotes"]):
             yield from _breaks_in_paragraph(paragraph)
-            paragraph, quotes = [], text[match.start() : begin]
-        if line and not _TABLE.search(line):
-            paragraph.append((match.end(1), line))
+            paragraph = []
+        if not ends:
+            paragraph.append(match)
     yield from _breaks_in_paragraph(paragraph)
 
 
-def _breaks_in_paragraph(lines: Sequence[tuple[int, str]]) -> Iterator[int]:
-    width = max((len(line) for _, line in lines), default=0)
-    pairs = list(pairwise(lines))
-    full = all(len(line) + 1 + len(following.split(None, 1)[0]) > width for (_, line), (_, following) in pairs)
+def _breaks_in_paragraph(lines: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
+    pairs = [(*pair, pair[0]["line"].rstrip()) for pair in pairwise(lines)]
+    width = max((len(line["line"].rstrip()) for line in lines), default=0)
+    full = all(len(line) + 1 + len(following["line"].split(None, 1)[0]) > width for _, following, line in pairs)
     wrapped = full and len(lines) > 2 and width > _LEAST_WIDTH
-    for (end, line), (_, following) in pairs:
-        divides = len(line) < _LEAST_WRAPPED or SENTENCE_END.search(line) or BULLET.match(following)
-        if not divides and (wrapped or following[0].islower()) and not is_wide(line[-1]):
-            yield end
-
-
-def _read_quotes(text: str, begin: int) -> int:
-    """Return the offset after the signs of a quotation in an e-mail, such as `> >`."""
-    match = _QUOTES.match(text, begin)
-    assert match is not None  # the pattern matches the empty string
-    return match.end()
+    for before, following, line in pairs:
+        divides = len(line) < _LEAST_WRAPPED or SENTENCE_END.search(line) or BULLET.match(following["line"])
+        if not divides and (wrapped or following["line"][0].islower()) and not is_wide(line[-1]):
+            yield before.end("line"), following.start("line")
 
 
 def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextDocument:

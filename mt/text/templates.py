@@ -23,10 +23,11 @@ _BLOCK = re.compile(
     re.DOTALL,
 )
 _GO = r"(?:block|define|if|range|with)\s"
+_CODE = "code|comment|highlight|javascript|math|mermaid|schema|style|stylesheet"  # their content is not text
 _TAGS = (
-    r"(?:apply|assign|autoescape|block|blocktrans|blocktranslate|break|cache|call|capture|case|comment|continue|do|elif"
+    rf"(?:{_CODE}|apply|assign|autoescape|block|blocktrans|blocktranslate|break|cache|call|capture|case|continue|do|elif"
     r"|else|elseif|elsif|embed|empty|extends|filter|for|form|from|if|ifchanged|import|include|layout|liquid|load|macro"
-    r"|plural|pluralize|raw|render|schema|section|set|spaceless|tablerow|unless|verbatim|when|with|end\w*)\b"
+    r"|plural|pluralize|raw|render|section|set|spaceless|tablerow|unless|verbatim|when|with|end\w*)\b"
 )
 _KEYWORDS = r"(?:case|default|do|else|elseif|elsif|end\w*|for|foreach|if|switch|try|unless|until|when|while)\b"
 _STATEMENT = re.compile(
@@ -36,6 +37,7 @@ _STATEMENT = re.compile(
 )
 _GO_END = re.compile(r"\{\{-?\s*end\s*-?\}\}")
 _GO_BEGIN = re.compile(rf"\{{\{{-?\s*{_GO}")
+_CODE_BEGIN = re.compile(rf"\{{%-?\s*({_CODE})\b")
 _OPENING = re.compile(r"\{[{%#:/a-z]|<[%?/#@]|\[%|\*\||[@#][efisuw]")
 
 
@@ -53,6 +55,14 @@ def find_templates(text: str) -> Iterator[TemplateCode]:
     if not _OPENING.search(text):
         return
     go = _GO_BEGIN.search(text) is not None  # otherwise {{end}} is the name of a value
-    for match in _BLOCK.finditer(text):
+    place = 0
+    endless = set[str]()  # names of statements without an end
+    while match := _BLOCK.search(text, place):
+        place = match.end()
+        verbatim = _CODE_BEGIN.match(match[0])
+        if verbatim and verbatim[1] not in endless:
+            end = re.compile(rf"\{{%-?\s*end{verbatim[1]}\b[^%]*%\}}").search(text, place)
+            place = end.end() if end else place
+            endless |= set() if end else {verbatim[1]}
         ends = not go and _GO_END.fullmatch(match[0])
-        yield TemplateCode(*match.span(), statement=not ends and _STATEMENT.match(match[0]) is not None)
+        yield TemplateCode(match.start(), place, statement=not ends and _STATEMENT.match(match[0]) is not None)

@@ -234,7 +234,7 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "strings: comments in comments": (lambda n: partial(find_tags, "<!--" * n + ">"), 20_000),
     **{
         f"strings: {unit}": (partial(find_tags_of, unit), 5000)
-        for unit in ("{{", "{{ a ", "{% a ", "<% a ", "<?php ", "{if a ", "</#a ")
+        for unit in ("{{", "{{ a ", "{% a ", "{% code %}", "<% a ", "<?php ", "{if a ", "</#a ")
     },
     "documents: PO metadata": (
         lambda n: partial(

@@ -190,6 +190,8 @@ def test_tags_that_do_not_match_keep_their_order(inside: str) -> None:
         ('<img alt="{{t "a dog"}}"><img alt="{{a && b}} c"><img alt="A {{b}} dog">', ["A {{b}} dog"]),
         ("{{range .Dogs}}<li>{{.Name}} sleeps{{end}}", ["{{.Name}} sleeps"]),
         ("From {{start}} to {{end}}", ["From {{start}} to {{end}}"]),
+        ('{% schema %}{"a": "no"}{% endschema %}<p>Dog{%- style -%}no<b>no</b>{% endstyle %}', ["Dog"]),
+        ("{% style %}Dog{% comment %}", ["Dog"]),
         ("{#each a as b}Dog{:else}Cat{/each}", ["Dog", "Cat"]),
         ("{if $a > 3}Dog{else}Cat{/if}, {if you can} {count, plural, one {# dog}}",
          ["Dog", "Cat", ", {if you can} {count, plural, one {# dog}}"]),

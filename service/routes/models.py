@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from mt.bundled import STARTER_MODEL
 from service.services import ServicesDependency
 
 router = APIRouter(tags=["service"])
@@ -15,6 +16,7 @@ class ModelInfo(BaseModel):
     version: str = Field(description="Digest of the files of the model.")
     about: str = Field(description="What the model was trained on, or an empty text.")
     licence: str = Field(description="Licence as the model card states it, or an empty text.")
+    bundled: bool = Field(description="Whether this is the starter model of the package, which is for trying out.")
     scores: str = Field(description="Scores as the model card states them, or an empty text.")
     size: int = Field(description="Size of the weights on disk in bytes.")
     loaded: bool = Field(
@@ -34,6 +36,7 @@ async def models(services: ServicesDependency) -> list[ModelInfo]:
             version=model.version,
             about=model.about,
             licence=model.card.licence,
+            bundled=model.directory == STARTER_MODEL,
             scores=model.card.scores,
             size=model.size,
             loaded=model.name in services.fleet.loaded_models,

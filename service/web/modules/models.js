@@ -20,7 +20,7 @@ export class Models {
     });
   }
 
-  /** @param {{name: string, about: string, sources: string[], targets: string[], pairs: string[] | null}[]} list  as GET /models returns it */
+  /** @param {{name: string, about: string, sources: string[], targets: string[], pairs: string[] | null, bundled: boolean}[]} list  as GET /models returns it */
   set list(list) {
     this.#list = list;
   }
@@ -59,6 +59,8 @@ export class Models {
     const other = first && first !== this.select.value ? localized("model.used", { model: first }) : "";
     setText(byId("used-model"), second ? localized("model.used-two", { first, second }) : other);
     const model = this.#list.find(({ name }) => name === (first ?? this.select.value));
+    const translating = first ? this.#used : [this.select.value];
+    byId("trial").hidden = !this.#list.some(({ name, bundled }) => bundled && translating.includes(name));
     byId("about").hidden = !model || Boolean(second);
     const about = byId("about-model");
     about.textContent = model?.about || localized("model.unstated");

@@ -235,11 +235,12 @@ def test_the_document_states_whether_a_key_is_required(require_key: bool) -> Non
 
 def test_models_and_the_front_door(native: Application) -> None:
     models = native.client.get("/models").json()
-    facts = ["name", "version", "about", "licence", "scores", "size", "loaded", "sources", "targets", "pairs"]
+    facts = ["name", "version", "about", "licence", "bundled", "scores", "size", "loaded"]
+    facts += ["sources", "targets", "pairs"]
     assert [list(model) for model in models] == [facts] * 2
-    assert [(model["name"], model["loaded"], model["pairs"]) for model in models] == [
-        ("words-en-de", True, ["en-de"]),
-        ("words-de-fr", True, ["de-fr"]),
+    assert [(model["name"], model["bundled"], model["loaded"], model["pairs"]) for model in models] == [
+        ("words-en-de", False, True, ["en-de"]),
+        ("words-de-fr", False, True, ["de-fr"]),
     ]
     assert native.client.get("/").json()["documentation"] == "/openapi.json"
     docs = native.client.get("/docs").text

@@ -211,7 +211,14 @@ def create_double(double: Double) -> FastAPI:
             names.append((SECOND_MODEL, "en-de"))
             about[SECOND_MODEL] = "This model was trained on captions."
         return [
-            {"name": name, "sources": [pair[:2]], "targets": [pair[3:]], "pairs": [pair], "about": about.get(name, "")}
+            {
+                "name": name,
+                "sources": [pair[:2]],
+                "targets": [pair[3:]],
+                "pairs": [pair],
+                "about": about.get(name, ""),
+                "bundled": name == "en-de",
+            }
             for name, pair in names
         ]
 

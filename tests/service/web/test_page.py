@@ -261,7 +261,9 @@ def test_with_forced_colours_the_text_is_not_drawn_twice(visit: Callable[..., Vi
 def test_what_the_model_was_trained_on(visit: Callable[..., Visit]) -> None:
     seen = visit("#en/de")
     expect(seen.page.locator("#about-model")).to_have_text("This model was trained on phrases.")
+    expect(seen.page.locator("#trial")).to_contain_text("for trying out")  # the bundled model
     seen.page.locator("#target-language").select_option("fr")
+    expect(seen.page.locator("#trial")).to_be_hidden()
     expect(seen.page.locator("#about-model")).to_have_text("This model does not state what it was trained on.")
 
 

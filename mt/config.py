@@ -136,8 +136,6 @@ class TrainingConfig(Section):
     optimizer: Literal["adam", "muon"] = "muon"
     """Optimizer of the weight matrices in the layers; all other parameters use Adam (Jordan et al. 2024). Left out:
     adam if [tuning] is given, otherwise muon."""
-    adam_epsilon: float = Field(1e-9, gt=0)
-    """Constant that Adam adds to the denominator."""
     clip_norm: float = Field(1.0, gt=0)
     """Maximum norm of the gradient of an update. A gradient with a larger norm is scaled down to this norm."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)

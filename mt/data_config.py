@@ -111,8 +111,6 @@ HeldOutCorpora = Annotated[Corpora, AfterValidator(_check_held_out)]
 class CleaningConfig(Section):
     """Filters of the training pairs; validation and test sets are never cleaned. A threshold of 0 disables a filter."""
 
-    min_words: int = Field(1, ge=0)
-    """Minimum number of words of the source and of the target."""
     max_words: int = Field(250, ge=0)
     """Maximum number of words of the source and of the target."""
     max_characters: int = Field(2000, ge=0)

@@ -82,7 +82,7 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         dropuot = 0.1
         [training]
         learning_rate = "fast"
-        adam_epsilon = inf
+        clip_norm = inf
         learnig_rate = 1
         """,
         "cleaning.max_length_ratio=-2",
@@ -102,7 +102,7 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         "model.size = 'huge'; accepted: tiny, small, base, big",
         "model.dropuot is unknown (did you mean dropout?)",
         "training.learning_rate = 'fast': Input should be a valid number",
-        "training.adam_epsilon = inf: Input should be a finite number",
+        "training.clip_norm = inf: Input should be a finite number",
         "training.learnig_rate is unknown (did you mean learning_rate?)",
     ]
     assert len(result) == len(expected), result

@@ -90,10 +90,6 @@ def is_empty(source: str, target: str) -> bool:
     return not (any(map(str.isalnum, source)) and any(map(str.isalnum, target)))
 
 
-def has_fewer_words(source: str, target: str, minimum: int) -> bool:
-    return min(len(WORD.findall(source)), len(WORD.findall(target))) < minimum
-
-
 def has_more_words(source: str, target: str, limit: int) -> bool:
     return any(len(text) > limit and len(WORD.findall(text)) > limit for text in (source, target))
 
@@ -232,8 +228,6 @@ class Cleaner:
         options = self.options
         if is_empty(source, target):
             return "empty"
-        if has_fewer_words(source, target, options.min_words):
-            return "too short"
         if options.max_characters and has_more_characters(source, target, options.max_characters):
             return "too long"
         if options.max_words and has_more_words(source, target, options.max_words):

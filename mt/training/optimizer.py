@@ -13,7 +13,7 @@ from mt.model.layers import layers_of
 QUINTIC = (3.4445, -4.7750, 2.0315)  # a, b, c: 5 iterations of a x + b x^3 + c x^5 map (0.01, 1] into (0.7, 1.2)
 ITERATIONS = 5
 MOMENTUM = 0.95
-ADAM_BETAS = (0.9, 0.98)  # decay rates of the first and second moment (Vaswani et al. 2017, section 5.3)
+ADAM_BETAS, ADAM_EPSILON = (0.9, 0.98), 1e-9  # Vaswani et al. 2017, section 5.3
 ADAM_RMS = 0.2  # root mean square of the elements of a step of Adam at learning rate 1
 
 
@@ -104,7 +104,7 @@ def optimizers(
     rest = [p for p in model.parameters() if p.requires_grad and p not in of_muon]
     result: list[torch.optim.Optimizer] = []
     if rest:
-        result.append(torch.optim.Adam(rest, lr=0.0, betas=ADAM_BETAS, eps=config.adam_epsilon, fused=True))
+        result.append(torch.optim.Adam(rest, lr=0.0, betas=ADAM_BETAS, eps=ADAM_EPSILON, fused=True))
     if matrices:
         result.append(Muon(matrices, dtype, world))
     return result

@@ -40,8 +40,6 @@ def test_is_empty(source: str, target: str, expected: bool) -> None:
     ],
 )
 def test_words_are_counted_with_and_without_spaces(text: str, words: int) -> None:
-    assert cleaning.has_fewer_words(text, "a b c d e f", words + 1)
-    assert not cleaning.has_fewer_words(text, "a b c d e f", words)
     assert cleaning.has_more_words(text, "", words - 1)
     assert not cleaning.has_more_words("", text, words)
 
@@ -230,17 +228,11 @@ def test_at_most_three_examples_are_kept() -> None:
 
 def test_every_filter_can_be_switched_off() -> None:
     options = CleaningConfig(
-        min_words=0, max_words=0, max_characters=0, max_length_ratio=0, drop_identical=False, match_digits=False,
+        max_words=0, max_characters=0, max_length_ratio=0, drop_identical=False, match_digits=False,
         max_repetition=0, min_script_share=0, deduplicate=False,
     )  # fmt: skip
     cleaner = Cleaner(options, ("en", "de"))
     assert [cleaner.reason(source, target) for source, target, _ in REASONS] == ["empty", *[None] * (len(REASONS) - 1)]
-
-
-def test_a_minimum_of_words() -> None:
-    cleaner = Cleaner(CleaningConfig(min_words=2), ("en", "zh"))
-    assert cleaner.reason("Hello", "你好") == "too short"
-    assert cleaner.reason("Hello you", "你好") is None
 
 
 def test_an_unknown_option_is_refused() -> None:

@@ -336,5 +336,5 @@ def test_missing_files_are_all_named(tmp_path: Path, tiny_recipe: Build, tiny_co
 
 def test_a_direction_without_pairs_is_an_error(tmp_path: Path, tiny_recipe: Build) -> None:
     with pytest.raises(DataError, match="no train pairs are left for en-de"):
-        prepare(tiny_recipe(cleaning={"min_words": 1000}), tmp_path / "prepared")
+        prepare(tiny_recipe(cleaning={"max_characters": 1}), tmp_path / "prepared")
     assert list((tmp_path / "prepared").iterdir()) == []

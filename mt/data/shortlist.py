@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from mt.data.corpus import read_lines, read_tsv
-from mt.data.translation_table import FlatSequences, TranslationTable, learn_translation_table
+from mt.data.translation_table import TokenLists, TranslationTable, learn_translation_table
 from mt.errors import DataError
 from mt.kernels.shortlist import Shortlist
 from mt.languages import Direction
@@ -44,9 +44,11 @@ def corpus_table(
         places = tags.index(direction.source), tags.index(direction.target)
         step = max(1, -(-sum(1 for _ in read_tsv(path, *places)) * len(columns) // pairs))
         chosen += [pair for pair in islice(read_tsv(path, *places), 0, None, step) if pair.source.strip()]
-    source = FlatSequences.from_lists(tokenizer.encode_many([pair.source for pair in chosen]))
-    target = FlatSequences.from_lists(tokenizer.target.encode_many([pair.target for pair in chosen]))
-    return learn_translation_table(source, target, np.arange(len(chosen)), len(tokenizer))
+    source, target = (
+        TokenLists.of(tokenizer.encode_many(texts))
+        for texts in ([pair.source for pair in chosen], [pair.target for pair in chosen])
+    )
+    return learn_translation_table(source, target, len(tokenizer))
 
 
 def lexical_table(tokenizer: Tokenizer, path: Path) -> TranslationTable:

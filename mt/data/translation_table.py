@@ -8,9 +8,9 @@ V is the size of the vocabulary, which source and target have in common. The key
 t is s * V + t.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,35 +30,25 @@ Int = NDArray[np.int64]
 Float = NDArray[np.float64]
 
 
-class Sequences(Protocol):
+@dataclass(frozen=True)
+class TokenLists:
     """Sentences of token ids: sentence i is data[offsets[i] : offsets[i + 1]]."""
 
-    @property
-    def offsets(self) -> np.ndarray: ...
-    @property
-    def data(self) -> np.ndarray: ...
-
-
-@dataclass(frozen=True)
-class FlatSequences:
-    """Sentences of token ids, in memory: sentence i is data[offsets[i] : offsets[i + 1]]."""
-
-    data: np.ndarray
-    offsets: np.ndarray
+    data: Int
+    offsets: Int
 
     @classmethod
-    def from_lists(cls, sentences: Iterable[Sequence[int]]) -> "FlatSequences":
-        arrays = [np.asarray(sentence, np.int32) for sentence in sentences]
-        offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
-        return cls(np.concatenate([np.empty(0, np.int32), *arrays]), offsets)
+    def of(cls, sentences: Sequence[Sequence[int]]) -> "TokenLists":
+        offsets = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
+        return cls(np.fromiter(chain.from_iterable(sentences), np.int64, int(offsets[-1])), offsets)
 
-    @classmethod
-    def select(cls, sequences: Sequences, indices: np.ndarray) -> "FlatSequences":
-        """Return a copy of the sentences with these indices, in the order of `indices`."""
-        starts = np.asarray(sequences.offsets[indices], np.int64)
-        lengths = np.asarray(sequences.offsets[indices + 1], np.int64) - starts
-        offsets = np.concatenate(([0], np.cumsum(lengths)))
-        return cls(sequences.data[np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])], offsets)
+    @property
+    def lengths(self) -> Int:
+        return np.diff(self.offsets)
+
+    def part(self, begin: int, end: int) -> "TokenLists":
+        offsets = self.offsets[begin : end + 1]
+        return TokenLists(self.data[offsets[0] : offsets[-1]], offsets - offsets[0])
 
 
 @dataclass(frozen=True)
@@ -102,39 +92,25 @@ class TranslationTable:
 
 
 def learn_translation_table(
-    source: Sequences,
-    target: Sequences,
-    indices: np.ndarray,
-    vocabulary_size: int,
-    iterations: int = 5,
-    progress: Callable[[int], None] = lambda pairs: None,
+    source: TokenLists, target: TokenLists, vocabulary_size: int, iterations: int = 5
 ) -> TranslationTable:
-    """Learn a table from the sentence pairs with these indices. Each iteration reads all pairs.
+    """Learn a table from sentence pairs. Each iteration reads all pairs.
 
-    `progress` is called after each block of pairs with the number of pairs in the block. If the table would have more
-    than MAX_ENTRIES entries, the entries with the lowest expected counts are dropped.
+    If the table would have more than MAX_ENTRIES entries, the entries with the lowest expected counts are dropped.
     """
     keys, counts = np.empty(0, np.int64), np.empty(0)
-    frequencies = np.zeros(vocabulary_size, np.int64)
-    for chosen in _blocks(source, target, indices):
-        sides = FlatSequences.select(source, chosen), FlatSequences.select(target, chosen)
-        block = _Block.of(*sides, vocabulary_size)
-        frequencies += np.bincount(block.targets, minlength=vocabulary_size)
+    for block in _blocks(source, target, vocabulary_size):
         expected = block.expected(np.ones(len(block.keys)))  # the first iteration uses uniform probabilities
         keys, counts = _merged((keys, counts), (block.keys, expected))
-        progress(len(chosen))
     probabilities = _normalised(keys, counts, vocabulary_size)
     for _ in range(iterations - 1):
         counts = np.zeros(len(keys))
-        for chosen in _blocks(source, target, indices):
-            sides = FlatSequences.select(source, chosen), FlatSequences.select(target, chosen)
-            block = _Block.of(*sides, vocabulary_size)
+        for block in _blocks(source, target, vocabulary_size):
             places = np.minimum(np.searchsorted(keys, block.keys), len(keys) - 1)
             known = keys[places] == block.keys
             counts[places[known]] += block.expected(np.where(known, probabilities[places], 0.0))[known]
-            progress(len(chosen))
         probabilities = _normalised(keys, counts, vocabulary_size)
-    occurrences = np.bincount(FlatSequences.select(source, indices).data, minlength=vocabulary_size)
+    frequencies, occurrences = (np.bincount(side.data, minlength=vocabulary_size) for side in (target, source))
     return TranslationTable(vocabulary_size, keys, probabilities, frequencies, occurrences)
 
 
@@ -149,21 +125,19 @@ class _Block:
     places: Int  # the index in `keys` of each cell
     starts: Int  # the index of the first cell of each target token
     widths: Int  # the number of cells of each target token
-    targets: np.ndarray  # ids of the target tokens
 
     @classmethod
-    def of(cls, source: FlatSequences, target: FlatSequences, vocabulary_size: int) -> "_Block":
-        lengths = np.diff(source.offsets) + 1
-        with_empty = np.insert(source.data.astype(np.int64), source.offsets[:-1], EMPTY)
+    def of(cls, source: TokenLists, target: TokenLists, vocabulary_size: int) -> "_Block":
+        lengths = source.lengths + 1
+        with_empty = np.insert(source.data, source.offsets[:-1], EMPTY)
         begins = np.cumsum(lengths) - lengths
-        target_lengths = np.diff(target.offsets)
-        widths = np.repeat(lengths, target_lengths)
+        widths = np.repeat(lengths, target.lengths)
         starts = np.cumsum(widths) - widths
-        shift = np.repeat(np.repeat(begins, target_lengths) - starts, widths)
+        shift = np.repeat(np.repeat(begins, target.lengths) - starts, widths)
         sources = with_empty[shift + np.arange(len(shift))]
-        targets = target.data.astype(np.int64)
-        keys, places = np.unique(sources * vocabulary_size + np.repeat(targets, widths), return_inverse=True)
-        return cls(keys, places, starts, widths, targets)
+        targets = np.repeat(target.data, widths)
+        keys, places = np.unique(sources * vocabulary_size + targets, return_inverse=True)
+        return cls(keys, places, starts, widths)
 
     def expected(self, probabilities: Float) -> Float:
         """Return the expected count of each of `keys`. `probabilities` has the probability of each of `keys`."""
@@ -173,16 +147,15 @@ class _Block:
         return np.bincount(self.places, cells, len(self.keys)).astype(np.float64, copy=False)
 
 
-def _blocks(source: Sequences, target: Sequences, indices: np.ndarray) -> Iterator[np.ndarray]:
-    """Divide `indices` into blocks of sentence pairs. A block has one pair, or at most CELLS_PER_BLOCK cells."""
-    lengths = [np.asarray(side.offsets[indices + 1], np.int64) - side.offsets[indices] for side in (source, target)]
-    cells = np.cumsum((lengths[0] + 1) * lengths[1])
-    at = 0
-    while at < len(indices):
-        done = cells[at - 1] if at else 0
-        end = max(at + 1, int(np.searchsorted(cells, done + CELLS_PER_BLOCK, "right")))
-        yield indices[at:end]
-        at = end
+def _blocks(source: TokenLists, target: TokenLists, vocabulary_size: int) -> Iterator[_Block]:
+    """Divide sentence pairs into blocks. A block has one pair, or at most CELLS_PER_BLOCK cells."""
+    cells = np.cumsum((source.lengths + 1) * target.lengths)
+    begin = 0
+    while begin < len(cells):
+        done = cells[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(cells, done + CELLS_PER_BLOCK, "right")))
+        yield _Block.of(source.part(begin, end), target.part(begin, end), vocabulary_size)
+        begin = end
 
 
 def _merged(first: tuple[Int, Float], second: tuple[Int, Float]) -> tuple[Int, Float]:

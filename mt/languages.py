@@ -25,12 +25,14 @@ from mt.errors import LanguageError, problems
 _TAG = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2}|-\d{3})?(-[a-z\d]{5,8}|-\d[a-z\d]{3})*")
 _LONGEST_DIRECTION = 80  # maximum number of characters of a direction
 _LIBRETRANSLATE = {"zt": "zh-Hant", "pb": "pt-BR"}
-_STANDARD = dict(
-    entry.split(" ")
-    for entry in """als sq|arb ar|ayr ay|azj az|cmn zh|dik din|ekk et|fuv ff|gaz om|khk mn|kmr ku|knc kr|lvs lv|npi ne
-ns nso|ory or|pbt ps|pes fa|plt mg|pob pt-BR|prs fa-AF|quy qu|swh sw|tgl tl|tl tl|twi tw|uzn uz|ydd yi
-zsm ms""".replace("\n", "|").split("|")
-)  # codes of translation models, each with its tag; most codes are members of the macrolanguage that the tag names
+_STANDARD = {
+    "als": "sq", "arb": "ar", "ayr": "ay", "azj": "az", "cmn": "zh", "dik": "din",
+    "ekk": "et", "fuv": "ff", "gaz": "om", "khk": "mn", "kmr": "ku", "knc": "kr",
+    "lvs": "lv", "npi": "ne", "ns": "nso", "ory": "or", "pbt": "ps", "pes": "fa",
+    "plt": "mg", "pob": "pt-BR", "prs": "fa-AF", "quy": "qu", "swh": "sw", "tgl": "tl",
+    "tl": "tl", "twi": "tw", "uzn": "uz", "ydd": "yi", "zsm": "ms",
+}  # fmt: skip
+"""Codes of translation models, each with its tag. Most codes are members of the macrolanguage that the tag names."""
 
 
 def parse_tag(text: str) -> str:
@@ -256,8 +258,7 @@ class DirectionSet(Collection[Direction]):
                 wanted = " ".join(f"{word} {tag}" for word, tag in (("from", source), ("to", target)) if tag)
                 raise LanguageError(f"this model has no direction {wanted}; accepted: {self}")
         missing = " and ".join(name for name, tag in (("source", source), ("target", target)) if tag is None)
-        options = missing.replace("source", "--source").replace("target", "--target")
-        raise LanguageError(f"give {missing} (options {options}); accepted: {self}")
+        raise LanguageError(f"the model has several directions: give {missing}; accepted: {self}")
 
     def targets_of(self, source: str) -> tuple[str, ...]:
         if self.pairs is not None:

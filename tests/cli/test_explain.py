@@ -29,7 +29,7 @@ def test_one_of_several_directions(
     """The tag of the target language is the first source token."""
     arguments = [str(several_directions), "The dog sees the cat.", "--only", "tokens-source", "--output", str(tmp_path)]
     assert main(arguments) == 2
-    assert "give source and target (options --source and --target); accepted: en-de" in capsys.readouterr().err
+    assert "the model has several directions: give source and target; accepted: en-de" in capsys.readouterr().err
     assert main([*arguments, "--source", "en", "--target", "fr"]) == 0
     assert "fr&gt;</text>" in (tmp_path / "tokens-source.svg").read_text(encoding="utf-8")
 

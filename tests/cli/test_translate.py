@@ -175,7 +175,7 @@ def test_the_model_may_be_left_out(
     lines.write_text("The dog sees the cat.\n")
     assert "Hund" in output(capfd, lines, "--source", "en", "--target", "de")[0]  # the starter model
     assert main([str(lines)]) == 2
-    assert "give source and target (options --source and --target); accepted: en-de" in capfd.readouterr().err
+    assert "the model has several directions: give source and target; accepted: en-de" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ class BeamSearch(TokenSearch):
     """
 
     nth: Tensor  # [B, 1] n_best - 1
+    needed: Tensor  # [B, 1] number of finished hypotheses with which a sentence can be finished, at most K
     largest_penalty: Tensor  # [B] the length penalty of the longest hypothesis
     running: Tensor  # int64 [B], 1 until the sentence is finished, then 0
     alive_tokens: Tensor  # [B, K]
@@ -59,6 +60,7 @@ class BeamSearch(TokenSearch):
         alive_totals[:, 0] = 0  # the beams are equal before the first step, so only beam 0 may continue
         return {
             "nth": torch.tensor([[sentence.n_best - 1] for sentence in options], device=device),
+            "needed": torch.full((batch, 1), beams, device=device),
             "largest_penalty": common.penalty.gather(1, common.constraints.last[:, None])[:, 0],
             "running": torch.ones(batch, dtype=torch.int64, device=device),
             "alive_tokens": torch.full((batch, beams), common.special.bos, device=device),
@@ -101,9 +103,8 @@ class BeamSearch(TokenSearch):
         width = values.shape[1]
         candidates = values.view(batch, beams, width) + self.alive_totals[:, :, None]
         alive, picked = candidates.view(batch, -1).topk(beams)  # [B, K]
-        outranked = ends < torch.cat((alive, ends), 1).topk(beams).values[:, -1:]
-        ends = ends.masked_fill(outranked & (self.steps < self.constraints.last)[:, None], -torch.inf)
-        return self.record_step(alive, picked // width, ids.view(batch, -1).gather(1, picked), ends)
+        ends = self.without_outranked(ends, alive)
+        return self.record_step(alive, picked // width, ids.view(batch, -1).gather(1, picked), ends, alive)
 
     def scores(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """Return the log-probabilities [R, V] of the next tokens, and the totals [B, K] of hypotheses that end now."""
@@ -112,14 +113,17 @@ class BeamSearch(TokenSearch):
         self.constraints.forbid_early_ends(ends, self.steps)
         return self.constraints.apply(log_probs, self._not_alive, self.steps, self.history), ends
 
+    def without_outranked(self, ends: Tensor, rivals: Tensor) -> Tensor:
+        """Return `ends` [B, K] with -inf for the hypotheses that may not end, because `needed` others are better.
+
+        `rivals` are the totals of live hypotheses. At the last step, all hypotheses may end.
+        """
+        ranked = torch.cat((rivals, ends), 1).topk(ends.shape[1]).values
+        outranked = ends < ranked.gather(1, self.needed - 1)
+        return ends.masked_fill(outranked & (self.steps < self.constraints.last)[:, None], -torch.inf)
+
     def record_step(
-        self,
-        alive: Tensor,
-        parents: Tensor,
-        tokens: Tensor,
-        ends: Tensor,
-        leading: Tensor | None = None,
-        last_needed_index: Tensor | None = None,
+        self, alive: Tensor, parents: Tensor, tokens: Tensor, ends: Tensor, leading: Tensor
     ) -> Tensor | None:
         """Record a step. Return the index [R] of the row that each row continues, or None if K is 1.
 
@@ -128,8 +132,7 @@ class BeamSearch(TokenSearch):
             parents: The beams [B, K] that these hypotheses continue.
             tokens: The newest tokens [B, K] of these hypotheses.
             ends: Totals [B, K] of the hypotheses that end.
-            leading: Totals [B, K] of the live hypotheses that can keep the sentence running; by default `alive`.
-            last_needed_index: n - 1 [B, 1]. A sentence can end when it has n finished hypotheses; by default n is K.
+            leading: The totals in `alive` of the hypotheses that can keep the sentence running, and -inf for others.
         """
         batch, beams = self.alive_totals.shape
         at = self.steps[:, None, None].expand(batch, 1, 2 * beams)
@@ -140,14 +143,13 @@ class BeamSearch(TokenSearch):
             self.history.scatter_(2, at[:, :, :beams].mT, tokens[:, :, None])
 
         penalty = self.penalty.gather(1, self.steps[:, None])
-        scores, leading = ends / penalty, (alive if leading is None else leading).amax(1)
+        scores, leading = ends / penalty, leading.amax(1)
         self.pool.copy_(torch.cat((self.pool, scores), 1).topk(beams).values)
         # NaN, or -inf if no hypothesis is alive, compares as False and finishes the sentence.
         worst = self.pool.gather(1, self.nth)[:, 0]
         hopeful = leading / self.largest_penalty > worst
         promising = leading / penalty[:, 0] > worst
-        last_needed = self.pool[:, -1] if last_needed_index is None else self.pool.gather(1, last_needed_index)[:, 0]
-        unfilled = last_needed == -torch.inf
+        unfilled = self.pool.gather(1, self.needed - 1)[:, 0] == -torch.inf
         self.steps.add_(self.running)  # finished sentences write to a column that is never read
         self.running.mul_((self.steps <= self.constraints.last) & hopeful & (unfilled | promising))
         self.alive_tokens.copy_(tokens)

@@ -117,6 +117,7 @@ class ConstrainedBeamSearch(SentenceTable):
         """
         beams = options[0].beam_size
         beam = BeamSearch.start(source_lengths, options, prefixes, special, device)
+        beam.needed = (beam.nth + 1).clamp(min=min(beams, MIN_FINISHED))
         starts = _stack([np.asarray(sentence.starts) for sentence in constraints], device)
         nodes = starts[:, None].expand(-1, beams, -1)
         zeros = torch.zeros((len(options), beams), dtype=torch.int64, device=device)
@@ -184,9 +185,7 @@ class ConstrainedBeamSearch(SentenceTable):
 
         ends = ends.masked_fill(~(written >= self.needed[:, None]).all(2), -torch.inf)
         rivals = ranks.masked_fill(groups < _last_group(beams), -torch.inf)
-        last_needed_index = self.beam.nth.clamp(min=min(beams, MIN_FINISHED) - 1)
-        outranked = ends < torch.cat((rivals, ends), 1).topk(beams).values.gather(1, last_needed_index)
-        ends = ends.masked_fill(outranked & (self.beam.steps < self.beam.constraints.last)[:, None], -torch.inf)
+        ends = self.beam.without_outranked(ends, rivals)
 
         index, parents = chosen[:, :, None].expand(-1, -1, self.nodes.shape[2]), chosen // ids.shape[2]
         self.nodes.copy_(nodes.flatten(1, 2).gather(1, index))
@@ -199,7 +198,7 @@ class ConstrainedBeamSearch(SentenceTable):
         late = (self.beam.steps >= self.patience) & (self.beam.pool[:, 0] > -torch.inf)
         hopeless = late[:, None] & (reached < _last_group(beams))
         leading = alive.masked_fill(hopeless, -torch.inf)
-        return self.beam.record_step(alive, parents, ids.flatten(1).gather(1, chosen), ends, leading, last_needed_index)
+        return self.beam.record_step(alive, parents, ids.flatten(1).gather(1, chosen), ends, leading)
 
     def _falls_behind(self, totals: Tensor, groups: Tensor) -> Tensor:
         """Return bool [B, K], True for each candidate that `threshold` drops (see the docstring of the class).

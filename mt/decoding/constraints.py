@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mt.decoding.options import SearchOptions
+from mt.decoding.scorer import padded
 from mt.decoding.scores import repeating_ngrams, seen_tokens
 from mt.decoding.search_state import SentenceTable
 
@@ -55,16 +56,15 @@ class Constraints(SentenceTable):
         first_end = [
             min(max(o.min_length - 1, p), limit) for o, p, limit in zip(options, prefix_lengths, last, strict=True)
         ]
-        width = max(prefix_lengths, default=0)
         return cls(
             last=torch.tensor(last, device=device),
             first_end=torch.tensor(first_end, device=device),
-            prefix=torch.tensor([[*p] + [0] * (width - len(p)) for p in prefixes], dtype=torch.int64, device=device),
+            prefix=padded(prefixes, 0, device),
             prefix_length=torch.tensor(prefix_lengths, device=device),
             ngram=torch.tensor([o.no_repeat_ngram for o in options], device=device),
             features=Features(
                 minimum=any(first_end),
-                prefix=width > 0,
+                prefix=any(prefix_lengths),
                 ngram=max((o.no_repeat_ngram for o in options), default=0),
             ),
         )

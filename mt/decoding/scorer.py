@@ -136,7 +136,7 @@ class EnsembleScorer:
 
 def padded(sentences: Sequence[Sequence[int]], pad: int, device: torch.device) -> Tensor:
     """Return B lists of ids as int64 [B, S]. Shorter lists are filled up with `pad`."""
-    width = max(map(len, sentences))
+    width = max(map(len, sentences), default=0)
     return torch.tensor([[*ids, *[pad] * (width - len(ids))] for ids in sentences], dtype=torch.int64, device=device)
 
 

@@ -66,18 +66,12 @@ class RecordedBeamSearch(BeamSearch):
         return log_probs, ends
 
     def record_step(
-        self,
-        alive: Tensor,
-        parents: Tensor,
-        tokens: Tensor,
-        ends: Tensor,
-        leading: Tensor | None = None,
-        last_needed_index: Tensor | None = None,
+        self, alive: Tensor, parents: Tensor, tokens: Tensor, ends: Tensor, leading: Tensor
     ) -> Tensor | None:
         """Record all continuations of this step, and then continue the search as the parent class does."""
         penalty = float(self.penalty[0, self.steps[0]])
         self._record(alive[0].tolist(), parents[0].tolist(), tokens[0].tolist(), (ends / penalty)[0].tolist())
-        rows = super().record_step(alive, parents, tokens, ends, leading, last_needed_index)
+        rows = super().record_step(alive, parents, tokens, ends, leading)
         if not self.running[0]:
             self._end(float(alive.amax()), penalty)
         return rows

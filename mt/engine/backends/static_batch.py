@@ -113,8 +113,9 @@ class StaticBatch:
         self._record_layout, self._layout = PackedTables(record), PackedTables(tables)
         # Copied to the device for a sentence: its slot, packed tables, and tables whose views would not be contiguous.
         source = torch.zeros(1, shape.width, dtype=self._memory.source.dtype)
-        self._sent = PackedTables({"slot": torch.zeros(1, dtype=torch.int64), **tables, **separate, "source": source})
-        rows = executor.send(self._sent.pack({"slot": torch.zeros(1), **tables, **separate, "source": source}))
+        sent = {"slot": torch.zeros(1, dtype=torch.int64), **tables, **separate, "source": source}
+        self._sent = PackedTables(sent)
+        rows = executor.send(self._sent.pack(sent))
         views = self._sent.views(rows)
         self._packed = rows[:, 1 : 1 + self._layout.words].repeat(shape.slots, 1)
         self._record = self._packed.new_zeros(shape.slots, self._record_layout.words)

@@ -1,4 +1,4 @@
-"""`scripts/calibrate.py` as a user types it, and what `scripts/evaluate.py` then finds."""
+"""`mt-service calibrate` as a user types it, and what `mt-service evaluate` then finds."""
 
 import json
 import shutil

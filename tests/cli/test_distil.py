@@ -1,4 +1,4 @@
-"""`scripts/distil.py` as a user types it, on n-best lists that a person can judge."""
+"""`mt-service distil` as a user types it, on n-best lists that a person can judge."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`scripts/evaluate.py` as a user types it."""
+"""`mt-service evaluate` as a user types it."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""`scripts/export.py` as a user types it."""
+"""`mt-service export` as a user types it."""
 
 from pathlib import Path
 

@@ -200,7 +200,7 @@ def test_databases_that_cannot_be_used(tmp_path: Path) -> None:
 
 @pytest.fixture
 def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """`scripts/keys.py` with arguments and a database: its exit status, and what it printed to stdout and stderr."""
+    """`mt-service keys` with arguments and a database: its exit status, and what it printed to stdout and stderr."""
     monkeypatch.setenv("MT_DATABASE", str(tmp_path / "service.db"))
     monkeypatch.setenv("COLUMNS", "200")
 

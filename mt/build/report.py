@@ -44,7 +44,7 @@ def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: P
     for stage in stages:
         if stage.kind != "evaluate" or not stage.name.startswith("test"):
             continue
-        results = records[stage.name].figures
+        results = records[stage.name].metrics
         model = work / stage.argv[0]
         description = read_description(model)
         shape = f"{description.model.encoder_layers}+{description.model.decoder_layers}"
@@ -89,7 +89,7 @@ def teachers_table(stages: Sequence[Stage], records: Mapping[str, Record], runne
             published = [
                 Path(other.output).name
                 for other in choices
-                if other.candidates == stage.candidates and records[other.name].figures["model"] == candidate.model
+                if other.candidates == stage.candidates and records[other.name].metrics["model"] == candidate.model
             ]
             bleu = runner.bleu(candidate.scores)
             rows.append((candidate.model, "not trained" if bleu is None else f"{bleu:.2f}", ", ".join(published)))

@@ -2,7 +2,7 @@
 
 A stage starts when all stages that it needs have finished and a slot is free. The folder of a stage holds
 `stage.toml` (the recipe of the stage, if it has one), `log.txt`, and `stage.json` with the digest, state, seconds and
-figures of the stage. The state is `done` only when all output of the stage is on the disk.
+metrics of the stage. The state is `done` only when all output of the stage is on the disk.
 """
 
 import json
@@ -33,13 +33,13 @@ ACCEPTED_STATUS = {"translate": (0, 3)}  # 3: some lines could not be translated
 class Record(Section):
     """Content of `stage.json`. `seconds` is the duration of all attempts to run the stage.
 
-    `figures` are the scores of a stage `evaluate` or `choose`, and empty for all other stages.
+    `metrics` are the scores of a stage `evaluate` or `choose`, and empty for all other stages.
     """
 
     digest: str
     state: Literal["started", "done", "skipped"] = "started"
     seconds: float = 0.0
-    figures: dict[str, Any] = Field(default_factory=dict)
+    metrics: dict[str, Any] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class Runner:
         self._write(stage, record.model_copy(update={"state": "started"}))
         if stage.kind != "choose":
             return RunningStage(stage, executor.start(self._command(stage)), record.seconds, self.work)
-        self._write(stage, Record(digest=digest, state="done", seconds=record.seconds, figures=self._choose(stage)))
+        self._write(stage, Record(digest=digest, state="done", seconds=record.seconds, metrics=self._choose(stage)))
         executed.append(stage.name)
         return None
 
@@ -221,7 +221,7 @@ class Runner:
         else:
             (folder / "output.part").unlink()
         scores = self._evaluation(stage)
-        self._write(stage, Record(digest=digest, state="done", seconds=entry.seconds, figures=scores))
+        self._write(stage, Record(digest=digest, state="done", seconds=entry.seconds, metrics=scores))
 
     def _evaluation(self, stage: Stage) -> dict[str, Any]:
         """Return the output of a stage `evaluate`: scores and conditions. Return {} for all other stages."""
@@ -237,7 +237,7 @@ class Runner:
             record = self.record(name)
             if record is None or record.state != "done":
                 return None
-            values.append(score(record.figures, "BLEU"))
+            values.append(score(record.metrics, "BLEU"))
         return mean(values) if values else None
 
     def _improved(self, gate: Gate) -> bool:

@@ -184,7 +184,7 @@ def chosen_models(stages: Sequence[Stage], runner: Runner) -> Iterator[str]:
                 for candidate in stage.candidates
                 if (bleu := runner.bleu(candidate.scores)) is not None
             )
-            chosen = record.figures["model"].split("/")[1]
+            chosen = record.metrics["model"].split("/")[1]
             yield f"{stage.output}: the model of the stage {chosen} (BLEU on the validation set: {scores})"
 
 

@@ -17,8 +17,8 @@ STUDENT = Stage(
     "model-en-de-student1", "choose", (), "models/en-de-student1", candidates=(Candidate("stages/s/model"),)
 )
 RECORDS = {
-    CHOICE.name: Record(digest="", state="done", figures={"model": BASE.model, "BLEU": 9.44}),
-    STUDENT.name: Record(digest="", state="done", figures={"model": "stages/s/model", "BLEU": 0.0}),
+    CHOICE.name: Record(digest="", state="done", metrics={"model": BASE.model, "BLEU": 9.44}),
+    STUDENT.name: Record(digest="", state="done", metrics={"model": "stages/s/model", "BLEU": 0.0}),
 }
 BLEU = {BASE.scores: 9.44, ROUND1.scores: 6.45}
 RUNNER: Any = SimpleNamespace(record=RECORDS.get, bleu=BLEU.get, work=Path())

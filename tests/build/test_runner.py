@@ -168,8 +168,8 @@ def test_a_round_needs_an_improvement(runner: Runner, scores: tuple[float, ...],
     assert [record.state for name in ("third", "score-third") if (record := runner.record(name))] == states
     record = runner.record("best")
     assert record is not None
-    assert record.figures == {"model": f"stages/{best}/model", "BLEU": max(scores) if best != "first" else 30.0}
-    assert (runner.work / "models/best/bleu").read_text() == str(record.figures["BLEU"])
+    assert record.metrics == {"model": f"stages/{best}/model", "BLEU": max(scores) if best != "first" else 30.0}
+    assert (runner.work / "models/best/bleu").read_text() == str(record.metrics["BLEU"])
 
 
 def test_a_killed_build_ends_its_program_and_resumes(runner: Runner, tmp_path: Path) -> None:

@@ -1,20 +1,25 @@
-"""Convert a model of another toolkit to a model directory.
+"""Convert a model of another toolkit to a model directory, or list models that can be converted.
 
-mt-service import opus-mt-en-de                                  # a name that `mt-service models` lists
+mt-service import --list                                         # all models of the catalogue, and the installed ones
+mt-service import --list en-uk                                   # the models that translate English to Ukrainian
+mt-service import opus-mt-en-de                                  # a name that --list shows
 mt-service import Helsinki-NLP/opus-mt-en-de@main models/en-de   # any model of the Hugging Face hub
 mt-service import nllb-200-distilled-600M --direction en-de --direction de-en
 mt-service import path/to/marian models/en-de --direction en-de
 
 Without OUT, a model of the hub becomes OWNER--MODEL in the folder of installed models, from which
 `mt-service serve --model hub:MODEL` takes it. The folder is MT_MODELS, or else ~/.local/share/mt-service/models.
-An interrupted download is continued by the same command.
+An interrupted download is continued by the same command. The data of the catalogue are from the public cards of the
+models. The licence of a model is the one on its card; NC marks licences that forbid commercial use.
 """
 
+import argparse
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from mt.cli.command import CommandParser, command, stderr_console, tell
+from mt.cli.model_list import print_models
 from mt.engine.backends.calibration import accepts
 from mt.errors import ModelError
 from mt.interop.catalogue import hub_name, installed_folder, models_folder
@@ -25,16 +30,33 @@ from mt.interop.origin import ImportOptions
 
 @command
 def main(argv: Sequence[str]) -> int:
+    options = parse(argv)
+    if options.list is not None:
+        print_models(options.list)
+    else:
+        convert(options)
+    return 0
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("import", __doc__)
     parser.add_argument(
         "source",
+        nargs="?",
         help="folder of a Marian, MarianMT, M2M-100, NLLB-200 or mBART-50 model, or "
-        "OWNER/MODEL[@REVISION] of the hub, or a name that `mt-service models` lists",
+        "OWNER/MODEL[@REVISION] of the hub, or a name that --list shows",
     )
     parser.add_argument(
         "out", type=Path, nargs="?", help="model directory to write; an existing model is replaced (default: see above)"
     )
     add = parser.common.add_argument
+    add(
+        "--list",
+        nargs="?",
+        const="",
+        metavar="WANTED",
+        help="list models: all, or those with this part of a name or this direction",
+    )
     add(
         "--direction",
         action="append",
@@ -56,8 +78,13 @@ def main(argv: Sequence[str]) -> int:
         "which differs slightly)",
     )
     options = parser.parse_args(argv)
-    console = stderr_console()
+    if (options.source is None) == (options.list is None):
+        parser.error("give a model, or --list")
+    return options
 
+
+def convert(options: argparse.Namespace) -> None:
+    console = stderr_console()
     report = partial(tell, console)
     out = options.out or default_folder(options.source)
     how = ImportOptions(options.allow_pickle, options.as_marian)
@@ -71,7 +98,6 @@ def main(argv: Sequence[str]) -> int:
             f"int8 diverges from float32 by {check.divergence:.5f} nats per token, by {check.worst_decile:.5f} in the "
             f"worst tenth of {check.sentences} sentences: on a CPU, --dtype auto selects {selected}"
         )
-    return 0
 
 
 def default_folder(source: str) -> Path:

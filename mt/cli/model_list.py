@@ -1,14 +1,4 @@
-"""List models of the Hugging Face hub that can be imported, and the installed models.
-
-mt-service models              # the whole catalogue
-mt-service models en-uk        # models that translate English to Ukrainian
-mt-service models nllb         # models whose name contains nllb
-
-The data of the catalogue are from the public cards of the models. `mt-service import NAME` installs a model;
-`mt-service serve --model hub:NAME` serves it, after installing it if necessary. For a model of the hub that is not in
-the catalogue, NAME is OWNER/MODEL. The licence of a model is the one on its card; NC marks licences that forbid
-commercial use.
-"""
+"""List of the models of the Hugging Face hub that can be imported, and of the installed models."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,36 +6,29 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mt.cli.command import UNLIMITED_WIDTH, CommandParser, command, tell
+from mt.cli.command import UNLIMITED_WIDTH, tell
 from mt.errors import LanguageError
 from mt.interop.catalogue import Entry, catalogue, installed_folder, is_installed, is_non_commercial, models_folder
 from mt.languages import Direction
 
 
-@command
-def main(argv: Sequence[str]) -> int:
-    parser = CommandParser("models", __doc__)
-    parser.add_argument("wanted", nargs="?", default="", help="direction such as en-de, or a part of a name")
-    parser.common.add_argument(
-        "--models",
-        type=Path,
-        metavar="DIR",
-        help="folder of installed models (default: MT_MODELS, or else ~/.local/share/mt-service/models)",
-    )
-    options = parser.parse_args(argv)
-    folder = options.models or models_folder()
+def print_models(wanted: str) -> None:
+    """Print the models of the catalogue, and other installed models, whose name contains `wanted`.
+
+    `wanted` may also be a direction; an empty text prints all models.
+    """
+    folder = models_folder()
     console = Console(width=None) if Console().is_terminal else Console(width=UNLIMITED_WIDTH)
-    entries = [entry for entry in catalogue() if matches(entry, options.wanted)]
+    entries = [entry for entry in catalogue() if matches(entry, wanted)]
     console.print(listing(entries, folder))
     known = {installed_folder(entry.repository, folder) for entry in catalogue()}
-    others = [path for path in other_models(folder, known) if options.wanted.lower() in path.name.lower()]
+    others = [path for path in other_models(folder, known) if wanted.lower() in path.name.lower()]
     for line in [
         *(f"installed, not in the catalogue: {path}" for path in others),
         "Memory: of the weights, in float32 and in int8 (CPU). NC: no commercial use. -: the card states no licence.",
         f"Source: the cards of the repositories on the Hugging Face hub. Installed models: {folder}",
     ]:
         tell(console, line)
-    return 0
 
 
 def matches(entry: Entry, wanted: str) -> bool:

@@ -130,7 +130,7 @@ def save_model(folder: Path, model: LoadedModel, card: str, keep_float: bool = F
         if model.bigrams:
             save_source_bigrams(temporary, model.bigrams, model.tokenizer)
         if model.shortlist:
-            save_shortlist(temporary, model.shortlist, model.tokenizer)
+            save_shortlist(temporary, model.shortlist, model.tokenizer.digest)
 
 
 def without_section(card: str, heading: str) -> str:
@@ -172,7 +172,7 @@ def _load_model(folder: Path, device: str) -> LoadedModel:
         description,
         device,
         _read_calibration(folder),
-        load_shortlist(folder, tokenizer),
+        load_shortlist(folder, tokenizer.digest, len(tokenizer)),
         _read_optional(folder / "confidence.json", CONFIDENCE, "a file that `mt-service calibrate` wrote"),
         _read_optional(folder / "int8.json", INT8_CHECK, "a file that mt-service wrote"),
         load_source_bigrams(folder, tokenizer),

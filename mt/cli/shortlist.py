@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
         id for direction in directions for id in tokenizer.source_prefix(direction.source, direction.target, directions)
     ]
     shortlist = make_shortlist(tokenizer, tags, tables, options.translations, options.frequent)
-    save_shortlist(options.model, shortlist, tokenizer)
+    save_shortlist(options.model, shortlist, tokenizer.digest)
     tell(
         console,
         f"{options.model}: {len(shortlist.always):,} of {len(tokenizer):,} tokens are always allowed; each token of "

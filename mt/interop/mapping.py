@@ -27,9 +27,9 @@ class Row:
 Table = Sequence[Row]
 
 
-def parameter_rows(source: str, target: str, kinds: Sequence[str] = ("weight", "bias")) -> Iterator[Row]:
+def parameter_rows(source: str, target: str) -> Iterator[Row]:
     """Yield the rows for the weight and the bias of a layer. `source` and `target` are its names in the two formats."""
-    return (Row((f"{source}.{kind}",), (f"{target}.{kind}",)) for kind in kinds)
+    return (Row((f"{source}.{kind}",), (f"{target}.{kind}",)) for kind in ("weight", "bias"))
 
 
 def embedding_rows(source: str, target: str, output: str, config: ModelConfig) -> Iterator[Row]:

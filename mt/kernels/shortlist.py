@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from mt.arrays import Array, Arrays, load_arrays, reading, save_arrays
+from mt.decoding.options import SpecialIds
 from mt.errors import ModelError, problems
 from mt.files import atomic_file
-from mt.tokenizer import EOS, Tokenizer
 
 SHORTLIST_FILE = "shortlist.safetensors"
 
@@ -50,20 +50,22 @@ class Shortlist:
         return {"always": self.always, "offsets": self.offsets, "allowed": self.allowed, "rare": self.rare}
 
 
-def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
-    """Write a shortlist into a model directory, together with the digest of `tokenizer`."""
+def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: str) -> None:
+    """Write a shortlist into a model directory, together with the digest `tokenizer` of the model's tokenizer."""
     arrays = shortlist.arrays()
     if shortlist.vocabulary_size <= 1 << 16:
         arrays["allowed"] = arrays["allowed"].astype(np.uint16)
     with atomic_file(folder / SHORTLIST_FILE) as file:
-        save_arrays(file, arrays, {"tokenizer": tokenizer.digest})
+        save_arrays(file, arrays, {"tokenizer": tokenizer})
 
 
-def load_shortlist(folder: Path, tokenizer: Tokenizer) -> Shortlist | None:
+def load_shortlist(folder: Path, tokenizer: str, vocabulary_size: int) -> Shortlist | None:
     """Return the shortlist in a model directory, or None if there is none.
 
+    `tokenizer` is the digest of the model's tokenizer.
+
     Raises:
-        ModelError: The file is not a shortlist for `tokenizer`.
+        ModelError: The file is not a shortlist for this tokenizer.
     """
     path = folder / SHORTLIST_FILE
     if not path.exists():
@@ -73,8 +75,8 @@ def load_shortlist(folder: Path, tokenizer: Tokenizer) -> Shortlist | None:
     arrays = dict(load_arrays(path))
     if "allowed" in arrays and arrays["allowed"].dtype == np.uint16:
         arrays["allowed"] = arrays["allowed"].astype(np.int32)
-    wrong = flaws(arrays, len(tokenizer), EOS)
-    if metadata.get("tokenizer") != tokenizer.digest:
+    wrong = flaws(arrays, vocabulary_size, SpecialIds().eos)
+    if metadata.get("tokenizer") != tokenizer:
         wrong.append(
             "the file is for another tokenizer; accepted: a file that `mt-service shortlist` wrote for this model"
         )

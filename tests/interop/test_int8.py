@@ -88,7 +88,7 @@ def test_what_a_directory_holds_comes_along(small_model: Path, tmp_path: Path) -
     loaded = load_model(source)
     tokenizer, confidence = loaded.tokenizer, Confidence(slope=1, intercept=0, sentences=9)
     save_confidence(source, confidence)
-    save_shortlist(source, build_shortlist(tokenizer.pieces(range(len(tokenizer))), 3, [5], []), tokenizer)
+    save_shortlist(source, build_shortlist(tokenizer.pieces(range(len(tokenizer))), 3, [5], []), tokenizer.digest)
     export_int8(source, tmp_path / "out")
     found = load_model(tmp_path / "out")
     assert found.confidence == confidence and found.shortlist is not None

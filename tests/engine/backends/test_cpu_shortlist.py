@@ -170,7 +170,7 @@ def test_a_model_has_its_shortlist_beside_it(library: ctypes.CDLL, tmp_path: Pat
     without = Translator.load(folder, "cpu", dtype, 1)
     before = found_by(without, texts)
     shortlist = build_shortlist(tokenizer.pieces(range(len(tokenizer))), EOS, [], [])
-    save_shortlist(folder, shortlist, tokenizer)
+    save_shortlist(folder, shortlist, tokenizer.digest)
     translator = Translator.load(folder, "cpu", dtype, 1)
     found = found_by(translator, texts)
     assert not without.shortlist and translator.shortlist == (dtype != "bfloat16"), "which is not in the kernels"

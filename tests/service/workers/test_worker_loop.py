@@ -43,5 +43,5 @@ def test_a_served_model_uses_its_shortlist(library: ctypes.CDLL, small_model: Pa
     model = Path(copytree(small_model, tmp_path / "model"))
     assert not load(ModelSetup(model, "cpu")).shortlist  # it has none
     tokenizer = load_model(model).tokenizer
-    save_shortlist(model, build_shortlist(tokenizer.pieces(range(len(tokenizer))), EOS, [], []), tokenizer)
+    save_shortlist(model, build_shortlist(tokenizer.pieces(range(len(tokenizer))), EOS, [], []), tokenizer.digest)
     assert load(ModelSetup(model, "cpu")).shortlist

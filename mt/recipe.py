@@ -16,16 +16,6 @@ from mt.config import ModelSection, Recipe, Size
 from mt.errors import RecipeError, did_you_mean, problems
 from mt.section import Section
 
-RENAMED = {
-    "cleaning.max_ratio": "max_length_ratio",
-    "cleaning.min_script": "min_script_share",
-    "data.train.mark": "source_tag",
-    "training.average": "average_checkpoints",
-    "training.keep": "keep_checkpoints",
-    "tuning.watch": "monitor",
-}
-"""Former recipe keys, each with its current name in the same section."""
-
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     """Read a recipe and apply overrides of the form `section.key=value`. A value is TOML, or a string without quotes.
@@ -116,9 +106,7 @@ def _explain(cause: Any) -> Iterator[str]:
     elif key == "build":
         yield "build is a section for `mt-service build`; accepted: a recipe without this section"
     elif cause["type"] == "extra_forbidden":
-        new_name = RENAMED.get(".".join((*sections, name)))
-        renamed = f"has a new name; accepted: {key.removesuffix(name)}{new_name}"
-        yield f"{key} {renamed}" if new_name else f"{key} is unknown{did_you_mean(name, keys_of(sections))}"
+        yield f"{key} is unknown{did_you_mean(name, keys_of(sections))}"
     elif cause["type"] == "missing":
         yield f"{key} is missing"
     elif cause["type"] == "value_error":

@@ -8,7 +8,7 @@ from mt.build.config import read_build_recipe
 from mt.config import Recipe
 from mt.errors import RecipeError
 from mt.languages import Direction, DirectionSet
-from mt.recipe import RENAMED, keys_of, load_recipe, save_recipe
+from mt.recipe import load_recipe, save_recipe
 
 ALL_RECIPES = sorted((Path(__file__).resolve().parent.parent / "scripts" / "recipes").glob("*.toml"))
 BUILD_RECIPES = [path for path in ALL_RECIPES if "\n[build]\n" in path.read_text(encoding="utf-8")]
@@ -120,17 +120,11 @@ VALIDATION = "data: data.valid and data.split_validation: {} given; accepted: ex
         ("model.sise=base", "model.sise is unknown (did you mean size?)"),
         ("data.trian=x", "data.trian is unknown (did you mean train?)"),
         ("xyzzy=1", "xyzzy is unknown"),
-        ("training.keep=5", "training.keep has a new name; accepted: training.keep_checkpoints"),
         ("data.valid=[]", VALIDATION.format("neither is")),
         ("data.split_validation=9", VALIDATION.format("both are")),
         (
             "data={split_validation=9, directions=['en-de'], train=[{path='a.{language}', variants=0.1}]}",
             "data: variants with data.split_validation would repeat validation text in training; accepted: data.valid",
-        ),
-        ("tuning={model='m', watch='w.{language}'}", "tuning.watch has a new name; accepted: tuning.monitor"),
-        (
-            "data.train=['a.{language}', {path='b.{language}', mark='bt'}]",
-            "data.train[1].mark has a new name; accepted: data.train[1].source_tag",
         ),
         ("model.heads=5", "model: d_model is 128 and heads 5; accepted: heads that divide d_model"),
         ("model.size=[1]", "model.size = [1]; accepted: tiny, small, base, big"),
@@ -277,12 +271,6 @@ def test_our_recipes_load_and_survive_saving(tmp_path: Path, path: Path) -> None
     recipe = load_recipe(path, ["model.size=tiny"] if tunes else [])
     save_recipe(recipe, tmp_path / "saved.toml")
     assert load_recipe(tmp_path / "saved.toml") == recipe
-
-
-@pytest.mark.parametrize("old", RENAMED)
-def test_a_renamed_key_has_its_new_name_and_not_the_old_one(old: str) -> None:
-    *sections, name = old.split(".")
-    assert RENAMED[old] in keys_of(sections) and name not in keys_of(sections)
 
 
 def test_a_saved_recipe_spells_out_its_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

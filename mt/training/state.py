@@ -92,7 +92,7 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
     """
     try:
         values = json.loads((path / "state.json").read_text(encoding="utf-8"))
-        data = values.pop("data", state.data)  # older releases did not write it
+        data = values.pop("data")
         restored = Progress(**{**values, "position": Position(**values["position"])})
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise TrainingError(f"{path / 'state.json'} is not a valid state of a training run ({error})") from error

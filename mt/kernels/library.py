@@ -11,7 +11,7 @@ import ctypes
 import logging
 import math
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_void_p
 from functools import lru_cache
@@ -302,27 +302,27 @@ class CpuBatch:
         self._longest += [sentence.longest for sentence in params]
         self._n_best += [sentence.n_best for sentence in params]
 
-    def require(self, index: int, arrays: Arrays, patience: int, threshold: float) -> None:
+    def require(self, index: int, tables: Mapping[str, Any], patience: int, threshold: float) -> None:
         """Set the required and forbidden words of the sentence at `index`, which must have just joined.
 
-        `arrays` are the arrays of TermTables, by name. `patience` and `threshold` are those of TermConstraints.
+        `tables` are the fields of TermConstraints by name, as are `patience` and `threshold`.
         """
-        typed = {name: np.ascontiguousarray(arrays[name], dtype) for name, dtype in TABLE_TYPES.items()}
-        assert len(typed["column"]) == self.model.vocabulary_size
+        typed = {name: np.ascontiguousarray(tables[name], dtype) for name, dtype in TABLE_TYPES.items()}
+        assert len(typed["columns"]) == self.model.vocabulary_size
         nodes, columns = typed["following"].shape
-        tables = TermTables(
-            automata=len(typed["start"]),
+        structure = TermTables(
+            automata=len(typed["starts"]),
             nodes=nodes,
             columns=columns,
-            proposals=typed["proposed"].shape[1],
-            completions=typed["completing"].shape[1],
-            begins=typed["begin"].shape[1],
-            cues=typed["cue"].shape[1],
+            proposals=typed["proposals"].shape[1],
+            completions=typed["completions"].shape[1],
+            begins=typed["begins"].shape[1],
+            cues=typed["cues"].shape[1],
             patience=patience,
             threshold=threshold,
-            **{name: array.ctypes.data for name, array in typed.items()},
+            **{f"{name}_data": array.ctypes.data for name, array in typed.items()},
         )
-        self.model.library.mt_batch_require(self._handle, index, byref(tables))
+        self.model.library.mt_batch_require(self._handle, index, byref(structure))
 
     def extend(self, other: "CpuBatch") -> None:
         """Move the sentences of `other` to the end of this batch. `other` is empty afterwards."""

@@ -51,21 +51,21 @@ def scores_only(beams: int) -> SearchParams:
 
 
 TABLE_TYPES = {
-    "column": np.int16,
+    "columns": np.int16,
     "following": np.int32,
     "counts": np.uint8,
-    "proposed": np.int32,
-    "completing": np.int32,
+    "proposals": np.int32,
+    "completions": np.int32,
     "full": np.uint8,
-    "begin": np.int32,
-    "cost": np.float32,
-    "cue": np.int32,
-    "start": np.int32,
+    "begins": np.int32,
+    "costs": np.float32,
+    "cues": np.int32,
+    "starts": np.int32,
     "needed": np.int32,
     "allowed": np.int32,
-    "ending": np.float32,
+    "endings": np.float32,
 }
-"""Types of the arrays in TermTables, in the order of its fields."""
+"""Types of the tables of TermConstraints in the kernels, in the order of the fields of TermTables."""
 
 
 class TermTables(ctypes.Structure):
@@ -74,6 +74,6 @@ class TermTables(ctypes.Structure):
     _fields_ = [
         *((name, c_int32) for name in ("automata", "nodes", "columns", "proposals", "completions", "begins", "cues")),
         ("patience", c_int32),
-        *((name, c_void_p) for name in TABLE_TYPES),
+        *((f"{name}_data", c_void_p) for name in TABLE_TYPES),
         ("threshold", c_float),
     ]

@@ -12,7 +12,6 @@ from mt.checkpoint import LoadedModel, load_model, save_int8_check
 from mt.config import ModelConfig
 from mt.decoding.options import SpecialIds
 from mt.decoding.prefixes import check_prefixes
-from mt.decoding.term_constraints import TermConstraints
 from mt.description import CalibrationLoss, Int8Check
 from mt.engine.backends.calibration import (
     LARGEST_DECILE,
@@ -66,27 +65,8 @@ class CompiledDecoder:
         )
         for index, request in enumerate(requests):
             if (words := request.constraints) is not None:
-                batch.require(index, _tables(words), words.patience, words.threshold)
+                batch.require(index, vars(words), words.patience, words.threshold)
         return batch
-
-
-def _tables(constraints: TermConstraints) -> Arrays:
-    """Return the arrays of `constraints`, each under the name that the kernels use."""
-    return {
-        "column": constraints.columns,
-        "following": constraints.following,
-        "counts": constraints.counts,
-        "proposed": constraints.proposals,
-        "completing": constraints.completions,
-        "full": constraints.full,
-        "begin": constraints.begins,
-        "cost": constraints.costs,
-        "cue": constraints.cues,
-        "start": np.asarray(constraints.starts),
-        "needed": np.asarray(constraints.needed),
-        "allowed": np.asarray(constraints.allowed),
-        "ending": np.asarray(constraints.endings),
-    }
 
 
 def with_positions(weights: Arrays, config: ModelConfig) -> Arrays:

@@ -4,6 +4,8 @@ Shapes: B sentences, S source length, T target length, K beams per sentence, R =
 d_model, V vocabulary. A source mask is boolean [B, S], True on tokens, False on padding.
 """
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
@@ -15,9 +17,10 @@ from mt.model.layers import DecoderLayer, EncoderLayer
 from mt.model.module import Module, module_list
 
 
-def closing_norm(config: ModelConfig) -> nn.Module:
+def closing_norm(config: ModelConfig) -> Module:
     """Return the module after the last layer: a LayerNorm with pre-norm, else the identity."""
-    return nn.LayerNorm(config.d_model, config.norm_epsilon) if config.norm == "pre" else nn.Identity()
+    norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if config.norm == "pre" else nn.Identity()
+    return cast(Module, norm)
 
 
 class Encoder(Module):
@@ -32,8 +35,7 @@ class Encoder(Module):
         """Encode x [B, S, D] with mask [B, 1, 1, S]. Return [B, S, D]."""
         for layer in self.layers:
             x = layer(x, mask)
-        x = self.norm(x)
-        return x
+        return self.norm(x)
 
 
 class Decoder(Module):
@@ -49,8 +51,7 @@ class Decoder(Module):
         """Decode x [B, T, D] with memory [B, S, D] and memory_mask [B, 1, 1, S]. Return [B, T, D]."""
         for layer in self.layers:
             x = layer(x, memory, memory_mask)
-        x = self.norm(x)
-        return x
+        return self.norm(x)
 
     def start(self, memory: Tensor, memory_mask: Tensor, beams: int) -> DecoderCache:
         """Return a cache without target tokens, with `beams` rows for each sentence.
@@ -71,8 +72,7 @@ class Decoder(Module):
         for index, layer in enumerate(self.layers):
             x = layer.step(x, cache, index, mask)
         cache.advance()
-        x = self.norm(x)
-        return x
+        return self.norm(x)
 
     def cross_weights(self, x: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
         """Return the cross-attention weights [L, B, H, T, S] of all layers for x [B, T, D] and memory [B, S, D]."""

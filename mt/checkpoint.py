@@ -40,7 +40,7 @@ from mt.kernels.shortlist import SHORTLIST_FILE, Shortlist, load_shortlist, save
 from mt.model.shapes import Shapes, transformer_shapes
 from mt.section import Section
 from mt.source_bigrams import BIGRAMS_FILE, SourceBigrams, load_source_bigrams, save_source_bigrams
-from mt.tokenizer import TOKENIZER_FILES, Tokenizer
+from mt.tokenizer import EOS, TOKENIZER_FILES, Tokenizer
 from mt.vocabulary import load_tokenizer
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from mt.model.transformer import Transformer
 
 T = TypeVar("T")
+TokenPair = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 WEIGHTS, FLOAT_WEIGHTS = "model.safetensors", "float.safetensors"
@@ -92,6 +93,14 @@ class LoadedModel:
             self.device,
         )
         return module
+
+    def encode_pair(self, pair: CalibrationPair) -> TokenPair:
+        """Return the ids of `pair.source` and `pair.target`, each with EOS and truncated to the maximum length."""
+        tokenizer, limit, direction = self.tokenizer, self.description.model.max_length, pair.direction
+        tag = tokenizer.source_prefix(direction.source, direction.target, self.description.directions)
+        source = [*tag, *tokenizer.encode(pair.source.strip())]
+        target = [*tokenizer.target_prefix(direction.target), *tokenizer.target.encode(pair.target.strip())]
+        return (*source[: limit - 1], EOS), (*target[: limit - 1], EOS)
 
     def arrays(self) -> Arrays:
         """Return the weights as float arrays, by name."""

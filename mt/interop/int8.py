@@ -3,14 +3,22 @@
 from dataclasses import replace
 from pathlib import Path
 
+import torch
+
 from mt.checkpoint import FLOAT_WEIGHTS, LoadedModel, load_model, save_int8_check, save_model, without_section
-from mt.description import Int8Check
+from mt.data.check_sentences import check_sentences
+from mt.decoding.scorer import ModelScorer
+from mt.description import CalibrationPair, Int8Check
 from mt.engine.backends.calibration import accepts
-from mt.engine.backends.int8_check import measure_int8
+from mt.engine.backends.compiled_scorer import CompiledScorer
+from mt.engine.backends.cpu import compile_model
+from mt.engine.backends.int8_check import divergence
 from mt.errors import ModelError
 from mt.files import atomic_file
 from mt.interop.output import check_output
 from mt.kernels.library import load_library
+
+MAX_DIRECTIONS, MAX_SENTENCES = 8, 64  # of the comparison
 
 HEADING = "## Weights in int8"
 CARD = """\
@@ -52,6 +60,24 @@ def round_import(folder: Path, keep_float: bool = False) -> Int8Check | None:
             file.write_text(card, encoding="utf-8")
     save_int8_check(folder, check)
     return check
+
+
+@torch.inference_mode()
+def measure_int8(loaded: LoadedModel) -> Int8Check:
+    """Compare int8 in the compiled kernels with float32 in torch. The compiled kernels must be available.
+
+    At most `MAX_SENTENCES` sentences are translated, in at most `MAX_DIRECTIONS` of the model's directions.
+    """
+    directions = sorted(loaded.description.directions, key=str)
+    directions = directions[:: -(-len(directions) // MAX_DIRECTIONS)]
+    pieces = loaded.tokenizer.pieces(range(len(loaded.tokenizer)))
+    pairs = [
+        loaded.encode_pair(CalibrationPair(direction=direction, source=sentence, target=""))
+        for direction in directions
+        for sentence in check_sentences(direction.source, pieces)[: MAX_SENTENCES // len(directions)]
+    ]
+    rounded = CompiledScorer(compile_model(loaded, int8=True))
+    return divergence(ModelScorer(loaded.model), rounded, pairs, loaded.description.model.max_length)
 
 
 def export_int8(model: Path, out: Path, keep_float: bool = False) -> None:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mt.checkpoint import LoadedModel
-from mt.description import CalibrationLoss, CalibrationPair, Int8Check
+from mt.checkpoint import TokenPair
+from mt.description import CalibrationLoss, Int8Check
 from mt.kernels.library import CpuBatch, CpuModel
 from mt.kernels.structs import scores_only
-from mt.tokenizer import EOS
 
 LARGEST_LOSS = 0.01
 """Largest accepted decrease of the calibration text's log-probability with int8 weights, in nats per token.
@@ -31,9 +30,9 @@ def accepts(check: CalibrationLoss | Int8Check) -> bool:
     return check.divergence <= LARGEST_DIVERGENCE and check.worst_decile <= LARGEST_DECILE
 
 
-def mean_log_probability(model: CpuModel, loaded: LoadedModel) -> float:
-    """Return the mean log-probability per token of the target sides of the calibration text, with EOS."""
-    pairs = sorted((encode_pair(loaded, pair) for pair in loaded.calibration), key=lambda pair: -len(pair[1]))
+def mean_log_probability(model: CpuModel, pairs: Sequence[TokenPair]) -> float:
+    """Return the mean log-probability per token of the targets of `pairs`. Sources and targets end with EOS."""
+    pairs = sorted(pairs, key=lambda pair: -len(pair[1]))
     batch = CpuBatch(model)
     batch.join([source for source, _ in pairs], [scores_only(1)] * len(pairs))
     total, tokens = 0.0, [model.bos] * len(pairs)
@@ -47,13 +46,3 @@ def mean_log_probability(model: CpuModel, loaded: LoadedModel) -> float:
         normalizers = highest + np.log(np.exp(logits - highest[:, None]).sum(1))
         total += float((logits[range(remaining), tokens] - normalizers).sum())
     return total / sum(len(target) for _, target in pairs)
-
-
-def encode_pair(loaded: LoadedModel, pair: CalibrationPair) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the ids of `pair.source` and `pair.target`, each with EOS and truncated to the model's maximum length."""
-    tokenizer, limit = loaded.tokenizer, loaded.description.model.max_length
-    direction = pair.direction
-    tag = tokenizer.source_prefix(direction.source, direction.target, loaded.description.directions)
-    source = [*tag, *tokenizer.encode(pair.source.strip())][: limit - 1]
-    target = [*tokenizer.target_prefix(direction.target), *tokenizer.target.encode(pair.target.strip())][: limit - 1]
-    return (*source, EOS), (*target, EOS)

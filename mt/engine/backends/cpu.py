@@ -127,8 +127,9 @@ def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype) -> Ba
 
 def _calibration_loss(loaded: LoadedModel, exact: CpuModel, rounded: CpuModel) -> CalibrationLoss:
     """Compare the packed weights of a model, `exact` in float32 and `rounded` in int8, on its calibration text."""
-    before, after = (mean_log_probability(model, loaded) for model in (exact, rounded))
-    return CalibrationLoss(sentences=len(loaded.calibration), loss=before - after)
+    pairs = [loaded.encode_pair(pair) for pair in loaded.calibration]
+    before, after = (mean_log_probability(model, pairs) for model in (exact, rounded))
+    return CalibrationLoss(sentences=len(pairs), loss=before - after)
 
 
 def store_loss(folder: Path) -> None:

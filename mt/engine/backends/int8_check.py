@@ -9,52 +9,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mt.checkpoint import LoadedModel
-from mt.data.check_sentences import check_sentences
-from mt.decoding.scorer import ModelScorer, Scorer
-from mt.description import CalibrationPair, Int8Check
-from mt.engine.backends.calibration import encode_pair
-from mt.engine.backends.compiled_scorer import CompiledScorer
-from mt.engine.backends.cpu import compile_model
-from mt.tokenizer import EOS
+from mt.checkpoint import TokenPair
+from mt.decoding.scorer import Scorer
+from mt.description import Int8Check
 
-MAX_DIRECTIONS = 8
-MAX_SENTENCES = 64
 MORE_TOKENS = 10  # a translation is compared up to the length of the longest source plus this number
 NOT_FINITE = 1e6
 
 
 @torch.inference_mode()
-def measure_int8(loaded: LoadedModel) -> Int8Check:
-    """Compare int8 in the compiled kernels with float32 in torch. The compiled kernels must be available.
-
-    At most `MAX_SENTENCES` sentences are translated, in at most `MAX_DIRECTIONS` of the model's directions.
-    """
-    directions = sorted(loaded.description.directions, key=str)
-    directions = directions[:: -(-len(directions) // MAX_DIRECTIONS)]
-    pieces = loaded.tokenizer.pieces(range(len(loaded.tokenizer)))
-    share = MAX_SENTENCES // len(directions)
-    pairs = [
-        CalibrationPair(direction=direction, source=sentence, target="")
-        for direction in directions
-        for sentence in check_sentences(direction.source, pieces)[:share]
-    ]
-    rounded = CompiledScorer(compile_model(loaded, int8=True))
-    return divergence(ModelScorer(loaded.model), rounded, loaded, pairs)
-
-
-@torch.inference_mode()
-def divergence(
-    exact: Scorer[Any], rounded: Scorer[Any], loaded: LoadedModel, pairs: Sequence[CalibrationPair]
-) -> Int8Check:
+def divergence(exact: Scorer[Any], rounded: Scorer[Any], pairs: Sequence[TokenPair], limit: int) -> Int8Check:
     """Compare the next-token probabilities of two scorers at each step of greedy translations.
 
-    The translations are those of `exact` for the sources of `pairs`; the targets of `pairs` must be empty. The
-    divergence of a token is KL(exact || rounded) in nats. An infinite or NaN divergence counts as `NOT_FINITE`.
+    The translations are those of `exact` for the sources of `pairs`, and have at most `limit` tokens. The targets of
+    `pairs` contain only the ids with which translations begin, and EOS. The divergence of a token is
+    KL(exact || rounded) in nats. An infinite or NaN divergence counts as `NOT_FINITE`.
     """
-    encoded = [encode_pair(loaded, pair) for pair in pairs]
-    sources, prefixes = [source for source, _ in encoded], [target[:-1] for _, target in encoded]
-    special, limit = exact.special, loaded.description.model.max_length
+    sources, prefixes = [source for source, _ in pairs], [target[:-1] for _, target in pairs]
+    special = exact.special
     states = [scorer.start(sources, 1) for scorer in (exact, rounded)]
     totals, counts = torch.zeros(len(pairs), dtype=torch.float64), torch.zeros(len(pairs), dtype=torch.float64)
     sentences = torch.arange(len(pairs))  # indices of the sentences that are not yet translated completely
@@ -73,7 +45,7 @@ def divergence(
         for row, sentence in enumerate(sentences.tolist()):
             if step < len(prefixes[sentence]):
                 tokens[row] = prefixes[sentence][step]
-        remaining = (tokens != EOS).nonzero().flatten()
+        remaining = (tokens != special.eos).nonzero().flatten()
         if not len(remaining):
             break
         if len(remaining) < len(tokens):

@@ -19,9 +19,9 @@ from mt.data.check_sentences import SENTENCES, check_sentences
 from mt.decoding.options import SpecialIds
 from mt.description import CalibrationPair, Int8Check
 from mt.engine.backends.calibration import LARGEST_DECILE, LARGEST_DIVERGENCE, accepts
-from mt.engine.backends.int8_check import NOT_FINITE, divergence, measure_int8
+from mt.engine.backends.int8_check import NOT_FINITE, divergence
 from mt.errors import ModelError
-from mt.interop.int8 import round_import
+from mt.interop.int8 import measure_int8, round_import
 from mt.tokenizer import EOS
 from tests.kernels.conftest import library as library
 
@@ -65,13 +65,13 @@ def pair(source: str) -> CalibrationPair:
 
 def test_the_divergence_by_hand() -> None:
     loaded = load_model(FROZEN)
-    pairs = [pair(""), pair("a dog"), pair("a dog, a dog")]
+    pairs = [loaded.encode_pair(pair(source)) for source in ("", "a dog", "a dog, a dog")]
     expected = 0.9 * math.log(0.9 / 0.6) + 0.1 * math.log(0.1 / 0.4)
-    found = divergence(TableScorer(0.9), TableScorer(0.6), loaded, pairs)
+    found = divergence(TableScorer(0.9), TableScorer(0.6), pairs, 512)
     assert found.sentences == 3
     assert found.divergence == pytest.approx(expected, abs=1e-5) == found.worst_decile
-    assert divergence(TableScorer(0.9), TableScorer(0.9), loaded, pairs).divergence == 0
-    assert divergence(TableScorer(0.9), TableScorer(math.nan), loaded, pairs).divergence == NOT_FINITE
+    assert divergence(TableScorer(0.9), TableScorer(0.9), pairs, 512).divergence == 0
+    assert divergence(TableScorer(0.9), TableScorer(math.nan), pairs, 512).divergence == NOT_FINITE
 
 
 def test_the_limits() -> None:

@@ -14,7 +14,7 @@ from mt.checkpoint import LoadedModel, load_model, save_calibration, save_model
 from mt.decoding.scorer import ModelScorer
 from mt.description import CalibrationLoss, CalibrationPair
 from mt.engine.backends import cpu, cuda
-from mt.engine.backends.calibration import encode_pair, mean_log_probability
+from mt.engine.backends.calibration import mean_log_probability
 from mt.engine.backends.cpu import CompiledDecoder, compile_model, store_loss
 from mt.engine.backends.protocol import Backend, Dtype
 from mt.engine.backends.registry import load_backend
@@ -113,8 +113,9 @@ def test_what_is_compared_is_the_mean_of_forced_tokens(library: ctypes.CDLL, tmp
     scores = score_targets(plain, [(*encode(pair.source), EOS) for pair in loaded.calibration], targets)
     expected = sum(each.log_probability for each in scores) / sum(len(target) + 1 for target in targets)
     exact, rounded = (compile_model(loaded, int8) for int8 in (False, True))
-    assert mean_log_probability(exact, loaded) == pytest.approx(expected, abs=1e-4)
-    assert 1e-6 < abs(mean_log_probability(rounded, loaded) - expected) < 0.01
+    encoded = [loaded.encode_pair(pair) for pair in loaded.calibration]
+    assert mean_log_probability(exact, encoded) == pytest.approx(expected, abs=1e-4)
+    assert 1e-6 < abs(mean_log_probability(rounded, encoded) - expected) < 0.01
 
 
 @pytest.mark.parametrize(
@@ -131,13 +132,12 @@ def test_calibration_texts_in_any_direction_and_length(
 ) -> None:
     loaded = load_model(several_directions)
     calibration = tuple(CalibrationPair(direction=direction, source=one, target=other) for one, other in texts)
-    loaded = replace(loaded, calibration=calibration)
-    pairs = [encode_pair(loaded, pair) for pair in calibration]
+    pairs = [loaded.encode_pair(pair) for pair in calibration]
     scores = score_targets(
         ModelScorer(loaded.model), [source for source, _ in pairs], [target[:-1] for _, target in pairs]
     )
     expected = sum(each.log_probability for each in scores) / sum(len(target) for _, target in pairs)
-    found = mean_log_probability(compile_model(loaded, int8=False), loaded)
+    found = mean_log_probability(compile_model(loaded, int8=False), pairs)
     assert found == pytest.approx(expected, abs=1e-4)
 
 

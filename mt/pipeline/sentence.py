@@ -8,6 +8,7 @@ from functools import partial
 from itertools import accumulate
 
 from mt.errors import RequestError
+from mt.pipeline.analysis import analyse, has_text, keep_source
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative
 from mt.pipeline.terms import greedy, is_endless, translate_directly, translate_from_draft, translate_with_terms
@@ -27,7 +28,6 @@ from mt.text.alignment import Range
 from mt.text.clauses import clause_ranges
 from mt.text.protect import SpanKind
 from mt.text.stand_ins import has_compounds
-from mt.text.terms import TermMatch
 
 NO_REPEAT_NGRAM = 3
 """Value of `no_repeat_ngram` in the second search, which follows a repetitive translation."""
@@ -62,19 +62,10 @@ async def translate_sentence(
     Raises:
         RequestError: The model fails on the sentence.
     """
-    in_capitals = casing.lower_capitals(sentence, context.source, kept) is not None
-    matches = context.terms.find(sentence, context.source, kept, any_case=in_capitals)
-    if (term := _bare_term(sentence, matches)) is not None:
-        return (Alternative(term, 0.0, 0.0, pieces=(term,), piece_log_probabilities=(0.0,)),)
-    if symbols.is_code(sentence, context.source):
-        return (Alternative(sentence, 0.0, 0.0, pieces=(sentence,), piece_log_probabilities=(0.0,)),)
-    kept = (*kept, *((match.begin, match.end) for match in matches if match.translation is None))
-    terms = [(match.begin, match.end) for match in matches if match.translation is not None]
-    unknown = protect.unknown_words(sentence, context.tokenizer.characters)
-    if unknown:
-        kept = (*kept, *(word for word in unknown if not any(a < word[1] and b > word[0] for a, b in terms)))
-        if is_untranslatable(sentence, kept):
-            return (_keep_source(sentence, matches),)
+    analysis = analyse(sentence, context, kept)
+    if analysis.without_search:
+        return (analysis.without_search,)
+    kept, terms = analysis.kept, analysis.terms
     if not context.options.sample and not _is_covered(sentence, context, context.covered_length):
         fits = partial(_is_covered, context=context, limit=context.covered_length // 2)
         parts = await _translate_in_parts(sentence, fits, context, kept)
@@ -90,7 +81,7 @@ async def translate_sentence(
     alternatives = await _translate_terms(variants, any_case, context) if terms else None
     alternatives = alternatives or await _translate_variants(variants, any_case, context)
     if alternatives is None:
-        return (_keep_source(sentence, matches),)
+        return (keep_source(sentence, analysis.matches),)
     if lowered:
         alternatives = tuple(
             replace(alternative, text=casing.raise_capitals(alternative.text, sentence, context.target, kept))
@@ -137,7 +128,7 @@ def _needs_repair(decoded: DecodedVariant, text: str, context: SentenceContext) 
     return (
         _loses_copies(decoded)
         or is_endless(decoded, context)
-        or not _has_text(decoded.best.text)
+        or not has_text(decoded.best.text)
         or repetition.is_too_short(decoded.variant.text, text)
     )
 
@@ -247,12 +238,6 @@ async def translate_raw(sentence: str, context: SentenceContext) -> tuple[Altern
     return tuple(map(context.alternative, result.hypotheses))
 
 
-def is_untranslatable(sentence: str, kept: Sequence[Range] = ()) -> bool:
-    """Return whether a sentence contains only protected spans, such as numbers and addresses, or `kept` ranges."""
-    spans = protect.find_spans(sentence, kept)
-    return bool(spans) and not _has_text(protect.remove_spans(sentence, spans).text)
-
-
 def split_ranges(ranges: Sequence[Range], parts: Sequence[str]) -> list[tuple[Range, ...]]:
     """Divide ranges of a text among the consecutive parts of the text.
 
@@ -289,23 +274,6 @@ def _ranges_in(text: str, sentence: str, ranges: Sequence[Range]) -> tuple[Range
     return tuple(moved)
 
 
-def _bare_term(sentence: str, matches: Sequence[TermMatch]) -> str | None:
-    """Return the translation of the glossary term that is the whole sentence; None for other sentences."""
-    match matches:
-        case [TermMatch(begin=0, end=end, translation=str(translation), inflected=False)] if end == len(sentence):
-            return translation
-    return None
-
-
-def _keep_source(sentence: str, matches: Sequence[TermMatch]) -> Alternative:
-    """Return the untranslated sentence as an alternative without pieces. Only its glossary terms are translated."""
-    text, end = "", 0
-    for match in matches:
-        if match.translation is not None:
-            text, end = f"{text}{sentence[end : match.begin]}{match.translation}", match.end
-    return Alternative(text + sentence[end:], 0.0, 0.0, pieces=(), piece_log_probabilities=())
-
-
 def _loses_copies(decoded: DecodedVariant) -> bool:
     """Return whether the best translation lacks or reorders protected spans of the kinds in _REMOVED_IF_LOST."""
     spans = [span for span in decoded.variant.copied if span.kind in _REMOVED_IF_LOST]
@@ -335,12 +303,12 @@ async def _decode_without_blanks(decoded: DecodedVariant, context: SentenceConte
     are blank, `decoded`. Return None if all alternatives of both are blank. If the source itself is blank, return
     `decoded` unchanged.
     """
-    if not _has_text(decoded.variant.stripped.text) or all(_has_text(one.text) for one in decoded.alternatives):
+    if not has_text(decoded.variant.stripped.text) or all(has_text(one.text) for one in decoded.alternatives):
         return decoded
     options = replace(context.options, min_length=max(context.options.min_length, 2))
     again, _ = await decode_variants([decoded.variant], context, options)
     for candidate in [*again, decoded]:
-        places = [place for place, one in enumerate(candidate.alternatives) if _has_text(one.text)]
+        places = [place for place, one in enumerate(candidate.alternatives) if has_text(one.text)]
         if places:
             return replace(
                 candidate,
@@ -348,10 +316,6 @@ async def _decode_without_blanks(decoded: DecodedVariant, context: SentenceConte
                 tokens=tuple(candidate.tokens[place] for place in places),
             )
     return None
-
-
-def _has_text(text: str) -> bool:
-    return any(map(str.isalnum, text))
 
 
 async def _decode_without_repetition(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:

@@ -11,13 +11,14 @@ from time import monotonic
 
 from mt.engine.requests import Request
 from mt.errors import MTError, RequestError
+from mt.pipeline.analysis import is_untranslatable
 from mt.pipeline.driver import Answer, DecodeCall, Routine
 from mt.pipeline.explain import Explainer, Explanation
 from mt.pipeline.formality import translate_with_formality
 from mt.pipeline.marked import place_tags
 from mt.pipeline.memory import exact_translation, repair_match
 from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTranslation, Translation
-from mt.pipeline.sentence import is_untranslatable, split_ranges, translate_raw, translate_sentence
+from mt.pipeline.sentence import split_ranges, translate_raw, translate_sentence
 from mt.pipeline.typography import restore_typography
 from mt.pipeline.variants import SentenceContext, join_alternatives
 from mt.scoring.confidence import Expectation, Observation, QualityEstimator

@@ -1,7 +1,7 @@
 """Cache of a decoder: the keys and values of the source and of the target tokens so far."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 BLOCK = 32  # columns that are allocated together, so that most steps need no allocation
 
@@ -162,8 +162,5 @@ def _shift(buffer: Tensor, length: int, to: int) -> Tensor:
 
 
 def _pad(x: Tensor, width: int, dim: int) -> Tensor:
-    """Pad dimension `dim` of `x` to `width` entries, with zeros or False at the end."""
-    missing = width - x.shape[dim]
-    shape = list(x.shape)
-    shape[dim] = missing
-    return torch.cat((x, x.new_zeros(shape)), dim=dim) if missing else x
+    """Pad dimension `dim` of `x`, counted from the end, to `width` entries, with zeros or False at the end."""
+    return nn.functional.pad(x, [0, 0] * (-1 - dim) + [0, width - x.shape[dim]])

@@ -71,7 +71,6 @@ class Explainer:
 
     context: SentenceContext
     heads: int  # number of heads of all decoder layers
-    max_length: int  # maximum number of tokens of a source or target that the model reads
     options: ExplainOptions
 
     async def explain(self, sentences: Sequence[tuple[str, Alternative]]) -> list[Explanation]:
@@ -113,7 +112,7 @@ class Explainer:
     def _is_readable(self, pair: Pair) -> bool:
         source_length, target_length = len(pair[0]), len(pair[1]) + 1
         longest, weights = max(source_length, target_length), self.heads * source_length * target_length
-        return longest <= self.max_length and weights <= MAX_SENTENCE_WEIGHTS
+        return longest <= self.context.max_length and weights <= MAX_SENTENCE_WEIGHTS
 
     def _map(self, pair: ReducedPair, attention: CrossAttention) -> AttentionMap:
         tokenizer, begin = self.context.tokenizer, len(self.context.prefix)

@@ -12,12 +12,12 @@ from mt.text.markup.marks import TranslatedSegment
 
 
 async def place_tags(
-    inline: InlineText[str], alternatives: Sequence[Alternative], context: SentenceContext, max_length: int
+    inline: InlineText[str], alternatives: Sequence[Alternative], context: SentenceContext
 ) -> tuple[Alternative, ...]:
     """Return the translations of the segment of a sentence with the tags of the sentence, which attention places."""
     assert inline.built is not None
     source = inline.built.segment.text
-    links = await _links(source, [alternative.text for alternative in alternatives], context, max_length)
+    links = await _links(source, [alternative.text for alternative in alternatives], context)
     before, _, after = ("".join(parts) for parts in inline.sources())
     placed = []
     for alternative, alignment in zip(alternatives, links, strict=True):
@@ -27,11 +27,11 @@ async def place_tags(
     return tuple(placed)
 
 
-async def _links(source: str, targets: Sequence[str], context: SentenceContext, max_length: int) -> list[list[Link]]:
+async def _links(source: str, targets: Sequence[str], context: SentenceContext) -> list[list[Link]]:
     """Return the links between the words of a source and of each translation; none if a text is too long."""
     normalise = context.normaliser.normalise
     left, rights = normalise(source), [normalise(target) for target in targets]
-    attentions = await attend_texts([(left.text, right.text) for right in rights], context, max_length)
+    attentions = await attend_texts([(left.text, right.text) for right in rights], context)
     if attentions is None:
         return [[] for _ in targets]
     links = []

@@ -27,18 +27,17 @@ async def repair_match(
     match: MemoryMatch,
     kept: Sequence[Range],
     context: SentenceContext,
-    max_length: int,
 ) -> tuple[Alternative, ...]:
     """Replace the text of the best alternative by the repaired translation of a memory match. Return all alternatives.
 
     The alternatives are unchanged if the match is not adaptable, if the repair is not possible, if it would lose a
-    protected span or a glossary term, or if a text has more than `max_length` tokens.
+    protected span or a glossary term, or if a text is too long for the model.
     """
     plain = alternatives[0].text
     source = context.normaliser.normalise(match.source).text
     if not alternatives[0].pieces or not adaptable(source, sentence, context.source):
         return alternatives
-    links = await link_texts([(source, match.target), (sentence, plain)], context, max_length)
+    links = await link_texts([(source, match.target), (sentence, plain)], context)
     text = repair(*links) if links else None
     if text is None or any(span.text in plain and span.text not in text for span in protect.find_spans(sentence, kept)):
         return alternatives

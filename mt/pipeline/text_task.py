@@ -262,7 +262,6 @@ class TextPlanner:
     """Planner that splits texts into sentences and starts their translation, in one direction."""
 
     context: SentenceContext
-    max_length: int  # maximum number of tokens of a source, tag and EOS included
     sentences: bool = False  # whether each text is one sentence
     protect: bool = True  # whether to protect spans and capitals, and to repair translations
     explainer: Explainer | None = None
@@ -311,7 +310,7 @@ class TextPlanner:
         if inline and inline.built:
             marked = inline.built.segment
             bare = await self._translate_bare(marked.text, marked.kept, None, no_break_spaces)
-            placed = await place_tags(inline, bare.alternatives, self.context, self.max_length)
+            placed = await place_tags(inline, bare.alternatives, self.context)
             return replace(bare, alternatives=placed)
         return await self._translate_bare(sentence, kept, match, no_break_spaces)
 
@@ -327,9 +326,7 @@ class TextPlanner:
         kept = [normalised.normalised_range(*place) for place in kept]
         alternatives = await self._translate_normalised(normalised.text, kept, match)
         if normalised.text != sentence or no_break_spaces:
-            alternatives = await restore_typography(
-                sentence, normalised, alternatives, self.context, self.max_length, no_break_spaces
-            )
+            alternatives = await restore_typography(sentence, normalised, alternatives, self.context, no_break_spaces)
         return TranslatedSentence(alternatives, self._expectation(source, alternatives[0]))
 
     async def _translate_normalised(
@@ -344,7 +341,7 @@ class TextPlanner:
             alternatives = tuple(replace(one, text=mend_marks(sentence, one.text)) for one in alternatives)
         if match is None:
             return alternatives
-        return await repair_match(sentence, alternatives, match, kept, self.context, self.max_length)
+        return await repair_match(sentence, alternatives, match, kept, self.context)
 
     def _expectation(self, source: Sequence[int], alternative: Alternative) -> Expectation:
         """Return the expected quality of a translation of a source of these ids, with its tag and EOS.
@@ -410,7 +407,7 @@ class TextPlanner:
                     yield replace(part, kept_ranges=kept_ranges)
 
     def _fits(self, text: str, kept: Sequence[Range] = ()) -> bool:
-        return len(self.context.encode(self.context.normaliser.normalise(text, kept).text)) <= self.max_length
+        return len(self.context.encode(self.context.normaliser.normalise(text, kept).text)) <= self.context.max_length
 
     def _is_untranslatable(self, text: str, kept: Sequence[Range]) -> bool:
         normalised = self.context.normaliser.normalise(text, kept)

@@ -310,6 +310,7 @@ class Translator:
             tag=tuple(self.tokenizer.source_prefix(source_language, target_language, self.directions)),
             options=replace(options, max_length=min(options.max_length, self._max_length)),
             terms=terms or Terms(),
+            max_length=self._max_length,
             prefix=tuple(self.tokenizer.target_prefix(target_language)),
             covered_length=self.description.source_length,
             bigrams=self.bigrams,
@@ -317,8 +318,8 @@ class Translator:
         )
         config = self.description.model
         heads = config.decoder_layers * config.heads
-        explainer = Explainer(context, heads, self._max_length, explain) if explain else None
-        return TextPlanner(context, self._max_length, sentences, explainer=explainer, estimator=self.estimator)
+        explainer = Explainer(context, heads, explain) if explain else None
+        return TextPlanner(context, sentences, explainer=explainer, estimator=self.estimator)
 
     def _planner(self, arguments: TextArguments) -> TextPlanner:
         """Return the planner for the arguments of `translate`. Raises the errors of `translate`."""

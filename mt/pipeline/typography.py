@@ -14,7 +14,6 @@ async def restore_typography(
     normalised: NormalisedText,
     alternatives: tuple[Alternative, ...],
     context: SentenceContext,
-    max_length: int,
     no_break_spaces: bool,
 ) -> tuple[Alternative, ...]:
     """Restore what a model cannot write. `normalised` is the text of `sentence` that the model read.
@@ -32,14 +31,14 @@ async def restore_typography(
         if normalised.text[slice(*normalised.normalised_range(*match.span()))] == " "
     ]
     if breaks:
-        texts = await _with_breaks(normalised.text, texts, breaks, context, max_length)
+        texts = await _with_breaks(normalised.text, texts, breaks, context)
     if no_break_spaces:
         texts = [typography.restore_no_break_spaces(sentence, text, context.target) for text in texts]
     return tuple(replace(one, text=text) for one, text in zip(alternatives, texts, strict=True))
 
 
 async def _with_breaks(
-    source: str, texts: Sequence[str], breaks: Sequence[tuple[int, str]], context: SentenceContext, max_length: int
+    source: str, texts: Sequence[str], breaks: Sequence[tuple[int, str]], context: SentenceContext
 ) -> list[str]:
     """Insert line breaks (place in `source`, text) in the translations `texts`.
 
@@ -49,7 +48,7 @@ async def _with_breaks(
     places = [place for place, _ in breaks]
     ends = [typography.places_of_sentence_ends(source, text, places) for text in texts]
     if None in ends:
-        links = await link_texts([(source, text) for text in texts], context, max_length)
+        links = await link_texts([(source, text) for text in texts], context)
         for number, text in enumerate(texts):
             if ends[number] is None and links:
                 units = links[number]

@@ -59,6 +59,7 @@ class SentenceContext:
     tag: tuple[int, ...]  # ids at the beginning of every source
     options: SearchOptions
     terms: Terms
+    max_length: int  # maximum number of tokens of a source, tag and EOS included, or of a target that the model reads
     prefix: tuple[int, ...] = ()  # ids at the beginning of every translation
     formality: Formality | None = None
     banned: tuple[str, ...] = ()  # words that no translation contains
@@ -246,32 +247,28 @@ async def piece_attention(decoded: DecodedVariant, rank: int, context: SentenceC
     return decoded.attentions[rank]
 
 
-async def link_texts(
-    texts: Sequence[tuple[str, str]], context: SentenceContext, max_length: int
-) -> list[UnitLinks] | None:
+async def link_texts(texts: Sequence[tuple[str, str]], context: SentenceContext) -> list[UnitLinks] | None:
     """Return the links between a normalised source and a target, for each pair of `texts`.
 
-    Return None if a text has more than `max_length` tokens.
+    Return None if a text is too long for the model.
     """
-    attentions = await attend_texts(texts, context, max_length)
+    attentions = await attend_texts(texts, context)
     if attentions is None:
         return None
     return [UnitLinks(*pair, attention) for pair, attention in zip(texts, attentions, strict=True)]
 
 
-async def attend_texts(
-    texts: Sequence[tuple[str, str]], context: SentenceContext, max_length: int
-) -> list[PieceAttention] | None:
+async def attend_texts(texts: Sequence[tuple[str, str]], context: SentenceContext) -> list[PieceAttention] | None:
     """Return the attention between a normalised source and a target, for each pair of `texts`.
 
-    Return None if a text has more than `max_length` tokens.
+    Return None if a text is too long for the model.
     """
     tag, prefix, target_tokenizer = len(context.tag), len(context.prefix), context.tokenizer.target
     pairs = [
         (context.encode(source), (*context.prefix, *target_tokenizer.encode(plain_spaces(target))))
         for source, target in texts
     ]
-    if any(len(source) > max_length or len(target) >= max_length for source, target in pairs):
+    if any(len(source) > context.max_length or len(target) >= context.max_length for source, target in pairs):
         return None
     return [
         PieceAttention(

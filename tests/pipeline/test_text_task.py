@@ -78,8 +78,9 @@ class Table:
             (),
             options or SearchOptions(),
             Terms(),
+            longest,
         )
-        return TextPlanner(context, longest, sentences=True, protect=protect)
+        return TextPlanner(context, sentences=True, protect=protect)
 
     def answer(self, request: Request) -> Result:
         text = self.words.decode(request.source[:-1])
@@ -430,7 +431,7 @@ def test_the_model_is_asked_for_normalised_text(name: str) -> None:
 def test_ranges_and_links_refer_to_the_original_text() -> None:
     table = Table({"a man sees it": ["ein Mann sieht es"]})
     planner = table.planner()
-    explainer = Explainer(planner.context, 1, 100, ExplainOptions(True))
+    explainer = Explainer(planner.context, 1, ExplainOptions(True))
     text = "\ufeff\u00a0a\u00a0m\u00adan sees\n it\u200b"
     translation = table.run(replace(planner, explainer=explainer).task(text)).translation()
     (sentence,) = translation.sentences

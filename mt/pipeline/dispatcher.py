@@ -9,7 +9,7 @@ from mt.engine.backends.protocol import Attend, device_failed
 from mt.engine.requests import Request, Result
 from mt.engine.threads import AnyEngine
 from mt.engine.turns import TurnQueue
-from mt.pipeline.driver import Answer, AttentionCall, DecodeCall
+from mt.pipeline.driver import AttentionCall, DecodeCall, EngineAnswer
 from mt.pipeline.results import Failure, Translation
 from mt.pipeline.text_task import AnyRoutine, TextTask
 from mt.scoring.attention import CrossAttention, Pair
@@ -140,7 +140,7 @@ class ResultDispatcher:
                 routines.append(routine)
         return requests
 
-    def _resume(self, task: TextTask, routine: AnyRoutine, answer: Answer) -> list[TextTask]:
+    def _resume(self, task: TextTask, routine: AnyRoutine, answer: EngineAnswer) -> list[TextTask]:
         """Resume a routine with the answer to its call, and submit the next call of the routine.
 
         Return a list with the task if the task is done, otherwise an empty list.

@@ -36,7 +36,7 @@ class AttentionCall:
 
 EngineCall = DecodeCall | AttentionCall
 
-Answer = Sequence[Result] | CrossAttention | Exception
+EngineAnswer = Sequence[Result] | CrossAttention | Exception
 """Answer to an engine call. An exception is raised at the call."""
 
 
@@ -69,7 +69,7 @@ class Routine(Generic[T]):
             return None
         return [self._results.pop(request.id) for request in self.call.requests]
 
-    def resume(self, answer: Answer | None) -> None:
+    def resume(self, answer: EngineAnswer | None) -> None:
         """Continue the coroutine with the answer to the current call; None starts the coroutine.
 
         An exception that the coroutine does not catch is raised here.

@@ -12,7 +12,7 @@ from time import monotonic
 from mt.engine.requests import Request
 from mt.errors import MTError, RequestError
 from mt.pipeline.analysis import is_untranslatable
-from mt.pipeline.driver import Answer, DecodeCall, Routine
+from mt.pipeline.driver import DecodeCall, EngineAnswer, Routine
 from mt.pipeline.explain import Explainer, Explanation
 from mt.pipeline.formality import translate_with_formality
 from mt.pipeline.marked import place_tags
@@ -109,7 +109,7 @@ class TextTask:
         self._calling.clear()
         return routines
 
-    def resume(self, routine: AnyRoutine, answer: Answer) -> None:
+    def resume(self, routine: AnyRoutine, answer: EngineAnswer) -> None:
         """Answer the call of a routine.
 
         An exception that the routine does not catch becomes the problem of the task.

@@ -24,6 +24,7 @@ from mt.pipeline.variants import SentenceContext, join_alternatives
 from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, segment
 from mt.text.alignment import Link, Range
+from mt.text.casing import begin_with_capital
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import read_marked_sentence, split_marked_text
@@ -338,10 +339,19 @@ class TextPlanner:
         if "\ufffd" not in sentence:  # otherwise an incomplete sequence of bytes that the model wrote
             alternatives = tuple(replace(one, text=_without_damage(one.text)) for one in alternatives)
         if repairs:
-            alternatives = tuple(replace(one, text=mend_marks(sentence, one.text)) for one in alternatives)
+            alternatives = tuple(replace(one, text=self._mended(sentence, one.text, kept)) for one in alternatives)
         if match is None:
             return alternatives
         return await repair_match(sentence, alternatives, match, kept, self.context)
+
+    def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
+        terms = tuple(term for _, term in self.context.terms.glossary)
+        mended = mend_marks(sentence, translation)
+        return (
+            mended
+            if terms and mended.startswith(terms)
+            else begin_with_capital(mended, sentence, self.context.target, kept)
+        )
 
     def _expectation(self, source: Sequence[int], alternative: Alternative) -> Expectation:
         """Return the expected quality of a translation of a source of these ids, with its tag and EOS.

@@ -15,6 +15,7 @@ from mt.text.clauses import may_lower
 from mt.text.protect import ProtectedSpan, find_spans, find_translated_spans
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_FIRST_WORD = re.compile(r"[\W_]*([^\W\d_][^\s]*)")
 _LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most sentences with a long word in lower case
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
 _LATIN = re.compile(r"[A-ZÀ-ÖØ-Þ]+")
@@ -81,7 +82,8 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
         long = [word[0] for word in words]  # all words, because there are few
     if not long or any(not _in_title_case(word) and not _is_code(word) for word in long):
         return None
-    lowered = _lower_words(sentence, words, language, {word for word in long if _is_code(word)})
+    fixed = {word[0] for word in words if _is_code(word[0]) or (len(word[0]) > 1 and _in_capitals(word[0]))}
+    lowered = _lower_words(sentence, words, language, fixed)
     return lowered if lowered != sentence else None
 
 
@@ -182,6 +184,22 @@ def _lower(text: str, language: str) -> str:
     if primary_language(language) in _DOTTED:
         text = text.replace("I", "ı").replace("İ", "i")
     return text.lower()
+
+
+def begin_with_capital(translation: str, source: str, language: str, kept: Sequence[Range] = ()) -> str:
+    """Return a translation that begins with a capital letter if its source does.
+
+    A first word of mixed case such as `iPhone`, one without a vowel such as `npm`, code and the text of
+    the ranges `kept` of the source keep their case.
+    """
+    word, begins = _FIRST_WORD.match(translation), next(filter(str.isalnum, source), "")
+    if not word or not begins.isupper() or not word[1][0].islower() or is_mixed_case(word[1]):
+        return translation
+    if _VOWELS.isdisjoint(word[1].upper()) or _is_within(
+        word.start(1), find_translated_spans(translation, find_spans(source, kept))
+    ):
+        return translation
+    return translation[: word.start(1)] + raise_first(translation[word.start(1) :], language)
 
 
 def raise_first(text: str, language: str) -> str:

@@ -78,7 +78,7 @@ def test_ranges(name: str) -> None:
 def test_ranges_of_translations_of_other_lengths() -> None:
     table = Table({"Go on.": ["drei Wörter lang."], "See it": ["x"]})
     translation = table.run(replace(table.planner(), sentences=False).task("Go on. See it")).translation()
-    assert translation.text == "drei Wörter lang. x"
+    assert translation.text == "Drei Wörter lang. x"
     assert [sentence.target_range for sentence in translation.sentences] == [(0, 17), (18, 19)]
 
 

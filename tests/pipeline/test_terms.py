@@ -91,9 +91,9 @@ def test_ordinary_sentences_pay_nothing(translator: Translator) -> None:
 
 def test_a_translation_that_holds_its_terms_is_not_asked_for_again(translator: Translator) -> None:
     [result] = translator.translate_many(["The cat draws the train."], sentences=True)
-    word = next(word for word in re.findall(r"\w+", result.text) if word.isalpha())
+    word = next(word for word in re.findall(r"\w+", result.text.lower()) if word.isalpha())  # as the model writes it
     assert constrained_requests(translator, ["The cat draws the train."], Terms((("cat", word),))) == []
-    assert translator.translate("The cat draws the train.", glossary={"cat": word}).text == result.text
+    assert translator.translate("The cat draws the train.", glossary={"cat": word}).text.lower() == result.text.lower()
 
 
 @pytest.mark.parametrize(

@@ -230,7 +230,7 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         {"Read This Good Book": ["2|lies"], "Read this good book": ["1|Lies dieses"]},
         "Read This Good Book",
         ["Read This Good Book", "Read this good book"],
-        "lies",
+        "Lies",
     ),
     "a headline with a word that the model knows in lower case only": (
         {"Big Dog": ["2|Big Hund"], "Big dog": ["1|Big"], "big dog": ["2|ein großer Hund"]},
@@ -559,7 +559,7 @@ def test_finished_sentences_are_reported_in_order_and_join_to_the_translation() 
         return [report.text for report in new]
 
     reports: list[SentenceReport] = []
-    assert [finish(second), finish(first), finish(third)] == [[], ["weiter so.", "x"], ["jetzt"]]
+    assert [finish(second), finish(first), finish(third)] == [[], ["Weiter so.", "x"], ["Jetzt"]]
     translation = task.translation()
     assert "".join(report.before + report.text + report.after for report in reports) == translation.text
     assert [report.after for report in reports] == ["", "", "\n*\n"]

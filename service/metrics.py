@@ -1,7 +1,7 @@
 """Prometheus metrics. Labels are route templates, statuses and phases, so their number is bounded."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -30,40 +30,39 @@ class MetricInfo:
     kind: str
     name: str  # without METRIC_PREFIX, and without the _total of a counter
     help: str
-    labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
-class SampledMetric(Generic[T]):
+class SampledMetric(MetricInfo, Generic[T]):
     """A metric whose value is read from an object of type T whenever the metrics are requested.
 
     `value` returns the number to report. If the metric has a label, `value` returns a mapping from label to number.
     """
 
-    info: MetricInfo
     value: Callable[[T], float | Mapping[str, float]]
 
 
-REQUESTS = MetricInfo("counter", "requests", "Answered requests.", ("route", "method", "status"))
+REQUESTS = MetricInfo("counter", "requests", "Answered requests.", labels=("route", "method", "status"))
 CHARACTERS = MetricInfo("counter", "characters", "Characters that were sent for translation.")
 REQUEST_SECONDS = MetricInfo(
-    "histogram", "request_seconds", "Time from a request to the end of its answer.", ("route",)
+    "histogram", "request_seconds", "Time from a request to the end of its answer.", labels=("route",)
 )
 PHASE_SECONDS = MetricInfo(
     "histogram",
     "phase_seconds",
     "Time of a translation in a phase: queue (until a worker begins) or translate.",
-    ("phase",),
+    labels=("phase",),
 )
 REQUEST_METRICS = (REQUESTS, CHARACTERS, REQUEST_SECONDS, PHASE_SECONDS)
 
 
 def _gauge(name: str, help: str, value: Callable[[T], float]) -> SampledMetric[T]:
-    return SampledMetric(MetricInfo("gauge", name, help), value)
+    return SampledMetric("gauge", name, help, value)
 
 
 def _counter(name: str, help: str, value: Callable[[T], float]) -> SampledMetric[T]:
-    return SampledMetric(MetricInfo("counter", name, help), value)
+    return SampledMetric("counter", name, help, value)
 
 
 FLEET_METRICS: tuple[SampledMetric[FleetStats], ...] = (
@@ -89,16 +88,25 @@ FLEET_METRICS: tuple[SampledMetric[FleetStats], ...] = (
     _counter("source_tokens", "Tokens of the translated texts.", lambda stats: stats.work.source_tokens),
     _counter("target_tokens", "Tokens of the translations.", lambda stats: stats.work.target_tokens),
     SampledMetric(
-        MetricInfo("gauge", "model_loaded", "1 for a model in memory, otherwise 0.", ("model",)),
+        "gauge",
+        "model_loaded",
+        "1 for a model in memory, otherwise 0.",
         lambda stats: {name: float(model.loaded) for name, model in stats.models.items()},
+        labels=("model",),
     ),
     SampledMetric(
-        MetricInfo("counter", "model_loads", "Loads of a model into memory.", ("model",)),
+        "counter",
+        "model_loads",
+        "Loads of a model into memory.",
         lambda stats: {name: model.loads for name, model in stats.models.items()},
+        labels=("model",),
     ),
     SampledMetric(
-        MetricInfo("counter", "model_texts", "Texts that a model has translated.", ("model",)),
+        "counter",
+        "model_texts",
+        "Texts that a model has translated.",
         lambda stats: {name: model.finished for name, model in stats.models.items()},
+        labels=("model",),
     ),
 )
 
@@ -122,12 +130,7 @@ PARSER_METRICS: tuple[SampledMetric[ParserCounts], ...] = (
     _counter("parser_starts", "Parser processes that were started.", lambda counts: counts.started),
 )
 
-ALL_METRICS = (
-    *REQUEST_METRICS,
-    *(m.info for m in FLEET_METRICS),
-    *(m.info for m in CACHE_METRICS),
-    *(m.info for m in PARSER_METRICS),
-)
+ALL_METRICS = (*REQUEST_METRICS, *FLEET_METRICS, *CACHE_METRICS, *PARSER_METRICS)
 """Descriptions of all metrics, for the reference page."""
 
 
@@ -168,12 +171,12 @@ class _SampledCollector(Collector, Generic[T]):
 
     def describe(self) -> list[Metric]:
         """Return the metrics without values: at registration, the values cannot be read yet."""
-        return [_family(metric.info) for metric in self._metrics]
+        return [_family(metric) for metric in self._metrics]
 
     def collect(self) -> Iterator[Metric]:
         sampled = self._read()
         for metric in self._metrics:
-            family = _family(metric.info)
+            family = _family(metric)
             value = metric.value(sampled)
             if isinstance(value, Mapping):
                 for label, item in value.items():

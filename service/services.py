@@ -6,7 +6,6 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated
 
-import structlog
 from fastapi import Depends, Request
 
 from mt.text.documents import DocumentOptions
@@ -66,7 +65,6 @@ async def open_services(
     detector: NewDetector,
 ) -> AsyncIterator[Services]:
     """Open the services of an application, yield them, and close them when the context ends."""
-    log = structlog.get_logger()
     options = DocumentOptions(
         max_bytes=settings.max_file_bytes,
         max_unpacked_bytes=settings.max_unpacked_bytes,
@@ -77,9 +75,7 @@ async def open_services(
     glossary_limits = GlossaryLimits(glossaries=settings.max_glossaries, entries=settings.max_glossary_entries)
     translations = TranslationService(fleet, settings.cache_characters, options, detector, parsers, memories.matches)
     access = AccessControl(database, AccessPolicy(settings.require_key, settings.anonymous_rate))
-    callbacks = DocumentCallbacks(
-        translations.translate_document, access.refund, lambda location: log.error("failed", location=location)
-    )
+    callbacks = DocumentCallbacks(translations.translate_document, access.refund)
     metrics.sample(FLEET_METRICS, fleet.stats)
     metrics.sample(CACHE_METRICS, lambda: translations.cache)
     metrics.sample(PARSER_METRICS, lambda: parsers.counts)

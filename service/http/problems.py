@@ -66,8 +66,8 @@ def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
 
 def problem_body(scope: Scope, error: ServiceError) -> Problem:
     """Return the body of the error response, to be sent as an event of a stream that has already begun."""
-    problem = _problem(scope, _status(scope, error), error.code, error.message)
-    return problem.model_copy(update={"error": _quotable(error.error)})
+    status = error.deepl_status if error.deepl_status and speaks_deepl(scope) else error.status
+    return _problem(scope, status, error.code, error.message, error.error)
 
 
 def path_of(scope: Scope) -> str:
@@ -79,10 +79,6 @@ def path_of(scope: Scope) -> str:
 def speaks_deepl(scope: Scope) -> bool:
     """Return whether the path of a request belongs to DeepL's contract."""
     return path_of(scope).startswith(("/v2/", "/v3/"))
-
-
-def _status(scope: Scope, error: ServiceError) -> int:
-    return error.deepl_status if error.deepl_status and speaks_deepl(scope) else error.status
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -161,12 +157,8 @@ def _response(scope: Scope, body: Problem, headers: Mapping[str, str]) -> JSONRe
     return JSONResponse(body.model_dump(), body.status, dict(headers), media_type=media_type)
 
 
-def _quotable(message: str) -> str:
-    return well_formed(message[:MAX_MESSAGE])
-
-
-def _problem(scope: Scope, status: int, code: str, message: str) -> Problem:
-    message = _quotable(message)
+def _problem(scope: Scope, status: int, code: str, message: str, error: str = "") -> Problem:
+    message, error = (well_formed(text[:MAX_MESSAGE]) for text in (message, error or message))
     return Problem(
         type="about:blank",
         title=responses.get(status, "Error"),  # 456 is DeepL's and has no standard title
@@ -175,6 +167,6 @@ def _problem(scope: Scope, status: int, code: str, message: str) -> Problem:
         instance=quote(scope["path"][:MAX_PATH]),
         code=code,
         request_id=scope["state"]["request_id"],
-        error=message,
+        error=error,
         message=message,
     )

@@ -18,6 +18,8 @@ from typing import TypeVar
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
+import structlog
+
 from mt.text.formality import Formality
 from mt.text.terms import Terms
 from service.access.database import Database, DatabaseWork
@@ -94,7 +96,6 @@ class DocumentCallbacks:
 
     translate: Callable[[str, bytes, Job], Awaitable[bytes]]  # (name, content, job) -> translated content
     refund: Callable[[str, float, int], Awaitable[None]]  # (caller, time of the charge, characters), on failure
-    report: Callable[[str], None]  # logs the location of an internal error
 
 
 @dataclass(frozen=True)
@@ -267,10 +268,10 @@ class DocumentJobs:
             return await when_admitted(translate, raise_overloaded=False, retry_on=(Unavailable,)), ""
         except ServiceError as failed:
             if isinstance(failed, InternalError):
-                self._callbacks.report(failed.location)
+                _log_failure(failed.location)
             return b"", failed.message
         except Exception as failed:
-            self._callbacks.report(error_location(failed))
+            _log_failure(error_location(failed))
             return b"", "Internal error"
 
     async def _clean_up(self) -> None:
@@ -280,7 +281,7 @@ class DocumentJobs:
                 await self._expire()
                 await self._database.truncate_log()
             except (sqlite3.Error, StorageUnavailable) as error:
-                self._callbacks.report(error_location(error))
+                _log_failure(error_location(error))
             await asyncio.sleep(CLEANUP_SECONDS)
 
     async def _expire(self, caller: str = "") -> None:
@@ -377,6 +378,10 @@ def _job_from_json(text: bytes, caller: str) -> Job:
         return job
     formality = Formality(fields["formality"]) if fields["formality"] else None
     return replace(job, memory=memory["id"], memory_score=memory["score"], formality=formality)
+
+
+def _log_failure(location: str) -> None:
+    structlog.get_logger().error("failed", location=location)
 
 
 def _digest(key: str) -> bytes:

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Coroutine, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -271,7 +270,7 @@ class Fleet:
 
         Raises: ReloadRefused if a model cannot be used or the service is shutting down.
         """
-        task = self._start_reload(self._reload())
+        task = self.start_reload()
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -279,9 +278,13 @@ class Fleet:
                 raise
             raise ReloadRefused("the service is shutting down") from None
 
-    def start_reload(self) -> None:
+    def start_reload(self) -> asyncio.Task[None]:
         """Start `reload` in the background. Errors are logged."""
-        self._start_reload(self._reload_quietly())
+        task = self._start_task(self._reload())
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())  # perhaps nobody waits for it
+        return task
 
     async def _reload(self) -> None:
         async with self._reloading:
@@ -359,20 +362,10 @@ class Fleet:
         self._retiring.remove(pool)
         structlog.get_logger().info("model unloaded", model=pool.name, version=pool.description.version)
 
-    async def _reload_quietly(self) -> None:
-        with suppress(ReloadRefused):  # `_reload` has logged it
-            await self._reload()
-
     def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return task
-
-    def _start_reload(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = self._start_task(work)
-        self._reloads.add(task)
-        task.add_done_callback(self._reloads.discard)
         return task
 
     async def _close(self) -> None:

@@ -50,7 +50,7 @@ class PendingRequest:
     started: float | None = None  # time.monotonic() when a worker was given the first text
     unfinished: dict[int, Translate] = field(default_factory=dict)  # by message id
     withdraw: Callable[[], None] = field(default=lambda: None)  # call this once nobody waits for the result
-    _translations: dict[int, Translation | None] = field(default_factory=dict)  # by message id, in order of the texts
+    _translations: dict[int, Translation] = field(default_factory=dict)  # by message id; the ids grow with the texts
     _reported: int = 0  # end of the last reported sentence in the source text
 
     def begin(self, ids: "count[int]", withdraw: Callable[[], None]) -> None:
@@ -65,7 +65,7 @@ class PendingRequest:
             )
             for text in self.texts
         }
-        self._translations = dict.fromkeys(self.unfinished)
+        self._translations = {}
 
     def report(self, sentences: Iterable[SentenceReport]) -> None:
         """Call `on_sentence` for the finished sentences that have not been reported before.
@@ -83,9 +83,7 @@ class PendingRequest:
         del self.unfinished[id]
         self._translations[id] = translation
         if not self.unfinished and not self.result.done():
-            self.result.set_result(
-                [translation for translation in self._translations.values() if translation is not None]
-            )
+            self.result.set_result([self._translations[id] for id in sorted(self._translations)])
 
     def fail(self, error: Exception) -> None:
         """End the request with an error. Do nothing if the request has already ended."""
@@ -107,7 +105,7 @@ class WorkerPool:
         new_transport: TransportFactory,
         timeouts: WorkerTimeouts,
         counts: FleetCounts,
-        on_new_version: Callable[[], None],
+        on_new_version: Callable[[], object],
         on_needed: Callable[["WorkerPool"], None] = lambda pool: None,
     ) -> None:
         """Create a pool without workers.

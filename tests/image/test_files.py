@@ -196,7 +196,7 @@ def test_manifests_know_each_other() -> None:
     scaler = RESOURCES["HorizontalPodAutoscaler"]["spec"]
     assert scaler["scaleTargetRef"]["name"] == DEPLOYMENT["metadata"]["name"]
     (metric,) = scaler["metrics"]
-    gauges = {f"mt_{each.info.name}" for each in FLEET_METRICS if each.info.kind == "gauge"}
+    gauges = {f"mt_{each.name}" for each in FLEET_METRICS if each.kind == "gauge"}
     assert metric["pods"]["metric"]["name"] in gauges
     (port,) = RESOURCES["Service"]["spec"]["ports"]
     (container,) = pod()["containers"]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from mt.text.documents import DocumentOptions
 from mt.text.terms import Terms
@@ -49,11 +50,10 @@ class Translator:
     failing: list[Exception] = field(default_factory=list)
     given_back: list[tuple[str, int]] = field(default_factory=list)
     charged: list[float] = field(default_factory=list)  # when what is given back was charged
-    reported: list[str] = field(default_factory=list)
 
     @property
     def means(self) -> DocumentCallbacks:
-        return DocumentCallbacks(self.translate, self.refund, self.reported.append)
+        return DocumentCallbacks(self.translate, self.refund)
 
     async def refund(self, caller: str, when: float, characters: int) -> None:
         self.given_back.append((caller, characters))
@@ -268,10 +268,12 @@ async def test_one_that_fails_says_why_and_costs_nothing(
     path: Path, error: Exception, said: str, reported: int
 ) -> None:
     translator, begun = Translator(failing=[error]), time.time()
-    async with lived(path, translator) as document_jobs:
-        found = await document_jobs.find("key:a", await document_jobs.put(await opened(), JOB), wait_seconds=9.0)
-        assert (found.done, found.error) == (False, said)
-    assert translator.given_back == [("key:a", len(TEXT))] and len(translator.reported) == reported
+    with capture_logs() as logs:
+        async with lived(path, translator) as document_jobs:
+            found = await document_jobs.find("key:a", await document_jobs.put(await opened(), JOB), wait_seconds=9.0)
+            assert (found.done, found.error) == (False, said)
+    assert translator.given_back == [("key:a", len(TEXT))]
+    assert [line["event"] for line in logs].count("failed") == reported
     assert begun <= translator.charged[0] <= time.time()
 
 

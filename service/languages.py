@@ -71,8 +71,7 @@ class TranslationRoutes:
 
         If both languages are equal, the route is empty.
 
-        Raises:
-            UnsupportedLanguage: if a language is unknown, or no route leads from the source to the target.
+        Raises: UnsupportedLanguage if a language is unknown, or no route leads from the source to the target.
         """
         direction = Direction(source, target)
         if direction not in self._routes:

@@ -304,8 +304,7 @@ class Settings(BaseSettings):
 def load_settings(options: Mapping[str, Any]) -> Settings:
     """Return the settings from `options` and the environment; an option takes precedence.
 
-    Raises:
-        SettingsError: if settings cannot be used; the message lists all of them.
+    Raises: SettingsError if settings cannot be used; the message lists all of them.
     """
     try:
         return Settings(**options)

@@ -81,8 +81,7 @@ def same_secret(secret: str, expected: str) -> bool:
 def make_key(connection: sqlite3.Connection, new: NewApiKey) -> tuple[str, ApiKey]:
     """Create a key. Return its secret, which is stored nowhere, and its properties.
 
-    Raises:
-        ApiKeyError: if a key with this name exists.
+    Raises: ApiKeyError if a key with this name exists.
     """
     if connection.execute("SELECT 1 FROM keys WHERE name = ?", (new.name,)).fetchone():
         raise ApiKeyError(f"there is a key named {new.name!r} already; accepted: another name")
@@ -107,8 +106,7 @@ def list_keys(connection: sqlite3.Connection) -> list[ApiKey]:
 def get_key(connection: sqlite3.Connection, id_or_name: str) -> ApiKey:
     """Return the properties of the key with this id or name.
 
-    Raises:
-        ApiKeyError: if no key has this id or name.
+    Raises: ApiKeyError if no key has this id or name.
     """
     query = f"SELECT {_COLUMNS} FROM keys WHERE ? IN (id, name) ORDER BY name = ?"
     row = connection.execute(query, (id_or_name, id_or_name)).fetchone()
@@ -121,8 +119,7 @@ def get_key(connection: sqlite3.Connection, id_or_name: str) -> ApiKey:
 def revoke_key(connection: sqlite3.Connection, id_or_name: str) -> ApiKey:
     """Revoke the key with this id or name permanently, and return its properties.
 
-    Raises:
-        ApiKeyError: if no key has this id or name.
+    Raises: ApiKeyError if no key has this id or name.
     """
     id = get_key(connection, id_or_name).id
     connection.execute("UPDATE keys SET revoked = 1 WHERE id = ?", (id,))

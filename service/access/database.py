@@ -231,8 +231,7 @@ class Database:
     def open(cls, path: Path | None) -> Self:
         """Open the database at `path`; create it or update its schema if necessary.
 
-        Raises:
-            DatabaseError: if the path or the database cannot be used.
+        Raises: DatabaseError if the path or the database cannot be used.
         """
 
         try:

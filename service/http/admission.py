@@ -64,8 +64,7 @@ class RequestGate:
     def entered(self) -> Iterator[None]:
         """Count one request as active while the context is open.
 
-        Raises:
-            Unavailable: if the gate is closed.
+        Raises: Unavailable if the gate is closed.
         """
         if self.closed:
             raise Unavailable("The service is shutting down")
@@ -104,8 +103,7 @@ async def while_connected(request: Request, work: Awaitable[T]) -> T:
     The request's body must already have been read. Work that ends without waiting, such as the answer from a cache,
     starts no task.
 
-    Raises:
-        ClientDisconnect: if the client disconnected before `work` ended.
+    Raises: ClientDisconnect if the client disconnected before `work` ended.
     """
     working = asyncio.current_task()
     assert working is not None

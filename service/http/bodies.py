@@ -91,8 +91,7 @@ async def read_fields(request: Request) -> Fields:
 
     The uploaded file of a form is its field `file`.
 
-    Raises:
-        InvalidRequest: if the body is not valid for its Content-Type, or has too many fields.
+    Raises: InvalidRequest if the body is not valid for its Content-Type, or has too many fields.
     """
     state = request.scope["state"]
     if "fields" not in state:
@@ -134,8 +133,7 @@ async def _parse_fields(request: Request) -> Fields:
 async def read_form(request: Request) -> FormItems:
     """Return the fields and files of a multipart form.
 
-    Raises:
-        InvalidRequest: if the body is not a valid form, or exceeds a limit of forms.
+    Raises: InvalidRequest if the body is not a valid form, or exceeds a limit of forms.
     """
     chunks = _chunks(body_of(request))
     try:
@@ -149,9 +147,8 @@ async def read_form(request: Request) -> FormItems:
 def check_fields(content_type: str, query: bytes) -> None:
     """Check the query and the Content-Type of a request before its body is read.
 
-    Raises:
-        InvalidRequest: if the query has more than MAX_FIELDS fields, the Content-Type is too long, or a form has a
-            charset other than UTF-8 or ASCII.
+    Raises: InvalidRequest if the query has more than MAX_FIELDS fields, the Content-Type is too long, or a form has a
+        charset other than UTF-8 or ASCII.
     """
     if query.count(b"&") >= MAX_FIELDS:
         raise InvalidRequest.listing([f"the query has more than {MAX_FIELDS} fields"])
@@ -166,8 +163,7 @@ def check_fields(content_type: str, query: bytes) -> None:
 def parse_body(model: type[BodyType], fields: Fields) -> BodyType:
     """Validate `fields`, and return them as an object of type `model`.
 
-    Raises:
-        RequestValidationError: if fields are not valid; it lists all of them.
+    Raises: RequestValidationError if fields are not valid; it lists all of them.
     """
     try:
         return model.model_validate(fields)

@@ -92,8 +92,7 @@ def find_database(options: argparse.Namespace, creating_action: str) -> Path:
 
     The file must exist, so that a misspelt name is reported. Only the action `creating_action` may create the file.
 
-    Raises:
-        DatabaseError: if no database is named, or the file does not exist.
+    Raises: DatabaseError if no database is named, or the file does not exist.
     """
     name = options.database or os.environ.get(variable("database"))
     if not name:
@@ -108,8 +107,7 @@ def find_database(options: argparse.Namespace, creating_action: str) -> Path:
 def run_action(connection: sqlite3.Connection, options: argparse.Namespace) -> tuple[str, list[dict[str, Any]]]:
     """Run the action. Return (secret text of a new key, or "" for other actions; descriptions of the keys to show).
 
-    Raises:
-        ApiKeyError: if a key does not exist, or its name is taken or not valid.
+    Raises: ApiKeyError if a key does not exist, or its name is taken or not valid.
     """
     secret = ""
     match options.action:

@@ -99,8 +99,7 @@ def parse_target(code: str, routes: TranslationRoutes) -> str:
 def parse_glossary_direction(source: str, target: str, routes: TranslationRoutes) -> Direction:
     """Return the direction of a glossary's dictionary, given DeepL's codes of its languages.
 
-    Raises:
-        UnsupportedLanguage: if a language is unknown, or the service does not translate from `source` to `target`.
+    Raises: UnsupportedLanguage if a language is unknown, or the service does not translate from `source` to `target`.
     """
     from_language, into = parse_source(source, routes), parse_target(target, routes)
     direction = glossary_direction(from_language, into)

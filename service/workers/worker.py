@@ -200,7 +200,10 @@ class Worker:
         transport.start(self._receive)
         self._transport = transport
         self._timer = loop.call_later(TICK_SECONDS, self._tick)
-        return await asyncio.shield(self._starting)
+        ready = await asyncio.shield(self._starting)
+        if self._transport is None:
+            raise WorkerDied("the worker process ended as soon as it was ready")
+        return ready
 
     async def _start_again(self) -> bool:
         """Start a process, and return whether it can be used."""

@@ -338,11 +338,14 @@ def test_where_says_the_place_and_not_the_message() -> None:
 
 
 class Process(ProcessTransport):
-    """A process that cannot be started if `starts` is false, and otherwise never becomes ready or is ready at once."""
+    """A process that cannot be started if `starts` is false, and otherwise never becomes ready or is ready at once.
 
-    def __init__(self, starts: bool, ready: bool) -> None:
+    If `dies` is true, it ends as soon as it is ready.
+    """
+
+    def __init__(self, starts: bool, ready: bool, dies: bool = False) -> None:
         super().__init__(ModelSetup(Path()))
-        self.starts, self.ready = starts, ready
+        self.starts, self.ready, self.dies = starts, ready, dies
 
     def start(self, deliver: Deliver) -> None:
         if not self.starts:
@@ -350,6 +353,8 @@ class Process(ProcessTransport):
         self.deliver = deliver
         if self.ready:
             asyncio.get_running_loop().call_soon(deliver, [Ready(DirectionSet.parse(["en-de"]), OPTIONS, "", (), 1)])
+        if self.dies:
+            asyncio.get_running_loop().call_soon(deliver, [WorkerStopped("killed")])
 
     def send(self, messages: Sequence[ToWorker]) -> None:
         if messages == [Close()]:
@@ -364,12 +369,14 @@ class Process(ProcessTransport):
     [
         ([Process(starts=True, ready=True)], False, True),
         ([Process(starts=False, ready=False), Process(starts=True, ready=True)], False, True),
+        ([Process(starts=True, ready=True, dies=True), Process(starts=True, ready=True)], False, True),
         ([Process(starts=True, ready=False)], True, False),  # while it loads
     ],
 )
 async def test_a_worker_is_loaded(processes: list[Process], closed: bool, ready: bool) -> None:
     owner = SimpleNamespace(restarted=lambda ready: True)
-    worker = Worker(iter(processes).__next__, WorkerTimeouts(), cast(WorkerOwner, owner), FleetCounts())
+    left = iter(processes)
+    worker = Worker(left.__next__, WorkerTimeouts(), cast(WorkerOwner, owner), FleetCounts())
     loading = asyncio.create_task(worker.load())
     await asyncio.sleep(0.01)
     if closed:
@@ -378,5 +385,5 @@ async def test_a_worker_is_loaded(processes: list[Process], closed: bool, ready:
     for _ in range(1000):
         if worker.ready != ready:
             await asyncio.sleep(0.01)
-    assert worker.ready == ready
+    assert worker.ready == ready and not list(left), "each process was started"
     await worker.unload()

@@ -1,10 +1,14 @@
-"""What all processes of the service have in common: no core dumps, and no settings in child processes."""
+"""What processes of the service have in common: no core dumps, and neither settings nor signals in child processes."""
 
 import ctypes
 import os
 import resource
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # handled by the service, blocked in workers
 DUMPABLE = 4  # PR_SET_DUMPABLE of prctl(2)
 
 
@@ -28,3 +32,17 @@ def child_environment() -> dict[str, str]:
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
     return kept | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+@contextmanager
+def block_service_signals() -> Iterator[None]:
+    """Block SERVICE_SIGNALS in this thread while the context is open. Processes started meanwhile inherit the block.
+
+    Ctrl-C is sent to every process of a terminal, and systemd's SIGTERM to every process of a service. A worker must
+    ignore both signals and finish its texts.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SERVICE_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

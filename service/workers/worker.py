@@ -13,8 +13,7 @@ import socket
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,7 +22,7 @@ import structlog
 from mt.errors import ModelError
 from mt.pipeline.results import SentenceTranslation
 from service.errors import error_location
-from service.processes import child_environment
+from service.processes import block_service_signals, child_environment
 from service.workers.messages import (
     LENGTH,
     Cancel,
@@ -52,7 +51,6 @@ from service.workers.stats import FleetCounts
 TICK_SECONDS = 1.0  # time between two checks whether a worker hangs
 CLOSE_SECONDS = 5.0  # time for a worker to finish its decoder step and stop, before it is killed
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 30.0  # between attempts to start; none before the first attempt
-SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # handled by the service, blocked in workers
 
 
 @dataclass(frozen=True)
@@ -334,7 +332,7 @@ class ProcessTransport:
         The last message is WorkerStopped.
         """
         ours, theirs = socket.socketpair()
-        with theirs, _block_service_signals():
+        with theirs, block_service_signals():
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "service.workers.worker_process", str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
@@ -395,17 +393,3 @@ class ProcessTransport:
         elif not problem:
             problem = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
         deliver([WorkerStopped(problem)])
-
-
-@contextmanager
-def _block_service_signals() -> Iterator[None]:
-    """Block SERVICE_SIGNALS in this thread while the context is open. Processes started meanwhile inherit the block.
-
-    Ctrl-C is sent to every process of a terminal, and systemd's SIGTERM to every process of a service. A worker must
-    ignore both signals and finish its texts.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SERVICE_SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

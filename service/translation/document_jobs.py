@@ -372,12 +372,10 @@ def _job_from_json(text: bytes, caller: str) -> Job:
     fields = json.loads(text)
     glossary = tuple((term, translation) for term, translation in fields["terms"]["glossary"])
     terms = Terms(glossary, tuple(fields["terms"]["untranslated"]))
-    job = Job(texts=(), source=fields["source"], target=fields["target"], terms=terms, caller=caller)
-    memory = fields.get("memory")  # absent from documents of earlier versions
-    if memory is None:
-        return job
+    memory = fields["memory"]
     formality = Formality(fields["formality"]) if fields["formality"] else None
-    return replace(job, memory=memory["id"], memory_score=memory["score"], formality=formality)
+    job = Job((), fields["source"], fields["target"], terms=terms, formality=formality, caller=caller)
+    return replace(job, memory=memory["id"], memory_score=memory["score"])
 
 
 def _log_failure(location: str) -> None:

@@ -23,7 +23,7 @@ _EMOJI = (
     rf"|{_EMOJI_ONE}(?:\u200d{_EMOJI_ONE}){{0,9}}"
     r"|(?<!\S)(?:<3|[:;=]['-]?[()\[\]DPp])(?!\w)"
     r"|(?<![\w&])&(?=[^\W\d_])(?!\w{2,31};)"  # an accelerator, as in &Open
-    r"|(?<!\S)\.{4,200}(?!\S)"  # leader dots of a table of contents
+    r"|(?<!\S)(?P<line>[.=_~*-])(?P=line){3,200}(?!\S)"  # leader dots of a table of contents, and lines around a title
 )
 _ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
 # A backtick between a space and a letter begins a code span and cannot end one.
@@ -108,7 +108,7 @@ FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqz
 """A directive of printf. Its last letter is its end, whatever follows: `%ss` is `%s` and an `s`."""
 
 HINT = re.compile(  # a fast test, without a match in most sentences without spans
-    rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹ⁿ₀-₉†‡⟦{_MONEY}{_EMOJI_CHARACTER}]|\.{{4}}"
+    rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹ⁿ₀-₉†‡⟦{_MONEY}{_EMOJI_CHARACTER}]|\.{{4}}|-{{4}}|={{4}}"
     r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
     r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]"
     r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))|yy|MM|HH|[DFYdjlMmny][ ,/.-]{1,2}[DFYdjlMmny](?!\w)"

@@ -142,6 +142,8 @@ def test_values_and_code_of_programs_are_no_texts(name: str, content: str) -> No
         ("one $a*b*c$ two \\(d\\) for $5 or $6\n", "ONE $a*b*c$ TWO \\(d\\) FOR $5 OR $6\n"),
         ("one\n$$\na_b_c\n$$\ntwo\n\\[ d e \\]\n", "ONE\n$$\na_b_c\n$$\nTWO\n\\[ d e \\]\n"),
         ("{{< tip >}}\none {{< ref a >}} two\n{{< /tip >}}\n", "{{< tip >}}\nONE {{< ref a >}} TWO\n{{< /tip >}}\n"),
+        ("{{#each a}}\n- one\n{{/each}}\n<% if b > c %>\ntwo\n<% end %>\n",
+         "{{#each a}}\n- ONE\n{{/each}}\n<% if b > c %>\nTWO\n<% end %>\n"),
         ("import A from 'a';\nexport const b = 1\n\n# c\n", "import A from 'a';\nexport const b = 1\n\n# C\n"),
         ("```\n> [!NOTE]\n:::tip one\n```\ntwo\n", "```\n> [!NOTE]\n:::tip one\n```\nTWO\n"),
         ("one ==two== ++three++ C++ ^[four]\n", "ONE ==TWO== ++THREE++ C++ ^[FOUR]\n"),
@@ -163,7 +165,7 @@ def test_values_and_code_of_programs_are_no_texts(name: str, content: str) -> No
             "---\ntitle: ONE\ntags: [two]\nseo:\n  description: >\n    A B\n---\n",
         ),
     ],
-)
+)  # fmt: skip
 def test_markdown_that_depends_on_its_text(source: str, written: str) -> None:
     assert translated("a.md", source, str) == source
     assert translated("a.md", source) == written

@@ -103,6 +103,7 @@ def remove_opaque(sentence: str) -> StrippedText:
             "Mon, 06 Sep 2021 00:01:00 +0000, MMM d, yyyy or HH:mm",
             ["Mon, 06 Sep 2021 00:01:00 +0000", "MMM d, yyyy", "HH:mm"],
         ),
+        ("A message -------- and ===== more ----x ---", ["--------", "====="]),
         ("F j, Y and g:i a, Y-m-d or M. Y, I am", ["F j, Y", "g:i a", "Y-m-d", "M. Y"]),
         ("On 6 Sep 2021 Mayya had (*.*) and *.txt in the MM", ["6", "2021", "*.*", "*.txt"]),
         ("H₂O, 10⁻³ g, 10⁶, x² + y² in 20 m²", ["H₂O", "10⁻³", "10⁶", "x²", "y²", "20"]),

@@ -18,6 +18,7 @@ from markdown_it.token import Token
 from mt.errors import DocumentError
 from mt.text.documents.base import DocumentOptions, DocumentPart, SegmentList, TextDocument, TextSlot, read_text
 from mt.text.documents.markdown_syntax import SYNTAX, VALUE, hide_syntax
+from mt.text.documents.markup import with_languages
 from mt.text.documents.yaml import add_values
 from mt.text.markup import Segment, TranslatedSegment, parse_html
 from mt.text.markup.elements import HTML
@@ -72,7 +73,7 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
             begin, end = lines.starts[token.map[0]], lines.starts[min(token.map[1], len(lines.starts) - 1)]
             if begin >= read_until:
                 document.keep(text[read_until:begin])
-                document.embed(parse_html(text[begin:end], options.markup))
+                document.embed(parse_html(text[begin:end], with_languages(options)))
                 read_until = end
             continue
         places = lines.find(token.content, token.map[0], read_until)

@@ -21,7 +21,7 @@ _DIVIDERS = [  # a line of each kind ends the text before it; `title` is text of
         rf":{{3,}}[ \t]{{0,3}}{_NAME}(?:{_BRACES})?\[(?P<title>[^\[\]]*)\](?:{_BRACES})?[ \t]*",  # Docusaurus
         rf":{{3,}}[ \t]{{0,3}}{_NAME}(?:[ \t]?{_BRACES})?[ \t]?(?P<title>[^{{}}\[\]]*)",  # Pandoc, VuePress, MyST
         r":(?:align|class|color|height|icon|name|open|width):(?:[ \t].*)?(?P<title>)",  # options of directives of MyST
-        r"(?:\{\{[<%](?:(?!\}\}).)*\}\}|\{%(?:(?!%\}).)*%\})[ \t]*(?P<title>)",  # Hugo, Jekyll
+        r"(?:\{\{(?:(?!\}\}).)*\}\}|\{%(?:(?!%\}).)*%\}|<%(?:(?!%>).)*%>)[ \t]*(?P<title>)",  # templates
         r"import[ \t][^\"']*[\"'][^\"']*[\"'];?[ \t]*(?P<title>)",  # MDX
         r"export[ \t]+(?:const|default|function|let)\b.*(?P<title>)",
         r"\{/\*.*\*/\}[ \t]*(?P<title>)",

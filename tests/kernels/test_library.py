@@ -21,7 +21,7 @@ from mt.engine.requests import Request
 from mt.errors import ModelError
 from mt.kernels import build
 from mt.kernels.build import TARGETS, cache_folder, find_libraries, fitting_targets, main
-from mt.kernels.library import CpuBatch, CpuModel, load_library, open_library
+from mt.kernels.library import INTERFACE, SIGNATURES, CpuBatch, CpuModel, load_library, open_library
 from mt.kernels.structs import scores_only, search_params
 from tests.decoding.reference import drain
 from tests.kernels.conftest import BEAM, Ids, compile_model, odd_model, some_sources, translate
@@ -136,9 +136,12 @@ def test_a_damaged_library_is_made_again(workshop: Path, damage: str) -> None:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
-@pytest.mark.parametrize("source", ["int mt_interface() { return 1; }", "int other() { return 2; }"])
-def test_a_library_with_another_interface_is_not_used(workshop: Path, source: str) -> None:
-    (workshop / "stale.cpp").write_text(f'extern "C" {{ {source} }}\n')
+@pytest.mark.parametrize("change", [-1, 1, None])
+def test_a_library_with_another_interface_is_not_used(workshop: Path, change: int | None) -> None:
+    """It has all functions, but another number of the interface, or none."""
+    functions = [f"void {name}() {{}}" for name in SIGNATURES if name != "mt_interface"]
+    functions += [f"int mt_interface() {{ return {INTERFACE + change}; }}"] if change else []
+    (workshop / "stale.cpp").write_text(f'extern "C" {{ {" ".join(functions)} }}\n')
     subprocess.run([str(COMPILER), "-shared", "-fPIC", workshop / "stale.cpp", "-o", workshop / "stale.so"], check=True)
     assert open_library(workshop / "stale.so") is None
     (workshop / "prebuilt").mkdir()

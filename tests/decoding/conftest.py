@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-import pytest
 import torch
 from torch import Tensor
 
@@ -83,17 +82,5 @@ def random_table(vocabulary: int, spread: float = 2.0) -> Table:
     return table
 
 
-@pytest.fixture(scope="session")
-def table_scorer() -> Callable[[Table], TableScorer]:
-    """Builds a scorer from a function of source and tokens so far."""
-    return TableScorer
-
-
-@pytest.fixture(scope="session")
-def random_scorer() -> Callable[..., TableScorer]:
-    """Builds a scorer with random logits over so many ids."""
-
-    def build(vocabulary: int, spread: float = 2.0) -> TableScorer:
-        return TableScorer(random_table(vocabulary, spread))
-
-    return build
+def random_scorer(vocabulary: int, spread: float = 2.0) -> TableScorer:
+    return TableScorer(random_table(vocabulary, spread))

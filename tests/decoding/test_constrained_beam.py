@@ -1,11 +1,9 @@
 """The search for words against all sentences that there are, and sentences that join others against themselves."""
 
 import math
-import pickle
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, product
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from mt.decoding.constrained_beam import ConstrainedBeamSearch
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.term_constraints import UNLIMITED, TermConstraints
+from tests.decoding.conftest import TableScorer, random_scorer
 
 EOS, FIRST = 3, 4
 CPU = torch.device("cpu")
@@ -77,7 +76,7 @@ def wording(
     )
 
 
-def search(scorer: Any, source: Ids, options: SearchOptions, constraints: TermConstraints) -> list[Hypothesis]:
+def search(scorer: TableScorer, source: Ids, options: SearchOptions, constraints: TermConstraints) -> list[Hypothesis]:
     machine = ConstrainedBeamSearch.start([len(source)], [options], [constraints], [()], SpecialIds(), CPU)
     state = scorer.start([source], options.rows)
     while not machine.finished.all():
@@ -110,7 +109,7 @@ def log_probability(table: Callable[[Ids, Ids], list[float]], source: Ids, token
     ],
 )
 def test_a_wide_beam_finds_the_best_of_all_sentences_that_hold_the_words(
-    random_scorer: Any, alpha: float, needed: dict[Ids, int], avoided: list[Ids]
+    alpha: float, needed: dict[Ids, int], avoided: list[Ids]
 ) -> None:
     """Three words and at most four tokens: 1 + 3 + 9 + 27 sentences."""
     for seed in range(5):
@@ -134,7 +133,7 @@ def test_a_wide_beam_finds_the_best_of_all_sentences_that_hold_the_words(
 
 
 @pytest.mark.parametrize("beams", [12, 24])
-def test_whatever_the_model_holds_all_words_are_there(random_scorer: Any, beams: int) -> None:
+def test_whatever_the_model_holds_all_words_are_there(beams: int) -> None:
     """Words of several ids, under a model that knows nothing of them; ten ids are room enough."""
     random = Random(beams)
     for seed in range(12):
@@ -150,7 +149,7 @@ def test_whatever_the_model_holds_all_words_are_there(random_scorer: Any, beams:
                 assert any(hypothesis.tokens[place : place + len(word)] == word for place in at), (words, hypothesis)
 
 
-def test_a_word_comes_where_the_one_that_it_displaces_would(table_scorer: Any) -> None:
+def test_a_word_comes_where_the_one_that_it_displaces_would() -> None:
     """The model says 4 5 6 and nothing else; 7 is to be there instead of 5, and is improbable everywhere."""
 
     def scores(source: Ids, tokens: Ids) -> list[float]:
@@ -159,29 +158,25 @@ def test_a_word_comes_where_the_one_that_it_displaces_would(table_scorer: Any) -
         return [-math.inf] * 3 + [math.log(0.9 if id == likely else 1e-4) for id in range(EOS, 9)]
 
     options = SearchOptions(beam_size=6, max_length_factor=0, max_length_offset=8)
-    [found] = search(table_scorer(scores), (9, EOS), options, wording(9, {(7,): 1}, [(5,)], {(7,): [5]}))
+    [found] = search(TableScorer(scores), (9, EOS), options, wording(9, {(7,): 1}, [(5,)], {(7,): [5]}))
     assert found.tokens == (4, 7, 6)
     assert found.log_probability > -1.0
 
 
-def test_what_stands_before_a_word_agrees_with_it(table_scorer: Any) -> None:
+def test_what_stands_before_a_word_agrees_with_it() -> None:
     """Of the articles 4 and 5 the model takes 4 before 6, which is displaced; the new word 7 goes with 5."""
-    table = {
-        (): {4: 0.6, 5: 0.3},
-        (4,): {6: 0.9, 7: 1e-6},
-        (5,): {7: 1e-2, 8: 0.9},
-    }
+    table = {(): {4: 0.6, 5: 0.3}, (4,): {6: 0.9, 7: 1e-6}, (5,): {7: 1e-2, 8: 0.9}}
 
     def scores(source: Ids, tokens: Ids) -> list[float]:
         following = table.get(tokens, {EOS: 0.99})
         return [-math.inf] * 3 + [math.log(following.get(id, 1e-8)) for id in range(EOS, 9)]
 
     options = SearchOptions(beam_size=6, max_length_factor=0, max_length_offset=6)
-    [found] = search(table_scorer(scores), (9, EOS), options, wording(9, {(7,): 1}, [(6,)], {(7,): [6]}))
+    [found] = search(TableScorer(scores), (9, EOS), options, wording(9, {(7,): 1}, [(6,)], {(7,): [6]}))
     assert found.tokens == (5, 7)
 
 
-def test_a_word_that_must_come_becomes_no_other_word(table_scorer: Any) -> None:
+def test_a_word_that_must_come_becomes_no_other_word() -> None:
     """After 5, the model always goes on with 6, which makes another word of it."""
     options = SearchOptions(beam_size=6, max_length_factor=0, max_length_offset=6)
 
@@ -189,61 +184,10 @@ def test_a_word_that_must_come_becomes_no_other_word(table_scorer: Any) -> None:
         likely = 6 if tokens[-1:] == (5,) else EOS
         return [-math.inf] * 3 + [math.log(0.9 if id == likely else 0.02) for id in range(EOS, 8)]
 
-    [found] = search(table_scorer(scores), (9, EOS), options, wording(8, {(5,): 1}, joined=[6]))
+    [found] = search(TableScorer(scores), (9, EOS), options, wording(8, {(5,): 1}, joined=[6]))
     assert any(id == 5 and after != 6 for id, after in zip(found.tokens, (*found.tokens[1:], EOS), strict=True))
 
 
-def test_scores_that_are_no_numbers_fail_the_sentence(table_scorer: Any) -> None:
-    scorer = table_scorer(lambda source, tokens: [math.nan] * 8)
+def test_scores_that_are_no_numbers_fail_the_sentence() -> None:
+    scorer = TableScorer(lambda source, tokens: [math.nan] * 8)
     assert search(scorer, (9, EOS), SearchOptions(beam_size=4), wording(8, {(5,): 1})) == []
-
-
-def test_a_sentence_that_joins_or_stays_comes_out_as_alone(random_scorer: Any) -> None:
-    """Three sentences with wordings of different sizes, the second of which begins three steps later."""
-    scorer = random_scorer(12, 2.0)
-    options = SearchOptions(beam_size=4, n_best=2, max_length_factor=0, max_length_offset=9)
-    sources = [(20, EOS), (21, 22, EOS), (23, EOS)]
-    constraints = [
-        wording(12, {(4, 5): 1}),
-        wording(12, {(6,): 2, (7, 8, 9): 1}, [(10,)], {(6,): [10, 11]}),
-        wording(12, {(5,): 1}, [(4, 6), (7,)]),
-    ]
-    alone = [search(scorer, source, options, each) for source, each in zip(sources, constraints, strict=True)]
-
-    def begun(numbers: list[int]) -> tuple[ConstrainedBeamSearch, Any]:
-        chosen = [sources[number] for number in numbers]
-        machine = ConstrainedBeamSearch.start(
-            [len(source) for source in chosen],
-            [options] * len(numbers),
-            [constraints[number] for number in numbers],
-            [()] * len(numbers),
-            SpecialIds(),
-            CPU,
-        )
-        return machine, scorer.start(chosen, options.rows)
-
-    machine, state = begun([2, 0])
-    present, found = [2, 0], {}
-    for step in range(40):
-        if step == 3:
-            more, extra = begun([1])
-            machine.extend(more)
-            state.extend(extra)
-            present.append(1)
-        state.reorder(machine.advance(scorer.step(state, machine.tokens)))
-        over = [place for place, finished in enumerate(machine.finished.tolist()) if finished]
-        for place, hypotheses in zip(over, machine.results(over), strict=True):
-            found[present[place]] = hypotheses
-        left = [place for place in range(len(present)) if place not in over]
-        if over:
-            machine.select(torch.tensor(left, dtype=torch.int64))
-            state.select(torch.tensor(left, dtype=torch.int64))
-            present = [present[place] for place in left]
-        if not present:
-            break
-    assert [found[number] for number in range(3)] == alone
-
-
-def test_a_wording_can_be_sent_elsewhere() -> None:
-    again = pickle.loads(pickle.dumps(wording(12, {(4, 5): 1})))
-    assert np.array_equal(again.following, wording(12, {(4, 5): 1}).following)

@@ -1,9 +1,8 @@
-import pickle
 from typing import Any
 
 import pytest
 
-from mt.decoding.options import Normalization, SearchOptions
+from mt.decoding.options import SearchOptions
 from mt.errors import RequestError
 
 
@@ -48,9 +47,3 @@ def test_options_that_would_have_no_effect_or_no_room_are_refused(wrong: dict[st
 )
 def test_the_maximum_length_follows_the_source(options: SearchOptions, source: int, prefix: int, longest: int) -> None:
     assert options.longest(source, prefix) == longest
-
-
-def test_options_travel_between_processes() -> None:
-    options = SearchOptions(beam_size=3, n_best=2, normalization=Normalization.GNMT, length_penalty=0.6)
-    assert pickle.loads(pickle.dumps(options)) == options
-    assert hash(options) == hash(SearchOptions(3, 2, 0.6, Normalization.GNMT))

@@ -2,13 +2,13 @@ import math
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import pytest
 import torch
 
 from mt.decoding.options import SearchOptions
 from mt.decoding.sampling import draw, mixed, uniform
+from tests.decoding.conftest import TableScorer, random_scorer
 from tests.decoding.reference import decode
 
 EOS = 3
@@ -23,7 +23,7 @@ def one_word(source: tuple[int, ...], tokens: tuple[int, ...]) -> list[float]:
     return [math.log(PROBABILITIES[token]) if token in PROBABILITIES else -math.inf for token in range(8)]
 
 
-def shares(scorer: Any, options: SearchOptions) -> dict[int, float]:
+def shares(scorer: TableScorer, options: SearchOptions) -> dict[int, float]:
     [found] = decode(scorer, [(9, EOS)], options)
     assert len(found) == options.n_best
     counts = Counter(hypothesis.tokens[0] for hypothesis in found)
@@ -68,19 +68,17 @@ def test_a_number_draws_the_token_in_whose_share_it_lies(
         (replace(SAMPLE, temperature=0.01), {4: 1.0}),
     ],
 )
-def test_words_are_drawn_as_often_as_they_should(
-    table_scorer: Any, options: SearchOptions, expected: dict[int, float]
-) -> None:
-    found = shares(table_scorer(one_word), options)
+def test_words_are_drawn_as_often_as_they_should(options: SearchOptions, expected: dict[int, float]) -> None:
+    found = shares(TableScorer(one_word), options)
     assert found.keys() <= expected.keys()
     for token, share in expected.items():
         deviation = math.sqrt(share * (1 - share) / options.n_best)
         assert found.get(token, 0.0) == pytest.approx(share, abs=4 * deviation + 1e-9)
 
 
-def test_samples_tell_the_probability_that_the_model_gives(table_scorer: Any) -> None:
+def test_samples_tell_the_probability_that_the_model_gives() -> None:
     options = replace(SAMPLE, n_best=20, temperature=2.0, length_penalty=1.0)
-    [found] = decode(table_scorer(one_word), [(9, EOS)], options)
+    [found] = decode(TableScorer(one_word), [(9, EOS)], options)
     for hypothesis in found:
         log_probability = math.log(PROBABILITIES[hypothesis.tokens[0]])
         assert hypothesis.token_log_probabilities == pytest.approx((log_probability, 0.0), abs=1e-6)
@@ -89,7 +87,7 @@ def test_samples_tell_the_probability_that_the_model_gives(table_scorer: Any) ->
     assert scores == sorted(scores, reverse=True) and len(set(scores)) > 1
 
 
-def test_a_seed_repeats_its_samples_and_another_does_not(random_scorer: Any) -> None:
+def test_a_seed_repeats_its_samples_and_another_does_not() -> None:
     scorer = random_scorer(20)
     options = SearchOptions(sample=True, n_best=10, max_length=10)
     first, again = decode(scorer, [(9, EOS)], options), decode(scorer, [(9, EOS)], options)
@@ -100,9 +98,9 @@ def test_a_seed_repeats_its_samples_and_another_does_not(random_scorer: Any) -> 
     assert {h.tokens for h in fewer} <= {h.tokens for h in first[0]}
 
 
-def test_each_step_draws_anew(table_scorer: Any) -> None:
+def test_each_step_draws_anew() -> None:
     """Two words, equally likely at every step: as often the same as before as not."""
-    scorer = table_scorer(lambda source, tokens: [-99.0] * 4 + [0.0, 0.0])
+    scorer = TableScorer(lambda source, tokens: [-99.0] * 4 + [0.0, 0.0])
     [found] = decode(scorer, [(9, EOS)], SearchOptions(sample=True, n_best=50, max_length=21, max_length_offset=30))
     changes = [one != other for h in found for one, other in pairwise(h.tokens)]
     assert len(changes) == 50 * 19

@@ -5,12 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.decoding.scores import (
-    best,
-    length_penalty,
-    repeating_ngrams,
-    seen_tokens,
-)
+from mt.decoding.scores import best, length_penalty, repeating_ngrams, seen_tokens
 
 NO = -torch.inf
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import torch
@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
-from mt.decoding.scorer import ModelScorer
 from mt.decoding.search import start_search
-from mt.scoring.pairs import score_targets
+from tests.decoding.conftest import TableScorer, random_scorer
 from tests.decoding.reference import decode
 
 EOS = 3
@@ -33,11 +32,7 @@ option_values = st.fixed_dictionaries(
     }
 )
 draws = st.fixed_dictionaries(
-    {
-        "sample": st.just(True),
-        "temperature": st.sampled_from([0.5, 1.0, 2.0]),
-        "seed": st.integers(0, 3),
-    }
+    {"sample": st.just(True), "temperature": st.sampled_from([0.5, 1.0, 2.0]), "seed": st.integers(0, 3)}
 )
 sentences = st.tuples(
     st.lists(st.integers(4, VOCABULARY - 1), max_size=4).map(lambda ids: (*ids, EOS)),
@@ -63,7 +58,7 @@ def batches(draw: st.DrawFn) -> list[tuple[Ids, Ids, SearchOptions]]:
 class Run:
     """A search beside a scorer, with the numbers of the sentences in it."""
 
-    def __init__(self, scorer: Any, wanted: list[tuple[Ids, Ids, SearchOptions]], numbers: list[int]) -> None:
+    def __init__(self, scorer: TableScorer, wanted: list[tuple[Ids, Ids, SearchOptions]], numbers: list[int]) -> None:
         sources, prefixes, options = zip(*(wanted[number] for number in numbers), strict=True)
         self.scorer, self.numbers = scorer, list(numbers)
         self.search = start_search([len(ids) for ids in sources], options, prefixes, SpecialIds(), CPU)
@@ -94,7 +89,7 @@ class Run:
 @settings(max_examples=60)
 @given(batches(), st.data())
 def test_alone_in_a_batch_or_joined_late_it_comes_out_the_same(
-    random_scorer: Any, wanted: list[tuple[Ids, Ids, SearchOptions]], data: st.DataObject
+    wanted: list[tuple[Ids, Ids, SearchOptions]], data: st.DataObject
 ) -> None:
     scorer = random_scorer(VOCABULARY)
     alone = {
@@ -124,7 +119,7 @@ def test_alone_in_a_batch_or_joined_late_it_comes_out_the_same(
 
 @pytest.mark.parametrize("options", [SearchOptions(n_best=5), SearchOptions(sample=True, n_best=5)])
 @pytest.mark.parametrize(("least", "most"), [(0, 1), (0, 4), (3, 5), (6, 6)])
-def test_lengths_are_kept(random_scorer: Any, options: SearchOptions, least: int, most: int) -> None:
+def test_lengths_are_kept(options: SearchOptions, least: int, most: int) -> None:
     options = replace(options, min_length=least, max_length=most)
     for found in decode(random_scorer(VOCABULARY), [(word, EOS) for word in range(4, 14)], options):
         assert found
@@ -133,7 +128,7 @@ def test_lengths_are_kept(random_scorer: Any, options: SearchOptions, least: int
 
 @pytest.mark.parametrize("options", [SearchOptions(n_best=5), SearchOptions(beam_size=1)])
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_no_ngram_is_said_twice(random_scorer: Any, options: SearchOptions, n: int) -> None:
+def test_no_ngram_is_said_twice(options: SearchOptions, n: int) -> None:
     sources = [(word, EOS) for word in range(4, 14)]
     free = replace(options, min_length=8)
 
@@ -148,9 +143,7 @@ def test_no_ngram_is_said_twice(random_scorer: Any, options: SearchOptions, n: i
 
 @pytest.mark.parametrize("options", [SearchOptions(), SearchOptions(beam_size=1), SearchOptions(sample=True)])
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_a_score_that_is_no_number_fails_its_own_sentence_only(
-    random_scorer: Any, table_scorer: Any, options: SearchOptions, bad: float
-) -> None:
+def test_a_score_that_is_no_number_fails_its_own_sentence_only(options: SearchOptions, bad: float) -> None:
     good = random_scorer(VOCABULARY)
     options = replace(options, min_length=4)
 
@@ -160,7 +153,7 @@ def test_a_score_that_is_no_number_fails_its_own_sentence_only(
         return list(good.table(source, tokens))
 
     sources = [(4, EOS), (9, EOS), (5, EOS)]
-    found = decode(table_scorer(table), sources, options)
+    found = decode(TableScorer(table), sources, options)
     assert found[1] == []
     assert [found[0], found[2]] == decode(good, [sources[0], sources[2]], options)
     search = start_search([2], [options], [()], SpecialIds(), CPU)
@@ -176,42 +169,3 @@ def test_a_sentence_that_fails_late_gives_nothing() -> None:
     assert not search.finished.item() and [hypothesis.tokens for hypothesis in search.results([0])[0]] == [()]
     search.advance(torch.full((2, 6), math.nan))
     assert search.failed.item() and search.results([0]) == [[]]
-
-
-class CopyModel:
-    """Logits that depend on the source alone: token t of the source, read in order, is likely at place t."""
-
-    vocabulary_size = 8
-
-    def encode(self, source: torch.Tensor, source_mask: torch.Tensor) -> torch.Tensor:
-        return source.masked_fill(~source_mask, EOS)[:, :, None].float()
-
-    @property
-    def embedding(self) -> "CopyModel":
-        return self
-
-    def decode(self, target: torch.Tensor, memory: torch.Tensor, source_mask: torch.Tensor) -> torch.Tensor:
-        return memory[:, : target.shape[1]]
-
-    def project(self, states: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.one_hot(states[..., 0].long(), self.vocabulary_size) * 3.0
-
-    def start(self, memory: torch.Tensor, source_mask: torch.Tensor, beams: int) -> Any:
-        return {"memory": memory.repeat_interleave(beams, 0), "at": 0}
-
-    def decode_step(self, tokens: torch.Tensor, cache: Any) -> torch.Tensor:
-        cache["at"] += 1
-        return self.project(cache["memory"][:, cache["at"] - 1])
-
-
-def test_given_pairs_are_scored_with_their_end_as_by_the_search() -> None:
-    scorer = ModelScorer(cast(Any, CopyModel()))
-    right, wrong = -math.log(1 + 7 * math.exp(-3)), -3 - math.log(1 + 7 * math.exp(-3))
-    scored = score_targets(scorer, [(4, 5, EOS), (6, EOS)], [(4, 5), (7,)])
-    assert scored[0].token_log_probabilities == pytest.approx([right] * 3, rel=1e-5)
-    assert scored[1].token_log_probabilities == pytest.approx([wrong, right], rel=1e-5)
-    assert scored[1].log_probability == pytest.approx(wrong + right, rel=1e-5)
-    assert score_targets(scorer, [], []) == []
-    [[best]] = decode(scorer, [(4, 5, EOS)], SearchOptions(beam_size=1))
-    assert best.tokens == (4, 5)
-    assert best.token_log_probabilities == pytest.approx([right] * 3, rel=1e-5)

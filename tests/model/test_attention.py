@@ -5,21 +5,10 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
+from mt.insight.example import worked_example
 from mt.model.attention import AttentionFunction, attention, fused_attention
 
 PATHS = [attention, fused_attention]
-
-# The illustrated self-attention: three inputs of four numbers, and the weights that make keys, queries and values.
-INPUTS = torch.tensor([[1.0, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]])
-KEY_WEIGHTS = torch.tensor([[0.0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]])
-QUERY_WEIGHTS = torch.tensor([[1.0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]])
-VALUE_WEIGHTS = torch.tensor([[0.0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]])
-
-
-def worked_example() -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values as [1, 1, 3, 3]."""
-    q, k, v = ((INPUTS @ weights)[None, None] for weights in (QUERY_WEIGHTS, KEY_WEIGHTS, VALUE_WEIGHTS))
-    return q, k, v
 
 
 def random_qkv(queries: int, keys: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -36,12 +25,13 @@ def random_qkv(queries: int, keys: int) -> tuple[Tensor, Tensor, Tensor]:
         pytest.param(1.0, 2 / math.sqrt(3), id="scaled, as the paper has it"),
     ],
 )
-def test_worked_example(attend: AttentionFunction, stretch: float, gap: float) -> None:
+def test_the_illustrated_example(attend: AttentionFunction, stretch: float, gap: float) -> None:
     # The first query's scores are s, s + gap, s + gap. With w = 1 / (1 + 2 e^gap) its weights are w, u, u, and the
     # output is w [1, 2, 3] + u [2, 8, 0] + u [2, 6, 3].
     w = 1 / (1 + 2 * math.exp(gap))
     u = (1 - w) / 2
-    q, k, v = worked_example()
+    example = worked_example()
+    q, k, v = (matrix[None, None] for matrix in (example.queries, example.keys, example.values))
     assert (q @ k.transpose(-2, -1))[0, 0, 0].tolist() == [2, 4, 4]
     output = attend(q * stretch, k, v, None, 0.0, False)[0, 0, 0]
     assert output.tolist() == pytest.approx([w + 4 * u, 2 * w + 14 * u, 3 * w + 3 * u], abs=1e-5)

@@ -1,6 +1,5 @@
 """The cache against the model without one: after any sequence of events, each row's logits are those of its tokens."""
 
-from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -8,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
-from mt.config import ModelConfig
 from mt.model.cache import BLOCK, DecoderCache
 from mt.model.transformer import Transformer
+from tests.model.conftest import small_config
 
 V = 30
 
@@ -60,7 +59,7 @@ LEARNED = {"positions": "learned", "embedding_norm": True}
 
 
 @pytest.fixture(scope="module", params=[{"norm": "post"}, {"norm": "pre"}, LEARNED], ids=str)
-def model(request: pytest.FixtureRequest, small_config: Callable[..., ModelConfig]) -> Transformer:
+def model(request: pytest.FixtureRequest) -> Transformer:
     torch.manual_seed(0)
     model = Transformer(small_config(**request.param), V)
     for parameter in model.parameters():

@@ -56,34 +56,6 @@ def test_embeddings_are_scaled_and_placed() -> None:
     assert_close(embedded[0], expected)
 
 
-def test_given_positions_are_used() -> None:
-    inputs, embedded = InputLayer(CONFIG, SinusoidalPositions(CONFIG)), torch.randn(1, 1, 16)
-    placed = inputs(embedded.expand(2, 1, 16), torch.tensor([[4], [0]]))
-    assert_close(placed[0], inputs(embedded.expand(1, 5, 16))[0, 4:])
-    assert_close(placed[1], inputs(embedded)[0])
-
-
-def test_the_output_layer_is_the_embedding_matrix() -> None:
-    embedding = Embedding(10, CONFIG)
-    states = torch.randn(2, 3, 16)
-    assert_close(embedding.project(states), states @ embedding.tokens.weight.T)
-    assert [name for name, _ in embedding.named_parameters()] == ["tokens.weight"]
-
-
-def test_an_output_layer_of_its_own_with_a_bias() -> None:
-    embedding = Embedding(10, CONFIG.model_copy(update={"tie_output": False, "logits_bias": True}))
-    assert [name for name, _ in embedding.named_parameters()] == ["output", "bias", "tokens.weight"]
-    assert embedding.output is not None and embedding.bias is not None
-    torch.nn.init.normal_(embedding.bias)
-    states = torch.randn(2, 3, 16)
-    assert_close(embedding.project(states), states @ embedding.output.T + embedding.bias)
-
-
-def test_embeddings_that_are_not_scaled() -> None:
-    embedding = Embedding(10, CONFIG.model_copy(update={"scale_embedding": False}))
-    assert_close(embedding(torch.tensor([[7]]))[0], embedding.tokens.weight[[7]])
-
-
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])
 def test_dropout_zeroes_at_its_rate_and_scales_the_rest(p: float) -> None:
     torch.manual_seed(0)

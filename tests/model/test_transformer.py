@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import pytest
@@ -10,10 +10,10 @@ from mt.config import SIZES, ModelConfig
 from mt.model.attention import MultiHeadAttention, attention, attention_mask
 from mt.model.layers import DecoderLayer, EncoderLayer
 from mt.model.transformer import Transformer
+from tests.model.conftest import small_config
 from tests.simulated_device import SimulatedDevice
 
 V = 30
-Config = Callable[..., ModelConfig]
 M = TypeVar("M", bound=nn.Module)
 INPUT_LAYERS = [{"positions": "learned"}, {"embedding_norm": True}, {"positions": "learned", "embedding_norm": True}]
 
@@ -87,7 +87,7 @@ def torch_twin(ours: Transformer) -> nn.Transformer:
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("depths", [(2, 2), (1, 3), (3, 1)])
-def test_equals_torch(small_config: Config, norm: str, activation: str, depths: tuple[int, int]) -> None:
+def test_equals_torch(norm: str, activation: str, depths: tuple[int, int]) -> None:
     torch.manual_seed(0)
     config = small_config(norm=norm, activation=activation, encoder_layers=depths[0], decoder_layers=depths[1])
     ours = Transformer(config, V)
@@ -125,34 +125,7 @@ def test_parameters_with_the_papers_vocabulary(size: str, d: int, ff: int, milli
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_a_future_token_changes_nothing_before_it(small_config: Config, norm: str) -> None:
-    torch.manual_seed(1)
-    model = Transformer(small_config(norm=norm), V).eval()
-    source, mask = source_of([5])
-    target = torch.randint(4, V, (1, 8))
-    logits = model(source, mask, target)
-    for position in range(1, 8):
-        changed = target.clone()
-        changed[0, position] = (target[0, position] + 1) % V
-        other = model(source, mask, changed)
-        assert torch.equal(other[:, :position], logits[:, :position])
-        assert not torch.allclose(other[:, position], logits[:, position])
-
-
-def test_padding_changes_nothing(small_config: Config) -> None:
-    torch.manual_seed(2)
-    model = Transformer(small_config(), V).eval()
-    source, mask = source_of([6, 3, 1])
-    target = torch.randint(4, V, (3, 5))
-    logits = model(source, mask, target)
-    assert torch.equal(model(source.masked_fill(~mask, 9), mask, target), logits)  # whatever stands in it
-    for row, length in enumerate([6, 3, 1]):  # however much there is, a sentence alone has none
-        alone = model(source[row : row + 1, :length], mask[row : row + 1, :length], target[row : row + 1])
-        assert_close(alone, logits[row : row + 1], atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_cross_attention_weights_are_those_of_the_forward_pass(small_config: Config, norm: str) -> None:
+def test_cross_attention_weights_are_those_of_the_forward_pass(norm: str) -> None:
     torch.manual_seed(4)
     seen = []
 
@@ -174,25 +147,8 @@ def test_cross_attention_weights_are_those_of_the_forward_pass(small_config: Con
     assert (weights[:, 1, :, :, 3:] == 0).all()
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("changes", INPUT_LAYERS, ids=str)
-def test_learned_positions_and_a_norm_of_the_embeddings(small_config: Config, changes: dict[str, Any]) -> None:
-    torch.manual_seed(9)
-    model = stirred(Transformer(small_config(**changes), V))
-    target = torch.randint(4, V, (2, 9))
-    for side, inputs in (("source", model.source_input), ("target", model.target_input)):
-        x = model.embedding.tokens(target) * model.embedding.scale + inputs.positions.weight[:9]
-        if inputs.norm is not None:
-            x = nn.functional.layer_norm(x, (x.shape[2],), inputs.norm.weight, inputs.norm.bias)
-        assert inputs.positions.weight.shape[0] == model.config.max_length
-        assert_close(inputs(model.embedding(target)), x, msg=side)
-    names = {name.partition(".")[0] for name in model.state_dict()}
-    assert names == {"embedding", "encoder", "decoder", "source_input", "target_input"}
-    assert "source_input" not in str([*Transformer(small_config(), V).state_dict()])
-
-
 @pytest.mark.parametrize("changes", [{"norm": "post"}, {"norm": "pre"}, *INPUT_LAYERS], ids=str)
-def test_a_gradient_reaches_every_parameter(small_config: Config, changes: dict[str, Any]) -> None:
+def test_a_gradient_reaches_every_parameter(changes: dict[str, Any]) -> None:
     torch.manual_seed(5)
     model = Transformer(small_config(**changes), V)
     source, mask = source_of([5, 4])
@@ -205,7 +161,7 @@ def test_a_gradient_reaches_every_parameter(small_config: Config, changes: dict[
             assert parameter.grad.abs().max() > 1e-7, name
 
 
-def test_dropout_is_on_in_training_only(small_config: Config) -> None:
+def test_dropout_is_on_in_training_only() -> None:
     torch.manual_seed(6)
     model = Transformer(small_config(dropout=0.2, attention_dropout=0.2, activation_dropout=0.2), V)
     source, mask = source_of([5])
@@ -215,14 +171,8 @@ def test_dropout_is_on_in_training_only(small_config: Config) -> None:
     assert torch.equal(model(source, mask, target), model(source, mask, target))
 
 
-def test_a_printed_model_shows_heads_and_dropout() -> None:
-    config = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=4, dropout=0.25)
-    printed = str(Transformer(config, 10))
-    assert "Dropout(p=0.25)" in printed and "heads=4" in printed
-
-
 @pytest.mark.parametrize("length", [1, 8, 27])
-def test_layers_get_attention_masks_that_a_gpu_need_not_copy(small_config: Config, length: int) -> None:
+def test_layers_get_attention_masks_that_a_gpu_need_not_copy(length: int) -> None:
     """The memory-efficient kernel copies a mask with a stride, except the last, that is no multiple of 8."""
     strides = []
 

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,11 +19,6 @@ from mt.pipeline.text_task import TextPlanner, TextTask
 from mt.scoring.attention import Pair
 from tests.conftest import sentences
 from tests.pipeline.test_text_task import Table
-
-
-@pytest.fixture(scope="module")
-def translator(small_model: Path) -> Translator:
-    return Translator.load(small_model, device="cpu")
 
 
 @dataclass
@@ -95,18 +89,6 @@ def test_one_that_fails_is_a_value(translator: Translator, poison: str, monkeypa
     assert translations[7] == Failure("unspeakable", "RuntimeError: no ids")
     assert all(isinstance(item, Translation) for item in (*translations[:5], *translations[8:]))
     assert not translator.engine.busy
-
-
-def test_others_can_use_the_translator_meanwhile(translator: Translator) -> None:
-    texts = sentences(30)
-    expected = [item.text for item in translator.translate_many(texts)]
-    streams = [translator.run_stream(translator.planner(), texts, ahead=4) for _ in range(2)]
-    item: list[list[str]] = [[], []]
-    for place in range(30):
-        for stream, mine in zip(streams, item, strict=True):
-            mine.append(text_of(next(stream)))
-        assert translator.translate_many([texts[place]])[0].text == expected[place]
-    assert item == [expected, expected]
 
 
 def test_what_is_interrupted_leaves_nothing_behind(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:

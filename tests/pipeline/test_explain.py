@@ -1,6 +1,5 @@
 """Where sentences stand, which of their words translate which, and what the model looked at."""
 
-import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mt import Translator
-from mt.checkpoint import load_model, save_confidence
+from mt.checkpoint import load_model
 from mt.decoding.options import SearchOptions
 from mt.description import Confidence
 from mt.pipeline import explain as module
@@ -29,11 +28,6 @@ from tests.pipeline.test_text_task import ODD, Table
 
 ALL = ExplainOptions(alignment=True, attention=500_000)
 BRIEF = SearchOptions(beam_size=2, n_best=2, max_length_factor=0, max_length_offset=8)
-
-
-@pytest.fixture(scope="module")
-def translator(small_model: Path) -> Translator:
-    return Translator.load(small_model, device="cpu")
 
 
 def seen(translator: Translator, texts: list[str], explain: ExplainOptions = ALL) -> list[Translation]:
@@ -216,11 +210,6 @@ def test_what_fails_while_it_is_looked_at_fails_its_own_text(small_model: Path) 
     assert tasks[1].translation().sentences[0].links
 
 
-def test_a_translation_travels(translator: Translator) -> None:
-    translation = seen(translator, ["The dog sees the cat."])[0]
-    assert pickle.loads(pickle.dumps(translation)) == translation
-
-
 REDUCED = [
     ("a {x} b", [(2, 5)], "a b", (0, 1, 6, 7)),
     ("{x} b", [(0, 3)], "b", (4, 5)),
@@ -262,18 +251,6 @@ def test_text_unlike_the_training_text_has_no_confidence(small_model: Path) -> N
         (None, True),
     ]
     assert translation.confidence == 0.25
-
-
-def test_a_translator_has_the_confidence_of_its_model(small_model: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "model"
-    folder.mkdir()
-    for file in small_model.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
-    confidence = Confidence(slope=0, intercept=0.25, sentences=9)
-    save_confidence(folder, confidence)
-    loaded = load_model(folder)
-    for translator in (Translator.load(folder, "cpu"), Translator.from_loaded(loaded)):
-        assert translator.translate_many(["The dog sees."])[0].confidence == 0.25
 
 
 def test_the_sentences_of_a_long_text_are_explained_in_several_steps(translator: Translator) -> None:

@@ -125,10 +125,7 @@ def test_a_translation_has_the_wanted_formality(
     translator: Translator, target: str, informal: set[str], formal: set[str]
 ) -> None:
     planner = translator.planner(source="en", target=target)
-    for formality, expected, other in (
-        (Formality.LESS, informal, formal),
-        (Formality.MORE, formal, informal),
-    ):
+    for formality, expected, other in ((Formality.LESS, informal, formal), (Formality.MORE, formal, informal)):
         text = translated(planner.with_formality(formality), translator, QUESTION).text
         result = set(text.replace("-", " ").rstrip(" ?").split())
         assert result & expected and not result & other

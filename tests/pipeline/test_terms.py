@@ -38,11 +38,6 @@ GLOSSARY = Terms((("dog", "Köter"), ("house", "alte Hütte"), ("river", "Bach")
 WORDS = st.lists(st.sampled_from([*NOUNS, "The", "sees", "and", "dogs", "{x}", "12", "Acme"]), min_size=1, max_size=8)
 
 
-@pytest.fixture(scope="module")
-def translator(small_model: Path) -> Translator:
-    return Translator.load(small_model, "cpu")
-
-
 def constrained_requests(translator: Translator, texts: Sequence[str], terms: Terms = GLOSSARY) -> list[Request]:
     """Return the requests with constraints that these texts lead to."""
     planner = translator.planner(terms=terms, sentences=True)

@@ -1,14 +1,9 @@
 """Text in, text out."""
 
 import doctest
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,45 +12,13 @@ import torch
 
 import mt
 from mt import Translation, Translator
-from mt.data.corpus import read_lines
 from mt.decoding.options import SearchOptions
 from mt.engine.backends.protocol import GPU_THREADS, Backend, Dtype
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.scheduler import Limits
-from mt.errors import LanguageError, ModelError, RequestError
+from mt.errors import LanguageError, RequestError
 from mt.pipeline.translator import PUBLIC_NAMES, start_engine
 from tests.conftest import search_results, sentences
-
-
-@pytest.fixture(scope="module")
-def translator(small_model: Path) -> Translator:
-    return Translator.load(small_model, device="cpu")
-
-
-def test_a_batch_of_64_gives_what_each_gives_alone_in_the_same_order(translator: Translator) -> None:
-    texts = sentences(64)
-    together = translator.translate_many(texts)
-    assert [translator.translate_many([text])[0].text for text in texts] == [item.text for item in together]
-    assert len({item.text for item in together}) > 32, "the model gives nearly everything the same translation"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("beam_size", [1, 5])
-def test_real_sentences_alone_and_in_a_batch_of_64(beam_size: int) -> None:
-    corpora, model = os.environ.get("MT_TEST_CORPORA"), os.environ.get("MT_TEST_MODEL")
-    if not corpora or not model:
-        pytest.skip("MT_TEST_CORPORA (real corpora) and MT_TEST_MODEL (an en-de model) are not both set")
-    translator = Translator.load(model, device="cpu")
-    options = replace(translator.options, beam_size=beam_size)
-    texts = list(islice(read_lines(Path(corpora) / "multi30k" / "test_2016_flickr.en.gz"), 1000))
-    together = [
-        translation.text
-        for begin in range(0, len(texts), 64)
-        for translation in translator.translate_many(texts[begin : begin + 64], options=options)
-    ]
-    alone = [translator.translate(text, options=options).text for text in texts]
-    assert len(texts) == 1000
-    assert alone == together
 
 
 @pytest.mark.parametrize(("before", "after"), [("  ", ""), ("\t", " \n"), ("", "\r\n"), ("\u00a0", "\u2029")])
@@ -92,11 +55,6 @@ def test_samples(small_model: Path) -> None:
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_the_compiled_kernels_refuse_samples(translator: Translator) -> None:
-    with pytest.raises(RequestError, match=r"sample is true; accepted by the backend cpu: false"):
-        translator.translate("The dog sees the cat.", options=SearchOptions(sample=True))
-
-
 def test_sentences_are_drawn_by_numbers_of_their_own(small_model: Path) -> None:
     """Where all began with the same number, and the model says the same of each, all would begin alike."""
     translator = Translator.load(small_model, "cpu", backend="torch")
@@ -110,12 +68,6 @@ def test_sentences_are_drawn_by_numbers_of_their_own(small_model: Path) -> None:
     drawn = draw(texts)
     assert len(set(drawn)) > 30
     assert drawn == [draw([text])[0] for text in texts]
-
-
-@pytest.mark.parametrize("asked", [{"beam_size": 0}, {"n_best": 0}, {"beam_size": 2, "n_best": 3}])
-def test_options_that_cannot_be_used(translator: Translator, asked: dict[str, Any]) -> None:
-    with pytest.raises(RequestError, match="cannot be used"):
-        translator.translate("a", options=replace(translator.options, **asked))
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -196,12 +148,6 @@ def test_directions(small_model: Path, several_directions: Path) -> None:
     assert german != french
 
 
-def test_a_device_that_is_not_there(small_model: Path) -> None:
-    for name in ("cuda:99", "toaster", "meta"):
-        with pytest.raises(ModelError, match="cannot be used"):
-            Translator.load(small_model, device=name)
-
-
 def test_a_text_gives_one_translation_and_a_list_gives_a_list(translator: Translator) -> None:
     one, (same, other) = translator.translate(DOG), translator.translate_many((DOG, CAT))
     assert isinstance(one, Translation) and one == same != other
@@ -268,17 +214,6 @@ def test_names_for_users_are_listed(translator: Translator) -> None:
     assert dir(translator) == sorted(PUBLIC_NAMES) and all(hasattr(translator, name) for name in PUBLIC_NAMES)
 
 
-def test_a_translator_shows_what_it_is(translator: Translator) -> None:
-    dtype = str(translator.dtype)
-    assert repr(translator) == f"Translator('small', directions='en-de', device='cpu', dtype='{dtype}')"
-
-
-def test_the_package_lists_the_translator_without_importing_torch() -> None:
-    program = "import sys, mt; print('torch' in sys.modules, 'Translator' in dir(mt), callable(mt.Translator.load))"
-    run = subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT, capture_output=True, text=True)
-    assert run.stdout == "False True True\n"
-
-
 @pytest.mark.parametrize("module", ["mt", "mt.pipeline.translator"])
 def test_the_examples_of_the_documentation_run(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
@@ -293,15 +228,3 @@ def test_a_backend_on_a_gpu_limits_the_threads_of_torch(monkeypatch: pytest.Monk
     for threads in (None, 4):
         start_engine(backend, threads)
     assert calls == [2, 4]
-
-
-def test_a_pass_of_attention_restores_the_number_of_threads(translator: Translator) -> None:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(3)
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda _: translator.attend([((5, 6, 3), (7, 8))] * 3), range(50)))
-            assert set(pool.map(lambda _: torch.get_num_threads(), range(20))) == {3}
-        assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(threads)

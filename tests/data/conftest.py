@@ -15,18 +15,13 @@ def spoken(number: int, words: tuple[str, ...]) -> str:
     return " ".join(words[int(digit)] for digit in str(number))
 
 
-@pytest.fixture(scope="session")
-def counted_pairs() -> Callable[[int, int], list[tuple[str, str]]]:
+def counted_pairs(start: int, stop: int) -> list[tuple[str, str]]:
     """English and German numbers, digit by digit: pairs of many lengths, all different."""
-
-    def pairs(start: int, stop: int) -> list[tuple[str, str]]:
-        return [(spoken(7**n, NUMBERS), spoken(7**n, ZAHLEN)) for n in range(start, stop)]
-
-    return pairs
+    return [(spoken(7**n, NUMBERS), spoken(7**n, ZAHLEN)) for n in range(start, stop)]
 
 
 @pytest.fixture
-def tiny_corpus(tmp_path: Path, counted_pairs: Callable[[int, int], list[tuple[str, str]]]) -> Path:
+def tiny_corpus(tmp_path: Path) -> Path:
     """A folder of 30 plain pairs, 15 in .gz and 5 in .tsv.xz, and a validation set with an empty pair."""
     root = tmp_path / "corpora"
     root.mkdir()

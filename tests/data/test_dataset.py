@@ -9,16 +9,30 @@ import numpy as np
 import pytest
 
 from mt.config import Recipe
-from mt.data.dataset import ParallelDataset, Ragged, RaggedWriter, load_prepared
+from mt.data.dataset import ParallelDataset, PreparedData, Ragged, RaggedWriter, load_prepared
 from mt.data.preparation import prepare, prepared_folder
 from mt.errors import DataError
 from mt.files import lock
 from mt.languages import DirectionSet
 from mt.recipe import save_recipe
 from mt.tokenizer import Tokenizer
+from tests.data.conftest import counted_pairs
 
 Build = Callable[..., Recipe]
-Pairs = Callable[[int, int], list[tuple[str, str]]]
+Prepared = Callable[..., PreparedData]
+ROWS = [[1, 2, 3], [], [200], [], [7, 7]]
+
+
+def split_off(count: int) -> dict[str, dict[str, object]]:
+    return {"data": {"train": ("plain.{language}",), "valid": (), "split_validation": count}}
+
+
+@pytest.fixture
+def prepared(tmp_path: Path, tiny_recipe: Build) -> Prepared:
+    """Prepares the tiny corpus; the arguments change its recipe."""
+    return lambda *directions, **sections: load_prepared(
+        prepare(tiny_recipe(*directions, **sections), tmp_path / "prepared")
+    )
 
 
 def pairs_of(dataset: ParallelDataset) -> list[tuple[str, str]]:
@@ -34,33 +48,26 @@ def decoded(dataset: ParallelDataset, tokenizer: Tokenizer) -> list[tuple[str, s
     return list(zip(*sides, strict=True))
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32])
-def test_ragged_gives_back_what_was_written(tmp_path: Path, dtype: type[np.generic]) -> None:
-    rows = [[1, 2, 3], [], [200], [], [7, 7]]
+@pytest.mark.parametrize(
+    ("dtype", "rows"), [*((dtype, ROWS) for dtype in (np.uint8, np.uint16, np.int32)), (np.uint8, []), (np.uint8, [[]])]
+)
+def test_ragged_gives_back_what_was_written(tmp_path: Path, dtype: type[np.generic], rows: list[list[int]]) -> None:
     writer = RaggedWriter(tmp_path / "rows", dtype)
     writer.append(np.array(row, dtype) for row in rows[:2])
     writer.append(np.array(row, np.int64) for row in rows[2:])
     writer.close()
     ragged = Ragged(tmp_path / "rows")
     assert [ragged[index].tolist() for index in range(len(ragged))] == rows
-    assert ragged.lengths.tolist() == [3, 0, 1, 0, 2]
-    taken, lengths = ragged.take(np.array([4, 1, 0, 4]))
-    assert (taken.tolist(), lengths.tolist()) == ([7, 7, 1, 2, 3, 7, 7], [2, 0, 3, 2])
+    assert ragged.lengths.tolist() == list(map(len, rows))
+    if rows == ROWS:
+        taken, lengths = ragged.take(np.array([4, 1, 0, 4]))
+        assert (taken.tolist(), lengths.tolist()) == ([7, 7, 1, 2, 3, 7, 7], [2, 0, 3, 2])
     assert ragged.data.dtype == dtype
     assert isinstance(ragged.data, np.memmap)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.data.npy", "rows.offsets.npy"]
 
 
-@pytest.mark.parametrize("rows", [[], [[]]])
-def test_ragged_of_nothing(tmp_path: Path, rows: list[list[int]]) -> None:
-    writer = RaggedWriter(tmp_path / "rows", np.uint8)
-    writer.append(np.array(row, np.uint8) for row in rows)
-    writer.close()
-    ragged = Ragged(tmp_path / "rows")
-    assert [ragged[index].tolist() for index in range(len(ragged))] == rows
-
-
-def test_prepared_data_is_the_corpus(tmp_path: Path, tiny_recipe: Build, counted_pairs: Pairs) -> None:
+def test_prepared_data_is_the_corpus(tmp_path: Path, tiny_recipe: Build) -> None:
     stages: list[tuple[str, int]] = []
     folder = prepare(tiny_recipe(), tmp_path / "prepared", progress=lambda stage, pairs: stages.append((stage, pairs)))
     data = load_prepared(folder)
@@ -76,10 +83,8 @@ def test_prepared_data_is_the_corpus(tmp_path: Path, tiny_recipe: Build, counted
     assert ("encode train", 50) in stages and ("encode valid", 3) in stages
 
 
-def test_two_directions_lie_one_after_the_other_and_have_tags(
-    tmp_path: Path, tiny_recipe: Build, counted_pairs: Pairs
-) -> None:
-    data = load_prepared(prepare(tiny_recipe(("en-de", "de-en")), tmp_path / "prepared"))
+def test_two_directions_lie_one_after_the_other_and_have_tags(prepared: Prepared) -> None:
+    data = prepared(("en-de", "de-en"))
     forwards = counted_pairs(0, 50)
     assert pairs_of(data.train) == forwards + [(german, english) for english, german in forwards]
     assert data.train.direction.tolist() == [0] * 50 + [1] * 50
@@ -87,31 +92,20 @@ def test_two_directions_lie_one_after_the_other_and_have_tags(
     assert data.tokenizer.tag_id("de") != data.tokenizer.tag_id("en")
 
 
-def test_prepared_text_is_normalised(tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path) -> None:
+def test_prepared_text_is_normalised(prepared: Prepared, tiny_corpus: Path) -> None:
     dirty = "\ufeffna\u0308her  be\u00adi 1\u202f000\u00a0ｋｍ"
     (tiny_corpus / "dirty.tsv").write_text(f"{dirty}\t{dirty}\u00a0!\n", encoding="utf-8")
     corpus = {"path": "dirty.tsv", "columns": ("en", "de")}
-    recipe = tiny_recipe(data={"train": ("plain.{language}", corpus)}, cleaning={"drop_identical": False})
-    data = load_prepared(prepare(recipe, tmp_path / "prepared"))
+    data = prepared(data={"train": ("plain.{language}", corpus)}, cleaning={"drop_identical": False})
     assert pairs_of(data.train)[30:] == [("näher bei 1 000 km", "näher bei 1 000 km !")]
 
 
-def test_a_pair_of_two_corpora_stays_in_the_first(tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path) -> None:
+def test_a_pair_of_two_corpora_stays_in_the_first(prepared: Prepared, tiny_corpus: Path) -> None:
     (tiny_corpus / "back.tsv").write_text("one\teins\nseven seven\tsieben sieben\n", encoding="utf-8")
     back = {"path": "back.tsv", "columns": ("en", "de"), "source_tag": "bt"}
-    data = load_prepared(prepare(tiny_recipe(data={"train": ("plain.{language}", back)}), tmp_path / "prepared"))
+    data = prepared(data={"train": ("plain.{language}", back)})
     assert pairs_of(data.train)[30:] == [("seven seven", "sieben sieben")], "one is the first pair of the other"
     assert data.train.corpus.tolist() == [0] * 30 + [1]
-
-
-def test_what_was_dropped_is_recorded(tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path) -> None:
-    for language, line in (("en", "one two\n"), ("de", "\n")):
-        with (tiny_corpus / f"plain.{language}").open("a", encoding="utf-8") as file:
-            file.write(line)
-    folder = prepare(tiny_recipe(), tmp_path / "prepared")
-    dropped = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["dropped"]["en-de"]
-    assert [(row["reason"], row["count"]) for row in dropped] == [("empty", 1)]
-    assert "plain.en:31" in dropped[0]["examples"][0]
 
 
 def test_every_dropped_pair_is_listed_with_file_line_and_reason(
@@ -121,6 +115,11 @@ def test_every_dropped_pair_is_listed_with_file_line_and_reason(
     (tiny_corpus / "header.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     corpus = {"path": "header.tsv", "columns": ("de", "en")}
     folder = prepare(tiny_recipe(data={"train": (corpus,)}), tmp_path / "prepared")
+    dropped = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["dropped"]["en-de"]
+    assert [(row["reason"], row["count"], len(row["examples"])) for row in dropped] == [
+        ("empty", 5, 3),
+        ("header row", 1, 1),
+    ]
     lines = (folder / "dropped.tsv").read_text(encoding="utf-8").splitlines()
     assert lines[0].split("\t") == ["file", "line", "direction", "reason", "source", "target"]
     path = str(tiny_corpus / "header.tsv")
@@ -142,33 +141,16 @@ ENGLISH = [f"The {animal} sleeps under the old tree in the garden." for animal i
 GERMAN = [f"{animal} schläft unter dem alten Baum im Garten." for animal in ("Der Hund", "Die Katze", "Das Pferd")]
 
 
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
-        (("en", "de"), []),
-        (("de", "en"), [(1, "'de'", "English"), (2, "'en'", "German")]),
-        (("en", "fr"), [(2, "'fr'", "German")]),
-    ],
-)
-def test_a_warning_names_columns_in_another_language(
-    tmp_path: Path,
-    tiny_recipe: Build,
-    tiny_corpus: Path,
-    columns: tuple[str, str],
-    expected: list[tuple[int, str, str]],
-) -> None:
+def test_a_warning_names_columns_in_another_language(prepared: Prepared, tiny_corpus: Path) -> None:
     pairs = [f"{source}\t{target}\n" for source in ENGLISH for target in GERMAN]
     (tiny_corpus / "some.tsv").write_text("".join(pairs), encoding="utf-8")
-    corpus = {"path": "some.tsv", "columns": columns}
-    recipe = tiny_recipe((f"{columns[0]}-{columns[1]}",), data={"train": (corpus,), "valid": (corpus,)})
-    warnings = load_prepared(prepare(recipe, tmp_path / "prepared")).meta["warnings"]
-    assert len(warnings) == len(expected)
-    for column, tag, language in expected:
-        assert any(f"some.tsv: column {column} of {tag} reads as {language}" in warning for warning in warnings)
+    corpus = {"path": "some.tsv", "columns": ("en", "fr")}
+    (warning,) = prepared(("en-fr",), data={"train": (corpus,), "valid": (corpus,)}).meta["warnings"]
+    assert "some.tsv: column 2 of 'fr' reads as German" in warning
 
 
 def test_a_validation_set_is_split_off_by_seed_and_shares_no_source(
-    tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path, counted_pairs: Pairs
+    tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
 ) -> None:
     plain = counted_pairs(0, 30)
     (tiny_corpus / "again.tsv").write_text("".join(f"{en}\t{de} ja\n" for en, de in plain), encoding="utf-8")
@@ -192,11 +174,19 @@ def test_a_validation_set_is_split_off_by_seed_and_shares_no_source(
     assert not seen & {source for source, _ in pairs_of(valid)}, "in neither direction"
 
 
-@pytest.mark.parametrize("count", [30, 1000])
-def test_a_split_needs_more_sources_than_it_takes(tmp_path: Path, tiny_recipe: Build, count: int) -> None:
-    recipe = tiny_recipe(data={"train": ("plain.{language}",), "valid": (), "split_validation": count})
-    with pytest.raises(DataError, match=f"data.split_validation is {count}, but a direction has 30 different sources"):
-        prepare(recipe, tmp_path / "prepared")
+@pytest.mark.parametrize(
+    ("sections", "problem"),
+    [
+        (split_off(30), "data.split_validation is 30, but a direction has 30 different sources"),
+        (split_off(1000), "data.split_validation is 1000, but a direction has 30 different sources"),
+        ({"cleaning": {"max_characters": 1}}, "no train pairs are left for en-de"),
+    ],
+)
+def test_text_that_is_not_enough_is_an_error_and_leaves_nothing(
+    tmp_path: Path, tiny_recipe: Build, sections: dict[str, dict[str, object]], problem: str
+) -> None:
+    with pytest.raises(DataError, match=problem):
+        prepare(tiny_recipe(**sections), tmp_path / "prepared")
     assert list((tmp_path / "prepared").iterdir()) == []
 
 
@@ -207,9 +197,7 @@ def test_a_second_prepare_does_nothing(tmp_path: Path, tiny_recipe: Build) -> No
     assert (again, stages) == (folder, [])
 
 
-def test_two_processes_that_need_it_at_once_make_it_once(
-    tmp_path: Path, tiny_recipe: Build, counted_pairs: Pairs
-) -> None:
+def test_two_processes_that_need_it_at_once_make_it_once(tmp_path: Path, tiny_recipe: Build) -> None:
     save_recipe(tiny_recipe(), tmp_path / "recipe.toml")
     program = (
         "import sys\nfrom pathlib import Path\n"
@@ -229,11 +217,10 @@ def test_two_processes_that_need_it_at_once_make_it_once(
     assert [path.name for path in (tmp_path / "prepared").iterdir()] == [folder.name]
 
 
-def test_a_corpus_may_teach_one_direction_only(tmp_path: Path, tiny_recipe: Build, counted_pairs: Pairs) -> None:
+def test_a_corpus_may_teach_one_direction_only(prepared: Prepared) -> None:
     plain = {"path": "plain.{language}", "directions": ("de-en",)}
     table = {"path": "table.tsv.xz", "columns": ("de", "en")}
-    recipe = tiny_recipe(("en-de", "de-en"), data={"train": (plain, table)})
-    train = load_prepared(prepare(recipe, tmp_path / "prepared")).train
+    train = prepared(("en-de", "de-en"), data={"train": (plain, table)}).train
     existing = counted_pairs(45, 50)
     back = [(german, english) for english, german in [*counted_pairs(0, 30), *existing]]
     assert pairs_of(train) == [*existing, *back]
@@ -242,14 +229,13 @@ def test_a_corpus_may_teach_one_direction_only(tmp_path: Path, tiny_recipe: Buil
 
 
 def test_a_corpus_needs_no_files_for_directions_that_it_does_not_teach(
-    tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
+    prepared: Prepared, tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
 ) -> None:
     table = {"path": "french.tsv", "columns": ("en", "fr")}
     (tiny_corpus / "french.tsv").write_text("two\tdeux\n", encoding="utf-8")
     valid = ({"path": "valid.tsv", "columns": ("de", "en")}, table)
     plain = {"path": "plain.{language}", "directions": ("en-de",)}
-    recipe = tiny_recipe(("en-de", "en-fr"), data={"train": (plain, table), "valid": valid})
-    assert len(load_prepared(prepare(recipe, tmp_path / "prepared")).train) == 31
+    assert len(prepared(("en-de", "en-fr"), data={"train": (plain, table), "valid": valid}).train) == 31
     everywhere = tiny_recipe(("en-de", "en-fr"), data={"train": ("plain.{language}", table), "valid": valid})
     with pytest.raises(DataError, match=r"plain\.fr"):
         prepare(everywhere, tmp_path / "prepared")
@@ -304,7 +290,7 @@ def test_the_digest_is_that_of_what_was_read(tmp_path: Path, tiny_recipe: Build,
     assert digest("prepared") != first
 
 
-def test_what_a_killed_prepare_left_is_made_anew(tmp_path: Path, tiny_recipe: Build, counted_pairs: Pairs) -> None:
+def test_what_a_killed_prepare_left_is_made_anew(tmp_path: Path, tiny_recipe: Build) -> None:
     folder = prepared_folder(tiny_recipe(), tmp_path / "prepared")
     left = folder.with_name(f".{folder.name}.part")
     (left / "train").mkdir(parents=True)
@@ -313,28 +299,3 @@ def test_what_a_killed_prepare_left_is_made_anew(tmp_path: Path, tiny_recipe: Bu
     assert prepare(tiny_recipe(), tmp_path / "prepared") == folder
     assert pairs_of(load_prepared(folder).train) == counted_pairs(0, 50)
     assert [path.name for path in (tmp_path / "prepared").iterdir()] == [folder.name]
-
-
-def test_a_misaligned_corpus_is_an_error_and_leaves_nothing(
-    tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
-) -> None:
-    with (tiny_corpus / "plain.de").open("a", encoding="utf-8") as file:
-        file.write("eins\n")
-    with pytest.raises(DataError, match=r"plain\.en has 30 lines and .*plain\.de has 31 lines"):
-        prepare(tiny_recipe(), tmp_path / "prepared")
-    assert list((tmp_path / "prepared").iterdir()) == []
-
-
-def test_missing_files_are_all_named(tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path) -> None:
-    (tiny_corpus / "plain.de").unlink()
-    (tiny_corpus / "valid.tsv").unlink()
-    with pytest.raises(DataError) as caught:
-        prepare(tiny_recipe(), tmp_path / "prepared")
-    assert "plain.de" in str(caught.value) and "valid.tsv" in str(caught.value) and "MT_DATA" in str(caught.value)
-    assert "plain.en" not in str(caught.value)
-
-
-def test_a_direction_without_pairs_is_an_error(tmp_path: Path, tiny_recipe: Build) -> None:
-    with pytest.raises(DataError, match="no train pairs are left for en-de"):
-        prepare(tiny_recipe(cleaning={"max_characters": 1}), tmp_path / "prepared")
-    assert list((tmp_path / "prepared").iterdir()) == []

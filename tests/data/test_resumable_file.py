@@ -51,13 +51,13 @@ def test_another_job(tmp_path: Path) -> None:
     path = left_behind(tmp_path, b"a\n")
     with pytest.raises(DataError, match="begun by another job") as caught:
         ResumableFile(path, {"input": "xyz", "beam_size": 4, "json": True})
-    assert str(caught.value).splitlines()[1:] == [
-        "  - input: was 'abc', now 'xyz'",
-        "  - json: was None, now True",
-    ]
+    assert str(caught.value).splitlines()[1:] == ["  - input: was 'abc', now 'xyz'", "  - json: was None, now True"]
     assert (tmp_path / "out.part").read_bytes() == b"a\n"
     with ResumableFile(path, JOB) as file:
         assert file.lines == 1
+    (tmp_path / "out.part.jsonl").unlink()
+    with pytest.raises(DataError, match=r"out\.part: was begun by an unknown job"):
+        ResumableFile(path, JOB)
 
 
 def test_another_process_is_at_it(tmp_path: Path) -> None:

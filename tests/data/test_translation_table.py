@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -43,18 +42,6 @@ def test_first_iteration_by_hand() -> None:
         for target, count in counts.items()
     }
     assert table(learnt(PAIRS, 1)) == pytest.approx(expected)
-
-
-def test_second_iteration_by_hand() -> None:
-    """DAS only. In "the house" THE has 1/3 from the empty word, 1/2 from DAS, 1/2 from HAUS: 3/8 of it go to DAS."""
-    the = Fraction(3, 8) + Fraction(6, 13)  # 1/2 of 1/3 + 1/2 + 1/2, and of 1/3 + 1/2 + 1/4
-    house = Fraction(3, 11)  # 1/4 of 1/6 + 1/4 + 1/2
-    book = Fraction(3, 13)  # 1/4 of 1/3 + 1/4 + 1/2
-    result = learnt(PAIRS, 2)
-    for target, count in ((THE, the), (HOUSE, house), (BOOK, book)):
-        assert result.probability(DAS, target) == pytest.approx(float(count / (the + house + book)))
-    assert result.probability(DAS, A) == 0.0
-    assert result.probability(A, A) == 0.0
 
 
 def test_in_the_end_each_word_has_its_translation() -> None:

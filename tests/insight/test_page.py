@@ -9,14 +9,13 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from mt.checkpoint import LoadedModel, load_model
+from mt.checkpoint import LoadedModel
 from mt.errors import LanguageError, RequestError
 from mt.insight.page import html_page
 from mt.insight.pictures import draw
 from mt.insight.translation_record import Query, TranslationRecord, explain
 from mt.tokenizer import EOS
 
-FROZEN = Path(__file__).resolve().parent.parent / "frozen" / "model"
 CHROMIUM = shutil.which("chromium")
 CORNER = """() => {  // colour of the first pixel of a picture
     const context = document.createElement("canvas").getContext("2d");
@@ -28,21 +27,6 @@ PICTURES = {
     *("masks", "query", "magnitudes", "probabilities", "beam", "alignment"),
     *(f"attention-{block}-{layer}" for block in ("encoder", "decoder", "cross") for layer in (1, 2)),
 }
-
-
-@pytest.fixture(scope="module")
-def loaded() -> LoadedModel:
-    return load_model(FROZEN)
-
-
-@pytest.fixture(scope="module")
-def explanation(loaded: LoadedModel) -> TranslationRecord:
-    return explain(loaded, " My husband is very fast. ")
-
-
-@pytest.fixture(scope="module")
-def pictures(explanation: TranslationRecord) -> dict[str, Figure]:
-    return draw(explanation)
 
 
 @pytest.fixture(scope="module")

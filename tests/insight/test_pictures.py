@@ -2,28 +2,14 @@
 
 import re
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from matplotlib.figure import Figure
 
-from mt.checkpoint import load_model
-from mt.insight.pictures import DARK, INK, LIGHT, PAPER, HeatMap, draw, heat_maps, ordered, svg
-from mt.insight.translation_record import TranslationRecord, explain
-
-FROZEN = Path(__file__).resolve().parent.parent / "frozen" / "model"
-
-
-@pytest.fixture(scope="module")
-def explanation() -> TranslationRecord:
-    return explain(load_model(FROZEN), "My husband is very fast.")
-
-
-@pytest.fixture(scope="module")
-def pictures(explanation: TranslationRecord) -> dict[str, Figure]:
-    return draw(explanation)
+from mt.insight.pictures import DARK, INK, LIGHT, PAPER, HeatMap, heat_maps, ordered, svg
+from mt.insight.translation_record import TranslationRecord
 
 
 def test_a_heat_map_has_the_weights_and_their_labels(

@@ -1,27 +1,20 @@
 """Records of a forward pass, against the model's own computations."""
 
 import math
-from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from mt.checkpoint import LoadedModel, load_model
+from mt.checkpoint import LoadedModel
 from mt.config import ModelConfig
 from mt.insight.record import AttentionRecord, PassRecord, record_pass
 from mt.model.attention import MultiHeadAttention, attention
 from mt.model.transformer import Transformer
-from mt.tokenizer import BOS, EOS
+from mt.tokenizer import EOS
 from tests.hypotheses import ROUNDING
 
-FROZEN = Path(__file__).resolve().parent.parent / "frozen" / "model"
 LAYERS = HEADS = 2
-
-
-@pytest.fixture(scope="module")
-def loaded() -> LoadedModel:
-    return load_model(FROZEN)
 
 
 @pytest.fixture(scope="module")
@@ -59,17 +52,6 @@ def test_rows_sum_to_one_and_masked_weights_are_zero(record: PassRecord) -> None
 
 def test_the_blocks_outputs_follow_from_the_weights(record: PassRecord) -> None:
     assert max(item.difference for item in record.attentions) < ROUNDING
-
-
-def test_the_weights_are_those_of_attention_maps(
-    loaded: LoadedModel, record: PassRecord, pair: tuple[list[int], list[int]]
-) -> None:
-    """The path that the service uses, without padding."""
-    source, target = torch.tensor([pair[0]]), torch.tensor([[BOS, *pair[1]]])
-    with torch.inference_mode():
-        maps = loaded.model.cross_attention(source, torch.ones_like(source, dtype=torch.bool), target)[:, 0]
-    ours = torch.stack([item.weights[..., :-2] for item in record.of("cross")])
-    assert float((maps - ours).abs().max()) < ROUNDING
 
 
 def test_the_weights_are_those_that_the_model_applies(

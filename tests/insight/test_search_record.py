@@ -1,7 +1,7 @@
 """The tree of a search: a model of two words by hand, then random models against the plain search."""
 
 import math
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +13,8 @@ from mt.insight.search_record import ALIVE, FINISHED, PRUNED, SearchTree, record
 from tests.conftest import search_results, sentences
 from tests.decoding.conftest import EOS, A, B, Ids, TableScorer, random_table, table_by_hand
 from tests.decoding.reference import decode
+from tests.insight.conftest import FROZEN
 
-FROZEN = Path(__file__).resolve().parent.parent / "frozen" / "model"
 SOURCE = (7, EOS)
 
 
@@ -55,15 +55,31 @@ def test_two_hypotheses_by_hand() -> None:
     assert reason(tree, A, A, EOS).endswith("score -1.309, rank 2 of 3 finished")
 
 
-@pytest.mark.parametrize("length", [1, 2])
-def test_the_maximum_length(length: int) -> None:
-    """At the last step every hypothesis ends, of which there are one and then two."""
-    options = SearchOptions(beam_size=2, length_penalty=0, max_length=length)
-    tree = record_search(TableScorer(lambda *_: [0.0, 0.0, 0.0, -9.0, 2.0, 1.0]), SOURCE, options)
-    assert tree.stop == f"the maximum length of {length} tokens"
-    ends = [node for node in tree.nodes if node.step == length and node.token == EOS]
-    assert [node.fate for node in ends] == [FINISHED] * length
-    assert ends[0].reason.startswith(f"EOS at the maximum length of {length} tokens")
+OFTEN = [math.log(value) if value else -math.inf for value in (0, 0, 0, 0.9, 0.06, 0.04)]
+
+
+@pytest.mark.parametrize(
+    ("logits", "options", "stop"),
+    [
+        ([0.0, 0.0, 0.0, -9.0, 2.0, 1.0], {"length_penalty": 0, "max_length": 1}, "the maximum length of 1 tokens"),
+        ([0.0, 0.0, 0.0, -9.0, 2.0, 1.0], {"length_penalty": 0, "max_length": 2}, "the maximum length of 2 tokens"),
+        ([-math.inf, 0.0, 0.0, 0.0], {}, "no hypothesis has an allowed continuation"),
+        (  # EOS has 0.9: the second is finished at step 2, when a live one could only win by length; log 0.06^2 / 2
+            OFTEN,
+            {"length_penalty": 1, "max_length_offset": 100},
+            "2 hypotheses are finished, and at its present length the best live one scores -2.813, not above -0.105",
+        ),
+    ],
+)
+def test_the_end_of_a_search(logits: list[float], options: dict[str, Any], stop: str) -> None:
+    tree = record_search(TableScorer(lambda *_: logits), SOURCE, SearchOptions(beam_size=2, **options))
+    assert tree.stop == stop
+    if length := options.get("max_length"):  # every hypothesis ends, of which there are one and then two
+        ends = [node for node in tree.nodes if node.step == length and node.token == EOS]
+        assert [node.fate for node in ends] == [FINISHED] * length
+        assert ends[0].reason.startswith(f"EOS at {stop}")
+    elif not options:
+        assert [hypothesis.tokens for hypothesis in tree.hypotheses] == [()]
 
 
 def test_an_end_before_the_maximum_length() -> None:
@@ -71,22 +87,6 @@ def test_an_end_before_the_maximum_length() -> None:
     tree = record_search(TableScorer(lambda *_: [0.0, 0.0, 0.0, 3.0, 2.0, 1.0]), SOURCE, options)
     assert reason(tree, EOS).startswith("EOS is among the best 2 of all continuations")
     assert reason(tree, A, EOS).startswith("EOS at the maximum length of 2 tokens")
-
-
-def test_no_allowed_continuation() -> None:
-    tree = record_search(TableScorer(lambda *_: [-math.inf, *[0.0] * 3]), SOURCE, SearchOptions(beam_size=2))
-    assert tree.stop == "no hypothesis has an allowed continuation"
-    assert [hypothesis.tokens for hypothesis in tree.hypotheses] == [()]
-
-
-def test_enough_hypotheses() -> None:
-    """EOS always has 0.9: the second hypothesis is finished at step 2, when a live one could only win by length."""
-    table = [math.log(value) if value else -math.inf for value in (0, 0, 0, 0.9, 0.06, 0.04)]
-    options = SearchOptions(beam_size=2, length_penalty=1, max_length_offset=100)
-    tree = record_search(TableScorer(lambda *_: table), SOURCE, options)
-    assert tree.stop == (  # log 0.06^2 / 2 and log 0.9
-        "2 hypotheses are finished, and at its present length the best live one scores -2.813, not above -0.105"
-    )
 
 
 def test_a_failed_search_has_no_hypotheses() -> None:

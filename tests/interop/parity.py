@@ -119,10 +119,7 @@ class Pair:
 def loaded_pair(theirs: Any, ours: LoadedModel, vocabularies: Sequence[dict[str, int]]) -> Pair:
     source, target = (
         [vocabulary.get(piece, -1) for piece in side.pieces(range(len(side)))]
-        for side, vocabulary in (
-            (ours.tokenizer, vocabularies[0]),
-            (ours.tokenizer.target, vocabularies[-1]),
-        )
+        for side, vocabulary in ((ours.tokenizer, vocabularies[0]), (ours.tokenizer.target, vocabularies[-1]))
     )
     return Pair(theirs, ours, source, target)
 

@@ -23,13 +23,12 @@ from mt.interop.hub import fetch_model
 from mt.interop.importer import import_model
 from mt.interop.int8 import round_import
 from mt.interop.origin import ImportOptions
+from tests.interop.conftest import Write
 from tests.interop.hub_stub import HubStub, Repository, commit_of, running
 from tests.interop.parity import card, refusal
 
 huggingface_hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")
-
-from tests.interop.test_huggingface import Write, models, write  # noqa: E402, F401 -- fixtures
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "Helsinki-NLP/opus-mt-en-de"
@@ -83,7 +82,7 @@ def pickled(folder: Path, name: str, keep: bool) -> Path:
 
 
 def test_a_model_of_the_catalogue_is_installed_at_one_revision(
-    write: Write,  # noqa: F811
+    write: Write,
     here: HubStub,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -111,7 +110,7 @@ def test_a_model_of_the_catalogue_is_installed_at_one_revision(
     assert "yes" in rows["opus-mt-en-de"] and "no" in rows["m2m100_418M"] and "opus-mt-de-en" not in rows
 
 
-def test_the_licence_is_reported_before_the_download(here: HubStub, write: Write, tmp_path: Path) -> None:  # noqa: F811
+def test_the_licence_is_reported_before_the_download(here: HubStub, write: Write, tmp_path: Path) -> None:
     here.repositories[NAME] = Repository({"main": write()})
     cases = {
         "cc-by-nc-4.0": "licence cc-by-nc-4.0, NON-COMMERCIAL USE ONLY",
@@ -127,7 +126,7 @@ def test_the_licence_is_reported_before_the_download(here: HubStub, write: Write
         assert lines[0][1] == number and lines[-1][1] <= number + 1
 
 
-def test_a_pickle_is_replaced_by_the_hubs_own_conversion(here: HubStub, write: Write, tmp_path: Path) -> None:  # noqa: F811
+def test_a_pickle_is_replaced_by_the_hubs_own_conversion(here: HubStub, write: Write, tmp_path: Path) -> None:
     folder = write()
     main_branch, converted = pickled(folder, "main", keep=False), pickled(folder, "converted", keep=True)
     stranger = pickled(folder, "stranger", keep=True)
@@ -241,7 +240,7 @@ def test_a_full_disk_is_not_called_a_hub_out_of_reach(
 
 
 @pytest.mark.slow
-def test_one_command_serves_a_model_of_the_hub(write: Write, hub: HubStub, tmp_path: Path) -> None:  # noqa: F811
+def test_one_command_serves_a_model_of_the_hub(write: Write, hub: HubStub, tmp_path: Path) -> None:
     """The second time it is installed, and needs no hub."""
     folder = write()
     hub.repositories[NAME] = Repository({"main": folder}, gated=True)

@@ -1,7 +1,6 @@
 """MarianMT models of transformers, imported: the same numbers under other names."""
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,10 @@ from mt.interop.origin import ImportOptions
 from mt.pipeline.translator import Translator
 from mt.tokenizer import BOS, EOS, PAD
 from tests.conftest import sentences
-from tests.interop.conftest import enlarge
-from tests.interop.opus import pieces, unigram
+from tests.interop.conftest import Write, reversed_text
 from tests.interop.parity import Pair, card, edit_json, loaded_pair, refusal
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")
-
-Write = Callable[..., Path]
 
 TWO = {"share_encoder_decoder_embeddings": False}
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -33,65 +29,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "two vocabularies, nothing tied": {**TWO, "two": True, "tie_word_embeddings": False, "activation_function": "silu"},
     "one vocabulary, two matrices": TWO,
 }
-
-
-def reversed_text(count: int) -> list[str]:
-    return [text[::-1].lower() for text in sentences(count)]
-
-
-@pytest.fixture(scope="module")
-def models() -> tuple[bytes, bytes]:
-    """SentencePiece models of source and target."""
-    return unigram(sentences(300)), unigram(reversed_text(300))
-
-
-def vocabulary_of(*sides: tuple[bytes, list[str]]) -> dict[str, int]:
-    """As OPUS-MT makes them: the end, the unknown, what occurs in the text, padding."""
-    found = sorted({piece for model, texts in sides for text in texts for piece in pieces(model, text)})
-    return {piece: id for id, piece in enumerate(["</s>", "<unk>", *found, "<dummy>", "<pad>"])}
-
-
-@pytest.fixture
-def write(tmp_path: Path, models: tuple[bytes, bytes]) -> Write:
-    """Writes a MarianMT directory with random weights."""
-
-    def write_marian(start: str = "<pad>", two: bool = False, tags: Sequence[str] = (), **changes: Any) -> Path:
-        torch.manual_seed(1)
-        sides = list(zip(models, (sentences(300), reversed_text(300)), strict=True))
-        source, target = (vocabulary_of(side) for side in sides) if two else [vocabulary_of(*sides)] * 2
-        source |= {tag: len(source) + number for number, tag in enumerate(tags)}
-        if two:  # what pads has one id for both
-            listed = [piece for piece in target if piece != "<pad>"]
-            listed += [f"<{number}>" for number in range(len(source) - 1 - len(listed))]
-            listed.insert(source["<pad>"], "<pad>")
-            target = {piece: id for id, piece in enumerate([*listed, "<more>"])}
-        sizes = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 32, "max_position_embeddings": 64}
-        sizes |= {"encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "encoder_attention_heads": 4}
-        ids: dict[str, int | None] = {
-            "pad_token_id": source["<pad>"],
-            "decoder_start_token_id": source[start],
-            "eos_token_id": 0,
-        }
-        ids |= {"forced_eos_token_id": None}  # which would count as certain
-        options = {"activation_function": "relu", "scale_embedding": True, "decoder_attention_heads": 4}
-        vocabularies = {"vocab_size": len(source), "decoder_vocab_size": len(target)}
-        config = transformers.MarianConfig(**{**sizes, **ids, **options, **vocabularies, "init_std": 0.2, **changes})
-        model = transformers.MarianMTModel(config).eval()
-        enlarge(model)
-        model.final_logits_bias = torch.randn_like(model.final_logits_bias)
-        model.final_logits_bias[0, 0] = 2  # so that most translations end before their longest length
-        folder = tmp_path / "marian"
-        model.save_pretrained(folder)
-        for name, content in zip(("source.spm", "target.spm"), models, strict=True):
-            (folder / name).write_bytes(content)
-        (folder / "vocab.json").write_text(json.dumps(source), encoding="utf-8")
-        if two:
-            (folder / "target_vocab.json").write_text(json.dumps(target), encoding="utf-8")
-        said = {"source_lang": "en", "target_lang": "de", "separate_vocabs": two}
-        (folder / "tokenizer_config.json").write_text(json.dumps(said), encoding="utf-8")
-        return folder
-
-    return write_marian
 
 
 def vocabularies(folder: Path) -> list[dict[str, int]]:

@@ -11,7 +11,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mt.checkpoint import LoadedModel
+from mt.checkpoint import LoadedModel, load_model
 from mt.decoding.options import SearchOptions
 from mt.decoding.scorer import ModelScorer
 from mt.errors import ModelError
@@ -21,7 +21,7 @@ from mt.interop.residual import sines_first
 from mt.tokenizer import BOS, EOS, PAD, UNK
 from tests.conftest import sentences
 from tests.decoding.reference import decode
-from tests.interop.conftest import Build, loaded
+from tests.interop.conftest import Build
 from tests.interop.opus import Opus
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")
@@ -59,7 +59,7 @@ class Theirs:
 
 def exported(model: Path, out: Path) -> tuple[LoadedModel, Theirs]:
     export_huggingface(model, out)
-    return loaded(model), Theirs(out)
+    return load_model(model), Theirs(out)
 
 
 def assert_same(ours: LoadedModel, theirs: Theirs) -> None:
@@ -83,7 +83,7 @@ def assert_same(ours: LoadedModel, theirs: Theirs) -> None:
 def assert_comes_back(ours: LoadedModel, folder: Path, out: Path, directions: Sequence[str] = ()) -> LoadedModel:
     """The same numbers, bit for bit; those of the residual stream sorted, if sines and cosines stood in turn."""
     import_model(str(folder), out, directions)
-    back = loaded(out)
+    back = load_model(out)
     weights = dict(ours.model.state_dict())
     if ours.description.model.positions == "interleaved":
         weights = sines_first(weights)
@@ -122,7 +122,7 @@ def test_how_it_searches_comes_back(build: Build, tmp_path: Path) -> None:
     (folder / "config.json").write_text(json.dumps({**values, "decoding": decoding}), encoding="utf-8")
     export_huggingface(folder, tmp_path / "out")
     import_model(str(tmp_path / "out"), tmp_path / "back")
-    back, went = (loaded(path).description.decoding for path in (tmp_path / "back", folder))
+    back, went = (load_model(path).description.decoding for path in (tmp_path / "back", folder))
     assert back == went
 
 
@@ -153,7 +153,7 @@ def test_an_imported_model_of_two_vocabularies(tmp_path: Path) -> None:
 def test_every_text_becomes_our_ids_and_ours_text(build: Build, tmp_path: Path) -> None:
     export_huggingface(build(**POST), tmp_path / "out")
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
-    ours = loaded(tmp_path / "model").tokenizer
+    ours = load_model(tmp_path / "model").tokenizer
     assert set(theirs.all_special_ids) == {PAD, UNK, BOS, EOS}
     text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\u2581"), max_size=20)
     said = st.sampled_from(["</s>", "<unk>", "<pad>", "<s>", "<2de>", "  ", "The dog", "\n", "n ’t", " ,", "naïve"])
@@ -209,11 +209,3 @@ def test_the_folder_describes_itself_and_its_readme_runs(
     said = json.loads((tmp_path / "out" / "generation_config.json").read_text(encoding="utf-8"))
     assert (said["num_beams"], said["length_penalty"], said["max_length"]) == (5, 1.0, 64)
     assert said["suppress_tokens"] == [PAD, UNK, BOS]
-
-
-def test_what_is_no_model_is_not_replaced(build: Build, tmp_path: Path) -> None:
-    folder = build(**POST)
-    with pytest.raises(ModelError, match="is or contains the model to convert, and would be replaced"):
-        export_huggingface(folder, folder)
-    export_huggingface(folder, tmp_path / "out")
-    export_huggingface(folder, tmp_path / "out")

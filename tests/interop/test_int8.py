@@ -24,7 +24,6 @@ from tests.conftest import sentences
 from tests.kernels.conftest import library as library
 from tests.weights import load_weights, save_weights
 
-CPU = torch.device("cpu")
 FROZEN = Path(__file__).resolve().parents[1] / "frozen" / "model"
 OUTER = "encoder.layers.0.feed_forward.outer.weight"
 WEIGHTS = "model.safetensors"
@@ -120,11 +119,6 @@ def test_a_student_has_float_weights(int8: Path) -> None:
     assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
 
 
-def test_without_kernels_torch_decodes(int8: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mt.engine.backends.cpu.load_library", lambda: None)
-    assert dtype_of(int8) == "float32"
-
-
 def changed(change: Callable[[dict[str, Tensor]], object]) -> Callable[[Path], None]:
     def apply(folder: Path) -> None:
         weights = load_weights(folder / WEIGHTS)
@@ -145,10 +139,7 @@ def config(**changes: object) -> Callable[[Path], object]:
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (
-            changed(lambda w: w.pop(f"{OUTER}_scale")),
-            f"damaged int8 weights:\n  - {OUTER} is int8 and .* is missing",
-        ),
+        (changed(lambda w: w.pop(f"{OUTER}_scale")), f"damaged int8 weights:\n  - {OUTER} is int8 and .* is missing"),
         (changed(lambda w: w[f"{OUTER}_scale"].fill_(float("inf"))), "values that are negative or not finite"),
         (changed(lambda w: w[OUTER].fill_(-128)), f"{OUTER} has the value -128"),
         (changed(lambda w: w.update(a_scale=torch.ones(3))), "a_scale is unknown"),

@@ -1,6 +1,5 @@
 """M2M-100, NLLB-200 and mBART-50 models of transformers, imported: the same numbers under other names."""
 
-import ctypes
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,9 +13,6 @@ from safetensors.torch import load_file, save_file
 from mt.checkpoint import LoadedModel, load_model
 from mt.decoding.options import SearchOptions
 from mt.decoding.scorer import ModelScorer
-from mt.engine.backends.cpu import CompiledDecoder, compile_model
-from mt.engine.engine import Engine
-from mt.engine.requests import Request
 from mt.errors import LanguageError, ModelError, RecipeError
 from mt.interop.ctranslate2 import export_ctranslate2
 from mt.interop.huggingface_export import export_huggingface
@@ -28,12 +24,11 @@ from mt.scoring.pairs import PairScorer
 from mt.tokenizer import EOS
 from mt.training.tuning import read_recipe
 from mt.vocabulary import Vocabulary, VocabularyTokenizer
-from tests.decoding.reference import decode, drain
+from tests.decoding.reference import decode
 from tests.interop.parity import Pair, card, edit_json, loaded_pair, refusal
 from tests.kernels.conftest import library as library
 
 pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")
-from tests.hypotheses import assert_same
 from tests.interop.families import FAMILIES, WORDS, Family, lines, score
 
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: f"{family.name} {family.target}")
@@ -107,18 +102,6 @@ def test_ids_logits_and_four_beams_are_theirs(family: Family, tmp_path: Path) ->
     for asked, text in zip(sources(family, pair, 5), lines(5, seed=4), strict=True):
         pair.assert_equal(asked, [*prefix, *encode(text)], rounding=1e-4)
     pair.assert_equal_beams(sources(family, pair, 12), longest=20, ngram=2, translations=2, prefix=prefix)
-
-
-@each_family
-def test_the_kernels_translate_as_plain_torch(library: ctypes.CDLL, family: Family, tmp_path: Path) -> None:
-    pair, _, _ = imported(family, tmp_path)
-    _, prefix = prefixes(family, pair)
-    options = SearchOptions(beam_size=4, n_best=4, max_length_factor=1.0)
-    asked = sources(family, pair, 10)
-    expected = decode(ModelScorer(pair.ours.model), asked, options, [prefix] * len(asked))
-    requests = [Request(number, tuple(source), options, tuple(prefix)) for number, source in enumerate(asked)]
-    found = drain(Engine(CompiledDecoder(compile_model(pair.ours, int8=False))), requests)
-    assert_same([found[number].hypotheses for number in range(len(asked))], expected)
 
 
 @pytest.mark.parametrize("family", FAMILIES[::2], ids=lambda family: family.name)

@@ -18,10 +18,7 @@ def texts(name: str, content: str | bytes, options: DocumentOptions | None = Non
 
 
 def render(
-    name: str,
-    content: str | bytes,
-    translate: Callable[[str], str] = str,
-    options: DocumentOptions | None = None,
+    name: str, content: str | bytes, translate: Callable[[str], str] = str, options: DocumentOptions | None = None
 ) -> bytes:
     """Return a file with translations in which each word is aligned with the word at the same place."""
     document = open_document(name, encoded(content), options)
@@ -33,10 +30,7 @@ def render(
 
 
 def translated(
-    name: str,
-    content: str | bytes,
-    translate: Callable[[str], str] = str.upper,
-    options: DocumentOptions | None = None,
+    name: str, content: str | bytes, translate: Callable[[str], str] = str.upper, options: DocumentOptions | None = None
 ) -> str:
     return render(name, content, translate, options).decode()
 

@@ -150,11 +150,7 @@ def test_a_translated_book() -> None:
     [
         ("a.epub", b"PK rubbish", "a.epub is not a .epub file: File is not a zip file"),
         ("a.odt", archive(BOOK), "a.odt is not a .odt file: the archive contains no file with text"),
-        (
-            "a.odt",
-            archive({"content.xml": "a" * 2_000_000}),
-            "unpack to 2000000 bytes; accepted: at most",
-        ),
+        ("a.odt", archive({"content.xml": "a" * 2_000_000}), "unpack to 2000000 bytes; accepted: at most"),
         ("a.odt", archive({f"{n}.png": "" for n in range(20_001)}), "20001 files; accepted: at most 20000"),
         ("a.epub", archive({"a.html": "<p>a" * 101}), "too many texts.*; accepted: at most 100"),
         ("a.odt", archive(OPEN_DOCUMENT).replace(b"PK\x01\x02", b"PK\x01\x03"), "is not a .odt file"),

@@ -7,8 +7,6 @@ from contextlib import suppress
 
 import docx
 import pytest
-from docx.oxml import OxmlElement, parse_xml
-from docx.oxml.ns import qn
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +14,9 @@ from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment
 from tests.text.documents import archive, members_of, render, texts, translated
+from tests.text.test_word_runs import BOLD, run, word_file
+
+ITALIC = "<w:rPr><w:i/></w:rPr>"
 
 PIECES = [
     *("# ", "> ", "- ", "1. ", "*", "`", "[a](b)", "\n", "\r\n", "word", "|", "    ", "~~", "<b>", "\\", "\t", "&amp;")
@@ -251,69 +252,13 @@ def test_a_po_whose_content_is_a_path_opens_no_file() -> None:
         open_document("a.po", __file__.encode())
 
 
-def word_file() -> bytes:
-    document = docx.Document()
-    document.add_heading("The title", 1)
-    paragraph = document.add_paragraph("A ")
-    paragraph.add_run("big").bold = True
-    paragraph.add_run(" dog, ")
-    paragraph.add_run("ran").italic = True
-    paragraph.add_run(" away.")
-    document.add_paragraph("Name:\tAnn")
-    table = document.add_table(1, 2)
-    table.cell(0, 0).text = "Left"
-    table.cell(0, 1).text = "Right"
-    document.sections[0].header.paragraphs[0].text = "The header"
-    document.sections[0].footer.paragraphs[0].text = "12"
-    linked = document.add_paragraph("See ")
-    link = OxmlElement("w:hyperlink")
-    link.set(qn("w:anchor"), "there")
-    link.append(parse_xml(f'<w:r xmlns:w="{linked._p.nsmap["w"]}"><w:t>this page</w:t></w:r>'))
-    linked._p.append(link)
-    linked.add_run(" now")
-    out = io.BytesIO()
-    document.save(out)
-    return out.getvalue()
-
-
-def runs(content: bytes, start: str) -> list[tuple[str, bool | None, bool | None]]:
-    document = docx.Document(io.BytesIO(content))
-    paragraph = next(p for p in document.paragraphs if p.text.startswith(start))
-    return [(run.text, run.bold, run.italic) for run in paragraph.runs]
-
-
-def test_word_is_translated_everywhere_and_keeps_its_formatting() -> None:
-    content = word_file()
-    document = open_document("a.docx", content)
-    segments = [segment.text for segment in document.segments]
-    expected = ["The title", "A big dog, ran away.", "Name:", "Ann", "Left", "Right", "See this page now"]
-    assert sorted(segments) == sorted([*expected, "The header", "12"])
-    result = document.render([TranslatedSegment(text.upper()) for text in segments])
-    assert runs(result, "A BIG") == [
-        ("A ", None, None),
-        ("BIG", True, None),
-        (" DOG, ", None, None),
-        ("RAN", None, True),
-        (" AWAY.", None, None),
-    ]
-    after = docx.Document(io.BytesIO(result))
-    assert [cell.text for cell in after.tables[0].rows[0].cells] == ["LEFT", "RIGHT"]
-    assert after.sections[0].header.paragraphs[0].text == "THE HEADER"
-    assert after.sections[0].footer.paragraphs[0].text == "12"
-    assert "NAME:\tANN" in [paragraph.text for paragraph in after.paragraphs]
-    linked = next(paragraph for paragraph in after.paragraphs if paragraph.text.startswith("SEE"))
-    assert [(link.text, link.fragment) for link in linked.hyperlinks] == [("THIS PAGE", "there")]
-    assert after.paragraphs[0].style is not None and after.paragraphs[0].style.name == "Heading 1"
-
-
 def test_word_follows_the_alignment() -> None:
-    document = open_document("a.docx", word_file())
-    translation = "Weg lief ein großer Hund."
+    paragraph = run("A ") + run("big", BOLD) + run(" dog, ") + run("ran", ITALIC) + run(" away.")
+    document = open_document("a.docx", word_file(f"<w:p>{paragraph}</w:p>"))
     links = (((2, 5), (13, 19)), ((11, 14), (4, 8)))
-    texts = [segment.text for segment in document.segments]
-    translations = [TranslatedSegment(translation, links) if "dog" in t else TranslatedSegment(t) for t in texts]
-    bold = [(text, b, i) for text, b, i in runs(document.render(translations), "Weg") if b or i]
-    assert bold == [("lief", None, True), ("großer", True, None)]
+    written = docx.Document(io.BytesIO(document.render([TranslatedSegment("Weg lief ein großer Hund.", links)])))
+    runs = [(run.text, run.bold, run.italic) for run in written.paragraphs[0].runs]
+    assert [run for run in runs if run[1] or run[2]] == [("lief", None, True), ("großer", True, None)]
 
 
 BOMB = archive({"word/document.xml": "\0" * 3_000_000})
@@ -346,9 +291,9 @@ def test_errors_name_the_problem(name: str, content: bytes, problem: str) -> Non
 
 
 def test_entities_of_word_are_not_expanded() -> None:
-    members = members_of(word_file())
-    document = members["word/document.xml"].replace("?>", '?><!DOCTYPE d [<!ENTITY a "AAAA"><!ENTITY b "&a;&a;">]>', 1)
-    members["word/document.xml"] = document.replace("The title", "The &b; title")
+    members = members_of(word_file(f"<w:p>{run('The title')}</w:p>"))
+    declared = '<!DOCTYPE d [<!ENTITY a "AAAA"><!ENTITY b "&a;&a;">]>' + members["word/document.xml"]
+    members["word/document.xml"] = declared.replace("The title", "The &b; title")
     assert not any("AAAA" in text for text in texts("a.docx", archive(members)))
 
 

@@ -211,10 +211,7 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "markup: nested placement": (lambda n: place("a " + "<b>c " * n + "</b>" * n + " d", 1), 500),
     "markup: placement in a long word": (lambda n: place_in_word("中" * n + "<b>中</b>" * 40), 800),
     "markup: placement around one sign": (lambda n: place("a <b>.</b> " + "." * n, 1), 1000),
-    "markup: placement of a long kept word": (
-        lambda n: place_copy("a" * n + " <code>" + "a" * n + "b</code>"),
-        3000,
-    ),
+    "markup: placement of a long kept word": (lambda n: place_copy("a" * n + " <code>" + "a" * n + "b</code>"), 3000),
     "markup: placement among signs": (lambda n: place("a " + "<b>- " * n + "</b>" * n + " d", 1), 400),
     **{f"symbols: {unit}": (partial(find_symbols, unit), 5000) for unit in ("1 ", "~ 1.", "5 m/", "aB ", "1,000 ")},
     "documents: JSON containers": (lambda n: partial(translate_file, "a.json", b"[" + b"[]," * n + b"0]"), 20_000),

@@ -86,7 +86,7 @@ def test_texts(name: str, members: Mapping[str, str], texts: list[str]) -> None:
 def test_translated_attributes_headers_and_inserted_files() -> None:
     translated = capitals("a.docx", INSERTED)
     assert re.findall('(?:string|descr|w:val|displayText)="(.*?)"', translated["word/document.xml"]) == [
-        *("DRAFT", "A DOG", "TWO DOGS", "RED"),
+        *("DRAFT", "A DOG", "TWO DOGS", "RED")
     ]
     assert translated["word/a.htm"] == "<html><p>A <b>BIG</b> DOG</p></html>"
     assert translated["b.mht"] == MESSAGE.replace("An old dog", "AN OLD DOG")

@@ -5,15 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.text.protect import SpanKind, find_spans
-from mt.text.stand_ins import (
-    StandIn,
-    StandInKind,
-    StandInWords,
-    is_placeholder,
-    likely_kinds,
-    put_back,
-    replace_spans,
-)
+from mt.text.stand_ins import StandIn, StandInKind, StandInWords, is_placeholder, likely_kinds, put_back, replace_spans
 
 NAME, PLACE, NUMBER = StandInKind.NAME, StandInKind.PLACE, StandInKind.NUMBER
 

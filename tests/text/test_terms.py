@@ -8,14 +8,7 @@ import pytest
 from mt.errors import RequestError
 from mt.text.inflection import inflected_forms, possible_stems
 from mt.text.term_index import TermIndex
-from mt.text.terms import (
-    LONGEST_TERM,
-    MOST_TERMS,
-    TermMatch,
-    Terms,
-    find_translation,
-    missing_terms,
-)
+from mt.text.terms import LONGEST_TERM, MOST_TERMS, TermMatch, Terms, find_translation, missing_terms
 
 GLOSSARY = (
     ("man", "Herr"),

@@ -94,11 +94,7 @@ ROWS = [
         "[hyperlink[sdt[sdtPr[alias]][sdtContent THIS BOOK]]] IS NEW.",
     ),
     # tracked changes
-    (
-        run("He has ") + inside("ins", run("not ")) + run("eaten."),
-        ["He has not eaten."],
-        "HE HAS [ins NOT] EATEN.",
-    ),
+    (run("He has ") + inside("ins", run("not ")) + run("eaten."), ["He has not eaten."], "HE HAS [ins NOT] EATEN."),
     (
         run("Собака спит ") + deleted("дома") + inside("ins", run("в саду")) + run("."),
         ["Собака спит в саду."],
@@ -218,11 +214,7 @@ ROWS = [
         ["Write an e‑mail to the teacher now."],
         "*WRITE AN E‑MAIL* TO THE TEACHER NOW.",
     ),
-    (
-        "<w:r><w:t>The sta</w:t><w:softHyphen/><w:t>tion</w:t></w:r>",
-        ["The station"],
-        "THE STATION",
-    ),
+    ("<w:r><w:t>The sta</w:t><w:softHyphen/><w:t>tion</w:t></w:r>", ["The station"], "THE STATION"),
     (
         run("A ") + run("red", BOLD) + run("dish", BOLD) + run(" house here"),
         ["A reddish house here"],

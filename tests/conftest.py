@@ -1,10 +1,11 @@
 """Small models with random weights, for tests that need one to run and not to translate well."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import torch
@@ -15,9 +16,11 @@ from mt.checkpoint import LoadedModel, save_model
 from mt.config import DecodingConfig, ModelConfig
 from mt.decoding.options import SearchOptions
 from mt.description import Description
-from mt.engine.engine import Engine
+from mt.engine.backends.cpu import CompiledDecoder
+from mt.engine.backends.cuda import GraphDecoder
+from mt.engine.backends.protocol import Batch
+from mt.engine.backends.torch import SearchDecoder
 from mt.engine.requests import Request
-from mt.engine.scheduler import BatchKey
 from mt.languages import Direction, DirectionSet
 from mt.model.transformer import Transformer
 from mt.pipeline.results import Translation
@@ -110,12 +113,15 @@ def several_directions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def poison(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A sentence on which every engine with the small model fails."""
     request = Translator.load(small_model, "cpu").request("poison")
-    join = Engine._join
 
-    def fail(self: Engine, key: BatchKey, requests: Sequence[Request]) -> None:
-        if request is not None and request.source in [item.source for item in requests]:
-            raise ValueError("not this one")
-        join(self, key, requests)
+    def failing(begin: Callable[[Any, Sequence[Request]], Batch]) -> Callable[[Any, Sequence[Request]], Batch]:
+        def begin_or_fail(decoder: Any, requests: Sequence[Request]) -> Batch:
+            if request is not None and request.source in [item.source for item in requests]:
+                raise ValueError("not this one")
+            return begin(decoder, requests)
 
-    monkeypatch.setattr(Engine, "_join", fail)
+        return begin_or_fail
+
+    for kind in (CompiledDecoder, GraphDecoder, SearchDecoder):
+        monkeypatch.setattr(kind, "begin", failing(kind.begin))
     return "poison"

@@ -150,60 +150,45 @@ def test_a_saved_model_replaces_the_one_before(
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
 
-@pytest.mark.parametrize(
-    ("spoil", "says"),
-    [
-        pytest.param(shutil.rmtree, "no model here", id="no directory"),
-        pytest.param(lambda f: (f / "config.json").unlink(), "no config.json", id="no config"),
-        pytest.param(lambda f: (f / "config.json").write_text("{"), "config.json: not a JSON file", id="bad JSON"),
-        pytest.param(lambda f: (f / "config.json").write_bytes(b"\xff"), "config.json: not a JSON", id="no text"),
-        pytest.param(lambda f: (f / "config.json").write_text("[" * 100_000), "config.json: not a JSON", id="deep"),
-        pytest.param(lambda f: (f / "config.json").write_text("[]"), "format_version is None; accepted: 1", id="list"),
-        pytest.param(lambda f: change_config(f, format_version=3), "version is 3; accepted: 1 or 2", id="version"),
-        pytest.param(lambda f: change_config(f, directions=["ende"]), "directions: .*'ende'", id="bad direction"),
-        pytest.param(
-            lambda f: change_config(f, model={**NUMBERS, "encoder_layers": 20_000, "max_length": 10**13}),
-            r"encoder_layers: .* 1000\n.*max_length: .* 1000000",
-            id="more than a model can be",
-        ),
-        pytest.param(
-            lambda f: (f / "calibration.json").write_text('[{"direction":"ende","source":"a","target":"b"}]'),
-            "calibration.json: not a list of objects with direction",
-            id="calibration in no direction",
-        ),
-        pytest.param(lambda f: change_config(f, vocabulary_size=291), "has 290 pieces, .* 291", id="vocabulary"),
-        pytest.param(lambda f: (f / "model.safetensors").unlink(), "model.safetensors: there is no", id="no weights"),
-        pytest.param(lambda f: (f / "model.safetensors").write_bytes(b""), "not a complete safetensors", id="empty"),
-        pytest.param(
-            lambda f: (f / "model.safetensors").write_bytes(struct.pack("<Q", 1 << 60) + b"{}"),
-            "model.safetensors: not a complete safetensors",
-            id="header of an exabyte",
-        ),
-        *(
-            pytest.param(
-                partial(cut, share), "model.safetensors: not a complete safetensors file", id=f"cut to {share}"
-            )
-            for share in (0.0005, 0.1, 0.5, 0.999)
-        ),
-        pytest.param(make_folder, "model.safetensors", id="a folder in place of weights"),
-        pytest.param(  # 2 ^ 44 numbers a matrix
-            lambda f: change_config(f, model={**NUMBERS, "d_model": 1 << 20, "d_ff": 1 << 24}),
-            r"embedding\.tokens\.weight has the shape \[290, 8\], not \[290, 1048576\]",
-            id="more memory than there is",
-        ),
-        *(
-            pytest.param(partial(write_tokenizer, content), says, id=f"tokenizer {number}")
-            for number, (content, says) in enumerate(
-                [
-                    (train_tokenizer(TEXT, vocabulary_size=300, languages=["de", "en"]), "has 300 pieces, .* is 290"),
-                    (b"", "tokenizer.model"),
-                    (b"rubbish", "tokenizer.model"),
-                ]
-            )
-        ),
-        pytest.param(lambda f: (f / "tokenizer.model").unlink(), "tokenizer.model", id="no tokenizer"),
-    ],
-)
+CUT = "model.safetensors: not a complete safetensors file"
+LARGE = {**NUMBERS, "encoder_layers": 20_000, "max_length": 10**13}
+WIDE = {**NUMBERS, "d_model": 1 << 20, "d_ff": 1 << 24}  # 2 ^ 44 numbers a matrix
+LONGER = train_tokenizer(TEXT, vocabulary_size=300, languages=["de", "en"])
+BAD: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no directory": (shutil.rmtree, "no model here"),
+    "no config": (lambda f: (f / "config.json").unlink(), "no config.json"),
+    "bad JSON": (lambda f: (f / "config.json").write_text("{"), "config.json: not a JSON file"),
+    "no text": (lambda f: (f / "config.json").write_bytes(b"\xff"), "config.json: not a JSON"),
+    "deep": (lambda f: (f / "config.json").write_text("[" * 100_000), "config.json: not a JSON"),
+    "list": (lambda f: (f / "config.json").write_text("[]"), "format_version is None; accepted: 1"),
+    "version": (lambda f: change_config(f, format_version=3), "version is 3; accepted: 1 or 2"),
+    "bad direction": (lambda f: change_config(f, directions=["ende"]), "directions: .*'ende'"),
+    "large": (lambda f: change_config(f, model=LARGE), r"encoder_layers: .* 1000\n.*max_length: .* 1000000"),
+    "calibration in no direction": (
+        lambda f: (f / "calibration.json").write_text('[{"direction":"ende","source":"a","target":"b"}]'),
+        "calibration.json: not a list of objects with direction",
+    ),
+    "vocabulary": (lambda f: change_config(f, vocabulary_size=291), "has 290 pieces, .* 291"),
+    "no weights": (lambda f: (f / "model.safetensors").unlink(), "model.safetensors: there is no"),
+    "empty": (lambda f: (f / "model.safetensors").write_bytes(b""), CUT),
+    "header of an exabyte": (
+        lambda f: (f / "model.safetensors").write_bytes(struct.pack("<Q", 1 << 60) + b"{}"),
+        CUT,
+    ),
+    **{f"cut to {share}": (partial(cut, share), CUT) for share in (0.0005, 0.1, 0.5, 0.999)},
+    "a folder in place of weights": (make_folder, "model.safetensors"),
+    "more memory than there is": (
+        lambda f: change_config(f, model=WIDE),
+        r"embedding\.tokens\.weight has the shape \[290, 8\], not \[290, 1048576\]",
+    ),
+    "longer tokenizer": (partial(write_tokenizer, LONGER), "has 300 pieces, .* is 290"),
+    "empty tokenizer": (partial(write_tokenizer, b""), "tokenizer.model"),
+    "rubbish": (partial(write_tokenizer, b"rubbish"), "tokenizer.model"),
+    "no tokenizer": (lambda f: (f / "tokenizer.model").unlink(), "tokenizer.model"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "says"), BAD.values(), ids=BAD)
 def test_a_bad_model_directory_is_refused(folder: Path, spoil: Callable[[Path], object], says: str) -> None:
     spoil(folder)
     with pytest.raises((ModelError, TokenizerError), match=says) as caught:

@@ -113,12 +113,25 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
 VALIDATION = "data: data.valid and data.split_validation: {} given; accepted: exactly one of them"
 
 
+ONLY_TRAIN = "weight, source_tag, variants and directions can be set only in data.train"
+TWO_LANGUAGES = "accepted: two languages, such as en-de or en-pt-BR"
+
+
+def corpora(key: str, *options: str) -> str:
+    """Override `key` by one corpus for each of `options`, the values beside its path."""
+    listed = [
+        f"{{path='{name}.{{language}}'{values and ', '}{values}}}" for name, values in zip("abc", options, strict=False)
+    ]
+    return f"data.{key}=[{', '.join(listed)}]"
+
+
 @pytest.mark.parametrize(
     ("override", "problem"),
     [
         ("modle.size=base", "modle is unknown (did you mean model?)"),
         ("model.sise=base", "model.sise is unknown (did you mean size?)"),
         ("data.trian=x", "data.trian is unknown (did you mean train?)"),
+        ("cleaning.max_length_ration=3", "cleaning.max_length_ration is unknown (did you mean max_length_ratio?)"),
         ("xyzzy=1", "xyzzy is unknown"),
         ("data.valid=[]", VALIDATION.format("neither is")),
         ("data.split_validation=9", VALIDATION.format("both are")),
@@ -130,30 +143,18 @@ VALIDATION = "data: data.valid and data.split_validation: {} given; accepted: ex
         ("model.size=[1]", "model.size = [1]; accepted: tiny, small, base, big"),
         ("model=3", "model = 3: Input should be a valid dictionary or instance of ModelSection"),
         ("data.train=5", "data.train = 5: Input should be a valid tuple"),
-        (
-            "data.train=[{path='a.{language}', colums=['en']}]",
-            "data.train[0].colums is unknown (did you mean columns?)",
-        ),
+        (corpora("train", "colums=['en']"), "data.train[0].colums is unknown (did you mean columns?)"),
         ("data.train=[3]", "data.train[0] = 3: Input should be a valid dictionary or instance of CorpusConfig"),
         ("data.directions=['en-de', 'en-de']", "data.directions: 'en-de' occurs 2 times; accepted: once"),
+        ("data.directions=['en-']", f"data.directions: 'en-' is not a direction; {TWO_LANGUAGES}"),
+        (corpora("train", "weight=0"), "data.train[0].weight = 0: Input should be greater than or equal to 0.001"),
         (
-            "data.directions=['en-']",
-            "data.directions: 'en-' is not a direction; accepted: two languages, such as en-de or en-pt-BR",
-        ),
-        (
-            "data.train=[{path='a.{language}', weight=0}]",
-            "data.train[0].weight = 0: Input should be greater than or equal to 0.001",
-        ),
-        (
-            "data.train=[{path='a.{language}', source_tag='b t'}]",
+            corpora("train", "source_tag='b t'"),
             "data.train[0].source_tag = 'b t': String should match pattern '^\\w*$'",
         ),
+        (corpora("train", "directions=['de']"), f"data.train[0].directions: 'de' is not a direction; {TWO_LANGUAGES}"),
         (
-            "data.train=[{path='a.{language}', directions=['de']}]",
-            "data.train[0].directions: 'de' is not a direction; accepted: two languages, such as en-de or en-pt-BR",
-        ),
-        (
-            "data.train=['a.{language}', {path='b.{language}', directions=['de-en', 'en-de', 'en-fr']}]",
+            corpora("train", "", "directions=['de-en', 'en-de', 'en-fr']"),
             "data: b.{language} has the direction de-en, b.{language} has the direction en-fr; "
             "accepted: directions of data.directions (en-de)",
         ),
@@ -172,18 +173,11 @@ VALIDATION = "data: data.valid and data.split_validation: {} given; accepted: ex
         ),
         ("data.temperature=0.5", "data.temperature = 0.5: Input should be greater than or equal to 1"),
         (
-            "data.valid=['v.{language}', {path='a.{language}', weight=2}, {path='b.{language}', source_tag='bt'}]",
-            "data.valid: a.{language}, b.{language}: weight, source_tag, variants and directions can be set only in "
-            "data.train",
+            corpora("valid", "", "weight=2", "source_tag='bt'"),
+            f"data.valid: b.{{language}}, c.{{language}}: {ONLY_TRAIN}",
         ),
-        (
-            "data.valid=[{path='a.{language}', directions=['en-de']}]",
-            "data.valid: a.{language}: weight, source_tag, variants and directions can be set only in data.train",
-        ),
-        (
-            "data.test=[{path='a.{language}', weight=0.5}]",
-            "data.test: a.{language}: weight, source_tag, variants and directions can be set only in data.train",
-        ),
+        (corpora("valid", "directions=['en-de']"), f"data.valid: a.{{language}}: {ONLY_TRAIN}"),
+        (corpora("test", "weight=0.5"), f"data.test: a.{{language}}: {ONLY_TRAIN}"),
         ("training.schedule=cosine", "training.schedule = 'cosine': Input should be 'noam' or 'inverse_sqrt'"),
         ("name=a/b", "name = 'a/b': String should match pattern '^[\\w.-]+$'"),
     ],
@@ -200,12 +194,7 @@ def test_one_problem_is_said_once(tmp_path: Path, override: str, problem: str) -
         ('name="quoted"', None, "name", "quoted"),
         ("training.learning_rate=1e-3", "training", "learning_rate", 0.001),
         ('data.directions=["de-en", "en-de"]', "data", "directions", DirectionSet.parse(["de-en", "en-de"])),
-        (
-            'data.directions=["en-pt-BR"]',
-            "data",
-            "directions",
-            DirectionSet.of([Direction("en", "pt-BR")]),
-        ),
+        ('data.directions=["en-pt-BR"]', "data", "directions", DirectionSet.of([Direction("en", "pt-BR")])),
         ("data.root=/some/where else", "data", "root", Path("/some/where else")),
         ("tokenizer.vocabulary_size = 12_000", "tokenizer", "vocabulary_size", 12000),
     ],
@@ -246,8 +235,7 @@ def test_where_corpora_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
-    [(None, "no such recipe"), (b"name = ", "not a TOML file"), (b"\xff\xfe", "not a TOML file")],
+    ("content", "says"), [(None, "no such recipe"), (b"name = ", "not a TOML file"), (b"\xff\xfe", "not a TOML file")]
 )
 def test_a_file_that_is_no_recipe(tmp_path: Path, content: bytes | None, says: str) -> None:
     path = tmp_path / "recipe.toml"

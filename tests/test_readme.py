@@ -167,11 +167,6 @@ def test_a_script_describes_itself(name: str) -> None:
     assert f"scripts/{name}.sh" in shown.stdout
 
 
-def test_an_unknown_verb_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["trnslate"]) == 2
-    assert "unknown verb 'trnslate'" in capsys.readouterr().err
-
-
 def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

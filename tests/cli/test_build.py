@@ -26,24 +26,13 @@ from mt.errors import RequestError
         ("0,1,2,3", "cuda", 2, None, ["0,1", "2,3"]),
         ("0,1,2", "cuda", 2, None, ["0,1"]),
         ("4,6", "cuda:1", 1, None, ["6"]),
-        (
-            "0,1",
-            "cuda",
-            4,
-            None,
-            "1 jobs of 4 processes need 4 GPUs; accepted: --jobs and --processes",
-        ),
+        ("0,1", "cuda", 4, None, "1 jobs of 4 processes need 4 GPUs; accepted: --jobs and --processes"),
         ("0,1", "cuda", 1, 3, "3 jobs of 1 processes need 3 GPUs"),
         ("0,1", "cuda:0", 1, 2, "need at most 1"),
     ],
 )
 def test_gpus_of_each_job(
-    monkeypatch: pytest.MonkeyPatch,
-    visible: str,
-    device: str,
-    processes: int,
-    jobs: int | None,
-    slots: list[str] | str,
+    monkeypatch: pytest.MonkeyPatch, visible: str, device: str, processes: int, jobs: int | None, slots: list[str] | str
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     if isinstance(slots, list):

@@ -20,6 +20,16 @@ def test_a_closed_pipe_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @command
+def interrupt(argv: Sequence[str]) -> int:
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_is_no_traceback(capfd: pytest.CaptureFixture[str]) -> None:
+    assert interrupt([]) == 130
+    assert capfd.readouterr().err == "stopped\n"
+
+
+@command
 def import_a_missing_package(argv: Sequence[str]) -> int:
     raise ModuleNotFoundError(name=argv[0])
 

@@ -78,23 +78,26 @@ def test_the_pairs_with_the_lowest_scores_are_dropped(backward: Path, tmp_path: 
     assert distilled(tmp_path, n_best, "--backward", backward, "--drop", "0.4", "--device", "cpu") == expected
 
 
-def test_a_model_of_the_wrong_direction_is_refused(
-    small_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("model", "lists", "problem"),
+    [
+        ("small_model", LISTS, r"--backward \S+ translates en-de; accepted: a model of de-en"),
+        ("backward", {"A dog.": ["Hund " * 300]}, "all pairs are too long for --backward"),
+    ],
+)
+def test_a_model_that_cannot_score_the_pairs_is_refused(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    model: str,
+    lists: dict[str, list[str]],
+    problem: str,
 ) -> None:
-    n_best, out = str(write(tmp_path / "n.jsonl", LISTS)), str(tmp_path / "out")
-    model = ("--backward", str(small_model), "--drop", "0.4", "--device", "cpu")
-    assert main([n_best, "--source", "en", "--target", "de", "--out", out, *model]) == 2
-    assert re.search(r"--backward \S+ translates en-de; accepted: a model of de-en", capsys.readouterr().err)
+    n_best, out = write(tmp_path / "n.jsonl", lists), tmp_path / "out"
+    scorer = f"--backward {request.getfixturevalue(model)} --drop 0.4 --device cpu"
+    assert main(f"{n_best} --source en --target de --out {out} {scorer}".split()) == 2
+    assert re.search(problem, capsys.readouterr().err)
     assert not Path(f"{out}.de").exists()
-
-
-def test_pairs_that_are_all_too_long_are_refused(
-    backward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    n_best = str(write(tmp_path / "n.jsonl", {"A dog.": ["Hund " * 300]}))
-    model = ("--backward", str(backward), "--drop", "0.1", "--device", "cpu")
-    assert main([n_best, "--source", "en", "--target", "de", "--out", str(tmp_path / "out"), *model]) == 2
-    assert "all pairs are too long for --backward" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", ["--drop 0.1", "--backward m", "--backward m --drop 1"])

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from mt import Translator
-from mt.cli import evaluate
 from mt.cli.evaluate import main
 from mt.data.corpus import read_lines
 from tests.conftest import sentences, write_model
@@ -126,14 +125,3 @@ def test_errors(corpus: Path, arguments: list[str], message: str, capsys: pytest
     result = capsys.readouterr()
     assert result.out == ""
     assert result.err.startswith("error: ") and message in result.err
-
-
-def test_ctrl_c_is_no_traceback(
-    corpus: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(evaluate, "run", interrupted)
-    assert main(["--hypothesis-file", str(corpus / "out"), *files(corpus)]) == 130
-    assert capsys.readouterr().err == "stopped\n"

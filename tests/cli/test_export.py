@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mt.cli.export import FORMATS, main
+from mt.cli.export import main
 
 
 @pytest.mark.parametrize(("tool", "package"), [("ctranslate2", "ctranslate2"), ("huggingface", "transformers")])
@@ -20,10 +20,3 @@ def test_what_cannot_be_done_is_said(small_model: Path, tmp_path: Path, capsys: 
     with pytest.raises(SystemExit):
         main([str(small_model), str(tmp_path / "out"), "--to", "huggingface", "--quantization", "int8"])
     assert "--quantization int8 requires --to ctranslate2" in capsys.readouterr().err
-
-
-def test_the_help_says_what_each_format_is(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    output = capsys.readouterr().out
-    assert all(f"{name} " in output and what in output for name, what in FORMATS.items())

@@ -5,6 +5,7 @@ import lzma
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from hashlib import sha256
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +22,7 @@ from mt.errors import DataError
 
 CONTENT = b"A dog.\nA cat.\n"
 CHECKSUM = sha256(CONTENT).hexdigest()
+WRONG = f"train.gz: the SHA-256 is .*, not {CHECKSUM}"
 
 
 def main(argv: Sequence[str], hosts: Hosts) -> int:
@@ -75,53 +77,37 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
-def test_a_file_is_fetched_and_its_uncompressed_content_checked(
-    remote: tuple[str, Path], tmp_path: Path, console: Console
-) -> None:
-    address, served = remote
-    (served / "train.gz").write_bytes(gzip.compress(CONTENT))
-    out = tmp_path / "out" / "train.gz"
-    download([RemoteFile(f"{address}/train.gz", out, CHECKSUM)], console)
-    assert gzip.decompress(out.read_bytes()) == CONTENT
-    assert names(out.parent) == ["train.gz"]
-
-
 @pytest.mark.parametrize(
-    "content",
-    [gzip.compress(b"another text\n"), gzip.compress(CONTENT)[:-9], b"<html>"],
-    ids=["another", "cut short", "no gzip"],
+    ("name", "content", "problem"),
+    [
+        ("train.gz", gzip.compress(CONTENT), ""),
+        ("train.gz", gzip.compress(b"another text\n"), WRONG),
+        ("train.gz", gzip.compress(CONTENT)[:-9], WRONG),
+        ("train.gz", b"<html>", WRONG),
+        ("a.short", b"", r"lost after 500 of 1,000 bytes|IncompleteRead"),
+    ],
+    ids=["whole", "another", "cut short", "no gzip", "a broken connection"],
 )
-def test_a_wrong_file_is_refused_and_leaves_nothing(
-    remote: tuple[str, Path], tmp_path: Path, console: Console, content: bytes
+def test_the_uncompressed_content_of_a_fetched_file_is_checked(
+    remote: tuple[str, Path], tmp_path: Path, console: Console, name: str, content: bytes, problem: str
 ) -> None:
     address, served = remote
-    (served / "train.gz").write_bytes(content)
-    out = tmp_path / "out" / "train.gz"
-    with pytest.raises(DataError, match=f"{address}/train.gz: the SHA-256 is .*, not {CHECKSUM}"):
-        download([RemoteFile(f"{address}/train.gz", out, CHECKSUM)], console)
-    assert names(out.parent) == []
+    (served / name).write_bytes(content)
+    out = tmp_path / "out" / name
+    with pytest.raises(DataError, match=problem) if problem else nullcontext():
+        download([RemoteFile(f"{address}/{name}", out, CHECKSUM)], console)
+    assert names(out.parent) == ([] if problem else [name])
 
 
-def test_a_wrong_file_that_is_there_is_named_and_left_alone(tmp_path: Path, console: Console) -> None:
+@pytest.mark.parametrize(("content", "problem"), [(CONTENT, ""), (b"mine\n", "delete the file to fetch it again")])
+def test_a_file_that_is_there_needs_no_network_and_is_left_alone(
+    tmp_path: Path, refused: str, console: Console, content: bytes, problem: str
+) -> None:
     path = tmp_path / "train.txt"
-    path.write_bytes(b"mine\n")
-    with pytest.raises(DataError, match="delete the file to fetch it again"):
-        download([RemoteFile("http://unused/", path, CHECKSUM)], console)
-    assert path.read_bytes() == b"mine\n"
-
-
-def test_a_good_file_that_is_there_needs_no_network(tmp_path: Path, refused: str, console: Console) -> None:
-    path = tmp_path / "train.txt"
-    path.write_bytes(CONTENT)
-    download([RemoteFile(refused, path, CHECKSUM)], console)
-    assert path.read_bytes() == CONTENT
-
-
-def test_a_broken_connection_is_noticed(remote: tuple[str, Path], tmp_path: Path, console: Console) -> None:
-    out = tmp_path / "out" / "a.short"
-    with pytest.raises(DataError, match=r"lost after 500 of 1,000 bytes|IncompleteRead"):
-        download([RemoteFile(f"{remote[0]}/a.short", out, None)], console)
-    assert names(out.parent) == []
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=problem) if problem else nullcontext():
+        download([RemoteFile(refused, path, CHECKSUM)], console)
+    assert path.read_bytes() == content
 
 
 def test_offline_it_says_which_files_to_put_where(
@@ -144,9 +130,12 @@ def test_a_file_that_is_not_on_the_server(
     assert "HTTP Error 404" in capsys.readouterr().err
 
 
-def test_an_unknown_name_lists_the_known_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["multi30", "--out", str(tmp_path)], Hosts()) == 2
-    assert "did you mean multi30k?" in capsys.readouterr().err
+@pytest.mark.parametrize(("name", "known"), [("multi30", "did you mean multi30k?"), ("tatoeba-en-xx", "tatoeba-en-de")])
+def test_an_unknown_name_lists_the_known_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, known: str
+) -> None:
+    assert main([name, "--out", str(tmp_path)], Hosts()) == 2
+    assert known in capsys.readouterr().err
 
 
 def tatoeba_archive(path: Path, member: str, lines: list[str]) -> None:
@@ -189,25 +178,18 @@ def test_a_corpus_put_there_by_hand_is_not_downloaded(tmp_path: Path, refused: s
     assert names(tmp_path) == ["dev.en-fr.tsv.xz", "train.en-fr.tsv.xz"]
 
 
-@pytest.mark.parametrize("damage", ["not a zip", "another member", "no tab"])
+@pytest.mark.parametrize(("member", "line"), [("", ""), ("deu.txt", "Go.\tGeh."), ("fra.txt", "Go.")])
 def test_a_damaged_archive_is_named(
-    tmp_path: Path, refused: str, capsys: pytest.CaptureFixture[str], damage: str
+    tmp_path: Path, refused: str, capsys: pytest.CaptureFixture[str], member: str, line: str
 ) -> None:
+    """It is no zip file, has another member, or a line without a tab."""
     archive = tmp_path / "fra-eng.zip"
-    if damage == "not a zip":
-        archive.write_bytes(b"<html>")
-    elif damage == "another member":
-        tatoeba_archive(archive, "deu.txt", ["Go.\tGeh."])
-    else:
-        tatoeba_archive(archive, "fra.txt", ["Go."])
+    archive.write_bytes(b"<html>")
+    if member:
+        tatoeba_archive(archive, member, [line])
     assert main(["tatoeba-en-fr", "--out", str(tmp_path)], Hosts(tatoeba=refused)) == 2
     assert f"{archive}: damaged, or without the file fra.txt" in capsys.readouterr().err
     assert names(tmp_path) == ["fra-eng.zip"]
-
-
-def test_tatoeba_without_such_a_language(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tatoeba-en-xx", "--out", str(tmp_path)], Hosts()) == 2
-    assert "tatoeba-en-de" in capsys.readouterr().err
 
 
 def test_the_split_of_a_sentence_never_changes() -> None:

@@ -176,10 +176,7 @@ def test_an_actor_that_restarts_with_another_model_is_refused(cluster: Cluster, 
 @pytest.mark.system
 @pytest.mark.parametrize(
     ("more", "message"),
-    [
-        (["--source", "de"], "this model has no direction from de"),
-        (["--beam-size", "0"], "beam_size"),
-    ],
+    [(["--source", "de"], "this model has no direction from de"), (["--beam-size", "0"], "beam_size")],
 )
 def test_a_mistake_is_reported_once(cluster: Cluster, tmp_path: Path, more: list[str], message: str) -> None:
     (tmp_path / "in").write_text("The dog.\n")

@@ -72,15 +72,9 @@ MONOLINGUAL = 'diversify = false\nmonolingual = [{ path = "captions.de", columns
     [
         ("diversify = false", [*BASE, *TEACHER]),
         ("", [*BOTH, *DIVERSE, *ROUND, *TEACHER]),
-        (
-            MONOLINGUAL,
-            [*BOTH, *BACK, *ROUND, *TEACHER],
-        ),
+        (MONOLINGUAL, [*BOTH, *BACK, *ROUND, *TEACHER]),
         ("diversify = false\nstudent = [{ decoder_layers = 1 }]", [*BASE, *TEACHER, *STUDENT]),
-        (
-            "diversify = false\nseeds = 2",
-            [*BASE, "base-en-de-2", "score-base-en-de-2-en-de", *TEACHER],
-        ),
+        ("diversify = false\nseeds = 2", [*BASE, "base-en-de-2", "score-base-en-de-2-en-de", *TEACHER]),
         ("filter = 0.1", [*BOTH, *DIVERSE, *ROUND, *TEACHER]),
         (MONOLINGUAL.replace("de", "en") + "\nfilter = 0.1", [*BOTH, *FORWARD, *ROUND, *TEACHER]),
         ("filter = 0.1\ndiversify = false", [*BASE, *TEACHER]),  # nothing to filter

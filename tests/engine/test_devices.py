@@ -42,23 +42,24 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[torch.device]]:
     torch.backends.cuda.enable_cudnn_sdp(before)
 
 
-@pytest.mark.parametrize("name", ["auto", "cuda", "cuda:1"])
-def test_attention_on_a_gpu_does_not_use_cudnn(chosen: list[torch.device], name: str) -> None:
-    assert select_device("cpu") == "cpu" and torch.backends.cuda.cudnn_sdp_enabled()
-    assert select_device(name).startswith("cuda")
-    assert not torch.backends.cuda.cudnn_sdp_enabled()
-
-
-def test_a_worker_of_the_second_gpu_opens_no_context_on_the_first(chosen: list[torch.device]) -> None:
-    assert select_device("cuda:1") == "cuda:1"
-    assert chosen == [torch.device("cuda:1")]
-
-
-@pytest.mark.parametrize("name", ["auto", "cuda"])
-def test_a_rank_of_a_training_opens_a_context_only_on_its_gpu(chosen: list[torch.device], name: str) -> None:
-    assert select_device(name, 1) == "cuda:1"
-    assert chosen and set(chosen) == {torch.device("cuda:1")}
-    assert select_device("cpu", 1) == "cpu"
+@pytest.mark.parametrize(
+    ("name", "rank", "device", "contexts"),
+    [
+        ("cpu", None, "cpu", set()),
+        ("cpu", 1, "cpu", set()),
+        ("auto", None, "cuda", set()),
+        ("cuda", None, "cuda", set()),
+        ("cuda:1", None, "cuda:1", {"cuda:1"}),
+        ("auto", 1, "cuda:1", {"cuda:1"}),
+        ("cuda", 1, "cuda:1", {"cuda:1"}),
+    ],
+)
+def test_a_process_opens_a_context_only_on_its_gpu_and_uses_no_attention_of_cudnn_there(
+    chosen: list[torch.device], name: str, rank: int | None, device: str, contexts: set[str]
+) -> None:
+    assert select_device(name, rank) == device
+    assert set(map(str, chosen)) == contexts
+    assert torch.backends.cuda.cudnn_sdp_enabled() == (device == "cpu")
 
 
 VOLTA = "CUDA error: no kernel image is available for execution on the device"

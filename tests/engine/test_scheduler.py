@@ -84,14 +84,6 @@ def test_padded_source_tokens_are_limited() -> None:
     assert admitted(waiting) == [2]
 
 
-def test_what_fits_nowhere_runs_alone() -> None:
-    waiting = scheduler(request(0, SearchOptions(beam_size=99)), request(1, SearchOptions(beam_size=99)), rows=16)
-    assert admitted(waiting) == [0]
-    assert admitted(waiting) == []
-    release(waiting, 0)
-    assert admitted(waiting) == [1]
-
-
 def test_the_isolated_run_one_by_one_and_delay_nobody() -> None:
     waiting = scheduler(request(3))
     waiting.isolate([request(0), request(1)])
@@ -112,10 +104,7 @@ def test_remove() -> None:
     assert not waiting.remove(1) and not waiting.remove(99)
     assert {
         request_class: [request.id for request in group] for (request_class, _), group in waiting.admit().items()
-    } == {
-        RequestClass.ISOLATED: [8],
-        RequestClass.BULK: [0, 2],
-    }
+    } == {RequestClass.ISOLATED: [8], RequestClass.BULK: [0, 2]}
 
 
 def one_by_one(scheduler: Scheduler, count: int) -> list[int]:
@@ -138,9 +127,8 @@ def test_callers_take_turns_and_a_short_sentence_passes_long_ones_but_not_for_ev
     assert one_by_one(waiting, 5) == [1, 12, 11, 2, 3]
 
 
-def test_what_is_forgotten_is_not_admitted_and_an_empty_queue_forgets_the_past() -> None:
-    waiting = scheduler(*(request(id) for id in range(3)), rows=4)
-    assert waiting.remove(0) and waiting.remove(2) and not waiting.remove(2)
+def test_an_empty_queue_forgets_the_past() -> None:
+    waiting = scheduler(request(1), rows=4)
     assert one_by_one(waiting, 1) == [1]
     waiting.add(replace(request(3, length=50), caller=1))
     waiting.add(replace(request(4, length=5), caller=2))
@@ -217,10 +205,18 @@ def test_columns_are_a_power_of_two_or_what_the_longest_translation_needs(
     assert target_columns(SearchOptions(max_length=max_length), longest) == columns
 
 
-def test_a_sentence_too_large_for_memory_runs_alone() -> None:
-    waiting = Scheduler(Limits(rows=100, source_tokens=1000, cells=100))
+@pytest.mark.parametrize(
+    ("limits", "request_"),
+    [
+        (Limits(rows=16, source_tokens=1000), request(0, SearchOptions(beam_size=99))),
+        (Limits(rows=100, source_tokens=1000, cells=100), long(0, 64)),
+    ],
+    ids=["rows", "memory"],
+)
+def test_what_fits_nowhere_runs_alone(limits: Limits, request_: Request) -> None:
+    waiting = Scheduler(limits)
     for id in range(2):
-        waiting.add(long(id, 64))
+        waiting.add(replace(request_, id=id))
     assert admitted(waiting) == [0]
     assert admitted(waiting) == []
     release(waiting, 0)

@@ -8,14 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.description import Confidence
-from mt.scoring.confidence import (
-    Expectation,
-    Observation,
-    QualityEstimator,
-    expected_quality,
-    fit,
-    mean_probability,
-)
+from mt.scoring.confidence import Expectation, Observation, QualityEstimator, expected_quality, fit, mean_probability
 from mt.source_bigrams import SourceBigrams
 
 LOGS = st.lists(st.floats(-30, 0), min_size=1, max_size=9)

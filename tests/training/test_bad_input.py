@@ -67,7 +67,7 @@ UNKNOWN = ("training.lerning_rate=1e-3", "model.droput=0.1", "data.max_tokens=0"
         (
             remove("corpora/train.en", "corpora/valid.en", "corpora/valid.de"),
             (),
-            ["corpora/train.en", "corpora/valid.en", "corpora/valid.de"],
+            ["corpora/train.en", "corpora/valid.en", "corpora/valid.de", "MT_DATA"],
         ),
         (change_lines("corpora/train.de", lambda lines: lines[:-3]), (), ["train.en", "train.de", "400", "397"]),
         (

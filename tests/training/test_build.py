@@ -1,6 +1,5 @@
 """A build that is killed in five stages makes the models of an uninterrupted one, by the command as a user types it."""
 
-import json
 import random
 import signal
 import time
@@ -9,9 +8,6 @@ from pathlib import Path
 import pytest
 
 from mt.cli.build import main as build
-from mt.languages import Direction
-from mt.scoring.pair_filter import drop_lowest, round_trip_scores
-from mt.scoring.pairs import PairScorer
 from tests.training.conftest import Place
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
@@ -19,11 +15,6 @@ pytestmark = [pytest.mark.system, pytest.mark.slow]
 SECTION = """
 [build]
 student = [{ encoder_layers = 2, decoder_layers = 1, dropout = 0.0 }]
-"""
-FILTERED = """
-[build]
-monolingual = [{ path = "mono.de", columns = ["de"] }]
-filter = 0.25
 """
 OVERRIDES = ("training.max_updates=60", "training.save_every=7", "training.validate_every=30", "--processes", "1")
 KILLED = ("text", "base-en-de-1", "translate-1-de-en", "round1-en-de-1", "student1-en-de")
@@ -68,23 +59,3 @@ def test_kill_9_in_five_stages_changes_no_bit(place: Place) -> None:
     said = place.here(build, *OVERRIDES, "--run", "killed", "--device", "cpu")
     assert "16 of 20 stages are done" in said  # all but the evaluations on the test set
     assert weights(killed) == weights(whole)
-
-
-def test_the_filter_of_synthetic_text(place: Place) -> None:
-    recipe = place.folder / "recipe.toml"
-    recipe.write_text(recipe.read_text() + FILTERED)
-    lines = (place.folder / "corpora/train.de").read_text().splitlines()
-    (place.folder / "corpora/mono.de").write_text("".join(f"{line} {line}\n" for line in lines[:100]))
-    place.here(build, *OVERRIDES, "--run", "run", "--device", "cpu")
-    work = place.folder / "run"
-    assert set(weights(work)) == {"en-de-teacher"}
-
-    name = "1-de-en-monolingual1"
-    kept = [(work / f"stages/corpus-{name}/corpus.{side}").read_text().splitlines() for side in ("de", "en")]
-    translated = (work / f"stages/translate-{name}/output.jsonl").read_text().splitlines()
-    entries = [json.loads(line) for line in translated]
-    pairs = [(entry["source"], entry["translation"].strip()) for entry in entries if entry["translation"].strip()]
-    assert len(kept[0]) == len(pairs) - len(pairs) // 4
-    backward = PairScorer.load(work / "stages/base-en-de-1/model", "cpu")
-    scores = round_trip_scores(backward, pairs, Direction("de", "en"))
-    assert list(zip(*kept, strict=True)) == drop_lowest(pairs, scores, 0.25)

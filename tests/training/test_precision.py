@@ -1,10 +1,10 @@
 import pytest
 import torch
+import torch.distributed as dist
 
 from mt.config import ModelConfig
 from mt.distributed import World
 from mt.model.transformer import Transformer
-from mt.training import precision
 from mt.training.precision import WorkingCopy, choose_precision
 
 CPU = torch.device("cpu")
@@ -89,5 +89,5 @@ def test_auto_is_what_the_processor_has_instructions_for(
 def test_one_process_that_cannot_keeps_all_in_float32(
     monkeypatch: pytest.MonkeyPatch, able: float, chosen: str
 ) -> None:
-    monkeypatch.setattr(precision, "all_reduce", lambda world, mine: torch.tensor(able))
+    monkeypatch.setattr(dist, "all_reduce", lambda mine: mine.fill_(able))
     assert choose_precision("auto", CPU, World(rank=0, size=2)) == chosen

@@ -281,10 +281,7 @@ def test_a_resumed_run_of_tuning_is_the_run_that_was_not_stopped(make: Make, pre
 
 def test_an_imported_model_with_two_vocabularies_and_one_with_tags(read: Read, place: Path, tmp_path: Path) -> None:
     """Its target is encoded by its own tokenizer, and smoothing leaves out what it never writes."""
-    for name, opus, tagged in (
-        ("two", Opus(two_vocabularies=True), 0),
-        ("tags", Opus(tags=[">>de<<", ">>fr<<"]), 1),
-    ):
+    for name, opus, tagged in (("two", Opus(two_vocabularies=True), 0), ("tags", Opus(tags=[">>de<<", ">>fr<<"]), 1)):
         import_model(str(opus.write(tmp_path / name / "opus")), tmp_path / name / "model", ["en-de"])
         recipe = read(f"tuning.model='{tmp_path / name / 'model'}'", "training.max_updates=2")
         data = load_prepared(prepare(recipe, tmp_path / "prepared"))

@@ -185,41 +185,6 @@ def test_the_kernels_read_every_option() -> None:
         assert bytes(params) != bytes(search_params(options, 7)), name
 
 
-@pytest.mark.parametrize("int8", [False, True])
-def test_searches_of_all_kinds_in_one_batch(target_library: ctypes.CDLL, int8: bool) -> None:
-    """To the last bit as alone: beams differ, and some need the best tokens, some all logits, some neither now."""
-    model, sources = compile_model(target_library, odd_model(), int8), some_sources(30)
-    kinds = [
-        SearchOptions(beam_size=1, **SHORT),
-        SearchOptions(beam_size=2, **SHORT),
-        SearchOptions(beam_size=5, n_best=4, **SHORT),
-        SearchOptions(beam_size=3, n_best=3, min_length=6, **SHORT),
-        SearchOptions(beam_size=3, **SHORT),
-        SearchOptions(beam_size=4, no_repeat_ngram=1, **SHORT),
-        SearchOptions(beam_size=8, **SHORT),
-    ]
-    prefixes = [(), PREFIX, (11,)]
-    words = wording(model.vocabulary_size, {(20, 21): 1, (30,): 1}, [(40, 41)])
-    requests = [
-        Request(n, sources[n], kinds[n % 7].of(sources[n]), prefixes[n % 3], n % 5, words if n % 7 == 6 else None)
-        for n in range(30)
-    ]
-    decoder = CompiledDecoder(model)
-    alone = {request.id: drain(Engine(decoder), [request])[request.id] for request in requests}
-    batch = decoder.begin(requests[:11])
-    found: dict[int, list[Hypothesis]] = {}
-    for step in range(100):
-        if step < 19:
-            batch.extend(decoder.begin(requests[11 + step : 12 + step]))
-        done = batch.advance()
-        found.update(zip(done, batch.results(done), strict=True))
-    assert {n: tuple(found[n]) for n in found} == {n: result.hypotheses for n, result in alone.items()}
-    assert len({tuple(one.tokens for one in result.hypotheses) for result in alone.values()}) > 25
-    assert all(30 in one.tokens for n in range(6, 30, 7) for one in alone[n].hypotheses)
-    for rows in (1, 12, 40, 300):
-        assert drain(Engine(decoder, Limits(rows=rows)), requests) == alone
-
-
 def test_all_kinds_share_the_steps_of_one_batch(library: ctypes.CDLL) -> None:
     """Searches that need all logits cost more."""
     decoder = CompiledDecoder(compile_model(library, odd_model()))
@@ -233,17 +198,28 @@ def test_all_kinds_share_the_steps_of_one_batch(library: ctypes.CDLL) -> None:
 
 
 MIXED = [
-    BEAM,
     SearchOptions(beam_size=1, **SHORT),
     SearchOptions(beam_size=2, n_best=2, length_penalty=0.5, max_length=7),
     SearchOptions(beam_size=5, n_best=3, min_length=8, normalization=Normalization.GNMT, **SHORT),
+    SearchOptions(beam_size=3, **SHORT),
+    SearchOptions(beam_size=4, no_repeat_ngram=1, **SHORT),
+    SearchOptions(beam_size=8, **SHORT),  # with words
 ]
+
+
+def mixed_requests(vocabulary: int, count: int) -> list[Request]:
+    """Requests of all kinds: their beams differ, and some need the best tokens, some all logits, some neither."""
+    words, sources = wording(vocabulary, {(20, 21): 1, (30,): 1}, [(40, 41)]), some_sources(count, vocabulary, 40, 3)
+    return [
+        Request(n, sources[n], MIXED[n % 6], [(), PREFIX, (11,)][n % 5 % 3], n % 5, words if n % 6 == 5 else None)
+        for n in range(count)
+    ]
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[int, int]]:
-    """(steps before, sentences that join then), of 14 sentences in all."""
-    left, found = 14, []
+    """(steps before, sentences that join then), of 24 sentences in all."""
+    left, found = 24, []
     while left:
         joining = draw(st.integers(1, left))
         found.append((draw(st.integers(0, 7)), joining))
@@ -252,15 +228,18 @@ def histories(draw: st.DrawFn) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("int8", [False, True])
-def test_joining_leaving_and_changing_places_changes_nothing(library: ctypes.CDLL, int8: bool) -> None:
-    model = compile_model(library, odd_model(500, d_model=48, d_ff=112), int8)
-    decoder = CompiledDecoder(model)
-    sources = some_sources(14, 500, longest=40, seed=3)
-    wanted = [MIXED[number % len(MIXED)] for number in range(14)]
-    alone = [translate(model, [source], options)[0] for source, options in zip(sources, wanted, strict=True)]
+def test_joining_leaving_and_changing_places_changes_nothing(target_library: ctypes.CDLL, int8: bool) -> None:
+    """To the last bit as alone."""
+    decoder = CompiledDecoder(compile_model(target_library, odd_model(500, d_model=48, d_ff=112), int8))
+    requests = mixed_requests(500, 24)
+    alone = {request.id: drain(Engine(decoder), [request])[request.id] for request in requests}
+    assert len({tuple(one.tokens for one in result.hypotheses) for result in alone.values()}) > 20
+    assert all(30 in one.tokens for number in range(5, 24, 6) for one in alone[number].hypotheses)
+    for rows in (1, 12, 300):
+        assert drain(Engine(decoder, Limits(rows=rows)), requests) == alone
 
-    @settings(max_examples=30)
-    @given(histories(), st.permutations(range(14)), st.integers(0, 2**32), st.booleans())
+    @settings(max_examples=15)
+    @given(histories(), st.permutations(range(24)), st.integers(0, 2**32), st.booleans())
     def check(waves: list[tuple[int, int]], order: list[int], seed: int, keep: bool) -> None:
         random = Random(seed)
         inside: list[int] = []
@@ -280,13 +259,15 @@ def test_joining_leaving_and_changing_places_changes_nothing(library: ctypes.CDL
                     inside = [inside[place] for place in stay]
             joining, queue = queue[:count], queue[count:]
             if joining:
-                more = decoder.begin([Request(id, sources[id], wanted[id]) for id in joining])
+                more = decoder.begin([requests[id] for id in joining])
                 if batch is None:
                     batch = more
                 else:
                     batch.extend(more)
                 inside += joining
-        assert [found[id] for id in range(14)] == alone  # to the last bit
+        assert {id: tuple(hypotheses) for id, hypotheses in found.items()} == {
+            id: result.hypotheses for id, result in alone.items()
+        }
 
     check()
 

@@ -23,7 +23,6 @@ from mt.engine.backends.cuda import GraphBatch, GraphDecoder
 from mt.engine.backends.static_batch import GraphLimits, ProgramKey, StaticBatch, bucket, power_of_two, program_slots
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
-from mt.engine.scheduler import Limits
 from mt.errors import RequestError
 from mt.kernels.cuda.graphs import CudaGraphs, Eager
 from mt.kernels.cuda.static_decoder import DecoderMemory, Shape, StaticDecoder
@@ -155,10 +154,7 @@ LEARNED = {"positions": "learned", "embedding_norm": True}
     ids=["length penalty", "greedy", "learned positions", "learned positions, greedy", "features join and leave"],
 )
 def test_equal_to_the_plain_path(
-    decoders: Callable[..., GraphDecoder],
-    changes: dict[str, Any],
-    searches: list[tuple[SearchOptions, Ids]],
-    gap: int,
+    decoders: Callable[..., GraphDecoder], changes: dict[str, Any], searches: list[tuple[SearchOptions, Ids]], gap: int
 ) -> None:
     model = tiny(**changes)
     requests = ask([(source, *search) for source, search in zip(sources(len(searches)), searches, strict=True)])
@@ -256,23 +252,6 @@ def test_bf16_scores_like_the_plain_path_in_bf16(decoders: Callable[..., GraphDe
     found = run(decoders(model), [requests], gap=1)
     for number, expected in enumerate(plain(model, requests)):
         assert found[number][0].score == pytest.approx(expected[0].score, abs=0.05)
-
-
-def test_the_engine_runs_on_it(decoders: Callable[..., GraphDecoder]) -> None:
-    model = tiny()
-    searches = [PLAIN, PLAIN, PLAIN, PLAIN, PLAIN, GREEDY, GREEDY, PLAIN]
-    requests = ask([(source, options, ()) for source, options in zip(sources(8), searches, strict=True)])
-    engine = Engine(decoders(model), Limits(rows=16, source_tokens=100))
-    found: dict[int, Sequence[Hypothesis]] = {}
-    for request in requests:
-        engine.submit(request)
-        for _ in range(3):
-            found.update((result.id, result.hypotheses) for result in engine.step())
-        if request.id == 3:
-            engine.cancel([2])
-    found.update((result.id, result.hypotheses) for result in engine.drain())
-    assert found.keys() == {0, 1, 3, 4, 5, 6, 7}
-    assert_plain(found, model, [request for request in requests if request.id != 2])
 
 
 def test_a_useless_prefix_is_refused() -> None:

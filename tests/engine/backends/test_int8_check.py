@@ -5,58 +5,36 @@ import json
 import logging
 import math
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 
 from mt import Translator
 from mt.checkpoint import FLOAT_WEIGHTS, load_model, save_int8_check
 from mt.data.check_sentences import SENTENCES, check_sentences
-from mt.decoding.options import SpecialIds
 from mt.description import CalibrationPair, Int8Check
 from mt.engine.backends.calibration import LARGEST_DECILE, LARGEST_DIVERGENCE, accepts
 from mt.engine.backends.int8_check import NOT_FINITE, divergence
 from mt.errors import ModelError
 from mt.interop.int8 import measure_int8, round_import
 from mt.tokenizer import EOS
+from tests.decoding.conftest import Ids, TableScorer
 from tests.kernels.conftest import library as library
 
-CPU = torch.device("cpu")
 FROZEN = Path(__file__).resolve().parents[2] / "frozen" / "model"
 GOOD = Int8Check(sentences=3, divergence=LARGEST_DIVERGENCE, worst_decile=LARGEST_DECILE)
 
 
-@dataclass
-class TableState:
-    lengths: list[int]  # tokens of each sentence
-    step: int = 0
+def answering(probability: float) -> TableScorer:
+    """Return a scorer by which sentence n has n tokens 5 and EOS, each with this probability; all else is token 6."""
 
-    def select(self, sentences: Tensor) -> None:
-        self.lengths = [self.lengths[index] for index in sentences.tolist()]
+    def table(source: Ids, tokens: Ids) -> list[float]:
+        answers = {5 if len(tokens) < len(source) - 1 else EOS: probability, 6: 1 - probability}
+        return [math.log(answers.get(token, 0.0) + 1e-9) for token in range(7)]
 
-
-@dataclass(frozen=True)
-class TableScorer:
-    """Sentence n has n tokens 5 and then EOS, each with this probability; all else is token 6."""
-
-    probability: float
-    special: SpecialIds = field(default_factory=SpecialIds)
-    device: torch.device = CPU
-
-    def start(self, sources: Sequence[Sequence[int]], beams: int) -> TableState:
-        return TableState([len(source) - 1 for source in sources])
-
-    def step(self, state: TableState, tokens: Tensor) -> Tensor:
-        probabilities = torch.full((len(tokens), 7), 0.0)
-        for row, length in enumerate(state.lengths):
-            probabilities[row, 5 if state.step < length else EOS] = self.probability
-            probabilities[row, 6] = 1 - self.probability
-        state.step += 1
-        return (probabilities + 1e-9).log()
+    return TableScorer(table)
 
 
 def pair(source: str) -> CalibrationPair:
@@ -67,11 +45,11 @@ def test_the_divergence_by_hand() -> None:
     loaded = load_model(FROZEN)
     pairs = [loaded.encode_pair(pair(source)) for source in ("", "a dog", "a dog, a dog")]
     expected = 0.9 * math.log(0.9 / 0.6) + 0.1 * math.log(0.1 / 0.4)
-    found = divergence(TableScorer(0.9), TableScorer(0.6), pairs, 512)
+    found = divergence(answering(0.9), answering(0.6), pairs, 512)
     assert found.sentences == 3
     assert found.divergence == pytest.approx(expected, abs=1e-5) == found.worst_decile
-    assert divergence(TableScorer(0.9), TableScorer(0.9), pairs, 512).divergence == 0
-    assert divergence(TableScorer(0.9), TableScorer(math.nan), pairs, 512).divergence == NOT_FINITE
+    assert divergence(answering(0.9), answering(0.9), pairs, 512).divergence == 0
+    assert divergence(answering(0.9), answering(math.nan), pairs, 512).divergence == NOT_FINITE
 
 
 def test_the_limits() -> None:

@@ -24,9 +24,7 @@ from mt.errors import ModelError
 from mt.kernels.library import CpuModel
 from mt.model.layers import DecoderLayer
 from mt.scoring.pairs import score_targets
-from mt.tokenizer import EOS
 
-CPU = torch.device("cpu")
 FROZEN = Path(__file__).resolve().parents[2] / "frozen"  # a small model that was trained
 
 
@@ -103,19 +101,6 @@ def test_a_stored_comparison_is_not_made_again(
             load_backend([load_model(folder)], "cpu", Dtype.INT8)
     save_calibration(folder, pairs()[:3])
     assert load_model(folder).int8_check is None, "it was measured on other text"
-
-
-def test_what_is_compared_is_the_mean_of_forced_tokens(library: ctypes.CDLL, tmp_path: Path) -> None:
-    loaded = load_model(with_calibration(tmp_path / "model"))
-    encode = loaded.tokenizer.encode
-    targets = [encode(pair.target) for pair in loaded.calibration]
-    plain = ModelScorer(loaded.model)
-    scores = score_targets(plain, [(*encode(pair.source), EOS) for pair in loaded.calibration], targets)
-    expected = sum(each.log_probability for each in scores) / sum(len(target) + 1 for target in targets)
-    exact, rounded = (compile_model(loaded, int8) for int8 in (False, True))
-    encoded = [loaded.encode_pair(pair) for pair in loaded.calibration]
-    assert mean_log_probability(exact, encoded) == pytest.approx(expected, abs=1e-4)
-    assert 1e-6 < abs(mean_log_probability(rounded, encoded) - expected) < 0.01
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,6 @@ class Double:
     """What it was asked, and what it is told to lack."""
 
     key_required: bool = False
-    plain: bool = False  # no extensions: what an older service answers
     second_model: bool = False  # whether a second model translates from English into German
     many: bool = False  # whether it has fifty further target languages
     offered_terms: list[dict[str, str]] = field(default_factory=list)  # the operator's, for every user of the page
@@ -80,7 +79,7 @@ class Double:
         if body["source"] == "auto" and "buongiorno" in text.lower():  # a language that no model translates
             language = {"language": "it", "confidence": 98}
             return {"translatedText": text, "detectedLanguage": language, "quality": None, "segments": []}
-        if source == body["target"] and not self.plain:  # nothing is translated
+        if source == body["target"]:  # nothing is translated
             language = {"language": source, "confidence": confidence(text)}
             return {"translatedText": text, "detectedLanguage": language, "quality": 100.0, "segments": []}
         segments, translation, read = [], "", 0
@@ -101,10 +100,10 @@ class Double:
             answer |= {"bridge": "en", "models": ["de-ar", "ar-en"]}
         if body.get("alternatives"):
             answer["alternatives"] = [f"{start}{translation}" for start in ("Nun: ", "Also: ", "Ja, ")]
-        if body.get("quality") and not self.plain:
+        if body.get("quality"):
             known = [each["quality"] for each in segments if each["quality"] is not None]
             answer["quality"] = sum(known) / len(known) if known else None
-        if body.get("segments") and not self.plain:
+        if body.get("segments"):
             answer["segments"] = segments
         return answer
 
@@ -230,7 +229,7 @@ def create_double(double: Double) -> FastAPI:
             "apiKeys": double.key_required,
             "keyRequired": double.key_required,
             "suggestions": double.suggestions,
-            "filesTranslation": not double.plain,
+            "filesTranslation": True,
             "supportedFilesFormat": [".txt", ".html", ".docx"],
             "glossary": double.offered_terms,
             "memories": [double.memories[id] for id in double.offered_memories],
@@ -256,7 +255,7 @@ def create_double(double: Double) -> FastAPI:
         if "SLOW" in body["q"]:
             await asyncio.sleep(1.2)
         answer = double.translate(body["q"], body)
-        if body.get("stream") and not double.plain:
+        if body.get("stream"):
             return StreamingResponse(streamed(body["q"], answer), media_type="text/event-stream")
         return JSONResponse(answer)
 

@@ -65,6 +65,12 @@ def client(service: ServiceProcess) -> Iterator[httpx.Client]:
         yield client
 
 
+@pytest.fixture
+def database() -> Iterator[Database]:
+    with Database.open(None) as opened:
+        yield opened
+
+
 class InThread(AppThread):
     """The application on a free port, in a thread of this process, around a controlled model."""
 

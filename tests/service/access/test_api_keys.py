@@ -39,10 +39,10 @@ def test_a_damaged_database_is_unavailable(tmp_path: Path) -> None:
         assert int(raised.value.headers["Retry-After"]) > 0
 
 
-def test_a_key_is_found_by_its_text_alone(store: Database) -> None:
-    secret, made = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki", 5, 100, NOW)))
-    other, _ = store.run_sync(lambda connection: make_key(connection, NewApiKey("mail")))
-    keys = ApiKeys(store)
+def test_a_key_is_found_by_its_text_alone(database: Database) -> None:
+    secret, made = database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki", 5, 100, NOW)))
+    other, _ = database.run_sync(lambda connection: make_key(connection, NewApiKey("mail")))
+    keys = ApiKeys(database)
     assert asyncio.run(keys.find(secret)) == made
     assert (made.name, made.rate, made.quota, made.expires, made.revoked) == ("wiki", 5, 100, NOW, False)
     assert secret != other and len(secret) > 40 and secret.startswith("mt_")
@@ -50,36 +50,36 @@ def test_a_key_is_found_by_its_text_alone(store: Database) -> None:
         assert asyncio.run(keys.find(wrong)) is None, wrong
 
 
-def test_the_whole_hash_is_compared(store: Database) -> None:
+def test_the_whole_hash_is_compared(database: Database) -> None:
     """A text whose hash only begins as a key's is not that key."""
 
     def alter(connection: sqlite3.Connection) -> None:
         (digest,) = connection.execute("SELECT digest FROM keys").fetchone()
         connection.execute("UPDATE keys SET digest = ?", (digest[:-1] + bytes([digest[-1] ^ 1]),))
 
-    secret, made = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+    secret, made = database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
     for expected in (made, None, made):
-        assert asyncio.run(ApiKeys(store).find(secret)) == expected
-        store.run_sync(alter)
+        assert asyncio.run(ApiKeys(database).find(secret)) == expected
+        database.run_sync(alter)
 
 
-def test_names_are_taken_once_and_revoked_for_good(store: Database) -> None:
-    secret, made = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+def test_names_are_taken_once_and_revoked_for_good(database: Database) -> None:
+    secret, made = database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
     with pytest.raises(ApiKeyError, match="there is a key named 'wiki' already"):
-        store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
     with pytest.raises(ApiKeyError, match="there is no key 'wikl'; accepted: wiki"):
-        store.run_sync(lambda connection: get_key(connection, "wikl"))
-    assert store.run_sync(lambda connection: revoke_key(connection, "wiki")).revoked
-    assert store.run_sync(lambda connection: revoke_key(connection, made.id)).revoked
-    found = asyncio.run(ApiKeys(store).find(secret))
+        database.run_sync(lambda connection: get_key(connection, "wikl"))
+    assert database.run_sync(lambda connection: revoke_key(connection, "wiki")).revoked
+    assert database.run_sync(lambda connection: revoke_key(connection, made.id)).revoked
+    found = asyncio.run(ApiKeys(database).find(secret))
     assert found is not None and found.revoked
-    assert [each.name for each in store.run_sync(list_keys)] == ["wiki"]
+    assert [each.name for each in database.run_sync(list_keys)] == ["wiki"]
 
 
 def test_the_database_holds_no_key(tmp_path: Path) -> None:
     path = tmp_path / "service.db"
-    with Database.open(path) as store:
-        secrets = [store.run_sync(partial(make_key, new=NewApiKey(f"k{i}")))[0] for i in range(20)]
+    with Database.open(path) as database:
+        secrets = [database.run_sync(partial(make_key, new=NewApiKey(f"k{i}")))[0] for i in range(20)]
     held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"k19" in held
     for secret in secrets:
@@ -97,8 +97,8 @@ def test_same_secret(given: str, expected: str, same: bool) -> None:
 def test_a_database_is_brought_up_to_date_once(tmp_path: Path) -> None:
     path = tmp_path / "service.db"
     for _ in range(2):
-        with Database.open(path) as store:
-            assert store.run_sync(lambda connection: connection.execute("PRAGMA user_version").fetchone()) == (
+        with Database.open(path) as database:
+            assert database.run_sync(lambda connection: connection.execute("PRAGMA user_version").fetchone()) == (
                 len(MIGRATIONS),
             )
     with sqlite3.connect(path) as connection:
@@ -109,38 +109,38 @@ def test_reads_do_not_wait_for_the_write_lock(tmp_path: Path) -> None:
     """While another process holds the lock, keys and other rows are read, and writes are refused."""
     path = tmp_path / "service.db"
 
-    async def use(store: Database) -> None:
+    async def use(database: Database) -> None:
         read = "SELECT name FROM keys"
-        assert await store.read(lambda connection: connection.execute(read).fetchall()) == [("wiki",)]
-        assert await ApiKeys(store).any_exist()
+        assert await database.read(lambda connection: connection.execute(read).fetchall()) == [("wiki",)]
+        assert await ApiKeys(database).any_exist()
         for caller in "ab":
             with pytest.raises(StorageUnavailable):
-                await store.write(lambda connection: None, caller)
+                await database.write(lambda connection: None, caller)
 
-    with Database.open(path) as store:
-        store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+    with Database.open(path) as database:
+        database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        asyncio.run(use(store))
+        asyncio.run(use(database))
         other.execute("ROLLBACK")
-        asyncio.run(store.write(lambda connection: make_key(connection, NewApiKey("phone"))))
+        asyncio.run(database.write(lambda connection: make_key(connection, NewApiKey("phone"))))
 
 
 def test_a_write_of_a_caller_does_not_wait_long_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.1)
     ran: list[str] = []
 
-    async def use(store: Database) -> None:
-        slow = asyncio.create_task(store.write(lambda connection: time.sleep(0.5), "a"))
+    async def use(database: Database) -> None:
+        slow = asyncio.create_task(database.write(lambda connection: time.sleep(0.5), "a"))
         await asyncio.sleep(0)
         with pytest.raises(StorageUnavailable, match="The database is slow: try again in 2 s"):
-            await store.write(lambda connection: ran.append("of a caller"), "b")
+            await database.write(lambda connection: ran.append("of a caller"), "b")
         with pytest.raises(StorageUnavailable):
             await slow
-        await store.write(lambda connection: ran.append("of the service"))
+        await database.write(lambda connection: ran.append("of the service"))
 
-    with Database.open(tmp_path / "service.db") as store:
-        asyncio.run(use(store))
+    with Database.open(tmp_path / "service.db") as database:
+        asyncio.run(use(database))
     assert ran == ["of the service"]
 
 
@@ -150,14 +150,14 @@ def test_a_full_disk_is_an_error_of_its_own_and_leaves_no_transaction(tmp_path: 
         for number in range(100):
             make_key(connection, NewApiKey("x" * 1000 + str(number)))
 
-    async def use(store: Database) -> None:
+    async def use(database: Database) -> None:
         with pytest.raises(StorageFull):
-            await store.write(fill)
-        assert await store.read(list_keys) == []
-        await store.write(lambda connection: connection.execute("UPDATE keys SET rate = 1"))
+            await database.write(fill)
+        assert await database.read(list_keys) == []
+        await database.write(lambda connection: connection.execute("UPDATE keys SET rate = 1"))
 
-    with Database.open(tmp_path / "service.db") as store:
-        asyncio.run(use(store))
+    with Database.open(tmp_path / "service.db") as database:
+        asyncio.run(use(database))
 
 
 def test_a_missing_temporary_folder_is_named() -> None:
@@ -168,15 +168,15 @@ def test_a_missing_temporary_folder_is_named() -> None:
         error.sqlite_errorcode = sqlite3.SQLITE_IOERR_GETTEMPPATH
         raise error
 
-    with Database.open(None) as store, pytest.raises(StorageFull, match=r"no writable temporary folder .* TMPDIR"):
-        asyncio.run(store.write(fail))
+    with Database.open(None) as database, pytest.raises(StorageFull, match=r"no writable temporary folder .* TMPDIR"):
+        asyncio.run(database.write(fail))
 
 
 def test_only_the_owner_can_read_the_files_of_a_database(tmp_path: Path) -> None:
     path = tmp_path / "service.db"
     path.touch(0o644)
-    with Database.open(path) as store:
-        store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+    with Database.open(path) as database:
+        database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
         assert {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {
             "service.db": 0o600,
             "service.db-shm": 0o600,
@@ -216,8 +216,8 @@ def test_the_script(keys: Run, tmp_path: Path) -> None:
     status, printed, _ = keys("add", "the wiki", "--rate", "5", "--quota", "100", "--days", "3")
     assert status == 0
     secret = printed.strip()
-    with Database.open(tmp_path / "service.db") as store:
-        found = asyncio.run(ApiKeys(store).find(secret))
+    with Database.open(tmp_path / "service.db") as database:
+        found = asyncio.run(ApiKeys(database).find(secret))
     assert found is not None and (found.name, found.rate, found.quota) == ("the wiki", 5, 100)
     assert found.expires is not None and 2.9 < (found.expires - time.time()) / 86_400 < 3
     (shown,) = json.loads(keys("show", found.id, "--json")[1])
@@ -246,8 +246,8 @@ def test_limits_that_cannot_be(limit: tuple[str, str], capsys: pytest.CaptureFix
     ],
 )
 def test_the_script_refuses(keys: Run, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
-    with Database.open(tmp_path / "service.db") as store:
-        store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+    with Database.open(tmp_path / "service.db") as database:
+        database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
     status, printed, told = keys(*arguments)
     assert status == 2 and said in told and printed == ""
     assert not Path("slip.db").exists()

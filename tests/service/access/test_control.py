@@ -53,12 +53,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def access(store: Database) -> AccessControl:
-    return AccessControl(store, AccessPolicy())
+def access(database: Database) -> AccessControl:
+    return AccessControl(database, AccessPolicy())
 
 
-def made(store: Database, **wanted: Any) -> tuple[str, ApiKey]:
-    return store.run_sync(lambda connection: make_key(connection, NewApiKey(**{"name": "wiki"} | wanted)))
+def made(database: Database, **wanted: Any) -> tuple[str, ApiKey]:
+    return database.run_sync(lambda connection: make_key(connection, NewApiKey(**{"name": "wiki"} | wanted)))
 
 
 def ran(work: Coroutine[Any, Any, T]) -> T:
@@ -102,11 +102,11 @@ def test_months() -> None:
 
 
 @pytest.mark.parametrize(("require", "keys"), [(False, False), (False, True), (True, True), (True, False)])
-def test_who_is_let_in(store: Database, require: bool, keys: bool) -> None:
+def test_who_is_let_in(database: Database, require: bool, keys: bool) -> None:
     """Without a key, if none is required; with a wrong one, if there are none at all, as clients that must send one."""
     if keys:
-        made(store)
-    access = AccessControl(store, AccessPolicy(require_key=require))
+        made(database)
+    access = AccessControl(database, AccessPolicy(require_key=require))
 
     def outcome(secret: str | None) -> str:
         try:
@@ -120,25 +120,25 @@ def test_who_is_let_in(store: Database, require: bool, keys: bool) -> None:
     assert wrong == ("Invalid API key" if require or keys else "192.0.2.7")
 
 
-def test_keys_that_are_no_longer_valid(store: Database) -> None:
+def test_keys_that_are_no_longer_valid(database: Database) -> None:
     clock = Clock()
-    access = AccessControl(store, AccessPolicy(), clock.time)
-    secret, key = made(store, expires=NOVEMBER + 10)
+    access = AccessControl(database, AccessPolicy(), clock.time)
+    secret, key = made(database, expires=NOVEMBER + 10)
     caller = ran(access.admit(secret, "192.0.2.7"))
     assert caller == Caller(f"key:{key.id}", key)
     clock.now += 10
     with pytest.raises(InvalidKey, match=r"^Invalid API key$"):
         ran(access.admit(secret, ""))
-    secret, key = made(store, name="mail")
+    secret, key = made(database, name="mail")
     assert ran(access.admit(secret, "")).key == key
-    store.run_sync(lambda connection: revoke_key(connection, "mail"))
+    database.run_sync(lambda connection: revoke_key(connection, "mail"))
     with pytest.raises(InvalidKey):
         ran(access.admit(secret, ""))
 
 
-def test_each_caller_has_a_rate_of_its_own(store: Database, clock: Clock) -> None:
-    access = AccessControl(store, AccessPolicy(anonymous_rate=3))
-    slow, fast, free = (made(store, name=str(rate), rate=rate)[0] for rate in (2, 4, None))
+def test_each_caller_has_a_rate_of_its_own(database: Database, clock: Clock) -> None:
+    access = AccessControl(database, AccessPolicy(anonymous_rate=3))
+    slow, fast, free = (made(database, name=str(rate), rate=rate)[0] for rate in (2, 4, None))
     for _ in range(2):  # it does not matter who comes first
         clock.now += 1000
         assert len(refusals(access, None, "192.0.2.7", 10)) == 7
@@ -152,9 +152,9 @@ def test_each_caller_has_a_rate_of_its_own(store: Database, clock: Clock) -> Non
 @given(st.lists(st.floats(0, 40), min_size=1, max_size=60), st.integers(1, 9))
 def test_who_waits_as_told_is_let_in(pauses: list[float], rate: int) -> None:
     clock = Clock()
-    with pytest.MonkeyPatch.context() as patch, Database.open(None) as store:
+    with pytest.MonkeyPatch.context() as patch, Database.open(None) as database:
         clock.rule(patch)
-        access = AccessControl(store, AccessPolicy(anonymous_rate=rate))
+        access = AccessControl(database, AccessPolicy(anonymous_rate=rate))
         for pause in pauses:
             clock.now += pause
             for wait in refusals(access, None, "192.0.2.7", 1):
@@ -163,8 +163,8 @@ def test_who_waits_as_told_is_let_in(pauses: list[float], rate: int) -> None:
                 assert refusals(access, None, "192.0.2.7", 1) == []
 
 
-def test_a_quota_is_spent_to_the_last_character(store: Database, access: AccessControl) -> None:
-    caller = ran(access.admit(made(store, quota=100)[0], ""))
+def test_a_quota_is_spent_to_the_last_character(database: Database, access: AccessControl) -> None:
+    caller = ran(access.admit(made(database, quota=100)[0], ""))
     ran(access.charge(caller, 60))
     with pytest.raises(QuotaExceeded, match="60 of 100 characters are used this month, and the request has 41"):
         ran(access.charge(caller, 41))
@@ -175,10 +175,10 @@ def test_a_quota_is_spent_to_the_last_character(store: Database, access: AccessC
         ran(access.charge(caller, 1))
 
 
-def test_a_new_month_begins_with_nothing(store: Database) -> None:
+def test_a_new_month_begins_with_nothing(database: Database) -> None:
     clock = Clock()
-    access = AccessControl(store, AccessPolicy(), clock.time)
-    caller = ran(access.admit(made(store, quota=100)[0], ""))
+    access = AccessControl(database, AccessPolicy(), clock.time)
+    caller = ran(access.admit(made(database, quota=100)[0], ""))
     ran(access.charge(caller, 100))
     clock.now = DECEMBER
     assert ran(access.usage(caller)) == Usage(0, 100)
@@ -187,9 +187,9 @@ def test_a_new_month_begins_with_nothing(store: Database) -> None:
     assert ran(access.usage(caller)) == Usage(100, 100)
 
 
-def test_what_fails_is_given_back_to_the_month_that_it_was_charged_to(store: Database) -> None:
+def test_what_fails_is_given_back_to_the_month_that_it_was_charged_to(database: Database) -> None:
     clock = Clock()
-    access = AccessControl(store, AccessPolicy(), clock.time)
+    access = AccessControl(database, AccessPolicy(), clock.time)
 
     async def use(caller: Caller) -> None:
         async with access.charged(caller, 30) as charge:
@@ -201,7 +201,7 @@ def test_what_fails_is_given_back_to_the_month_that_it_was_charged_to(store: Dat
                 await access.charge(caller, 70)
                 raise ValueError("no translation")
 
-    caller = ran(access.admit(made(store)[0], ""))
+    caller = ran(access.admit(made(database)[0], ""))
     ran(use(caller))
     assert ran(access.usage(caller)) == Usage(70, None)
     clock.now = NOVEMBER
@@ -215,13 +215,13 @@ def test_those_without_a_key_are_not_counted(access: AccessControl) -> None:
     assert ran(access.usage(caller)) == Usage(0, None)
 
 
-def test_requests_at_the_same_time_do_not_spend_the_same_characters(store: Database, access: AccessControl) -> None:
+def test_requests_at_the_same_time_do_not_spend_the_same_characters(database: Database, access: AccessControl) -> None:
     """50 ask for 7 of 100 characters, before anything is known of the key: 14 get them."""
 
     async def charge(access: AccessControl, caller: Caller) -> list[BaseException | None]:
         return await asyncio.gather(*(access.charge(caller, 7) for _ in range(50)), return_exceptions=True)
 
-    caller = ran(access.admit(made(store, quota=100)[0], ""))
+    caller = ran(access.admit(made(database, quota=100)[0], ""))
     found = ran(charge(access, caller))
     assert sum(outcome is None for outcome in found) == 14
     assert sum(isinstance(outcome, QuotaExceeded) for outcome in found) == 36
@@ -238,13 +238,13 @@ async def spend(access: AccessControl, secret: str, times: int) -> Usage:
 
 def test_usage_outlives_the_service(tmp_path: Path) -> None:
     path = tmp_path / "service.db"
-    with Database.open(path) as store:
-        secret, key = made(store)
-        assert ran(spend(AccessControl(store, AccessPolicy()), secret, 5)).characters == 15
-    with Database.open(path) as store:
-        assert ran(spend(AccessControl(store, AccessPolicy()), secret, 2)).characters == 21
-        assert store.run_sync(lambda connection: read_usage(connection, key.id, month_of(time.time()))) == 21
-        assert store.run_sync(lambda connection: read_usage(connection, key.id, "1999-12")) == 0
+    with Database.open(path) as database:
+        secret, key = made(database)
+        assert ran(spend(AccessControl(database, AccessPolicy()), secret, 5)).characters == 15
+    with Database.open(path) as database:
+        assert ran(spend(AccessControl(database, AccessPolicy()), secret, 2)).characters == 21
+        assert database.run_sync(lambda connection: read_usage(connection, key.id, month_of(time.time()))) == 21
+        assert database.run_sync(lambda connection: read_usage(connection, key.id, "1999-12")) == 0
 
 
 def test_two_services_with_one_database_add_up(tmp_path: Path) -> None:
@@ -253,21 +253,21 @@ def test_two_services_with_one_database_add_up(tmp_path: Path) -> None:
     async def together(one: AccessControl, two: AccessControl, secret: str) -> list[Usage]:
         return list(await asyncio.gather(spend(one, secret, 10), spend(two, secret, 20)))
 
-    with Database.open(path) as store, Database.open(path) as other:
-        secret, _ = made(store)
-        ran(together(AccessControl(store, AccessPolicy()), AccessControl(other, AccessPolicy()), secret))
-        assert ran(spend(AccessControl(store, AccessPolicy()), secret, 0)).characters == 90
+    with Database.open(path) as database, Database.open(path) as other:
+        secret, _ = made(database)
+        ran(together(AccessControl(database, AccessPolicy()), AccessControl(other, AccessPolicy()), secret))
+        assert ran(spend(AccessControl(database, AccessPolicy()), secret, 0)).characters == 90
 
 
-def test_a_write_that_fails_is_tried_again(store: Database, access: AccessControl) -> None:
-    secret, key = made(store)
+def test_a_write_that_fails_is_tried_again(database: Database, access: AccessControl) -> None:
+    secret, key = made(database)
     full = "CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT RAISE(ABORT, 'no space'); END"
-    store.run_sync(lambda connection: connection.execute(full))
+    database.run_sync(lambda connection: connection.execute(full))
     assert ran(spend(access, secret, 4)).characters == 12
-    assert store.run_sync(lambda connection: connection.execute("SELECT * FROM usage").fetchall()) == []
-    store.run_sync(lambda connection: connection.execute("DROP TRIGGER full"))
+    assert database.run_sync(lambda connection: connection.execute("SELECT * FROM usage").fetchall()) == []
+    database.run_sync(lambda connection: connection.execute("DROP TRIGGER full"))
     assert ran(spend(access, secret, 1)).characters == 15
-    assert store.run_sync(lambda connection: read_usage(connection, key.id, month_of(time.time()))) == 15
+    assert database.run_sync(lambda connection: read_usage(connection, key.id, month_of(time.time()))) == 15
 
 
 SPENDER = """
@@ -293,8 +293,8 @@ def test_a_kill_loses_a_second_at_most(tmp_path: Path) -> None:
     """A character each 10 ms or more slowly: the last second has at most 100."""
     assert FLUSH_SECONDS < 1
     path = tmp_path / "service.db"
-    with Database.open(path) as store:
-        secret, _ = made(store)
+    with Database.open(path) as database:
+        secret, _ = made(database)
     command = [sys.executable, "-c", SPENDER, str(path), secret]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -304,6 +304,8 @@ def test_a_kill_loses_a_second_at_most(tmp_path: Path) -> None:
                 process.send_signal(signal.SIGKILL)
                 break
         spent = max([200, *map(int, process.stdout.read().split())])
-    with Database.open(path) as store:
-        ((written,),) = store.run_sync(lambda connection: connection.execute("SELECT characters FROM usage").fetchall())
+    with Database.open(path) as database:
+        ((written,),) = database.run_sync(
+            lambda connection: connection.execute("SELECT characters FROM usage").fetchall()
+        )
     assert spent - 100 <= written <= spent

@@ -1,7 +1,6 @@
 """Stored glossaries: what may be an entry, whose they are, and what outlives the process."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,6 @@ from service.glossaries.store import Dictionary, GlossaryLimits, GlossaryStore, 
 
 EN_DE = Direction("en", "de")
 WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=20).map(str.strip)
-
-
-@pytest.fixture
-def store() -> Iterator[Database]:
-    with Database.open(None) as opened:
-        yield opened
 
 
 def animals(**entries: str) -> Dictionary:
@@ -46,19 +39,19 @@ def test_whatever_is_sent_is_refused_or_can_be_used(text: str, format: EntriesFo
 
 
 def test_glossaries_outlive_the_process(tmp_path: Path) -> None:
-    async def keep(store: Database) -> str:
-        return (await GlossaryStore(store, GlossaryLimits()).create("key:me", "animals", [animals(dog="Hund")])).id
+    async def keep(database: Database) -> str:
+        return (await GlossaryStore(database, GlossaryLimits()).create("key:me", "animals", [animals(dog="Hund")])).id
 
-    with Database.open(tmp_path / "kept.db") as store:
-        id = asyncio.run(keep(store))
-    with Database.open(tmp_path / "kept.db") as store:
-        found = asyncio.run(GlossaryStore(store, GlossaryLimits()).entries("key:me", id, EN_DE))
+    with Database.open(tmp_path / "kept.db") as database:
+        id = asyncio.run(keep(database))
+    with Database.open(tmp_path / "kept.db") as database:
+        found = asyncio.run(GlossaryStore(database, GlossaryLimits()).entries("key:me", id, EN_DE))
     assert found == (("dog", "Hund"),)
 
 
-def test_terms_follow_every_change(store: Database) -> None:
+def test_terms_follow_every_change(database: Database) -> None:
     async def run() -> list[Terms]:
-        glossaries = GlossaryStore(store, GlossaryLimits())
+        glossaries = GlossaryStore(database, GlossaryLimits())
         first = (await glossaries.create("key:me", "first", [animals(dog="Hund")])).id
         second = (await glossaries.create("key:me", "second", [animals(dog="Dogge", cat="Katze")])).id
         found = [await glossaries.terms("key:me", [first, second], "en", "de")]
@@ -76,9 +69,9 @@ def test_terms_follow_every_change(store: Database) -> None:
 
 
 @pytest.mark.parametrize(("source", "target"), [("en", "pt"), ("en", "pb")])
-def test_a_glossary_serves_every_variant_of_a_language(store: Database, source: str, target: str) -> None:
+def test_a_glossary_serves_every_variant_of_a_language(database: Database, source: str, target: str) -> None:
     async def run() -> Terms:
-        glossaries = GlossaryStore(store, GlossaryLimits())
+        glossaries = GlossaryStore(database, GlossaryLimits())
         made = await glossaries.create(
             "key:me", "x", [Dictionary(glossary_direction("en", "pb"), (("train", "trem"),))]
         )
@@ -87,9 +80,9 @@ def test_a_glossary_serves_every_variant_of_a_language(store: Database, source: 
     assert asyncio.run(run()).glossary == (("train", "trem"),)
 
 
-async def test_callers_without_a_key_share_ids_and_see_no_list(store: Database) -> None:
+async def test_callers_without_a_key_share_ids_and_see_no_list(database: Database) -> None:
     """People behind one address cannot find each other's glossaries; who knows an id may use it from any address."""
-    glossaries = GlossaryStore(store, GlossaryLimits(anonymous_seconds=0.05))
+    glossaries = GlossaryStore(database, GlossaryLimits(anonymous_seconds=0.05))
     id = (await glossaries.create("192.0.2.1", "mine", [animals(dog="Hund")])).id
     assert await glossaries.owned("192.0.2.1") == []
     assert (await glossaries.terms("192.0.2.2", [id], "en", "de")).glossary == (("dog", "Hund"),)
@@ -101,12 +94,12 @@ async def test_callers_without_a_key_share_ids_and_see_no_list(store: Database) 
     assert (await glossaries.get("key:me", kept)).dictionaries == ((EN_DE, 1),)
 
 
-async def test_bytes_are_limited_for_each_caller_and_for_all(store: Database) -> None:
+async def test_bytes_are_limited_for_each_caller_and_for_all(database: Database) -> None:
     """A glossary of 1,000 characters has about 2 KB. Anonymous ones make room, those of keys are never deleted."""
     large = [animals(a="x" * 1000)]
     limits = GlossaryLimits(bytes_per_caller=5000, anonymous_bytes=7000, bytes=7000)
 
-    glossaries = GlossaryStore(store, limits)
+    glossaries = GlossaryStore(database, limits)
     ids = [(await glossaries.create(owner, "x", large)).id for owner in ("10.0.0.1", "10.0.0.1", "10.0.0.2")]
     with pytest.raises(InvalidRequest, match=r"your glossaries would have 61\d\d bytes; accepted: at most 5000"):
         await glossaries.create("10.0.0.1", "x", large)
@@ -121,12 +114,12 @@ async def test_bytes_are_limited_for_each_caller_and_for_all(store: Database) ->
         await glossaries.create("key:c", "x", large)
     await glossaries.delete("key:b", (await glossaries.owned("key:b"))[0].id)
     await glossaries.create("key:c", "x", large)
-    count = await store.read(lambda connection: connection.execute("SELECT count(*) FROM dictionaries").fetchone())
+    count = await database.read(lambda connection: connection.execute("SELECT count(*) FROM dictionaries").fetchone())
     assert count == (3 + 3,)
 
 
-async def test_the_bytes_of_one_glossary_are_limited(store: Database) -> None:
-    glossaries = GlossaryStore(store, GlossaryLimits(bytes_per_glossary=3000))
+async def test_the_bytes_of_one_glossary_are_limited(database: Database) -> None:
+    glossaries = GlossaryStore(database, GlossaryLimits(bytes_per_glossary=3000))
     id = (await glossaries.create("key:me", "x", [animals(a="x" * 1000)])).id
     with pytest.raises(InvalidRequest, match=r"the glossary would have 30\d\d bytes; accepted: at most 3000"):
         await glossaries.update("key:me", id, None, [animals(b="x" * 1000)])

@@ -4,7 +4,6 @@ import asyncio
 import random
 import sqlite3
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -35,12 +34,6 @@ ANIMALS = [
     MemoryUnit("The dog sleeps.", "Der Hund schläft."),
     MemoryUnit("Two cats eat a fish.", "Zwei Katzen fressen einen Fisch."),
 ]
-
-
-@pytest.fixture
-def database() -> Iterator[Database]:
-    with Database.open(None) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,12 +13,6 @@ from service.translation import document_store
 from service.translation.document_store import FILE_BYTES, DocumentStore, original_name
 
 Put = tuple[str, str, int]  # owner, name, bytes with FILE_BYTES
-
-
-@pytest.fixture
-def database() -> Iterator[Database]:
-    with Database.open(None) as opened:
-        yield opened
 
 
 async def content(store: DocumentStore, name: str) -> bytes:

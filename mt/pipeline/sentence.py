@@ -38,7 +38,7 @@ _NUMBER_HANDICAP = 0.08
 _NAME_HANDICAP = 0.5
 """Difference of scores from which the words of a headline are names, which a model writes badly in lower case."""
 
-LEAST_TOKENS = 30
+LEAST_TOKENS = 18
 """Sources of fewer tokens are not checked for omitted clauses: models rarely omit any, and the check takes time."""
 
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})

@@ -7,7 +7,9 @@ from itertools import pairwise
 from mt.languages import primary_language
 from mt.text.alignment import Range
 
-AFTER_CLAUSE = re.compile(r"""(?<=[,;:.!?،؛؟।–—])["'”’»)\]]*\s+|(?<=[，、；：。！？])["'”’」』）]*(?=\S)""")
+AFTER_CLAUSE = re.compile(  # no full stop after a short word, which may be an abbreviation or an ordinal number
+    r"""(?:(?<=[,;:!?…،؛؟।–—])|(?<=\w{4}\.)|(?<=\.{3}))["'”’»)\]]*\s+|(?<=[，、；：。！？])["'”’」』）]*(?=\S)"""
+)
 _CONJUNCTIONS = {  # coordinating ones and those that no other word class shares, before which a sentence is divided
     "cs": "a ale anebo nebo protože takže zatímco přestože ačkoli",
     "da": "og men eller fordi mens selvom",

@@ -34,6 +34,12 @@ _DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic and Data
     r"(?<![\w.])(?:\.[^\W\d_]\w{0,63}|(?:[A-Z]\w{1,63}\.){2,15}[A-Z]\w{1,63}"
     r"|\w{1,64}\.(?:[A-Z]{2,5}(?!\w)|(?=\w{0,62}[a-z][A-Z])\w{2,64}))"
 )
+_ORDINAL = {  # the end of a German ordinal number, as in "am 30. September", not of a number as in "Es waren 30."
+    "de": re.compile(
+        r"\b(?:ab|am|bis|das|dem|den|der|des|die|ein|im|ins|jede[mnrs]?|seit|vom|zum|zur)\s+\d{1,2}\.\s*$",
+        re.IGNORECASE,
+    )
+}
 _JOINER = "\u200d"
 
 
@@ -176,11 +182,15 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
     """
     begin = end = 0
     inside = {place for name in _dotted_names(paragraph) for place in range(name.start() + 1, name.end())}
+    ordinal = _ORDINAL.get(primary_language(language))
     for sentence in _split_in_blocks(paragraph, language):
         end += len(sentence)
         follows = paragraph[end : end + 1]
         unfinished = (
-            end in inside or follows in _OPERATORS or (follows.islower() and _ABBREVIATION.search(sentence) is not None)
+            end in inside
+            or follows in _OPERATORS
+            or (follows.islower() and _ABBREVIATION.search(sentence) is not None)
+            or (ordinal is not None and follows.isalpha() and ordinal.search(sentence) is not None)
         )
         if unfinished and end - begin < LONGEST_SENTENCE:
             continue

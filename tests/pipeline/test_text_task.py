@@ -331,7 +331,7 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
 )
 def test_clauses_without_attention_are_listed(translation: str, omitted: tuple[str, ...]) -> None:
     """The parts are not translated any longer than the whole."""
-    table = Table({LONG: [translation], LONG[:77]: ["a"], LONG[78:]: ["b"]})
+    table = Table({LONG: [translation], LONG[:77]: ["a"], LONG[:39]: ["a"], LONG[40:77]: ["a"], LONG[78:]: ["b"]})
     (sentence,) = table.run(table.planner().task(LONG)).translation().sentences
     assert (sentence.text, sentence.omitted, sentence.untranslated) == (translation, omitted, False)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.text.alignment import PieceAttention
-from mt.text.repetition import is_repetitive, is_too_short, omitted_clauses, text_width
+from mt.text.repetition import is_repetitive, is_too_short, may_omit, omitted_clauses, text_width
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,18 @@ def test_omitted_clauses(read: list[int], omitted: list[tuple[int, int]]) -> Non
     weights = np.eye(12)[read] * 0.9 + 0.1 / 12
     attention = PieceAttention(range(0, 24, 2), range(0, 2 * len(read), 2), weights)
     assert omitted_clauses([(0, 8), (8, 16), (16, 24)], attention) == omitted
+
+
+def test_a_clause_of_three_pieces_is_checked() -> None:
+    attention = PieceAttention(range(0, 24, 2), range(0, 18, 2), np.eye(12)[[0, 1, 2, 3, 4, 5, 9, 10, 11]])
+    assert omitted_clauses([(0, 6), (6, 12), (12, 18), (18, 24)], attention) == [(12, 18)]
+
+
+@pytest.mark.parametrize(
+    ("width", "score", "expected"), [(70, -0.1, True), (70, 0.0, False), (110, -0.6, True), (110, -0.4, False)]
+)
+def test_a_short_or_unlikely_translation_may_omit_a_clause(width: int, score: float, expected: bool) -> None:
+    assert may_omit("a" * 100, "b" * width, [score, score]) == expected
 
 
 def test_width() -> None:

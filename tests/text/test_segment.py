@@ -72,6 +72,11 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("en", "How are you, Mr. Smith?  Fine!", ["How are you, Mr. Smith?", "Fine!"]),
         ("en", "A line.\nB line\r\n\r\nC. D.", ["A line.", "B line", "C. D."]),
         ("en", "One.\u00a0Two.\tThree.", ["One.", "Two.", "Three."]),
+        (
+            "de",
+            "Er wohnt im 3. Stock, die 2. Auflage endet am 30. September, ja. Es waren 15. Dann ging er.",
+            ["Er wohnt im 3. Stock, die 2. Auflage endet am 30. September, ja.", "Es waren 15.", "Dann ging er."],
+        ),
         ("de", "Das ist z.B. gut. Dr. Müller kam am 3. Mai.", ["Das ist z.B. gut.", "Dr. Müller kam am 3. Mai."]),
         ("en", "He said: ＂It runs.＂ It runs.", ["He said: ＂It runs.＂", "It runs."]),
         ("zh", "你好。世界！再见", ["你好。", "世界！", "再见"]),
@@ -121,6 +126,8 @@ def test_a_sentence_without_letters_and_digits_is_kept(text: str) -> None:
         ("the sun is low, and dogs sleep", 16, ["the sun is low,", "and dogs sleep"]),
         ("dogs that who saw them sleep now", 22, ["dogs that", "who saw them sleep now"]),
         ("he saw them because who knows why", 22, ["he saw them", "because who knows why"]),
+        ("he came on the 4. May and ate", 21, ["he came on the 4. May", "and ate"]),  # not after an ordinal number
+        ("see box no. 5 and then eat it", 15, ["see box no. 5", "and then eat it"]),  # nor after an abbreviation
         ("the sandy rand is low", 13, ["the sandy", "rand is low"]),  # no conjunction inside a word
     ],
 )

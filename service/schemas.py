@@ -8,7 +8,16 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from starlette.datastructures import UploadFile
 
-from service.http.fields import FlagField, JsonPairs, JsonTexts, LanguageField, Number, TextField, TextOrTexts
+from service.http.fields import (
+    FlagField,
+    FormalityField,
+    JsonPairs,
+    JsonTexts,
+    LanguageField,
+    Number,
+    TextField,
+    TextOrTexts,
+)
 from service.memories.store import MAX_TEXT_LENGTH
 from service.translation.jobs import DetectedSource
 
@@ -18,6 +27,11 @@ TextRange = tuple[int, int]
 AUTO = "auto"  # source language that stands for the detected one
 MODEL = "Name of a model of GET /models; `default` selects the default model of each direction."
 DEFAULT_MODEL = "default"
+FORMALITY: Any = Field(
+    None,
+    description="`less` and `prefer_less`: informal; `more` and `prefer_more`: formal. German and French have them; "
+    "for other targets, `less` and `more` are refused, and the other values have no effect.",
+)
 THRESHOLD: Any = Field(
     100,
     ge=0,
@@ -89,6 +103,7 @@ class FileRequest(TermFields):
     target: LanguageField = Field(description="Code of GET /languages.")
     memory: TextField = Field("", description="Id of a translation memory (PUT /memories).")
     memory_threshold: Number = THRESHOLD
+    formality: FormalityField = FORMALITY
     columns: TextField = Field(
         "",
         description="Columns to translate of a .csv or .tsv file, separated by commas: names in the first row, or "
@@ -210,6 +225,7 @@ class FrontendSettings(BaseModel):
     language: DefaultLanguages
     glossary: list[PageTerm] = Field(description="Terms of the operator.")
     memories: list[PageMemory] = Field(description="Translation memories of the operator.")
+    formality: list[str] = Field(description="Target languages whose translations can be formal or informal.")
 
 
 class TranslatedFile(BaseModel):

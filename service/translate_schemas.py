@@ -12,8 +12,27 @@ from pydantic_core import PydanticCustomError
 
 from mt.pipeline.results import SentenceTranslation
 from service.errors import shorten
-from service.http.fields import Count, FlagField, JsonTexts, LanguageField, Number, TextField, TextOrTexts
-from service.schemas import AUTO, MODEL, THRESHOLD, DetectedLanguage, SourceField, TermFields, TextRange, percent
+from service.http.fields import (
+    Count,
+    FlagField,
+    FormalityField,
+    JsonTexts,
+    LanguageField,
+    Number,
+    TextField,
+    TextOrTexts,
+)
+from service.schemas import (
+    AUTO,
+    FORMALITY,
+    MODEL,
+    THRESHOLD,
+    DetectedLanguage,
+    SourceField,
+    TermFields,
+    TextRange,
+    percent,
+)
 from service.translation.answers import other_texts, rounded_match
 from service.translation.jobs import Answer, StreamedSentence, untranslated_parts
 
@@ -52,6 +71,7 @@ class TranslateRequest(TermFields):
         None, description="Id of a translation memory (PUT /memories). The response then has `match`."
     )
     memory_threshold: Number = THRESHOLD
+    formality: FormalityField = FORMALITY
     split_sentences: FlagField = Field(True, description="False if each text is one sentence.")
     beam_size: Number | None = Field(
         None, ge=1, description="Beam size of the search; the model's default if left out."

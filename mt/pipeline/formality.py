@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from mt.pipeline.results import Alternative
 from mt.pipeline.variants import SentenceContext
-from mt.text.formality import Formality, banned_words, formality_of, supports_formality
+from mt.text.formality import banned_words, formalities_of, supports_formality
 
 BEAMS = 8
 """Minimum beam size of the second search. With 16 beams, hardly more sentences get the requested formality."""
@@ -19,19 +19,20 @@ async def translate_with_formality(
 ) -> tuple[Alternative, ...]:
     """Return the n-best list of a sentence, with the formality of `context` if the model can produce it.
 
-    If the best translation has the opposite formality, a second search bans the words of that formality. Its n-best
-    list begins with the translations of the requested formality, followed by those without any formality. If all its
-    translations have the opposite formality, the n-best list of the first search is returned.
+    If the best translation has a word of the opposite formality, a second search bans such words. Its n-best list
+    begins with the translations of the requested formality, followed by those without any formality. If all its
+    translations have a word of the opposite formality, the n-best list of the first search is returned.
     """
     alternatives = await translate(context)
     wanted, options = context.formality, context.options
     if wanted is None or options.sample or not supports_formality(context.target):
         return alternatives
 
-    def formality(alternative: Alternative) -> Formality | None:
-        return formality_of(alternative.text, context.target, sentence, context.source)
+    def rank(alternative: Alternative) -> tuple[bool, bool]:
+        formalities = formalities_of(alternative.text, context.target, sentence, context.source)
+        return wanted.opposite in formalities, wanted not in formalities
 
-    if formality(alternatives[0]) is not wanted.opposite:
+    if not rank(alternatives[0])[0]:
         return alternatives
     beams = max(BEAMS, options.beam_size)
     banning = replace(
@@ -40,6 +41,5 @@ async def translate_with_formality(
         options=replace(options, beam_size=beams, n_best=max(BEAMS, options.n_best)),
     )
     again = await translate(banning)
-    ranks = {wanted: 0, None: 1, wanted.opposite: 2}
-    again = tuple(sorted(again, key=lambda alternative: ranks[formality(alternative)]))
-    return again[: options.n_best] if formality(again[0]) is not wanted.opposite else alternatives
+    again = tuple(sorted(again, key=rank))
+    return alternatives if rank(again[0])[0] else again[: options.n_best]

@@ -41,24 +41,47 @@ def _declined(*stems: str, endings: str = " e em en er es") -> tuple[str, ...]:
     return tuple(stem + ending for stem in stems for ending in endings.split(" "))
 
 
+def _first(words: str) -> str:
+    """Return a pattern of words that begin a sentence."""
+    return rf"""(?:^|(?<=[.!?:"„»] ))(?:{words.replace(" ", "|")})\b"""
+
+
+# Familiar imperatives. Those of the second list are also other words, except at the beginning of a sentence.
+_IMPERATIVES = (
+    "lass gib sag nimm sieh lies iss vergiss hilf sprich komm geh mach schick ruf schreib schau guck hör frag zeig"
+)
+_FIRST_IMPERATIVES = (
+    "Warte Öffne Denk Denke Bleib Setz Klick Klicke Drück Trag Probier Stell Leg Nutze Benutze Verwende Sende Prüfe"
+)
+_FRENCH_IMPERATIVES = (
+    "Donne Dis Fais Envoie Laisse Viens Prends Regarde Attends Appelle Montre Aide Écris Explique Excuse Ouvre Ferme"
+)
+
 _GERMAN = AddressWords(
     {
         Formality.MORE: re.compile(r'(?<!^)(?<![.!?:"„»] )\b(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b'),
         Formality.LESS: re.compile(
             r"\b(?:[Dd]u|[Dd]ich|[Dd]ir|[Dd]ein(?:e[mnrs]?)?|[Ee]uch|[Ee]uer|[Ee]ure[mnrs]?)\b"
-            r"|\b[Ii]hr(?= \w*t\b)|^(?:\w+t|Seid) ihr\b"
+            r"|\b[Ii]hr(?= \w*t\b)|^(?:\w+t|Seid) ihr\b|"
+            + _first(f"{_IMPERATIVES.title()} {_FIRST_IMPERATIVES}")
+            + rf"|\b[Bb]itte (?:{_IMPERATIVES.replace(' ', '|')})\b"
         ),
     },
     {
         Formality.LESS: ("Sie", "Ihnen", *_declined("Ihr")),
-        Formality.MORE: _both_cases("du", "dich", "dir", "euch", "euer", *_declined("dein", "eur")),
+        Formality.MORE: (
+            *_both_cases("du", "dich", "dir", "euch", "euer", *_declined("dein", "eur"), *_IMPERATIVES.split()),
+            *_FIRST_IMPERATIVES.split(),
+        ),
     },
     ambiguous=re.compile(r'(?:^|(?<=[.!?:"„»] ))(?:Sie \w+en|Ihnen|Ihr(?:e[mnrs]?)?)\b'),
 )
 _FRENCH = AddressWords(
     {
         Formality.MORE: re.compile(r"\b(?:[Vv]ous|[Vv]otre|[Vv]os|[Vv]ôtres?|(?!(?:[Cc]h|[Nn]|[Aa]ss)ez\b)\w+ez)\b"),
-        Formality.LESS: re.compile(r"\b(?:[Tt]u|[Tt]e|[Tt]oi|[Tt]on|[Tt]a|[Tt]es|tien(?:ne)?s?)\b|\b[Tt]['’]"),
+        Formality.LESS: re.compile(
+            r"\b(?:[Tt]u|[Tt]e|[Tt]oi|[Tt]on|[Tt]a|[Tt]es|tien(?:ne)?s?)\b|\b[Tt]['’]|" + _first(_FRENCH_IMPERATIVES)
+        ),
     },
     {
         Formality.LESS: _both_cases("vous", "votre", "vos"),
@@ -66,6 +89,9 @@ _FRENCH = AddressWords(
     },
 )
 _WORDS = {"de": _GERMAN, "fr": _FRENCH}
+FORMALITY_LANGUAGES = tuple(_WORDS)
+"""Languages whose words of formal and informal address are known."""
+
 _ENGLISH_ADDRESS = re.compile(r"\b(?:you|your|yours|yourself|yourselves)\b", re.IGNORECASE)
 
 
@@ -74,18 +100,16 @@ def supports_formality(language: str) -> bool:
     return primary_language(language) in _WORDS
 
 
-def formality_of(text: str, language: str, source: str, source_language: str) -> Formality | None:
-    """Return the formality of a translation, or None if it has as many formal as informal words.
+def formalities_of(text: str, language: str, source: str, source_language: str) -> set[Formality]:
+    """Return the formalities of the words of a translation: none, one, or both if it mixes them.
 
     Ambiguous words count as formal only if the source is English and addresses the reader.
     """
     words = _WORDS[primary_language(language)]
-    formal, informal = (len(words.patterns[kind].findall(text)) for kind in (Formality.MORE, Formality.LESS))
+    found = {kind for kind in Formality if words.patterns[kind].search(text)}
     if words.ambiguous and primary_language(source_language) == "en" and _ENGLISH_ADDRESS.search(source):
-        formal += len(words.ambiguous.findall(text))
-    if formal == informal:
-        return None
-    return Formality.MORE if formal > informal else Formality.LESS
+        found |= {Formality.MORE} if words.ambiguous.search(text) else set()
+    return found
 
 
 def banned_words(language: str, wanted: Formality) -> tuple[str, ...]:

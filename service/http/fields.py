@@ -6,7 +6,7 @@ text, and a list with one item stands for the item. In texts, lone surrogates ar
 
 import json
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, WithJsonSchema
 
@@ -96,6 +96,7 @@ AsChoice = BeforeValidator(_choice)
 TextField = Annotated[str, BeforeValidator(_single)]
 LanguageField = Annotated[TextField, WithJsonSchema({"type": "string", "minLength": 1})]
 """A language code. The routes name the codes that they accept."""
+FormalityField = Annotated[Literal["default", "less", "more", "prefer_less", "prefer_more"] | None, AsChoice]
 OptionalText = Annotated[str | None, AsChoice]
 Number = Annotated[int, BeforeValidator(_number)]
 Count = Annotated[int, BeforeValidator(lambda value: max(0, _number(value)))]  # LibreTranslate reads -1 as 0

@@ -16,7 +16,7 @@ from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_name
 from service.memories.store import clean_unit, storable
 from service.routes.access import AddressAdmission, CallerDependency
-from service.routes.translate import model_of, terms_for
+from service.routes.translate import formality_of, model_of, terms_for
 from service.schemas import AUTO, FileRequest, TranslatedFile
 from service.services import ServicesDependency
 from service.translation.documents import DocumentTranslation
@@ -54,6 +54,7 @@ async def translate_file(
         terms=terms,
         memory=body.memory,
         memory_score=body.memory_threshold / 100,
+        formality=formality_of(body.formality, languages[1]),
         model=model,
         caller=caller.id,
     )

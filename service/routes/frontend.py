@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from mt.languages import language_name
 from mt.text.documents import SUFFIXES
+from mt.text.formality import FORMALITY_LANGUAGES
 from service.memories.store import OPERATOR
 from service.schemas import AUTO, DefaultLanguages, FrontendSettings, NamedLanguage, PageMemory, PageTerm
 from service.services import ServicesDependency
@@ -41,4 +42,5 @@ async def frontend_settings(services: ServicesDependency) -> FrontendSettings:
             for memory in memories
             if memory.name in settings.page_memories
         ],
+        formality=list(FORMALITY_LANGUAGES),
     )

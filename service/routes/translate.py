@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from mt.errors import RequestError
+from mt.text.formality import Formality, supports_formality
 from mt.text.terms import Terms
 from service.access.control import Caller
 from service.errors import InvalidRequest, ServiceError, shorten
@@ -162,6 +163,7 @@ def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, s
         terms=terms,
         memory=body.memory or "",
         memory_score=body.memory_threshold / 100,
+        formality=formality_of(body.formality, target),
         model=model,
         alternatives=body.alternatives,
         alignment=body.alignment,
@@ -169,6 +171,25 @@ def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, s
         caller=caller.id,
         deadline=time.monotonic() + seconds,
     )
+
+
+def formality_of(choice: str | None, target: str, name: str = "") -> Formality | None:
+    """Return the formality that a request asks for; None for the default. `name` is the target as the request names it.
+
+    Raises: InvalidRequest for `less` or `more` if the service does not support formality for the target language.
+    """
+    wanted = (choice or "default").removeprefix("prefer_")
+    if wanted == "default":
+        return None
+    if supports_formality(target):
+        return Formality(wanted)
+    if choice == wanted:
+        raise InvalidRequest(
+            f"Target language {shorten(name or target)} does not support formality: "
+            "'formality' is not supported for given 'target_lang'",
+            accepted="default, prefer_less, prefer_more",
+        )
+    return None
 
 
 def model_of(name: str | None) -> str:

@@ -8,7 +8,18 @@ from starlette.datastructures import UploadFile
 
 from service.glossaries.entries import EntriesFormat
 from service.glossaries.store import MAX_NAME_LENGTH, Glossary
-from service.http.fields import AsChoice, FlagField, LanguageField, Number, OptionalText, TextField, Texts, Words
+from service.http.fields import (
+    AsChoice,
+    FlagField,
+    FormalityField,
+    LanguageField,
+    Number,
+    OptionalText,
+    TextField,
+    Texts,
+    Words,
+)
+from service.schemas import FORMALITY
 
 MAX_GLOSSARIES = 5  # limit for one request
 UNSUPPORTED_FIELDS = ("style_id", "custom_instructions")
@@ -18,7 +29,6 @@ MAX_FILTER = 1000  # characters of a text that each segment must contain
 NameField = Annotated[
     TextField, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_NAME_LENGTH, "pattern": r"\S"})
 ]
-FormalityChoice = Literal["default", "less", "more", "prefer_less", "prefer_more"]
 MODEL_TYPES = ("latency_optimized", "quality_optimized", "prefer_quality_optimized")
 
 
@@ -33,11 +43,7 @@ class CommonFields(Body):
 
     target_lang: LanguageField = Field(description="A code of GET /v2/languages?type=target.")
     source_lang: OptionalText = Field(None, description="A code of GET /v2/languages; detected if left out.")
-    formality: Annotated[FormalityChoice | None, AsChoice] = Field(
-        None,
-        description="`less` and `prefer_less`: informal; `more` and `prefer_more`: formal. German and French have "
-        "them; for other targets, `less` and `more` are refused, and the other values have no effect.",
-    )
+    formality: FormalityField = FORMALITY
     glossary_id: OptionalText = Field(None, description="The id of a stored glossary; it requires source_lang.")
     glossary_ids: Words = Field(
         [],

@@ -10,11 +10,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 
 from mt.text.alignment import is_wide
-from mt.text.formality import Formality, supports_formality
 from mt.text.markup import MarkupOptions, xml_problem
 from mt.text.terms import Terms
 from service.access.control import Caller
-from service.errors import MAX_PROBLEMS, BodyTooLarge, InvalidRequest, shorten
+from service.errors import MAX_PROBLEMS, BodyTooLarge, InvalidRequest
 from service.http.admission import while_connected
 from service.http.bodies import JSON, URLENCODED, BodyReader
 from service.http.direct_route import DirectRoute
@@ -28,6 +27,7 @@ from service.routes.deepl.schemas import (
     TranslatedText,
     TranslateResult,
 )
+from service.routes.translate import formality_of
 from service.services import Services, ServicesDependency
 from service.translation.answers import rounded_match
 from service.translation.coroutines import TEXT_COST
@@ -112,30 +112,11 @@ async def job_without_texts(body: CommonFields, caller: Caller, services: Servic
         target=target,
         terms=terms,
         memory=memory,
-        formality=formality_of(body, target),
+        formality=formality_of(body.formality, target, body.target_lang),
         memory_score=body.translation_memory_threshold / 100,
         model=model,
         caller=caller.id,
     )
-
-
-def formality_of(body: CommonFields, target: str) -> Formality | None:
-    """Return the formality that a request asks for; None for the default.
-
-    Raises: InvalidRequest for `less` or `more` if the service does not support formality for the target language.
-    """
-    wanted = (body.formality or "default").removeprefix("prefer_")
-    if wanted == "default":
-        return None
-    if supports_formality(target):
-        return Formality(wanted)
-    if body.formality == wanted:
-        raise InvalidRequest(
-            f"Target language {shorten(body.target_lang)} does not support formality: "
-            "'formality' is not supported for given 'target_lang'",
-            accepted="default, prefer_less, prefer_more",
-        )
-    return None
 
 
 def model_of(body: CommonFields) -> str:

@@ -5,7 +5,7 @@ import { localized } from "./messages.js";
 import { withRetries } from "./retry.js";
 
 export class Files {
-  /** @param {{service, languages, models, glossary, memory, tools}} parts */
+  /** @param {{service, languages, models, formality, glossary, memory, tools}} parts */
   constructor(parts) {
     Object.assign(this, parts);
     this.input = byId("file-input");
@@ -60,7 +60,7 @@ export class Files {
     const { source, target } = this.languages;
     const { signal } = job.controller;
     const options = { signal, onProgress: (share) => job.progress(share) };
-    const fields = { source, target, ...this.models.fields, ...asText(this.glossary.fields) };
+    const fields = { source, target, ...this.models.fields, ...this.formality.fields, ...asText(this.glossary.fields) };
     const send = () => this.memory.applied(source, target, (memory) => this.service.translateFile(file, { ...fields, ...memory }, options));
     try {
       const answer = await withRetries(send, { signal, onWait: (_, seconds) => job.waiting(seconds) });

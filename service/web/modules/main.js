@@ -9,6 +9,7 @@ import { announcement, level, summary, worst } from "./confidence.js";
 import { byId, setText } from "./dom.js";
 import { Editing } from "./editing.js";
 import { Files } from "./files.js";
+import { Formality } from "./formality.js";
 import { Glossary } from "./glossary.js";
 import { History } from "./history.js";
 import { Key } from "./key.js";
@@ -108,10 +109,11 @@ class Page {
       (text, signal) => this.service.detect(text, signal),
     );
     this.glossary = new Glossary(this.languages, () => this.translate(this.#pause));
+    this.formality = new Formality(() => this.translate());
     this.memory = new Memory({ service: this.service, languages: this.languages }, () => this.translate());
     this.history = new History(this.languages, (entry) => this.#recall(entry));
-    const { service, languages, models, glossary, memory, tools } = this;
-    this.files = new Files({ service, languages, models, glossary, memory, tools });
+    const { service, languages, models, formality, glossary, memory, tools } = this;
+    this.files = new Files({ service, languages, models, formality, glossary, memory, tools });
     this.live = new LiveTranslation((job, signal, onPart) => this.#send(job, signal, onPart), {
       begun: () => this.#busy(true),
       part: (job, part) => this.#partly(job, part),
@@ -142,6 +144,7 @@ class Page {
       if (settings.suggestions) this.suggestion.enable();
       this.glossary.offer(settings.glossary ?? []);
       this.memory.offer(settings.memories ?? []);
+      this.formality.offer(settings.formality ?? []);
       this.ready = true;
       this.#showModel();
       this.glossary.show();
@@ -230,10 +233,11 @@ class Page {
   /** Shows the models of the selected languages. */
   #showModel() {
     this.models.show(this.languages.source, this.languages.target);
+    this.formality.show(this.languages.target);
   }
 
   #body(text, source, target, options) {
-    return { q: text, source, target, ...options, ...this.models.fields, ...this.glossary.fields };
+    return { q: text, source, target, ...options, ...this.models.fields, ...this.formality.fields, ...this.glossary.fields };
   }
 
   async #send({ text, source, target }, signal, onPart) {

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from fastapi import Request
 
+from mt.text.formality import Formality
 from mt.text.terms import Terms
 from service.errors import CannotTranslate, Overloaded, Unavailable
 from service.routes.translate import MAX_WEIGHTS, job_for, stream_events
@@ -208,6 +209,9 @@ def test_the_first_of_several_targets_may_stand_alone(native: Application) -> No
         ({"beam_size": 3}, {"beam_size": 3}),
         ({"beam_size": 2, "alternatives": 3}, {"beam_size": 4, "n_best": 4}),  # so the search is as wide
         ({"attention": True}, {"attention": MAX_WEIGHTS}),
+        ({"formality": "more"}, {"formality": Formality.MORE}),
+        ({"formality": "prefer_less"}, {"formality": Formality.LESS}),
+        ({"formality": ""}, {"formality": None}),
         (
             {"glossary": {"cat": "Katze"}, "do_not_translate": ["dog"]},
             {"terms": Terms((("cat", "Katze"),), ("dog",))},
@@ -259,6 +263,7 @@ def test_lists_for_the_page(native: Application) -> None:
         "language": {"source": {"code": "auto", "name": "Auto Detect"}, "target": {"code": "de", "name": "German"}},
         "glossary": [],
         "memories": [],
+        "formality": ["de", "fr"],
     }
 
 
@@ -299,6 +304,7 @@ REFUSALS = [
     ({"glossary": {"": "a"}}, INVALID + "the terms cannot be used:"),
     ({"glossary": {str(n): "a" for n in range(6)}}, INVALID + "glossary and do_not_translate have 6 terms"),
     ({"do_not_translate": [1]}, INVALID + "do_not_translate must be a list of strings"),
+    ({"formality": "rude"}, INVALID + "formality must be"),
     ({"quality": "perhaps"}, INVALID + "quality must be true or false"),
     ({"targets": ["zz"]}, "zz is not supported; accepted: de, en, fr"),
     ({"q": "a" * 5000, "targets": ["fr"]}, INVALID + "request (5000) exceeds text limit (4500) for 2 targets"),

@@ -232,6 +232,7 @@ def create_double(double: Double) -> FastAPI:
             "filesTranslation": True,
             "supportedFilesFormat": [".txt", ".html", ".docx"],
             "glossary": double.offered_terms,
+            "formality": ["de", "fr"],
             "memories": [double.memories[id] for id in double.offered_memories],
             "language": {"source": {"code": "en", "name": "English"}, "target": {"code": "de", "name": "German"}},
         }

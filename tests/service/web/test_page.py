@@ -327,6 +327,20 @@ def test_what_the_model_was_trained_on(visit: Callable[..., Visit]) -> None:
     expect(seen.page.locator("#about-model")).to_have_text("This model does not state what it was trained on.")
 
 
+def test_the_form_of_address_is_chosen_where_there_are_two(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit("#en/de")
+    seen.type("The dog", "der Hund")
+    assert "formality" not in double.asked[-1]
+    with seen.page.expect_response("**/translate"):
+        seen.page.get_by_label("Form of address").select_option("prefer_more")
+    assert double.asked[-1]["formality"] == "prefer_more"
+    seen.page.reload()
+    expect(seen.page.get_by_label("Form of address")).to_have_value("prefer_more")
+    seen.page.locator("#source-language").select_option("de")
+    seen.page.locator("#target-language").select_option("en")
+    expect(seen.page.get_by_label("Form of address")).to_be_hidden()
+
+
 def test_models_are_offered_by_name(visit: Callable[..., Visit], double: Double) -> None:
     double.second_model = True
     seen = visit("#en/de")

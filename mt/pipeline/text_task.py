@@ -345,13 +345,10 @@ class TextPlanner:
         return await repair_match(sentence, alternatives, match, kept, self.context)
 
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
-        terms = tuple(term for _, term in self.context.terms.glossary)
         mended = mend_marks(sentence, translation)
-        return (
-            mended
-            if terms and mended.startswith(terms)
-            else begin_with_capital(mended, sentence, self.context.target, kept)
-        )
+        if mended.startswith(tuple(term for _, term in self.context.terms.glossary)):
+            return mended
+        return begin_with_capital(mended, sentence, self.context.target, kept)
 
     def _expectation(self, source: Sequence[int], alternative: Alternative) -> Expectation:
         """Return the expected quality of a translation of a source of these ids, with its tag and EOS.

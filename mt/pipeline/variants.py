@@ -137,7 +137,7 @@ class SentenceContext:
         """Return the words that stand for `texts` in a sentence. `befores` are the texts before them."""
         rank = -1 if reading is Reading.NUMBERS_IF_LIKELY else 0
         kinds = [_ONLY_KIND.get(reading) or likely_kinds(text)[rank] for text in texts]
-        return self._stand_in_words.choose(kinds, sentence, befores, _SKIPPED.get(reading, 0))
+        return self._stand_in_words.choose(texts, kinds, sentence, befores, _SKIPPED.get(reading, 0))
 
     @cached_property
     def _stand_in_words(self) -> StandInWords:

@@ -195,9 +195,8 @@ def begin_with_capital(translation: str, source: str, language: str, kept: Seque
     word, begins = _FIRST_WORD.match(translation), next(filter(str.isalnum, source), "")
     if not word or not begins.isupper() or not word[1][0].islower() or is_mixed_case(word[1]):
         return translation
-    if _VOWELS.isdisjoint(word[1].upper()) or _is_within(
-        word.start(1), find_translated_spans(translation, find_spans(source, kept))
-    ):
+    spans = find_translated_spans(translation, find_spans(source, kept))
+    if _VOWELS.isdisjoint(word[1].upper()) or _is_within(word.start(1), spans):
         return translation
     return translation[: word.start(1)] + raise_first(translation[word.start(1) :], language)
 

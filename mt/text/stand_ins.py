@@ -36,6 +36,9 @@ _PLACES = frozenset(
     {"city", "country", "location", "place", "region", "state", "stadt", "land", "ville", "pays", "town"}
 )
 _BESIDE = 30  # number of characters beside a stand-in that are examined
+_AMOUNT = re.compile(r"[^\w{%]{1,3}(\d{1,3}(?:[.,’]\d{3})*)(?!\d)")
+_MOST_DIGITS = 6
+_JOINT = re.compile(r"[.,:/]\d")
 _DIGITS_BESIDE = re.compile(r"(\d+)\W{0,2}$"), re.compile(r"\W{0,2}(\d+)")
 _CLITIC = frozenset({"da", "de", "lb", "nb", "nl", "nn", "no", "sv"})  # languages with genitives such as "Toms"
 _AROUND = {"(": ")", "[": "]", '"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "「": "」"}
@@ -124,17 +127,22 @@ class StandInWords:
         }
 
     def choose(
-        self, kinds: Sequence[StandInKind], sentence: str, befores: Sequence[str], skip: int
+        self, texts: Sequence[str], kinds: Sequence[StandInKind], sentence: str, befores: Sequence[str], skip: int
     ) -> list[str] | None:
         """Return a word of each kind, all different and none of them in the sentence. Return None if there are too few.
 
-        `befores` are the two characters before each word. `skip` is the number of words of each kind that are
-        passed over.
+        An amount of money stands for itself, without its sign and its decimals. `texts` are the spans, and `befores`
+        the two characters before each of them. `skip` is the number of words of each kind that are passed over.
         """
         lower = sentence.lower()
         free = {kind: [word for word in words if word.lower() not in lower] for kind, words in self._words.items()}
         chosen: list[str] = []
-        for kind, before in zip(kinds, befores, strict=True):
+        for text, kind, before in zip(texts, kinds, befores, strict=True):
+            amount = _AMOUNT.match(text) if kind is StandInKind.NUMBER and not skip else None
+            whole = re.sub(r"\D", "", amount[1]) if amount else ""
+            if 0 < len(whole) <= _MOST_DIGITS and whole not in sentence.replace(text, "", 1) and whole not in chosen:
+                chosen.append(whole)
+                continue
             elided = before[-1:] in ("'", "’") and before[-2:-1].isalpha()
             left = [word for word in free[kind][skip:] if word not in chosen]
             fitting = [word for word in left if (word[0] in _VOWELS) == elided] or left
@@ -196,7 +204,8 @@ def put_back(translation: str, source: str, stand_ins: Sequence[StandIn], langua
     """Return the translation with the text of each stand-in in place of the stand-in.
 
     Return None if the translation does not contain each stand-in exactly once, if a number beside it is not in the
-    source, if it has lost its brackets or quotation marks, or if placeholders without names have changed their order.
+    source, if it has become a part of a number, if it has lost its brackets or quotation marks, or if placeholders
+    without names have changed their order.
     """
     if not stand_ins:
         return translation
@@ -206,7 +215,9 @@ def put_back(translation: str, source: str, stand_ins: Sequence[StandIn], langua
     ordered = [number for number, _ in places if stand_ins[number].ordered]
     digits = set(re.findall(r"\d+", source))
     if ordered != sorted(ordered) or not all(
-        _is_acceptable(translation, place, digits, stand_ins[number].enclosed) for number, place in places
+        _is_acceptable(translation, place, digits, stand_ins[number].enclosed)
+        and not _is_part_of_number(translation, place, source)
+        for number, place in places
     ):
         return None
     text, end = "", 0
@@ -241,6 +252,16 @@ def _occurrences(translation: str, stand_ins: Sequence[StandIn], language: str) 
     for match in pattern.finditer(translation):
         if not match[2] or (clitic and can_have_ending(stand_ins[numbers[match[1]]].text)):
             yield numbers[match[1]], match.span(1)
+
+
+def _is_part_of_number(translation: str, place: Range, source: str) -> bool:
+    """Return whether a mark joins a stand-in to digits, as in `37:31`, but not in the source."""
+    begin, stop = place
+    word, before, after = translation[begin:stop], translation[max(0, begin - 2) : begin], translation[stop : stop + 2]
+    return word.isdecimal() and (
+        (_JOINT.fullmatch(before[::-1]) is not None and before + word not in source)
+        or (_JOINT.fullmatch(after) is not None and word + after not in source)
+    )
 
 
 def _is_acceptable(translation: str, place: Range, digits: Container[str], enclosed: bool) -> bool:

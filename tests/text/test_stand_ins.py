@@ -84,6 +84,8 @@ def test_other_spans_stand_for_themselves(text: str) -> None:
         ("37 sleeps", [StandIn("37", "`x`")], "37-Hund", "`x`-Hund"),
         ("Tom's dog", [StandIn("Tom", "%2$s")], "Tom's Hund", "%2$ss Hund"),
         ("37 files", [StandIn("37", "%d")], "370 Dateien", None),
+        ("37 by 31 May", [StandIn("37", "$5")], "37:31. Mai", None),
+        ("37:31", [StandIn("37", "%d")], "37:31", "%d:31"),
         ('Open "Tom".', [StandIn("Tom", "{x}", enclosed=True)], "Öffne „ Tom“.", "Öffne „{x}“."),
         ('Open "Tom".', [StandIn("Tom", "{x}", enclosed=True)], "Öffne Tom.", None),
         ("Tom Peter", [StandIn("Tom", "{x}"), StandIn("Peter", "{Tom}")], "Peter Tom", "{Tom} {x}"),
@@ -104,14 +106,29 @@ def test_an_ending_is_accepted_only_in_languages_that_have_it() -> None:
 
 def test_words_with_the_fewest_pieces_come_first() -> None:
     words = StandInWords({"Max": 1, "Tom": 2, "Anna": 3, "37": 2}.get, "de")  # type: ignore[arg-type]
-    assert words.choose([NAME, NUMBER], "a", ["", ""], 0) == ["Max", "37"]
-    assert words.choose([NAME], "a maximum", ["d'"], 0) == ["Anna"]
-    assert words.choose([NUMBER, NUMBER], "a", ["", ""], 0) is None
-    assert words.choose([PLACE], "a", [""], 0) is None
+    assert words.choose(["", ""], [NAME, NUMBER], "a", ["", ""], 0) == ["Max", "37"]
+    assert words.choose([""], [NAME], "a maximum", ["d'"], 0) == ["Anna"]
+    assert words.choose(["", ""], [NUMBER, NUMBER], "a", ["", ""], 0) is None
+    assert words.choose([""], [PLACE], "a", [""], 0) is None
+
+
+@pytest.mark.parametrize(
+    ("sentence", "amounts", "expected"),
+    [
+        ("It costs $1,234.56.", ["$1,234.56"], ["1234"]),
+        ("£5 or €7", ["£5", "€7"], ["5", "7"]),
+        ("€5 or 5 cups", ["€5"], ["37"]),  # 5 is another number of the sentence
+        ("€5 or $5", ["€5", "$5"], ["37", "48"]),
+        ("$1,000,000", ["$1,000,000"], ["37"]),
+    ],
+)
+def test_an_amount_stands_for_itself_without_its_sign(sentence: str, amounts: list[str], expected: list[str]) -> None:
+    kinds, befores = [NUMBER] * len(amounts), [""] * len(amounts)
+    assert StandInWords(len, "de").choose(amounts, kinds, sentence, befores, 0) == expected
 
 
 def test_names_are_letters_for_languages_of_other_scripts() -> None:
-    words = StandInWords(len, "zh").choose([NAME, PLACE, NUMBER], "an x", ["", "", ""], 0)
+    words = StandInWords(len, "zh").choose(["", "", ""], [NAME, PLACE, NUMBER], "an x", ["", "", ""], 0)
     assert words is not None and words[2].isdigit() and len({*words}) == 3 and all(len(word) == 1 for word in words[:2])
 
 

@@ -34,7 +34,7 @@ from mt.source_bigrams import SourceBigrams
 from mt.training.card import Published, write_card
 from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
 from mt.training.memory import keep_freed_memory
-from mt.training.report import Reporter
+from mt.training.report import BLEU, Reporter
 from mt.training.state import checkpoints, trained
 from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
@@ -226,7 +226,7 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
         for score in scored.scores:
             report.print(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")
     report.print(f"the model is in {folder} and translates {recipe.directions}")
-    if warning := weak_model_warning(trainer.validation.score(metrics)):
+    if warning := weak_model_warning(metrics[BLEU]):
         report.print(warning)
 
 

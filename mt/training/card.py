@@ -10,7 +10,7 @@ from mt.data.dataset import PreparedData
 from mt.data_config import CorpusConfig
 from mt.evaluation import Report
 from mt.languages import Direction
-from mt.training.report import MONITORED
+from mt.training.report import BLEU, MONITORED
 from mt.training.schedule import warmup_warning
 from mt.training.state import Progress
 
@@ -39,7 +39,7 @@ def write_card(
         "",
         f"Beam {decoding.beam_size}, length penalty {decoding.length_penalty} ({decoding.normalization}), on "
         f"{published.device} with torch {torch.__version__}. On at most {recipe.training.validate_sentences:,} "
-        f"sentences of the validation set: {published.metrics['valid_bleu']:.2f} BLEU.",
+        f"sentences of the validation set: {published.metrics[BLEU]:.2f} BLEU.",
         "",
     ]
     if scores:
@@ -99,11 +99,11 @@ def _tuned(recipe: Recipe, progress: Progress, published: Published) -> list[str
         return []
     trained = f"all weights but {', '.join(tuning.frozen)}" if tuning.frozen else "all weights"
     before = progress.before
-    rows = [f"| validation BLEU | {before['valid_bleu']:.2f} | {published.metrics['valid_bleu']:.2f} |"]
+    rows = [f"| validation BLEU | {before[BLEU]:.2f} | {published.metrics[BLEU]:.2f} |"]
     rows += [
         f"| {name.removeprefix(MONITORED).replace('valid_loss', 'validation loss')} | {before[name]:.3f} | {loss:.3f} |"
         for name, loss in published.metrics.items()
-        if name != "valid_bleu"
+        if name != BLEU
     ]
     return [
         "## Tuned",

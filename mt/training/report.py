@@ -21,6 +21,7 @@ except ImportError as error:
 else:
     MISSING_PACKAGE = ""
 
+BLEU = "valid_bleu"  # name of the metric that selects the best checkpoint
 MONITORED = "monitor_loss:"  # prefix of the metric of a monitored corpus, before its path
 LOG_INTERVAL = 30  # seconds between progress lines if the output is not a terminal
 
@@ -118,7 +119,7 @@ class Reporter:
             labels = {"train_loss": "training, smoothed", "valid_loss": "validation"}
             for name, label in (labels | {name: name.removeprefix(MONITORED) for name in monitored}).items():
                 losses.plot(*_curve(records, name), marker=".", markersize=2, label=label)
-            scores.plot(*_curve(records, "valid_bleu"), marker=".", color="tab:green")
+            scores.plot(*_curve(records, BLEU), marker=".", color="tab:green")
             losses.set(xlabel="updates", ylabel="nats per target token")
             losses.legend()
             scores.set(xlabel="updates", ylabel="BLEU on the validation set")

@@ -23,7 +23,7 @@ from mt.training.loader import prefetch
 from mt.training.loss import batch_loss
 from mt.training.optimizer import optimizers, scaled_step
 from mt.training.precision import WorkingCopy, choose_precision
-from mt.training.report import Reporter
+from mt.training.report import BLEU, Reporter
 from mt.training.schedule import cooldown, learning_rate, warmup_updates, warmup_warning
 from mt.training.speed import batch_operations, peak_operations
 from mt.training.state import (
@@ -220,8 +220,8 @@ class Trainer:
         for name, weights in candidates.items():
             model = self.model_of(weights)
             metrics = self.validation.metrics(model, model)
-            report.print(f"{name}: {self.validation.result(metrics)} on the validation set")
-            scored.append((self.validation.score(metrics), name, metrics))
+            report.print(f"{name}: {metrics[BLEU]:.2f} BLEU on the validation set")
+            scored.append((metrics[BLEU], name, metrics))
         _, name, metrics = max(scored, key=lambda candidate: candidate[:2])
         return candidates[name], name, metrics
 
@@ -378,11 +378,10 @@ class Trainer:
         """Compute and report the validation metrics, and update the best score in `progress`."""
         progress = self.progress
         metrics = self._validation_metrics()
-        score = self.validation.score(metrics)
-        better = score > progress.best_score
+        better = metrics[BLEU] > progress.best_score
         progress.stale_validations = 0 if better else progress.stale_validations + 1
         if better:
-            progress.best_score, progress.best_update = score, progress.updates
+            progress.best_score, progress.best_update = metrics[BLEU], progress.updates
         report.record(progress.updates, metrics)
         report.print(
             f"update {progress.updates:,} | {progress.seconds / 60:.1f} min | {self.validation.describe(metrics)}"

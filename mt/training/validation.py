@@ -16,7 +16,7 @@ from mt.errors import TrainingError
 from mt.model.transformer import Transformer
 from mt.pipeline.translator import Translator
 from mt.training.loss import batch_loss
-from mt.training.report import MONITORED
+from mt.training.report import BLEU, MONITORED
 
 BATCH_TOKENS = 4096  # maximum number of tokens of a batch, with padding, when the loss is computed
 
@@ -26,9 +26,6 @@ class Validation:
 
     The translations are made with `description.decoding`.
     """
-
-    criterion = "valid_bleu"
-    """Name of the metric that selects the best model."""
 
     def __init__(self, recipe: Recipe, data: PreparedData, description: Description) -> None:
         """Select the pairs that are short enough for the model.
@@ -54,30 +51,22 @@ class Validation:
 
     @property
     def names(self) -> list[str]:
-        """Names of all metrics: "valid_loss", the name in `criterion`, and one loss for each monitored corpus."""
+        """Names of all metrics: "valid_loss", `BLEU`, and one loss for each monitored corpus."""
         first, *monitored = self.sets
-        return [first, self.criterion, *monitored]
+        return [first, BLEU, *monitored]
 
     def metrics(self, model: Transformer, float32_model: Transformer) -> dict[str, float]:
         """Return all metrics by name. The loss is computed with `model`, translations are made with `float32_model`.
 
         `model` may be in bfloat16. `float32_model` is the same model in float32, as the published weights are.
         """
-        return {**self.losses(model), self.criterion: self.bleu(float32_model)}
-
-    def score(self, metrics: Mapping[str, float]) -> float:
-        """Return the BLEU among the metrics. The model with the highest BLEU is selected."""
-        return metrics[self.criterion]
-
-    def result(self, metrics: Mapping[str, float]) -> str:
-        """Return the metric that selects the best model, as text such as "34.56 BLEU"."""
-        return f"{metrics[self.criterion]:.2f} BLEU"
+        return {**self.losses(model), BLEU: self.bleu(float32_model)}
 
     def describe(self, metrics: Mapping[str, float]) -> str:
         monitored = [
             f"{name.removeprefix(MONITORED)} {loss:.3f}" for name, loss in metrics.items() if name.startswith(MONITORED)
         ]
-        line = f"validation loss {metrics['valid_loss']:.3f}, {self.result(metrics)}"
+        line = f"validation loss {metrics['valid_loss']:.3f}, {metrics[BLEU]:.2f} BLEU"
         return line + (f" | monitored loss: {', '.join(monitored)}" if monitored else "")
 
     def losses(self, model: Transformer) -> dict[str, float]:

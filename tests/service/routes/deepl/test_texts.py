@@ -7,7 +7,7 @@ import deepl
 import httpx
 import pytest
 
-from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
+from service.errors import MAX_PROBLEMS, CannotTranslate, DeadlineExceeded, Overloaded
 from tests.service.application import Application, single
 from tests.service.doubles import WordModels
 
@@ -208,6 +208,11 @@ def test_refusals(raw: httpx.Client, models: WordModels, fields: dict[str, Any],
     assert (answer.status_code, message in answer.json()["message"]) == (status, True), answer.text
     assert isinstance(answer.json()["detail"], str), "the SDK adds it to a string"
     assert models.calls == []
+
+
+def test_the_first_problems_are_listed(raw: httpx.Client) -> None:
+    answer = raw.post("/v2/translate", json=PLAIN | {"text": ["<a>"] * 40, "tag_handling": "xml"})
+    assert (answer.status_code, answer.json()["message"].count("is not well-formed XML")) == (400, MAX_PROBLEMS)
 
 
 def test_who_waited_long_and_asks_again_gets_the_same_work(running: Application, raw: httpx.Client) -> None:

@@ -194,8 +194,7 @@ async def _decode_in_lower_case(decoded: DecodedVariant, context: SentenceContex
     words = re.findall(r"\w+", again[0].best.text.lower())
     if len(words) < len(text.split()) or not copied.isdisjoint(words):
         return decoded
-    raised = (replace(one, text=casing.raise_first(one.text, context.target)) for one in again[0].alternatives)
-    return replace(again[0], alternatives=tuple(raised))
+    return again[0]
 
 
 def _preference(decoded: DecodedVariant) -> float:

@@ -142,7 +142,9 @@ class SentenceContext:
     @cached_property
     def _stand_in_words(self) -> StandInWords:
         known = self.tokenizer.characters
-        return StandInWords(lambda word: len(self.tokenizer.encode(word)) if known.issuperset(word) else 0, self.target)
+        return StandInWords(
+            lambda word: len(self.tokenizer.encode(word)) if known.issuperset(word.replace(" ", "")) else 0, self.target
+        )
 
     @cached_property
     def _encode(self) -> Callable[[str], tuple[int, ...]]:

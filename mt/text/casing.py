@@ -82,16 +82,14 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
         long = [word[0] for word in words]  # all words, because there are few
     if not long or any(not _in_title_case(word) and not _is_code(word) for word in long):
         return None
-    fixed = {word[0] for word in words if _is_code(word[0]) or (len(word[0]) > 1 and _in_capitals(word[0]))}
-    lowered = _lower_words(sentence, words, language, fixed)
+    lowered = _lower_words(sentence, words, language, _fixed(words))
     return lowered if lowered != sentence else None
 
 
 def lower_all(sentence: str, language: str, kept: Sequence[Range] = ()) -> str:
     """Return a sentence with its words in lower case, except codes, mixed-case words and the ranges `kept`."""
     words = _free_words(sentence, kept)
-    fixed = {word[0] for word in words if _is_code(word[0]) or is_mixed_case(word[0])}
-    return _lower_words(sentence, words, language, fixed, is_headline=False)
+    return _lower_words(sentence, words, language, _fixed(words), is_headline=False)
 
 
 def copied_words(sentence: str, translation: str, kept: Sequence[Range] = ()) -> set[str]:
@@ -144,6 +142,12 @@ def _is_code(word: str) -> bool:
     """Return whether a word is a known acronym, or consists of Latin capitals without a vowel."""
     pronounceable = word in _NO_ACRONYMS or not _LATIN.fullmatch(word) or not _VOWELS.isdisjoint(word)
     return word in _ACRONYMS or not pronounceable
+
+
+def _fixed(words: Sequence[re.Match[str]]) -> set[str]:
+    """Return the words of a headline that keep their case: codes, words of mixed case, and words in capitals."""
+    long = {word[0] for word in words if len(word[0]) > 1}
+    return {word for word in long if _is_code(word) or is_mixed_case(word) or _in_capitals(word)}
 
 
 def _in_capitals(word: str) -> bool:

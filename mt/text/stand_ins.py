@@ -23,6 +23,7 @@ from mt.text.span_patterns import FORMAT, PLACEHOLDER, UNIT
 _VOWELS = "AEIOU"
 _WITHOUT_NAME = re.compile(r"%[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqzjt])?[A-Za-z@]|\{\}")
 _NUMERIC_FORMAT = re.compile(r",\s*(?:number|plural|selectordinal)\b|:[+\-,.\d]*[dfegn%]\}")
+_MEASURE = re.compile(r"[~≈≤≥±+\u2212-]?\s?\d[^A-Za-z]*\s[^\W\d]\S*")  # 5 - 10 kg
 _IDENTIFIER = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _NUMERIC_NAMES = frozenset(
     [
@@ -55,6 +56,7 @@ class StandInKind(Enum):
     PLACE = "place"
     NUMBER = "number"
     LETTER = "letter"
+    MEASURE = "measure"
 
 
 _WORDS = {
@@ -66,6 +68,7 @@ _WORDS = {
     StandInKind.NUMBER: ("37", "48", "59", "64", "73", "86", "95", "46", "57", "68", "79", "84", "93", "35"),
     StandInKind.LETTER: ("X", "Y", "Z", "Q", "W", "K"),
 }
+_WORDS[StandInKind.MEASURE] = tuple(f"{number} kg" for number in _WORDS[StandInKind.NUMBER])
 _NOT_LATIN = {StandInKind.NAME: StandInKind.LETTER, StandInKind.PLACE: StandInKind.LETTER}
 """Kinds of words in place of names if the target language has another script: models transliterate names."""
 
@@ -102,6 +105,8 @@ def likely_kinds(text: str) -> tuple[StandInKind, ...]:
         return (StandInKind.NUMBER,)
     if any(map(str.isdigit, text)) and UNIT.search(text) and not is_placeholder(text):  # €5
         return (StandInKind.NUMBER,)
+    if _MEASURE.fullmatch(text):
+        return (StandInKind.MEASURE,)
     if form and "(" not in text:
         return (StandInKind.NAME,) if form[1] == "@" else (StandInKind.NAME, StandInKind.NUMBER)
     words = [word.lower() for word in _IDENTIFIER.findall(text.rpartition(")")[0] if form else text)]

@@ -18,13 +18,16 @@ _ONE_UNIT = (
     "|[kKMGTP]i?(?:B|bps|b|bit)|dB[mA]?|rpm|pp[mb]|psi|°F)"
 )
 _STANDARD = "(?:ANSI|ASTM|BS|CSA|DIN|EN|GOST|IEC|IEEE|ISO|JIS|NBR|NF|RFC|SAE|UL|UNI|VDE|ÖNORM)(?: (?:EN|ISO))*"
-_SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg and 2,5 µg/ml, a standard, or a word
-    r"(?:(?P<sign>[~≈≤≥±])[ \u00a0]?)?(?<![\w.,/])[-+\u2212]?\d{1,12}(?:[.,’ \u00a0\u202f]\d{1,12}){0,4}"
-    r"(?:[–-]\d{1,12})?"
+_NUMBER = r"\d{1,12}(?:[.,’ \u00a0\u202f]\d{1,12}){0,4}"
+_SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg, 2,5 µg/ml, 5 - 10 kg and 5 to 10 kg, a standard, or a word
+    r"(?:(?P<sign>[~≈≤≥±])[ \u00a0]?)?(?<![\w.,/])"
+    rf"(?P<first>{_NUMBER}[ \u00a0]?(?:(?P<dash>[-–—])|(?<= )[^\W\d_]{{1,4}}(?= ))[ \u00a0]?)?"
+    rf"(?P<last>[-+\u2212]?{_NUMBER})"
     rf"[ \u00a0\u202f](?P<unit>{_ONE_UNIT}(?:[/·]{_ONE_UNIT}|/h)?)(?![\w'’/-])"
     rf"|(?<![\w-])(?P<standard>{_STANDARD}[ \u00a0]\d{{2,6}}(?:[-:.]\d{{1,6}}){{0,3}})(?![\w-])"
     r"|[^\W\d_]+"
 )
+_LOCAL = re.compile(r"\W*\d+[.,’]\d[\d.,’]*\s\S+")  # one number, with separators
 _HINT = re.compile(
     r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z]))"
 )  # a fast test, without a match in most sentences without symbols
@@ -53,15 +56,17 @@ _VOWELLESS_WORDS = frozenset({"bg", "bs", "cs", "cy", "hr", "mk", "sk", "sl", "s
 def lost_symbols(source: str, translation: str) -> list[Range]:
     """Return the ranges of the measures, standards and words of mixed case in `source` that a translation lacks.
 
-    A measure is a number with a unit; only the unit and a sign such as ~ are compared. Measures whose number may have
-    other separators in the translation are left out.
+    A measure is a number, or two with a dash between them, and a unit. Only the unit, a sign such as ~, and whether
+    there are two numbers are compared. Single numbers that may have other separators in the translation are left out.
     """
     wanted = list(_symbols(source)) if _HINT.search(source) else []
     if not wanted:
         return []
-    lost = Counter(symbol for symbol, _ in wanted) - Counter(symbol for symbol, _ in _symbols(translation))
-    ranges = (place for symbol, place in wanted if symbol in lost)  # all of a symbol: which of them is lost is unknown
-    return sorted((begin, end) for begin, end in ranges if not re.search(r"\d[.,’]\d", source[begin:end]))
+    lost = Counter(symbol for symbol, _ in wanted) - Counter(
+        symbol for symbol, _ in _symbols(translation, any_word=True)
+    )
+    ranges = {place for symbol, place in wanted if symbol in lost}  # all of a symbol: which of them is lost is unknown
+    return sorted((begin, end) for begin, end in ranges if not _LOCAL.fullmatch(source, begin, end))
 
 
 def is_code(text: str, language: str) -> bool:
@@ -74,10 +79,16 @@ def is_code(text: str, language: str) -> bool:
     return text in _CODES or (vowelless and primary_language(language) not in _VOWELLESS_WORDS)
 
 
-def _symbols(text: str) -> Iterator[tuple[str, Range]]:
-    """Yield (symbol, range) of each measure, standard such as `EN 60335-1`, and other word of mixed case."""
+def _symbols(text: str, any_word: bool = False) -> Iterator[tuple[str, Range]]:
+    """Yield (symbol, range) of each measure, standard such as `EN 60335-1`, and other word of mixed case.
+
+    A measure with two numbers is two symbols. If `any_word` is true, a short word may be in place of their dash.
+    """
     for match in _SYMBOL.finditer(text):
         if match["unit"]:
-            yield (match["sign"] or "") + match["unit"], match.span()
+            place = match.start() if match["dash"] or not match["first"] else match.start("last"), match.end()
+            yield (match["sign"] or "") + match["unit"], place
+            if match["dash"] or (match["first"] and any_word):
+                yield f"–{match['unit']}", place
         elif match["standard"] or (is_mixed_case(match[0]) and not _GENDER.search(match[0])):
             yield match[0], match.span()

@@ -1,4 +1,7 @@
-"""No-break spaces and line breaks in translations. Models read and write ordinary spaces in their place."""
+"""No-break spaces and line breaks in translations, and repairs of marks and numbers that a model damages.
+
+Models read and write ordinary spaces in place of no-break spaces and line breaks.
+"""
 
 import re
 from collections.abc import Sequence
@@ -25,6 +28,12 @@ _SPACE_OF_FRENCH_MARK = re.compile(r" (?=[:;!?]+(?:[\s»”\"]|$)|[!?]+\))")
 _SPACE_INSIDE_GUILLEMETS = re.compile(r"(?<=«) | (?=»)")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)")
 _NOT_DIGIT = re.compile(r"\D+")
+_DIGIT = re.compile(r"\d")
+_SPACED_RANGE = re.compile(r"(?<![\d.,:])(\d{1,9})( [-–—] )(\d{1,9})(?![\d:]|[.,]\d)")
+_DAMAGED_RANGE = re.compile(r"(?<![\d:])(\d{1,9})(?::| ?-- ?)(\d{1,9})(?![\d:])")
+_ONE_MARK = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:,\d{1,9}){2,5}|(?:\.\d{1,9}){2,5})(?![\d.,]\d)")
+_GROUPS_AND_DECIMALS = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:,\d{3}){1,4}\.|(?:\.\d{3}){1,4},)\d{1,9}(?![\d.,]\d)")
+_NUMBER_AND_NOUN = re.compile(r"(?<![\w.,-])(\d{1,9})-(?=[A-ZÄÖÜ][a-zäöüß]+(?![\w-]))")
 _SENTENCE_END = re.compile(r"[.!?…:]+[\"'”’“»)\]]*(?=\s)|[。！？：]+[”」』）]*")
 
 
@@ -72,7 +81,29 @@ def mend_marks(source: str, translation: str) -> str:
     if _MARK_RUN.search(translation):
         longest = max((len(match[0]) for match in _MARKS.finditer(source)), default=1)
         translation = _MARK_RUN.sub(lambda match: match[0][:longest], translation)
-    return translation
+    return _mend_numbers(source, translation) if _DIGIT.search(translation) else translation
+
+
+def _mend_numbers(source: str, translation: str) -> str:
+    """Undo what models do with numbers: `5:10` for `5 - 10`, `3-Dateien` for `3 files`, `1.234.5` for `1.234,5`."""
+    ranges = {(first, last): f"{first}{dash}{last}" for first, dash, last in _SPACED_RANGE.findall(source)}
+    for pair in _DAMAGED_RANGE.findall(source):
+        ranges.pop(pair, None)
+    numbers = {tuple(_NOT_DIGIT.split(number)) for number in _GROUPS_AND_DECIMALS.findall(source)}
+
+    def with_two_marks(match: re.Match[str]) -> str:
+        *groups, decimals = parts = _NOT_DIGIT.split(match[0])
+        group_mark, decimal_mark = ",." if "." in match[0] else ".,"
+        return group_mark.join(groups) + decimal_mark + decimals if tuple(parts) in numbers else match[0]
+
+    def with_space(match: re.Match[str]) -> str:
+        return f"{match[1]} " if f"{match[1]} " in source and f"{match[1]}-" not in source else match[0]
+
+    if ranges:
+        translation = _DAMAGED_RANGE.sub(lambda match: ranges.get((match[1], match[2]), match[0]), translation)
+    if numbers:
+        translation = _ONE_MARK.sub(with_two_marks, translation)
+    return _NUMBER_AND_NOUN.sub(with_space, translation)
 
 
 def restore_no_break_spaces(source: str, translation: str, language: str) -> str:

@@ -61,6 +61,7 @@ def test_translations_are_raised(language: str, source: str, translation: str, e
         ("New York City Is Big", "New york city is big"),  # the pipeline also reads it as it is
         ("A man rides a bike in Berlin", None),
         ("Red Car", "Red car"),
+        ("New US Law on 10 kW Pumps", "New US law on 10 kW pumps"),
         ("Asian Food Section", "Asian food section"),
         ("New LSB List in the EU", "New LSB list in the EU"),
         ("Smith", None),

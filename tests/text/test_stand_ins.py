@@ -31,6 +31,7 @@ NAME, PLACE, NUMBER = StandInKind.NAME, StandInKind.PLACE, StandInKind.NUMBER
             )
         ],
         *[(text, (NUMBER,)) for text in ("{0, number, integer}", "{x:.2f}", "${age}", "{numFiles}", "#{n}")],
+        *[(text, (StandInKind.MEASURE,)) for text in ("5 - 10 kg", "~ 5 mg", "5–10 dB", "1,5 µg/ml")],
         *[(text, (NAME,)) for text in ("{name}", "%{user}", "%(name)s", "%@", "{{person.name}}", "мир", "<name>")],
         *[(text, (NAME, NUMBER)) for text in ("{0}", "%s", "%1$s", "{}", "\U000f0000", "⟦0⟧", "<0/>")],
         *[(text, (PLACE,)) for text in ("{city}", "{{ homeCity }}", "%(country)s")],

@@ -7,6 +7,7 @@ from mt.text.typography import (
     has_no_break_spaces,
     insert_breaks,
     join_numbers,
+    mend_marks,
     places_of_sentence_ends,
     restore_no_break_spaces,
     unify_quotes,
@@ -50,6 +51,25 @@ def test_spaces_in_numbers_do_not_break(source: str, translation: str, expected:
 )
 def test_quotation_marks_are_of_one_kind(source: str, translation: str, expected: str) -> None:
     assert unify_quotes(translation, find_spans(source)) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ("Wait 2 - 3 days.", "Warte 2:3 Tage.", "Warte 2 - 3 Tage."),
+        ("a 2 – 3", "a 2 -- 3", "a 2 – 3"),
+        ("2 - 3, 2:3", "2:3, 2:3", "2:3, 2:3"),
+        ("delete 3 files", "3-Dateien löschen", "3 Dateien löschen"),
+        ("a 3-room flat", "eine 3-Zimmerwohnung", "eine 3-Zimmerwohnung"),
+        ("a 3 room flat", "eine 3-Zimmer-Wohnung", "eine 3-Zimmer-Wohnung"),
+        ("15.234,67 Punkte", "15.234.67 points", "15,234.67 points"),
+        ("1,234,567.50 USD", "1.234.567.50 USD", "1,234,567.50 USD"),
+        ("1,234.56", "1.234,56", "1.234,56"),
+        ("version 1.234.56", "1.234.56", "1.234.56"),
+    ],
+)
+def test_numbers_are_mended(source: str, translation: str, expected: str) -> None:
+    assert mend_marks(source, translation) == expected
 
 
 @pytest.mark.parametrize(("source", "translation", "language", "expected"), SPACES.values(), ids=SPACES)

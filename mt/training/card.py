@@ -13,6 +13,7 @@ from mt.languages import Direction
 from mt.training.report import BLEU, MONITORED
 from mt.training.schedule import warmup_warning
 from mt.training.state import Progress
+from mt.training.tuning import forgetting_warning
 
 
 @dataclass(frozen=True)
@@ -115,4 +116,5 @@ def _tuned(recipe: Recipe, progress: Progress, published: Published) -> list[str
         "|---|---|---|",
         *rows,
         "",
+        *([f"Warning: {warning}.", ""] if (warning := forgetting_warning(recipe)) else []),
     ]

@@ -36,7 +36,7 @@ from mt.training.state import (
     save_checkpoint,
     trained,
 )
-from mt.training.tuning import first_model, new_model, source_vocabulary_size
+from mt.training.tuning import first_model, forgetting_warning, new_model, source_vocabulary_size
 from mt.training.validation import Validation
 
 RECORD_EVERY = 10  # updates
@@ -186,7 +186,8 @@ class Trainer:
             interval.resumed = time.monotonic()
         if progress.updates > self._saved:
             self._save()
-        if over and (warning := warmup_warning(config, progress.updates, progress.planned_updates)):
+        warnings = (warmup_warning(config, progress.updates, progress.planned_updates), forgetting_warning(self.recipe))
+        for warning in filter(None, warnings if over else ()):
             report.print(f"warning: {warning}")
         return over
 

@@ -116,6 +116,20 @@ def _changes_of_the_model(values: Mapping[str, Any], description: Description) -
             yield f"tuning.{key} is read from the directory of the model to tune; remove it"
 
 
+def forgetting_warning(recipe: Recipe) -> str:
+    """Return a warning of what a tuned model may have forgotten, and nothing has measured; "" if there is nothing."""
+    tuning = recipe.tuning
+    if tuning is None:
+        return ""
+    others = [str(direction) for direction in recipe.directions if direction not in recipe.data.directions]
+    return "; ".join(
+        [
+            *([f"only {recipe.data.directions} was trained: {', '.join(others)} may be worse now"] if others else []),
+            *([] if tuning.monitor else ["without tuning.monitor, nothing shows what the model forgot"]),
+        ]
+    )
+
+
 def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
     """Yield a message for each value of `recipe` that the model to tune does not support.
 

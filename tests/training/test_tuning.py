@@ -23,7 +23,7 @@ from mt.tokenizer import Tokenizer, train_tokenizer
 from mt.training.loss import batch_loss
 from mt.training.state import trained
 from mt.training.trainer import Trainer
-from mt.training.tuning import read_recipe
+from mt.training.tuning import forgetting_warning, read_recipe
 from tests.interop.opus import Opus
 from tests.training.conftest import ROOT, WORDS, equal, finish, metrics, train, weights_of, write_corpora
 from tests.weights import load_weights
@@ -260,6 +260,21 @@ def test_forgetting_is_shown_and_recorded(make: Make, capsys: pytest.CaptureFixt
         with torch.inference_mode():
             records[1][name] -= float(batch_loss(trainer.model.eval(), batch, 0.0)) / tokens
     assert records[1][name] == pytest.approx(0, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("directions", "overrides", "expected"),
+    [
+        (("en-de",), [], ""),
+        (("en-de",), ["tuning.monitor=[]"], "without tuning.monitor, nothing shows what the model forgot"),
+        (("en-de", "de-en", "en-fr"), [], "only en-de was trained: de-en, en-fr may be worse now"),
+    ],
+)
+def test_what_a_model_may_forget(
+    read: Read, tmp_path: Path, directions: tuple[str, ...], overrides: list[str], expected: str
+) -> None:
+    write_old(tmp_path / "model", directions)
+    assert forgetting_warning(read(f"tuning.model='{tmp_path / 'model'}'", *overrides)) == expected
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

@@ -14,7 +14,7 @@ from service.errors import CannotTranslate, DeadlineExceeded
 from service.parsers.operations import read_document, write_document
 from service.parsers.pool import ParserPool
 from service.translation.answers import alignment_of, unchanged_answer
-from service.translation.coroutines import WorkThreads, when_admitted
+from service.translation.coroutines import WorkThreads, gather_or_raise, when_admitted
 from service.translation.jobs import Answer, Job
 from service.translation.preparation import beginning_of
 from service.workers.messages import SourceText
@@ -104,12 +104,7 @@ class DocumentTranslator:
             ServiceError: any other error of `translate`.
         """
         progress = _Progress(source, translate, opened.segments)
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(MAX_PARTS):
-                    group.create_task(progress.run())
-        except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None
+        await gather_or_raise([progress.run() for _ in range(MAX_PARTS)])
         if progress.failed and progress.failed == len(opened.segments):
             raise CannotTranslate(f"none of the {progress.failed:,} texts of the file can be translated")
         if progress.failed:

@@ -36,7 +36,7 @@ def analyse(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> S
         return SentenceAnalysis(matches, tuple(kept), alternative)
     untranslated = [(match.begin, match.end) for match in matches if match.translation is None]
     analysis = SentenceAnalysis(matches, (*kept, *untranslated))
-    unknown = protect.unknown_words(sentence, context.tokenizer.characters)
+    unknown = symbols.unknown_words(sentence, context.tokenizer.characters)
     if not unknown:
         return analysis
     outside = (word for word in unknown if not any(a < word[1] and b > word[0] for a, b in analysis.terms))

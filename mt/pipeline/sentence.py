@@ -286,7 +286,7 @@ def _lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Ran
     Those in other spans are left out.
     """
     variant, text = decoded.variant, decoded.best.text
-    damaged = protect.damaged_words(variant.text, text, context.tokenizer.characters)
+    damaged = symbols.damaged_words(variant.text, text, context.tokenizer.characters)
     spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER]
     return [
         (begin, end)

@@ -20,23 +20,21 @@ BLEU of 100 captions of Multi30k by a model of 3+3 layers that had seen no spans
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from html.entities import html5
 from itertools import chain, pairwise
-from unicodedata import normalize
 
 from mt.languages import primary_language
-from mt.text.alignment import CLOSING, Range, is_in_word, is_wide
+from mt.text.alignment import CLOSING, Range, is_in_word
 from mt.text.markup.elements import HTML_NAMES
 from mt.text.normalise import GROUP_SPACES
 from mt.text.span_patterns import CODE, EXACT, FORMAT, HINT, NUMBERS, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
 
 _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
 _RANGE = re.compile(r"\d[\d.]*[-:]\d[\d.]*")
-_PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _LIST_MARKER = re.compile(
     r"(?:(?:\[[ xX✓]\]|[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.)"
     r"|(?:[IVX]{1,5}\.|\d{1,2}(?:\.\d{1,2}){2,5}\.?|\d{1,2}\.\d\.?|§{1,2} ?\d{1,4}[a-z]?)(?=\s+[A-ZÀ-ÖØ-Þ])"
@@ -124,43 +122,6 @@ def find_spans(sentence: str, kept: Sequence[Range] = ()) -> tuple[ProtectedSpan
         merged.append((begin, end))
     known = {place: span for span in spans if (place := (span.begin, span.end)) not in words}
     return tuple(known.get((b, e)) or ProtectedSpan(b, e, sentence[b:e], SpanKind.KEPT) for b, e in merged)
-
-
-def unknown_words(sentence: str, known: Container[str]) -> list[Range]:
-    """Return the ranges of the words that consist mostly of unknown letters, or have U+FFFD in place of a letter.
-
-    A letter is unknown if `known` contains neither the letter, nor its lower-case form, nor its NFKC form. Consecutive
-    unknown words form one range.
-    """
-    ranges: list[Range] = []
-    for word in _PART.finditer(sentence) if not sentence.isascii() else ():
-        letters = sum(map(str.isalpha, word[0]))
-        if 2 * len(_unknown_letters(word[0], known)) > letters or (letters and "\ufffd" in word[0]):
-            begin = ranges[-1][1] if ranges else 0
-            follows = ranges and not any(map(str.isalnum, sentence[begin : word.start()]))
-            ranges.append((ranges.pop()[0] if follows else word.start(), word.end()))
-    return ranges
-
-
-def damaged_words(sentence: str, translation: str, known: Container[str]) -> list[Range]:
-    """Return the ranges of the words with unknown letters (`unknown_words`) that the translation lacks.
-
-    Words of scripts without spaces are left out.
-    """
-    return [
-        word.span()
-        for word in (_PART.finditer(sentence) if not sentence.isascii() else ())
-        if not any(map(is_wide, word[0]))
-        and any(letter not in translation for letter in _unknown_letters(word[0], known))
-    ]
-
-
-def _unknown_letters(word: str, known: Container[str]) -> list[str]:
-    return [
-        letter
-        for letter in filter(str.isalpha, word)
-        if not (letter in known or letter.lower() in known or normalize("NFKC", letter) in known)
-    ]
 
 
 def list_marker_length(sentence: str, language: str) -> int:

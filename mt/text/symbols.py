@@ -1,14 +1,15 @@
-"""Symbols that models change although they are the same in every language: units, names such as iPhone, and codes.
+"""Symbols that models change although they are the same in every language: units, names, codes and unknown letters.
 
 A sentence is decoded again, with stand-ins for its symbols, only if its translation lacks one of them.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from unicodedata import normalize
 
 from mt.languages import primary_language
-from mt.text.alignment import Range
+from mt.text.alignment import Range, is_wide
 from mt.text.casing import is_mixed_case
 
 # Not h, J and pm: "2 h" is a time of day in French, "3 J." are years in German, and "5 pm" is a time of day in English.
@@ -32,6 +33,7 @@ _HINT = re.compile(
     r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z]))"
 )  # a fast test, without a match in most sentences without symbols
 _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
+_PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _CODES = frozenset({"ean", "gtin", "iban", "id", "isbn", "sku", "uid", "uri", "url", "uuid"})
 _VOWELS = frozenset("aeiouy")
 _LETTER_WORDS = {  # letters that are words, such as "I" and "y"
@@ -77,6 +79,43 @@ def is_code(text: str, language: str) -> bool:
     if len(text) == 1:
         return text.lower() not in _LETTER_WORDS.get(primary_language(language), "")
     return text in _CODES or (vowelless and primary_language(language) not in _VOWELLESS_WORDS)
+
+
+def unknown_words(sentence: str, known: Container[str]) -> list[Range]:
+    """Return the ranges of the words that consist mostly of unknown letters, or have U+FFFD in place of a letter.
+
+    A letter is unknown if `known` contains neither the letter, nor its lower-case form, nor its NFKC form. Consecutive
+    unknown words form one range.
+    """
+    ranges: list[Range] = []
+    for word in _PART.finditer(sentence) if not sentence.isascii() else ():
+        letters = sum(map(str.isalpha, word[0]))
+        if 2 * len(_unknown_letters(word[0], known)) > letters or (letters and "\ufffd" in word[0]):
+            begin = ranges[-1][1] if ranges else 0
+            follows = ranges and not any(map(str.isalnum, sentence[begin : word.start()]))
+            ranges.append((ranges.pop()[0] if follows else word.start(), word.end()))
+    return ranges
+
+
+def damaged_words(sentence: str, translation: str, known: Container[str]) -> list[Range]:
+    """Return the ranges of the words with unknown letters (`unknown_words`) that the translation lacks.
+
+    Words of scripts without spaces are left out.
+    """
+    return [
+        word.span()
+        for word in (_PART.finditer(sentence) if not sentence.isascii() else ())
+        if not any(map(is_wide, word[0]))
+        and any(letter not in translation for letter in _unknown_letters(word[0], known))
+    ]
+
+
+def _unknown_letters(word: str, known: Container[str]) -> list[str]:
+    return [
+        letter
+        for letter in filter(str.isalpha, word)
+        if not (letter in known or letter.lower() in known or normalize("NFKC", letter) in known)
+    ]
 
 
 def _symbols(text: str, any_word: bool = False) -> Iterator[tuple[str, Range]]:

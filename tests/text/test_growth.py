@@ -15,7 +15,7 @@ from mt.text.documents.packages import root_name
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.strings import find_tags
 from mt.text.markup.tokens import MAX_TOKENS
-from mt.text.symbols import lost_symbols
+from mt.text.symbols import lost_symbols, unknown_words
 from mt.text.terms import Terms
 from scripts.attack.payloads import SIZED_DOCUMENTS
 from tests.linear_time import Prepare, assert_linear
@@ -155,7 +155,7 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "protect: tags": (lambda n: partial(protect.find_spans, "<a " * n), 5000),
     "protect: placeholders": (lambda n: partial(protect.find_spans, "{{a %(a " * n), 3000),
     "protect: braces": (lambda n: partial(protect.find_spans, "{a" * n + "}" * n), 5000),
-    "protect: unknown words": (lambda n: partial(protect.unknown_words, "да " * n, frozenset("a")), 5000),
+    "symbols: unknown words": (lambda n: partial(unknown_words, "да " * n, frozenset("a")), 5000),
     "protect: emoji to restore": (restore_emoji, 1000),
     "protect: missing spans": (restore_numbers, 500),
     "protect: kept spans": (find_kept, 500),

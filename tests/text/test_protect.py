@@ -14,13 +14,11 @@ from mt.text.protect import (
     SpanKind,
     StrippedText,
     are_in_order,
-    damaged_words,
     find_spans,
     list_marker_length,
     lost_spans,
     remove_spans,
     split_at_long_spans,
-    unknown_words,
 )
 from mt.text.restoration import restore_spans
 
@@ -304,34 +302,6 @@ def test_any_translation_gets_the_kept_text(
     restored = restore_spans(stripped, spans, translation, in_proportion(stripped.text, translation))
     assert lost_spans(spans, restored) == []
     assert sentence[begin:end].strip() in restored
-
-
-@pytest.mark.parametrize(
-    ("sentence", "expected"),
-    [
-        ("He says привет мир, twice.", ["привет мир"]),
-        ("नमस्ते and Señor", ["नमस्ते"]),  # one unknown letter of five is no unknown word
-        ("naïve – “café” 5 €", []),
-        ("a d\ufffdg \ufffd here", ["d\ufffdg"]),
-    ],
-)
-def test_unknown_words(sentence: str, expected: list[str]) -> None:
-    known = frozenset("abcdefghijklmnopqrstuvwxyz")
-    assert [sentence[begin:end] for begin, end in unknown_words(sentence, known)] == expected
-
-
-@pytest.mark.parametrize(
-    ("sentence", "translation", "expected"),
-    [
-        ("The dọg sees ǹo cat.", "Der d\ufffd\ufffdg sieht ǹo.", ["dọg"]),
-        ("The dọg sleeps.", "Der dọg schläft.", []),
-        ("The DỌG sleeps.", "Der DOG schläft.", ["DỌG"]),
-        ("The dog 住sleeps.", "Der Hund schläft.", []),
-    ],
-)
-def test_damaged_words(sentence: str, translation: str, expected: list[str]) -> None:
-    known = frozenset("abcdefghijklmnopqrstuvwxyz")
-    assert [sentence[begin:end] for begin, end in damaged_words(sentence, translation, known)] == expected
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mt.text.symbols import is_code, lost_symbols
+from mt.text.symbols import damaged_words, is_code, lost_symbols, unknown_words
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,31 @@ def test_lost_symbols(source: str, translation: str, lost: list[str]) -> None:
 )
 def test_codes(text: str, language: str, expected: bool) -> None:
     assert is_code(text, language) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("He says привет мир, twice.", ["привет мир"]),
+        ("नमस्ते and Señor", ["नमस्ते"]),  # one unknown letter of five is no unknown word
+        ("naïve – “café” 5 €", []),
+        ("a d\ufffdg \ufffd here", ["d\ufffdg"]),
+    ],
+)
+def test_unknown_words(sentence: str, expected: list[str]) -> None:
+    known = frozenset("abcdefghijklmnopqrstuvwxyz")
+    assert [sentence[begin:end] for begin, end in unknown_words(sentence, known)] == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "translation", "expected"),
+    [
+        ("The dọg sees ǹo cat.", "Der d\ufffd\ufffdg sieht ǹo.", ["dọg"]),
+        ("The dọg sleeps.", "Der dọg schläft.", []),
+        ("The DỌG sleeps.", "Der DOG schläft.", ["DỌG"]),
+        ("The dog 住sleeps.", "Der Hund schläft.", []),
+    ],
+)
+def test_damaged_words(sentence: str, translation: str, expected: list[str]) -> None:
+    known = frozenset("abcdefghijklmnopqrstuvwxyz")
+    assert [sentence[begin:end] for begin, end in damaged_words(sentence, translation, known)] == expected

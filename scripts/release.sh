@@ -45,10 +45,6 @@ pin() {
 }
 
 build() {
-    [ -z "$(git status --porcelain)" ] || {
-        echo "Files are not committed: a release is built from a commit." >&2
-        return 1
-    }
     rm -rf dist
     SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) "$tools/bin/python" -m build --no-isolation
     (cd dist && sha256sum -- * > SHA256SUMS && cat SHA256SUMS)
@@ -67,5 +63,10 @@ case ${1:-} in
         exit 2
         ;;
 esac
+if [[ " ${verbs[*]} " == *" build "* && -n "$(git status --porcelain)" ]]; then # before the tools are installed
+    echo "Files are not committed: a release is built from a commit." >&2
+    git status --short >&2
+    exit 1
+fi
 [ "${verbs[*]}" = pin ] || install_tools
 for verb in "${verbs[@]}"; do "$verb"; done

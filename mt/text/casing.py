@@ -15,6 +15,7 @@ from mt.text.clauses import may_lower
 from mt.text.protect import ProtectedSpan, find_spans, find_translated_spans
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_INITIAL = re.compile(r"\b[^\W\d_]\. ?(?=[^\W\d_])")  # of a name, such as J. R. R. Tolkien
 _FIRST_WORD = re.compile(r"[\W_]*([^\W\d_][^\s]*)")
 _LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most sentences with a long word in lower case
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
@@ -72,7 +73,7 @@ def raise_capitals(translation: str, source: str, language: str, kept: Sequence[
 
 def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -> str | None:
     """Return a sentence in Title Case converted to sentence case, or None if the sentence is not in Title Case."""
-    if _has_lower_word(sentence):
+    if _has_lower_word(sentence) or _INITIAL.search(sentence):
         return None
     words = _free_words(sentence, kept)
     long = [word[0] for word in words if len(word[0]) > _LEAST_LONG]

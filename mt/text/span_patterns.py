@@ -68,6 +68,7 @@ _NUMBER = (
 )
 _RANGE = r"(?<![\w.])\d{1,300}+\.{2,3}\d{1,300}+(?!\w)"  # 1..10
 _FEET = r"(?<![\w.,])\d{1,3}['’] ?\d{1,2}(?:\"|'')(?!\w)"  # 5' 11"
+_INITIALS = r"\b(?:[A-Z]\.){3,6}(?!\w)"  # of a name, such as J.R.R. Tolkien
 _EXPRESSION = (
     r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]{0,64}\w"
     r"|(?<![\w.'’])(?!I )[A-Za-z] [<>≤≥≠=] -?(?:\d[\w.]{0,64}|[A-Za-z])(?![\w'’])"  # a < b and x > 5
@@ -86,7 +87,7 @@ _WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER})+)(?:\([^{_BREAK}]*+\)[^{_BREAK
 SPAN = re.compile(
     rf"(?P<prose>[A-Z]?[a-z]++(?= \w))|(?P<brace>[$#%@]?\{{)|{_DATE}|{_FILES}|(?P<template>{_TEMPLATE})"
     rf"|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
-    rf"|{_BRACKET}|{_LITERAL}|{_RANGE}|{_FEET}|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
+    rf"|{_BRACKET}|{_LITERAL}|{_RANGE}|{_FEET}|{_INITIALS}|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 NUMBERS = re.compile(_NUMBER)
 PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")

@@ -35,6 +35,7 @@ _HINT = re.compile(
 _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _CODES = frozenset({"ean", "gtin", "iban", "id", "isbn", "sku", "uid", "uri", "url", "uuid"})
+_CELL = re.compile(r"[A-Z] \d{1,4}")  # a label of a table, a row or a room
 _VOWELS = frozenset("aeiouy")
 _LETTER_WORDS = {  # letters that are words, such as "I" and "y"
     "ca": "aeioy",
@@ -72,9 +73,9 @@ def lost_symbols(source: str, translation: str) -> list[Range]:
 
 
 def is_code(text: str, language: str) -> bool:
-    """Return whether a text is a single letter or a code, such as `id` and `pcs`, which no language translates."""
+    """Return whether a text is a letter, a label such as `A 1` or a code such as `pcs`, which nobody translates."""
     if not (text.isascii() and text.isalpha()):
-        return False
+        return _CELL.fullmatch(text) is not None
     vowelless = text.islower() and _VOWELS.isdisjoint(text)
     if len(text) == 1:
         return text.lower() not in _LETTER_WORDS.get(primary_language(language), "")

@@ -65,6 +65,7 @@ def test_translations_are_raised(language: str, source: str, translation: str, e
         ("Asian Food Section", "Asian food section"),
         ("New LSB List in the EU", "New LSB list in the EU"),
         ("Smith", None),
+        ("J.R.R. Tolkien", None),
         ("Save as Draft", None),
         ("THE MEN ARE HERE NOW", None),
     ],

@@ -109,6 +109,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("5' 11\" tall and 19", ["5' 11\"", "19"]),
         ('a 19" or "in 1990" or 7" one', ['19"', "1990", '7"']),
         ("Index ........ 5... and so on...", ["........", "5"]),
+        ("J.R.R. Tolkien of the U.S. and the U.S.A.", ["J.R.R.", "U.S.A."]),
         ("Page 2 of 3 »", ["2", "3", "»"]),
         ("« Back", ["«"]),
         ("« Bonjour. Ça va ?", []),  # direct speech that ends in another sentence

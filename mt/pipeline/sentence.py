@@ -38,6 +38,9 @@ _NUMBER_HANDICAP = 0.08
 _NAME_HANDICAP = 0.5
 """Difference of scores from which the words of a headline are names, which a model writes badly in lower case."""
 
+_SHORT_HEADLINE = 3
+"""Maximum number of words of a headline that may be decoded in lower case: longer ones often have names."""
+
 LEAST_TOKENS = 18
 """Sources of fewer tokens are not checked for omitted clauses: models rarely omit any, and the check takes time."""
 
@@ -178,7 +181,7 @@ def _read(variant: SourceVariant, reading: Reading, context: SentenceContext) ->
 
 
 async def _decode_in_lower_case(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
-    """Decode a headline again in lower case if its translation contains capitalised words of the source.
+    """Decode a short headline again in lower case if its translation contains capitalised words of the source.
 
     The model may know these words in lower case only. Return the second result if it contains none of them, has no
     fewer words than the source, and its score is at most _NAME_HANDICAP worse; otherwise the words may be names.
@@ -186,7 +189,7 @@ async def _decode_in_lower_case(decoded: DecodedVariant, context: SentenceContex
     variant = decoded.variant
     copied = casing.copied_words(variant.text, decoded.best.text, variant.kept)
     text = casing.lower_all(variant.text, context.source, variant.kept)
-    if not copied or len(text) != len(variant.text):
+    if not copied or len(text.split()) > _SHORT_HEADLINE or len(text) != len(variant.text):
         return decoded
     again, _ = await decode_variants([context.variant(text, variant.kept, variant.terms)], context, context.options)
     if not again or again[0].best.score < decoded.best.score - _NAME_HANDICAP:

@@ -33,7 +33,7 @@ _SPACED_RANGE = re.compile(r"(?<![\d.,:])(\d{1,9})( [-–—] )(\d{1,9})(?![\d:]
 _DAMAGED_RANGE = re.compile(r"(?<![\d:])(\d{1,9})(?::| ?-- ?)(\d{1,9})(?![\d:])")
 _ONE_MARK = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:,\d{1,9}){2,5}|(?:\.\d{1,9}){2,5})(?![\d.,]\d)")
 _GROUPS_AND_DECIMALS = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:,\d{3}){1,4}\.|(?:\.\d{3}){1,4},)\d{1,9}(?![\d.,]\d)")
-_NUMBER_AND_NOUN = re.compile(r"(?<![\w.,-])(\d{1,9})-(?=[A-ZÄÖÜ][a-zäöüß]+(?![\w-]))")
+_NUMBER_AND_NOUN = re.compile(r"((?:^|(?<!\S)[a-zäöüß]{1,40} )(\d{1,9}))-(?=[A-ZÄÖÜ][a-zäöüß]+(?![\w-]))")
 _SENTENCE_END = re.compile(r"[.!?…:]+[\"'”’“»)\]]*(?=\s)|[。！？：]+[”」』）]*")
 
 
@@ -97,7 +97,7 @@ def _mend_numbers(source: str, translation: str) -> str:
         return group_mark.join(groups) + decimal_mark + decimals if tuple(parts) in numbers else match[0]
 
     def with_space(match: re.Match[str]) -> str:
-        return f"{match[1]} " if f"{match[1]} " in source and f"{match[1]}-" not in source else match[0]
+        return f"{match[1]} " if f"{match[2]} " in source and f"{match[2]}-" not in source else match[0]
 
     if ranges:
         translation = _DAMAGED_RANGE.sub(lambda match: ranges.get((match[1], match[2]), match[0]), translation)

@@ -60,6 +60,8 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, expected
         ("a 2 – 3", "a 2 -- 3", "a 2 – 3"),
         ("2 - 3, 2:3", "2:3, 2:3", "2:3, 2:3"),
         ("delete 3 files", "3-Dateien löschen", "3 Dateien löschen"),
+        ("see all 3 files", "sieh alle 3-Dateien", "sieh alle 3 Dateien"),
+        ("the Kerberos 5 system", "das Kerberos 5-System", "das Kerberos 5-System"),  # a name
         ("a 3-room flat", "eine 3-Zimmerwohnung", "eine 3-Zimmerwohnung"),
         ("a 3 room flat", "eine 3-Zimmer-Wohnung", "eine 3-Zimmer-Wohnung"),
         ("15.234,67 Punkte", "15.234.67 points", "15,234.67 points"),

@@ -131,6 +131,7 @@ def test_lines_of_the_log(application: Application) -> None:
             body = {"q": f"text {id}", "source": "en", "target": "de"}
             application.client.post("/translate", json=body, headers={"X-Request-ID": id})
         application.client.get("/things")
+        application.until(lambda: sum(line["event"] == "request" for line in lines) == 4)  # each follows its answer
     requests = [line for line in lines if line["event"] == "request"]
     assert [(line["route"], line["status"]) for line in requests] == [
         ("/translate", 200),

@@ -278,7 +278,8 @@ def test_the_seed_and_the_epoch_decide_the_order(stream: Stream, tmp_path: Path,
     reseeded = UpdateStream(batches.dataset, batches.tokenizer, tiny_recipe().model_copy(update={"seed": 2}), World())
     assert order(reseeded, 0) != order(batches, 0)
     assert sorted(order(reseeded, 0)) == sorted(order(batches, 0)) == sorted(order(batches, 1))
-    longest = [int(batches.source_lengths[batch].max()) for update in batches.plan(0) for batch in update]
+    longer = np.maximum(batches.source_lengths, batches.target_lengths)
+    longest = [int(longer[batch].max()) for update in batches.plan(0) for batch in update]
     assert longest != sorted(longest), "batches of all lengths come by turns"
 
 

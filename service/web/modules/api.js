@@ -146,7 +146,8 @@ async function* connected(stream) {
 }
 
 function serviceError(body, status, retryAfter) {
-  const message = body.detail ?? body.error ?? localized("error.status", { status: String(status) });
+  const own = { invalid_key: "error.invalid-key", missing_key: "error.missing-key" }[body.code]; // in the reader's language
+  const message = own ? localized(own) : (body.detail ?? body.error ?? localized("error.status", { status: String(status) }));
   const seconds = Number.parseInt(retryAfter ?? "", 10);
   const again = status === 429 || status === 503 ? (Number.isNaN(seconds) ? 2 : Math.max(seconds, 1)) : null;
   return new ServiceError(String(message), status, again, String(body.code ?? ""));

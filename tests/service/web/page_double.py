@@ -185,9 +185,9 @@ def confidence(text: str) -> int:
     return min((percent for word, percent in DETECTIONS.items() if word in text.lower()), default=97)
 
 
-def problem(status: int, message: str, retry_after: int | None = None) -> JSONResponse:
+def problem(status: int, message: str, retry_after: int | None = None, code: str = "") -> JSONResponse:
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
-    return JSONResponse({"error": message, "message": message, "status": status}, status, headers)
+    return JSONResponse({"error": message, "message": message, "status": status, "code": code}, status, headers)
 
 
 def create_double(double: Double) -> FastAPI:
@@ -242,7 +242,7 @@ def create_double(double: Double) -> FastAPI:
         body = await request.json()
         double.asked.append(body)
         if double.key_required and body.get("api_key") != KEY:
-            return problem(403, "Invalid API key")
+            return problem(403, "refused", code="invalid_key")
         if (memory := body.get("memory", "")) and memory not in double.memories:
             return problem(404, f"There is no translation memory {memory}")
         if "BUSY" in body["q"] and not double.refused:

@@ -1,7 +1,7 @@
 """Serve models over HTTP: POST /translate, GET /languages, GET /health. All operations are listed at /docs.
 
     python -m service                                                    # the starter model of the package
-    python -m service --model hub:opus-mt-en-de        # installs the model first; mt-service import --list shows others
+    python -m service --model hub:opus-mt-en-de        # installs the model first; mt-service models lists others
     python -m service --model runs/phrasebook-en-de/model
     curl http://localhost:8000/translate -H "Content-Type: application/json" \\
         -d '{"q": "Where is the train station?", "source": "en", "target": "de"}'

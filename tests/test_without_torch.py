@@ -116,11 +116,6 @@ def test_a_verb_that_needs_torch_says_so(verb: str) -> None:
     assert refused(verb, RECIPE) == "error: torch is not installed. Run pip install 'mt-service[training]'\n"
 
 
-def test_models_are_listed() -> None:
-    listed = run("from mt.cli.main import main\nmain(['import', '--list', 'en-uk'])")
-    assert "opus-mt-en-uk" in listed and "nllb-200" in listed
-
-
 def test_a_recipe_is_checked_before_torch_is_imported() -> None:
     assert "training.max_update is unknown (did you mean max_updates?)" in refused(
         "train", RECIPE, "training.max_update=5"

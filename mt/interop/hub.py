@@ -150,7 +150,7 @@ def _refusal(name: str, source: str, error: Exception) -> str:
     if isinstance(error, hub_errors.RepositoryNotFoundError):
         return (
             f"{source}: the hub has no public model of this name; accepted: owner/model, or a name that `mt-service "
-            "import --list` shows. For a private model, run `hf auth login`, or set HF_TOKEN to a token of an account"
+            "models` lists. For a private model, run `hf auth login`, or set HF_TOKEN to a token of an account"
         )
     if isinstance(error, hub_errors.RevisionNotFoundError):
         return f"{source}: the model has no such revision; accepted: a branch, a tag or a commit"

@@ -65,17 +65,16 @@ def test_non_commercial_licences() -> None:
     assert not any(map(is_non_commercial, ("apache-2.0", "cc-by-4.0", "mit", "ncsa", "")))
 
 
-def test_models_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MT_MODELS", str(tmp_path))
+def test_models_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     folder = tmp_path / "my-model"
     folder.mkdir()
     for name in ("config.json", "model.safetensors"):
         (folder / name).write_bytes(b"")
-    assert main(["import", "--list"]) == 0
+    assert main(["models", "--models", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert {entry.name for entry in catalogue()} <= {line.split()[0] for line in lines}
     assert f"installed, not in the catalogue: {folder}" in lines
     assert all(("cc-by-nc-4.0 NC" in line) == line.startswith("nllb-200") for line in lines)
-    assert main(["import", "--list", "nllb-200-3.3"]) == 0
+    assert main(["models", "nllb-200-3.3", "--models", str(tmp_path)]) == 0
     listed = capsys.readouterr().out
     assert "13.4 GB, 3.3 GB" in listed and "opus-mt" not in listed and "my-model" not in listed

@@ -105,7 +105,7 @@ def test_a_model_of_the_catalogue_is_installed_at_one_revision(
         assert line in written
     assert here.fetched(PICKLE) == []
     assert f"{NAME}: licence cc-by-4.0; " in capsys.readouterr().err
-    main(["import", "--list", "en-de"])
+    main(["models", "en-de"])
     rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines()}
     assert "yes" in rows["opus-mt-en-de"] and "no" in rows["m2m100_418M"] and "opus-mt-de-en" not in rows
 

@@ -89,7 +89,7 @@ CEILINGS = {
     "mt.model": 950,
     "mt.pipeline": 3_400,
     "mt.scoring": 400,
-    "mt.text": 11_400,
+    "mt.text": 11_950,
     "mt.training": 1_850,
     "mt": 3_000,
     "service.access": 850,

@@ -346,9 +346,12 @@ class TextPlanner:
 
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
         mended = mend_marks(sentence, translation)
-        if mended.startswith(tuple(term for _, term in self.context.terms.glossary)):
+        raised = begin_with_capital(mended, sentence, self.context.target, kept)
+        if raised == mended:
             return mended
-        return begin_with_capital(mended, sentence, self.context.target, kept)
+        terms = filter(None, (term.strip() for _, term in self.context.terms.glossary))
+        has_term = any(mended.startswith(term) and not mended[len(term) : len(term) + 1].isalnum() for term in terms)
+        return mended if has_term else raised
 
     def _expectation(self, source: Sequence[int], alternative: Alternative) -> Expectation:
         """Return the expected quality of a translation of a source of these ids, with its tag and EOS.

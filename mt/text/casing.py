@@ -194,14 +194,16 @@ def _lower(text: str, language: str) -> str:
 def begin_with_capital(translation: str, source: str, language: str, kept: Sequence[Range] = ()) -> str:
     """Return a translation that begins with a capital letter if its source does.
 
-    A first word of mixed case such as `iPhone`, one without a vowel such as `npm`, code and the text of
-    the ranges `kept` of the source keep their case.
+    A first word of mixed case such as `iPhone`, one without a vowel such as `npm`, code, and the text of the ranges
+    `kept` of the source keep their case.
     """
     word, begins = _FIRST_WORD.match(translation), next(filter(str.isalnum, source), "")
     if not word or not begins.isupper() or not word[1][0].islower() or is_mixed_case(word[1]):
         return translation
+    upper = word[1].upper()
+    unpronounceable = _LATIN.match(upper) is not None and _VOWELS.isdisjoint(upper)
     spans = find_translated_spans(translation, find_spans(source, kept))
-    if _VOWELS.isdisjoint(word[1].upper()) or _is_within(word.start(1), spans):
+    if unpronounceable or word[1][0].title() == word[1][0] or _is_within(word.start(1), spans):
         return translation
     return translation[: word.start(1)] + raise_first(translation[word.start(1) :], language)
 

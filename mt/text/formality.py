@@ -47,14 +47,13 @@ def _first(words: str) -> str:
 
 
 # Familiar imperatives. Those of the second list are also other words, except at the beginning of a sentence.
-_IMPERATIVES = (
-    "lass gib sag nimm sieh lies iss vergiss hilf sprich komm geh mach schick ruf schreib schau guck hör frag zeig"
-)
+_IMPERATIVES = "lass gib sag nimm sieh lies iss vergiss hilf sprich komm geh mach schick schreib guck hör frag zeig"
 _FIRST_IMPERATIVES = (
     "Warte Öffne Denk Denke Bleib Setz Klick Klicke Drück Trag Probier Stell Leg Nutze Benutze Verwende Sende Prüfe"
 )
 _FRENCH_IMPERATIVES = (
-    "Donne Dis Fais Envoie Laisse Viens Prends Regarde Attends Appelle Montre Aide Écris Explique Excuse Ouvre Ferme"
+    "Dis Fais Laisse Viens Prends Regarde Attends Appelle Écris Excuse Aide- Donne- Envoie- Explique- Ferme- Montre-"
+    " Ouvre-"
 )
 
 _GERMAN = AddressWords(

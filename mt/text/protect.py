@@ -35,9 +35,14 @@ from mt.text.span_patterns import CODE, EXACT, FORMAT, HINT, NUMBERS, PLACEHOLDE
 
 _SEPARATOR = re.compile(rf"(?<=\d)[.,’'{GROUP_SPACES}](?=\d)")
 _RANGE = re.compile(r"\d[\d.]*[-:]\d[\d.]*")
+_QUANTITY = (
+    r"(?:M(?:illi|io\b|rd\b)|[BT]rilli|Billi|Tausend|P[re]\w{2,3}ent|Euro|Dollar|[A-Z]{2,3}\b|Liter|Meter|GHz|Uhr)"
+)
 _LIST_MARKER = re.compile(
     r"(?:(?:\[[ xX✓]\]|[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.)"
-    r"|(?:[IVX]{1,5}\.|\d{1,2}(?:\.\d{1,2}){2,5}\.?|\d{1,2}\.\d\.?|§{1,2} ?\d{1,4}[a-z]?)(?=\s+[A-ZÀ-ÖØ-Þ])"
+    r"|(?:[IVX]{1,5}\.|\d{1,2}(?:\.\d{1,2}){2,5}\.?|\d{1,2}\.\d\.?(?!\s+"
+    + _QUANTITY
+    + r")|§{1,2} ?\d{1,4}[a-z]?)(?=\s+[A-ZÀ-ÖØ-Þ])"
     r")\s+){1,4}"
 )
 _ORDINAL_DOT = frozenset(  # languages that write ordinal numbers with a dot, such as "3. Mai"
@@ -55,9 +60,8 @@ _TRAILING = ".,;:!?'\"…*_~”’»"
 _SENTENCE_END, _WORD_END = ".!?", ".:;!?'’~"
 _OPENING = re.compile("[„“«]")
 _NUMBER_SIGN = re.compile(r"#(?=\d)")
-_ARROW = re.compile(
-    r"[«‹]\s[^«»‹›.!?…]*|[^«»‹›.!?…]*\s[»›]"
-)  # `Next »`: a mark without a partner, not of direct speech
+# A mark without a partner that is not of direct speech, as in `Next »`
+_ARROW = re.compile(r"[«‹]\s[^«»‹›.!?…]*|[^«»‹›.!?…]*\s[»›]")
 _NAME_IN_BRACKETS = re.compile(r"<([A-Za-z][\w-]*)(?:[ .@]?[\w-]+){0,8}>")
 _COMPOUND = re.compile(r"(?:[^\W\d_]{2,}+-)++")  # end of a reversed compound: forward search is quadratic
 
@@ -200,8 +204,7 @@ def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> t
     """Return all spans of a translation. `spans` are the spans of its source.
 
     The text of a KEPT span counts as a span at most as often as it occurs in `spans`, and not inside a word or another
-    span. A placeholder of the source is a
-    span without the letters beside it, such as `%s` in `%ss` and `l'%s`.
+    span. A placeholder of the source is a span without the letters beside it, such as `%s` in `%ss` and `l'%s`.
     """
     translated = find_spans(translation, list(_find_kept(translation, spans)))
     texts = {span.text for span in spans}

@@ -32,7 +32,7 @@ _ROMAN_NUMERAL = re.compile(r"\s*[IVX]{1,5}\.\s*")
 _DOT_IN_WORD = re.compile(r"\.[^\W\d_]")  # a fast test
 _DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic and Data.DataSet, but not Berlin.Then
     r"(?<![\w.])(?:\.[^\W\d_]\w{0,63}|(?:[A-Z]\w{1,63}\.){2,15}[A-Z]\w{1,63}"
-    r"|\w{1,64}\.(?:[A-Z]{2,5}(?!\w)|(?=\w{0,62}[a-z][A-Z])\w{2,64}))"
+    r"|(?:[A-Z]{2,8}|[A-Z]\w{0,62}[A-Z]\w{0,62})\.[A-Z]{2,5}(?!\w)|[A-Z]\w{1,63}\.(?=\w{0,62}[a-z][A-Z])\w{2,64})"
 )
 _ORDINAL = {  # the end of a German ordinal number, as in "am 30. September", not of a number as in "Es waren 30."
     "de": re.compile(

@@ -36,8 +36,10 @@ _FIELD = r"(?:y{1,4}|Y{4}|M{1,4}|D{2}|d{1,2}|E{1,4}|[Hh]{1,2}|m{1,2}|s{1,2}|S{3}
 _DATE = (  # of e-mails and feeds (RFC 5322), and patterns of dates, such as MMM d, yyyy and F j, Y
     r"(?<!\w)(?:(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), )?\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
     r" \d{4} \d\d:\d\d(?::\d\d)? (?:[+-]\d{4}|UTC?|GMT|[CEMP][DS]T|Z)"
-    rf"|(?=.{{0,20}}?(?:yy|YYYY|MM|HH)){_FIELD}(?:[ ,:/.'-]{{1,2}}{_FIELD}){{1,9}}"
-    r"|(?=.{0,6}[Yy])(?=.{0,6}[FmM])[DFYdjlMmny](?:[ ,/.-]{1,2}[DFYdjlMmny]){1,3}|[GHgh]:i(?::s)?(?: [Aa])?)(?!\w)"
+    rf"|(?!MM\. )(?=(?:{_FIELD}[ ,:/.'-]{{1,2}}){{0,9}}(?:y{{4}}|yy|YYYY|M{{2,4}}|HH)(?!\w))"
+    rf"{_FIELD}(?:[ ,:/.'-]{{1,2}}{_FIELD}){{1,9}}"
+    r"|(?!(?:\w )?y \w)(?=.{0,6}[Yy])(?=.{0,6}[FmM])[DFYdjlMmny](?:[ ,/.-]{1,2}[DFYdjlMmny]){1,3}"
+    r"|[GHgh]:i(?::s)?(?: [Aa])?)(?!\w)"
 )
 _FILES = r"(?<![\w*])\*\.(?:\*|\w{1,8})(?![\w*])"  # *.txt
 _ARGUMENT = r"(?<![\w*])\*{1,2}[A-Za-z_]\w*+(?!\*)"
@@ -68,7 +70,7 @@ _NUMBER = (
 )
 _RANGE = r"(?<![\w.])\d{1,300}+\.{2,3}\d{1,300}+(?!\w)"  # 1..10
 _FEET = r"(?<![\w.,])\d{1,3}['’] ?\d{1,2}(?:\"|'')(?!\w)"  # 5' 11"
-_INITIALS = r"\b(?:[A-Z]\.){3,6}(?!\w)"  # of a name, such as J.R.R. Tolkien
+_INITIALS = r"\b(?!U\.S\.)(?:[A-Z]\.){3,6}(?= ?[A-Z][a-z])"  # of a name, such as J.R.R. Tolkien
 _EXPRESSION = (
     r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]{0,64}\w"
     r"|(?<![\w.'’])(?!I )[A-Za-z] [<>≤≥≠=] -?(?:\d[\w.]{0,64}|[A-Za-z])(?![\w'’])"  # a < b and x > 5

@@ -18,7 +18,7 @@ _ONE_UNIT = (
     "|[kMGTmµμnpf][CFHJMSTU]|[mµμnpf]?s|[kM]Da|ha|hPa|mmHg|kcal|m?bar|l[mx]|min|oz"
     "|[kKMGTP]i?(?:B|bps|b|bit)|dB[mA]?|rpm|pp[mb]|psi|°F)"
 )
-_STANDARD = "(?:ANSI|ASTM|BS|CSA|DIN|EN|GOST|IEC|IEEE|ISO|JIS|NBR|NF|RFC|SAE|UL|UNI|VDE|ÖNORM)(?: (?:EN|ISO))*"
+_STANDARD = "(?:ANSI|ASTM|BS|CSA|DIN|EN|GOST|IEC|IEEE|ISO|JIS|NBR|NF|RFC|SAE|UL|UNI|VDE|ÖNORM)(?: (?:EN|ISO)){0,3}"
 _NUMBER = r"\d{1,12}(?:[.,’ \u00a0\u202f]\d{1,12}){0,4}"
 _SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg, 2,5 µg/ml, 5 - 10 kg and 5 to 10 kg, a standard, or a word
     r"(?:(?P<sign>[~≈≤≥±])[ \u00a0]?)?(?<![\w.,/])"

@@ -38,6 +38,8 @@ _STATEMENT = re.compile(
 _GO_END = re.compile(r"\{\{-?\s*end\s*-?\}\}")
 _GO_BEGIN = re.compile(rf"\{{\{{-?\s*{_GO}")
 _CODE_BEGIN = re.compile(rf"\{{%-?\s*({_CODE})\b")
+_DIRECTIVE = re.compile(r"[@#](?:else|end\w*)")  # a word of prose unless the text has one that begins a block
+_FIRST_DIRECTIVE = re.compile(r"(?<!\w)[@#](?:if|for(?:each)?|isset|section|switch|unless|while)\s?\(")
 _OPENING = re.compile(r"\{[{%#:/a-z]|<[%?/#@]|\[%|\*\||[@#][efisuw]")
 
 
@@ -55,10 +57,13 @@ def find_templates(text: str) -> Iterator[TemplateCode]:
     if not _OPENING.search(text):
         return
     go = _GO_BEGIN.search(text) is not None  # otherwise {{end}} is the name of a value
+    has_directives = _FIRST_DIRECTIVE.search(text) is not None
     place = 0
     endless = set[str]()  # names of statements without an end
     while match := _BLOCK.search(text, place):
         place = match.end()
+        if not has_directives and _DIRECTIVE.fullmatch(match[0]):
+            continue
         verbatim = _CODE_BEGIN.match(match[0])
         if verbatim and verbatim[1] not in endless:
             end = re.compile(rf"\{{%-?\s*end{verbatim[1]}\b[^%]*%\}}").search(text, place)

@@ -85,8 +85,9 @@ def mend_marks(source: str, translation: str) -> str:
 
 
 def _mend_numbers(source: str, translation: str) -> str:
-    """Undo what models do with numbers: `5:10` for `5 - 10`, `3-Dateien` for `3 files`, `1.234.5` for `1.234,5`."""
+    """Undo what models do with numbers: `5:10` for `5 - 10`, `3-Dateien` for `3 files`, `1.234.5` for `1,234.5`."""
     ranges = {(first, last): f"{first}{dash}{last}" for first, dash, last in _SPACED_RANGE.findall(source)}
+    ranges = {pair: text for pair, text in ranges.items() if int(pair[0]) < int(pair[1])}  # 3 - 1 is a score
     for pair in _DAMAGED_RANGE.findall(source):
         ranges.pop(pair, None)
     numbers = {tuple(_NOT_DIGIT.split(number)) for number in _GROUPS_AND_DECIMALS.findall(source)}

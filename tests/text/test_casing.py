@@ -123,6 +123,8 @@ def test_clause(translation: str, clause: str, language: str, expected: str) -> 
         ("3 Hunde", "dogs: 3", "dogs: 3"),
         ("Die Welt", "世界", "世界"),
         ("Die Welt", "", ""),
+        ("Hallo Welt", "привет мир", "Привет мир"),
+        ("Hallo", "გამარჯობა", "გამარჯობა"),
     ],
 )
 def test_a_translation_begins_with_a_capital_if_its_source_does(source: str, translation: str, expected: str) -> None:

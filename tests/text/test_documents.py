@@ -95,6 +95,11 @@ WRAPPED = (
         ("- The dog of the old neighbour is\n- in the house\n", "- The dog of the old neighbour is|- in the house"),
         ("The dog of the neighbour sleeps.\nit is old\n", "The dog of the neighbour sleeps.|it is old"),
         ("the dog of the neighbour   and\tthe cat\nof it\n", "the dog of the neighbour|and|the cat|of it"),
+        (
+            "the old dog of the neighbour\na cat in the garden of it\n",
+            "the old dog of the neighbour|a cat in the garden of it",
+        ),
+        ("The old dog of the neighbour\nhttps://a.org\n", "The old dog of the neighbour|https://a.org"),
     ],
 )
 def test_lines_of_a_wrapped_sentence_are_one_text(content: str, segments: str) -> None:

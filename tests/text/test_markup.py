@@ -172,6 +172,7 @@ def test_tags_that_do_not_match_keep_their_order(inside: str) -> None:
         ("<p>A list <b>of\n* dogs</b></p>", ["A list of * dogs"]),
         ("Dogs<br>* Camera<br>* Battery", ["Dogs", "* Camera", "* Battery"]),
         ("<p>Dogs {{#if a}}sleep{{else}}eat{{/if}} now", ["Dogs", "sleep", "eat", "now"]),
+        ("<script{{ a }}>alert('Hi')</script><b{{ c }}>Dogs</b>", ["Dogs"]),
         ("{% if a > b and c < d %}<b>Yes</b>{%- endif -%}{# no #} Dogs", ["Yes", "Dogs"]),
         ("<title>{% block title %}Cats{% endblock %}</title>", ["Cats"]),
         ("<?php\n$a = 'no > yes';\n?><p>Hi<?php if ($a->b): ?> you<?php endif; ?>", ["Hi", "you"]),

@@ -109,7 +109,8 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("5' 11\" tall and 19", ["5' 11\"", "19"]),
         ('a 19" or "in 1990" or 7" one', ['19"', "1990", '7"']),
         ("Index ........ 5... and so on...", ["........", "5"]),
-        ("J.R.R. Tolkien of the U.S. and the U.S.A.", ["J.R.R.", "U.S.A."]),
+        ("J.R.R. Tolkien of the U.S., the U.S.A. and the N.A.T.O. of", ["J.R.R."]),
+        ("MM. d'Ormesson et H. Martin, d. h. IMMER, a, d ja, Sexo: M y F", []),
         ("Page 2 of 3 »", ["2", "3", "»"]),
         ("« Back", ["«"]),
         ("« Bonjour. Ça va ?", []),  # direct speech that ends in another sentence
@@ -139,6 +140,8 @@ def test_spans(sentence: str, expected: list[str]) -> None:
         ("en", "1.1.2 The end", "1.1.2 "),
         ("de", "2.1 Anfang", "2.1 "),
         ("de", "10.30 Uhr ist es.", ""),
+        ("de", "3.5 Millionen Euro", ""),
+        ("en", "5.0 GHz", ""),
         ("de", "I. d. R.", ""),
         ("en", "§ 3a The end", "§ 3a "),
         ("en", "1.", ""),

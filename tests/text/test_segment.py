@@ -98,6 +98,7 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
             ["Call Data.DataSet.", "See a.com.", "Then go to Berlin.", "The end."],
         ),
         ("en", "At 9:30 a.m. in the room. It is 5 p.m. Go.", ["At 9:30 a.m. in the room.", "It is 5 p.m.", "Go."]),
+        ("en", "It is in Berlin.EU rules apply.", ["It is in Berlin.", "EU rules apply."]),
         ("en", "NaN != NaN holds. Yes.", ["NaN != NaN holds.", "Yes."]),
         ("en", "*** Wait! *** \n ... \n", ["*** Wait!"]),
     ],

@@ -71,6 +71,7 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
         ("See {% link 'a' %} and {{> b}}.", ["See {% link 'a' %} and {{> b}}."]),
         ("*|IF:A|*Hi *|NAME|*!*|END:IF|*[% IF a %]you[% END %]", ["Hi *|NAME|*!", "you"]),
         ("@if($a > f(5)) Hi @else you @endif #if($x) all #end a@if.org", ["Hi", "you", "all", "a@if.org"]),
+        ("This is the #end of the @else story.", ["This is the #end of the @else story."]),
         ("<%-- no --%>Hi <%- a %>", ["Hi <%- a %>"]),
         ("{# A note #}It is {{ '<b>' }} so.", ["It is {{ '<b>' }} so."]),
     ],

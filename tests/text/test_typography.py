@@ -59,6 +59,7 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, expected
         ("Wait 2 - 3 days.", "Warte 2:3 Tage.", "Warte 2 - 3 Tage."),
         ("a 2 – 3", "a 2 -- 3", "a 2 – 3"),
         ("2 - 3, 2:3", "2:3, 2:3", "2:3, 2:3"),
+        ("They won 3 - 1.", "Sie gewannen 3:1.", "Sie gewannen 3:1."),  # a score
         ("delete 3 files", "3-Dateien löschen", "3 Dateien löschen"),
         ("see all 3 files", "sieh alle 3-Dateien", "sieh alle 3 Dateien"),
         ("the Kerberos 5 system", "das Kerberos 5-System", "das Kerberos 5-System"),  # a name

@@ -73,7 +73,7 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
             begin, end = lines.starts[token.map[0]], lines.starts[min(token.map[1], len(lines.starts) - 1)]
             if begin >= read_until:
                 document.keep(text[read_until:begin])
-                document.embed(parse_html(text[begin:end], with_languages(options)))
+                document.embed(parse_html(text[begin:end], replace(with_languages(options), fragment=True)))
                 read_until = end
             continue
         places = lines.find(token.content, token.map[0], read_until)

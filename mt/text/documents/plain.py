@@ -77,7 +77,8 @@ def _breaks_in_sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield (end of a line, beginning of the text in the next line) for each line break within a sentence.
 
     Such a break follows a line of at least _LEAST_WRAPPED characters that does not end a sentence. The next line begins
-    with a small letter, or no line of its paragraph had room for the first word of the next line.
+    with a small letter in a paragraph that has capitals at the beginning of lines, or no line of its paragraph had room
+    for the first word of the next line.
     """
     paragraph: list[re.Match[str]] = []
     for match in _QUOTED_LINE.finditer(text):
@@ -95,10 +96,17 @@ def _breaks_in_paragraph(lines: Sequence[re.Match[str]]) -> Iterator[tuple[int, 
     width = max((len(line["line"].rstrip()) for line in lines), default=0)
     full = all(len(line) + 1 + len(following["line"].split(None, 1)[0]) > width for _, following, line in pairs)
     wrapped = full and len(lines) > 2 and width > _LEAST_WIDTH
+    has_capitals = any(line["line"][0].isupper() for line in lines)
     for before, following, line in pairs:
-        divides = len(line) < _LEAST_WRAPPED or SENTENCE_END.search(line) or BULLET.match(following["line"])
-        if not divides and (wrapped or following["line"][0].islower()) and not is_wide(line[-1]):
+        divides = len(line) < _LEAST_WRAPPED or SENTENCE_END.search(line) or _begins_alone(following["line"])
+        continues = wrapped or (has_capitals and following["line"][0].islower())
+        if not divides and continues and not is_wide(line[-1]):
             yield before.end("line"), following.start("line")
+
+
+def _begins_alone(line: str) -> bool:
+    """Return whether a line is no part of the sentence before it: an item of a list, an address or a rule."""
+    return bool(BULLET.match(line)) or line.startswith(("http", "www.")) or not any(map(str.isalnum, line))
 
 
 def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextDocument:

@@ -79,7 +79,8 @@ class MarkupLanguages:
     def __init__(self, elements: ElementIndex) -> None:
         self._elements = elements
         source, self.target = elements.dialect.languages or ("", "")
-        self._sources = [code for code in (source, self._of_all_text()) if code] if self.target else []
+        around = "" if source and elements.dialect.fragment else self._of_all_text()
+        self._sources = [code for code in (source, around) if code] if self.target else []
         self.source = self._sources[0] if self._sources else ""
 
     def _of_all_text(self) -> str:

@@ -87,7 +87,7 @@ class Dialect:
     - Empty XML elements in `breaks` stand for white space, those in `spaces` for one space if they have no attribute.
     - If `attributes` is true, attributes with text are translated, and if `srcdoc` is true, so are documents in
       attributes.
-    - `languages` is that of MarkupOptions.
+    - `languages` and `fragment` are those of MarkupOptions.
     - If `backslashes` is true, a backslash begins an escape, as in the resources of Android.
     - If `collapse` is true, a run of white space counts as one space, as in HTML.
     - If `messages` is true, each branch of a message in ICU MessageFormat is a text of its own.
@@ -111,6 +111,7 @@ class Dialect:
     attributes: bool = False
     srcdoc: bool = False
     languages: tuple[str, str] | None = None
+    fragment: bool = False
     collapse: bool = True
     messages: bool = False
     literal: bool = False

@@ -36,7 +36,8 @@ class MarkupOptions:
 
     `languages` is the source language, or "" for that of the element around all text, and the target language. If they
     are given, attributes that name the source language name the target language in a translation, and elements in
-    another language are not translated (mt.text.markup.attributes).
+    another language are not translated (mt.text.markup.attributes). In a `fragment` of a larger text, the element
+    around all text says nothing about the source language.
     """
 
     ignore_tags: frozenset[str] = frozenset()
@@ -44,6 +45,7 @@ class MarkupOptions:
     splitting_tags: frozenset[str] = frozenset()
     outline_detection: bool = True
     languages: tuple[str, str] | None = None
+    fragment: bool = False
 
 
 def parse_html(text: str, options: MarkupOptions | None = None, segments: list[Segment] | None = None) -> "Markup":
@@ -58,6 +60,7 @@ def parse_html(text: str, options: MarkupOptions | None = None, segments: list[S
         splitting=(BLOCKS | options.splitting_tags) - options.non_splitting_tags,
         kept=HTML.kept | options.ignore_tags,
         languages=options.languages,
+        fragment=options.fragment,
     )
     return parse_dialect(text, dialect, segments)
 
@@ -83,6 +86,7 @@ def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Se
         breaks=frozenset({"br"}),
         words=True,
         languages=options.languages,
+        fragment=options.fragment,
     )
     return parse_dialect(text, dialect, segments)
 

@@ -109,7 +109,7 @@ class TokenReader:
         self.depth = 0  # number of open tags in `items`
         self.languages = MarkupLanguages(self.elements)
         if dialect.languages:
-            self.dialect = replace(dialect, languages=(self.languages.source, self.languages.target))
+            self.dialect = replace(dialect, languages=(self.languages.source, self.languages.target), fragment=True)
         self.states: list[tuple[int, bool]] = []  # (start tag of an element, whether to translate)
 
     def read(self) -> None:

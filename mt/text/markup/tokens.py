@@ -21,7 +21,8 @@ MAX_TOKENS = 1_000_000  # maximum number of tokens of a text; a token takes abou
 RAW_TEXT = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "textarea", "title"})
 """Names of the HTML elements whose content has no tags (RAWTEXT, RCDATA and script data in the standard)."""
 
-_TAG_NAME = re.compile(r"[^\t\n\f\r />]*")
+_HIDDEN = "\ufdd0"  # stands for a character of the code of a template
+_TAG_NAME = re.compile(rf"[^\t\n\f\r />{_HIDDEN}]*")
 _ATTRIBUTE = re.compile(
     r"""(?P<name>=?[^\t\n\f\r />=]+|=)(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?P<value>"[^"]*"|'[^']*'|(?!["'])[^\t\n\f\r >]*))?"""
 )
@@ -35,7 +36,6 @@ _HTML_REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][A-Za-z
 _XML_REFERENCE = re.compile(r"&(?:#[0-9]+|#x[0-9a-fA-F]+|[A-Za-z_:][\w:.-]*);")
 _XML_NAMED = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
 _NOT_TEXT = re.compile(r"[<>&\n\r\t]|  ")  # in an expression of a template that is no text
-_HIDDEN = "\ufdd0"  # stands for a character of the code of a template
 _MAX_DIGITS = 8  # maximum number of digits of a numeric reference; no character needs more
 
 

@@ -192,7 +192,7 @@ ATTACKS: dict[str, Attack] = {
             "/docs",
             "/openapi.json",
             "/",
-            "/web/main.js",
+            "/web/modules/main.js",
             "/metrics",
             "/languages",
             "/v3/languages?resource=translate_text",

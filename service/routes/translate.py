@@ -184,9 +184,10 @@ def formality_of(choice: str | None, target: str, name: str = "") -> Formality |
     if supports_formality(target):
         return Formality(wanted)
     if choice == wanted:
+        field = "target_lang" if name else "target"
         raise InvalidRequest(
             f"Target language {shorten(name or target)} does not support formality: "
-            "'formality' is not supported for given 'target_lang'",
+            f"'formality' is not supported for given '{field}'",
             accepted="default, prefer_less, prefer_more",
         )
     return None

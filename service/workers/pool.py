@@ -144,7 +144,7 @@ class WorkerPool:
         try:
             self.description = first = await self._add_worker(self._device).open()
             others = await asyncio.gather(*(self._add_worker(device).open() for device in first.devices[1:]))
-        except WorkerDied as error:
+        except (WorkerDied, OSError) as error:  # OSError: the system starts no process
             raise ModelError(f"{self.model}: {error}; perhaps the model does not fit into memory") from error
         self.memory = sum(ready.memory for ready in (first, *others)) or self.memory
         self.loaded = True

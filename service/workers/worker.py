@@ -211,6 +211,7 @@ class Worker:
         except (ModelError, WorkerDied, OSError) as error:  # OSError: the system starts no process
             self.failures += 1
             structlog.get_logger().error("worker not started", attempts=self.failures, problem=str(error))
+            await self._kill()  # its end must not be taken for that of the next process
             return False
         if not self._owner.restarted(ready):
             await self._kill()
@@ -329,16 +330,20 @@ class ProcessTransport:
     def start(self, deliver: Deliver) -> None:
         """Start the process. Then call `deliver` with its messages in the running event loop.
 
-        The last message is WorkerStopped.
+        The last message is WorkerStopped. Raises: OSError if the system starts no process.
         """
         ours, theirs = socket.socketpair()
-        with theirs, block_service_signals():
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "service.workers.worker_process", str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                env=child_environment(),
-            )
+        try:
+            with theirs, block_service_signals():
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "service.workers.worker_process", str(theirs.fileno())],
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    env=child_environment(),
+                )
+        except OSError:
+            ours.close()
+            raise
         self._write(pickle.dumps(self._start_message))
         self._connection = asyncio.get_running_loop().create_task(self._run_connection(ours, deliver))
 

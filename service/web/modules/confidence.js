@@ -18,9 +18,9 @@ const WORDS = { unsure: "confidence.unsure-text", doubtful: "confidence.doubtful
  * the memory is never sure: its number is that of the model's translation.
  */
 export function level({ quality, unfamiliar, match }) {
-  if (quality === null && unfamiliar) return "unfamiliar";
   if (quality !== null && quality < DOUBTFUL) return "doubtful";
-  return (quality !== null && quality < SURE) || (match !== null && match < 1) ? "unsure" : "";
+  if ((quality !== null && quality < SURE) || (match !== null && match < 1)) return "unsure";
+  return quality === null && unfamiliar ? "unfamiliar" : "";
 }
 
 /** Returns a text such as "Confidence 53 of 100, less sure". `unfamiliar`: the text is unlike the training text. */

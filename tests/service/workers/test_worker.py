@@ -387,3 +387,33 @@ async def test_a_worker_is_loaded(processes: list[Process], closed: bool, ready:
             await asyncio.sleep(0.01)
     assert worker.ready == ready and not list(left), "each process was started"
     await worker.unload()
+
+
+class FailingProcess(Process):
+    """A process whose model cannot be loaded, and which ends some time later unless it is killed."""
+
+    def __init__(self, events: list[str]) -> None:
+        super().__init__(starts=True, ready=False)
+        self.events = events
+
+    def start(self, deliver: Deliver) -> None:
+        self.events.append("start")
+        super().start(deliver)
+        asyncio.get_running_loop().call_soon(deliver, [LoadFailed("no memory")])
+
+    def kill(self) -> None:
+        self.events.append("end")
+        super().kill()
+
+
+async def test_a_process_that_failed_has_ended_before_the_next_one_starts() -> None:
+    events: list[str] = []
+    processes = iter([FailingProcess(events), FailingProcess(events)])
+    owner = SimpleNamespace(restarted=lambda ready: True)
+    worker = Worker(processes.__next__, WorkerTimeouts(), cast(WorkerOwner, owner), FleetCounts())
+    loading = asyncio.create_task(worker.load())
+    while events.count("start") < 2:
+        await asyncio.sleep(0.01)
+    await worker.unload()
+    await loading
+    assert events[:3] == ["start", "end", "start"]

@@ -347,9 +347,7 @@ class TextPlanner:
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
         mended = mend_marks(sentence, translation)
         raised = begin_with_capital(mended, sentence, self.context.target, kept)
-        if raised == mended:
-            return mended
-        terms = filter(None, (term.strip() for _, term in self.context.terms.glossary))
+        terms = filter(None, (term.strip() for _, term in self.context.terms.glossary)) if raised != mended else ()
         has_term = any(mended.startswith(term) and not mended[len(term) : len(term) + 1].isalnum() for term in terms)
         return mended if has_term else raised
 

@@ -1,4 +1,4 @@
-"""What processes of the service have in common: no core dumps, and neither settings nor signals in child processes."""
+"""Common rules of the processes of the service: no core dumps, and neither settings nor signals in child processes."""
 
 import ctypes
 import os

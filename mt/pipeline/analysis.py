@@ -1,4 +1,4 @@
-"""What is known of a sentence before it is decoded: its terms, and the ranges that are not translated."""
+"""Analysis of a sentence before it is decoded: its terms, and the ranges that are not translated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from mt.text.terms import TermMatch
 
 @dataclass(frozen=True)
 class SentenceAnalysis:
-    """What is known of a sentence before it is decoded."""
+    """Terms and kept ranges of a sentence, and its translation if it needs no search."""
 
     matches: tuple[TermMatch, ...]
     kept: tuple[Range, ...]  # ranges that the translation must contain unchanged

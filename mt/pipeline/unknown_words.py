@@ -6,6 +6,7 @@ training text, the model has never read the word. Its translation is a guess, of
 
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -20,8 +21,8 @@ from mt.text.alignment import piece_offsets
 from mt.tokenizer import SPACE_MARK
 
 LEAST_LETTERS = 4  # shorter words are neither guesses nor copied
-LEAST_PROBABILITY = {True: 0.5, False: 0.25}
-"""Words of at least this probability are no guess: the geometric mean over their tokens. The second limit is that of
+GUESS_PROBABILITY, STRICT_PROBABILITY = 0.5, 0.25
+"""Words of at least this probability are no guess: the geometric mean over their tokens. The strict limit is that of
 known words for a word with one new pair: a model translates most compounds of two known words correctly."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -34,6 +35,7 @@ class _Word(NamedTuple):
     first: int  # number of its first token
     last: int  # number after its last token
     new: int  # number of its pairs of neighbouring tokens that never occurred in the training text
+    log_probability: float  # of its tokens together; 0 in a source
 
 
 class _Guess(NamedTuple):
@@ -54,19 +56,23 @@ async def copy_unknown_words(
     if context.bigrams is None or context.terms.glossary or decoded.variant.stand_ins:
         return alternatives
     variant, best = decoded.variant, decoded.best
-    tokens = decoded.request.source[len(context.tag) : -1]
-    offsets = piece_offsets(context.tokenizer.pieces(tokens), SPACE_MARK)
-    source = _words(variant.stripped.text, offsets, context.bigrams.new_pairs(context.source, tokens))
+    tokens, ids = decoded.request.source[len(context.tag) : -1], decoded.tokens[0][len(context.prefix) :]
+    new_source = context.bigrams.new_pairs(context.source, tokens)
+    new_target = context.bigrams.new_pairs(context.target, ids) if context.reads_target else [False] * (len(ids) + 1)
+    if not any(new_source[1:-1]) and not any(new_target[1:-1]):
+        return alternatives
+    source_offsets = piece_offsets(context.tokenizer.pieces(tokens), SPACE_MARK)
+    source = _words(variant.stripped.text, source_offsets, new_source)
     written = "".join(best.pieces).replace(SPACE_MARK, " ").lstrip()
-    ids = decoded.tokens[0][len(context.prefix) :]
-    new = context.bigrams.new_pairs(context.target, ids) if context.reads_target else [False] * (len(ids) + 1)
-    target = _words(written, piece_offsets(best.pieces, SPACE_MARK), new)
-    if not any(word.new for word in (*source, *target)):
+    target = _words(written, piece_offsets(best.pieces, SPACE_MARK), new_target, best.piece_log_probabilities)
+    known = {word.text.casefold() for word in source}
+    target = [word._replace(new=0) if word.text.casefold() in known else word for word in target]
+    if not _may_be_guessed(source, target):
         return alternatives
     attention = await piece_attention(decoded, 0, context)
     origins = _origins(source, target, np.asarray(attention.weights))
     text, copied = alternatives[0].text, []
-    for guess in _guesses(written, target, origins, best.piece_log_probabilities):
+    for guess in _guesses(written, target, origins):
         places = re.compile(rf"\b{re.escape(guess.written)}\b")
         if len(places.findall(text)) == 1:
             word = guess.source if guess.written.islower() else guess.source[:1].upper() + guess.source[1:]
@@ -75,39 +81,53 @@ async def copy_unknown_words(
     return (replace(alternatives[0], text=text, copied=tuple(copied)), *alternatives[1:]) if copied else alternatives
 
 
+def _may_be_guessed(source: Sequence[_Word], target: Sequence[_Word]) -> bool:
+    """Return whether `_guesses` can find a guess at all. Most translations have none, and need no attention pass."""
+    new = max((word.new for word in source if len(word.text) >= LEAST_LETTERS), default=0)
+    return any(
+        _is_improbable([word], strict=not word.new and new == 1)
+        for word in target
+        if (word.new or new) and len(word.text) >= LEAST_LETTERS
+    )
+
+
+def _is_improbable(words: Sequence[_Word], *, strict: bool) -> bool:
+    """Compare the geometric mean of the probabilities of the tokens with the limit for guesses, or a stricter one."""
+    mean = sum(word.log_probability for word in words) / sum(word.last - word.first for word in words)
+    return math.exp(mean) < (STRICT_PROBABILITY if strict else GUESS_PROBABILITY)
+
+
 def _origins(source: Sequence[_Word], target: Sequence[_Word], attention: NDArray[np.float32]) -> list[_Word | None]:
     """Return the source word to which each target word attends most. `attention` [T, S] is that between the tokens."""
-    origins: list[_Word | None] = []
-    for word in target:
-        weights = attention[word.first : word.last].sum(0)
-        origins.append(max(source, key=lambda one: weights[one.first : one.last].sum(), default=None))
-    return origins
+    if not source:
+        return [None] * len(target)
+    sums = np.pad(attention, ((1, 0), (1, 0))).cumsum(0, float).cumsum(1)  # of all rows and columns before
+    rows = sums[[word.last for word in target]] - sums[[word.first for word in target]]
+    weights = rows[:, [word.last for word in source]] - rows[:, [word.first for word in source]]
+    return [source[number] for number in weights.argmax(1)]
 
 
-def _guesses(
-    text: str, words: Sequence[_Word], origins: Sequence[_Word | None], log_probabilities: Sequence[float]
-) -> Iterator[_Guess]:
+def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None]) -> Iterator[_Guess]:
     """Yield the guesses in a translation. Neighbours of a guess that attend to the same source word belong to it."""
-    known = {origin.text.casefold() for origin in origins if origin}
     for origin, group in groupby(zip(words, origins, strict=True), key=lambda pair: pair[1]):
         members = [word for word, _ in group if len(word.text) >= LEAST_LETTERS]
         if origin is None or len(origin.text) < LEAST_LETTERS or not members:
             continue
-        invented = any(word.new and word.text.casefold() not in known for word in members)
-        scores = [score for word in members for score in log_probabilities[word.first : word.last]]
-        limit = LEAST_PROBABILITY[invented or origin.new > 1]
-        if (invented or origin.new) and math.exp(sum(scores) / len(scores)) < limit:
+        invented = any(word.new and _is_improbable([word], strict=False) for word in members)
+        if (invented or origin.new) and _is_improbable(members, strict=not invented and origin.new == 1):
             guess = text[members[0].begin : members[-1].end]
             if guess.casefold() != origin.text.casefold():
                 yield _Guess(guess, origin.text)
 
 
-def _words(text: str, offsets: Sequence[int], new_pairs: Sequence[bool]) -> list[_Word]:
+def _words(
+    text: str, offsets: Sequence[int], new_pairs: Sequence[bool], log_probabilities: Sequence[float] | None = None
+) -> list[_Word]:
     """Return the words of a text. `offsets` are those of its tokens, `new_pairs` those of SourceBigrams."""
-    places = np.asarray(offsets)
     words = []
     for match in _WORD.finditer(text):
-        first = max(0, int(np.searchsorted(places, match.start(), "right")) - 1)
-        last = int(np.searchsorted(places, match.end(), "left"))
-        words.append(_Word(*match.span(), match[0], first, last, sum(new_pairs[first + 1 : last])))
+        first = max(0, bisect_right(offsets, match.start()) - 1)
+        last = bisect_left(offsets, match.end())
+        score = sum(log_probabilities[first:last]) if log_probabilities else 0.0
+        words.append(_Word(*match.span(), match[0], first, last, sum(new_pairs[first + 1 : last]), score))
     return words

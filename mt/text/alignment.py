@@ -265,7 +265,7 @@ def piece_offsets(pieces: Sequence[str], mark: str) -> list[int]:
     """
     begins, place = [], 0
     for number, piece in enumerate(pieces):
-        if byte := _BYTE.fullmatch(piece):
+        if piece[0] == "<" and (byte := _BYTE.fullmatch(piece)):
             begins.append(place)
             place += not 0x80 <= int(byte[1], 16) < 0xC0
         else:

@@ -91,7 +91,7 @@ def omitted_clauses(clauses: Sequence[Range], attention: PieceAttention) -> list
 
 def text_width(text: str) -> float:
     """Return the number of characters of a text, where a wide character, such as a Chinese one, counts as _WIDE."""
-    return len(text) if text.isascii() else sum(_WIDE if is_wide(character) else 1 for character in text)
+    return len(text) if text.isascii() else len(text) + (_WIDE - 1) * sum(map(is_wide, text))
 
 
 def _repeats(pieces: Sequence[str]) -> int:

@@ -46,7 +46,7 @@ _AROUND = {"(": ")", "[": "]", '"': '"', "“": "”", "„": "“", "«": "»",
 _OPENING, _CLOSING = "([{\"“„”«»‘‚’'「『（", ")]}\"“”«»’‘'」』）"
 _SPACED_QUOTES = "«»‹›"
 _COMPOUND = re.compile(r"-[^\W\d_]+(?![\w-])")
-_WORD = f"[^\\W{WIDE}]"
+_LETTER = re.compile(f"[^\\W{WIDE}]")
 
 
 class StandInKind(Enum):
@@ -192,7 +192,7 @@ def replace_spans(
 
 def _ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[Range]:
     ranges: list[Range] = []
-    is_letter = re.compile(_WORD).match
+    is_letter = _LETTER.match
     for span in spans:
         begin, end = span.begin, span.end
         while begin and is_letter(sentence[begin - 1]):
@@ -253,8 +253,11 @@ def _occurrences(translation: str, stand_ins: Sequence[StandIn], language: str) 
     """Yield (index of a stand-in, range) for each occurrence of a stand-in as a word, in the order of the text."""
     clitic = primary_language(language) in _CLITIC
     numbers = {stand_in.word: number for number, stand_in in enumerate(stand_ins)}
-    pattern = re.compile(rf"(?<!{_WORD})({'|'.join(map(re.escape, numbers))})(s?)(?!{_WORD})")
-    for match in pattern.finditer(translation):
+    names = "|".join(map(re.escape, sorted(numbers, key=len, reverse=True)))
+    for match in re.finditer(rf"({names})(s?)", translation):
+        beside = translation[max(0, match.start() - 1) : match.start()], translation[match.end() : match.end() + 1]
+        if any(map(_LETTER.match, beside)):
+            continue
         if not match[2] or (clitic and can_have_ending(stand_ins[numbers[match[1]]].text)):
             yield numbers[match[1]], match.span(1)
 

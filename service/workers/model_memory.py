@@ -70,11 +70,11 @@ class ModelMemory:
         if self._budget is None:
             await load()
             return
+        usage = self._usage[model] = _Usage(loaded=time.monotonic())
         async with self._one_at_a_time:
             await self._make_room(model)
             await load()
-            now = time.monotonic()
-            self._usage[model] = _Usage(loaded=now)
+            usage.loaded = time.monotonic()
             if model.memory > self._budget:
                 raise ModelError(
                     f"{model.name} needs {model.memory // MEGABYTE} MB of memory; the setting model_memory_mb is "
@@ -103,8 +103,8 @@ class ModelMemory:
     async def _load(self, model: WorkerPool) -> None:
         try:
             async with self._one_at_a_time:
-                if usage := self._usage.get(model):
-                    await self._make_room(model)
+                await self._make_room(model)
+                if usage := self._usage.get(model):  # else the model was removed while it waited
                     begun = time.monotonic()
                     await model.load()
                     usage.loaded = time.monotonic()
@@ -115,15 +115,18 @@ class ModelMemory:
             self._waiting.discard(model)
 
     async def _make_room(self, model: WorkerPool) -> None:
-        """Unload other models until `model` fits into the budget together with those that stay loaded."""
+        """Unload other models until `model` fits into the budget together with those that stay loaded.
+
+        Return early if `model` is removed meanwhile.
+        """
         assert self._budget is not None
-        while True:
+        while model in self._usage:
             others = [other for other in self._usage if other.loaded and other is not model]
             if not others or sum(other.memory for other in others) + model.memory <= self._budget:
                 return
             least = min(others, key=self._rank)
             now, usage = time.monotonic(), self._usage[least]
-            waiting = self._usage[model].uses if model in self._usage else ()
+            waiting = self._usage[model].uses
             in_use = least.busy or now - usage.last() < PAUSE_SECONDS or now - usage.last(waiting) < BUSY_SECONDS
             if in_use and now - usage.loaded < BUSY_SECONDS:
                 await asyncio.sleep(CHECK_SECONDS)

@@ -104,6 +104,7 @@ ROWS: dict[str, tuple[int | None, Sequence[int], str, str]] = {
     "another caller has an equal share of the time": (5, (5, 5), f"b/one a/busy {BUSY - 1}", "-a +b"),
     "but no more": (5, (5, 5), f"b/one a/busy {BUSY - 1} 1", "-a +b -b +a"),
     "a closed model is not loaded": (5, (5, 5), "a forget ?", "-a +b"),
+    "nor one that is closed while it waits for memory": (5, (5, 5), f"+b b a ? forget ? {BUSY} ?", "-a +b"),
 }
 
 

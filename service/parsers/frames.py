@@ -29,6 +29,7 @@ class Status(StrEnum):
     REFUSED = "refused"  # the input is wrong: a DocumentError
     LIMIT = "limit"  # a limit is exceeded, for example with a DocumentLimitExceeded
     MEMORY = "memory"
+    KILLED = "killed"  # by SIGKILL, and not by the service
     NESTING = "nesting"
     FAILED = "failed"  # a library or our code failed on the input
 

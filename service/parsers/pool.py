@@ -87,6 +87,8 @@ class ParserPool:
     async def run(self, caller: str, operation: Callable[[Unpack[Arguments]], T], /, *args: *Arguments) -> T:
         """Run an operation in a process and return its result. If this coroutine is cancelled, kill the process.
 
+        An operation whose process was killed by somebody else is run once more.
+
         Raises:
             InvalidDocument: if the operation raised DocumentError, or failed.
             ParsingLimitExceeded: if the operation exceeded a limit.
@@ -94,16 +96,10 @@ class ParserPool:
         """
         await self._turns.acquire(caller)
         try:
-            parser = await self._take()
-            try:
-                outcome = await self._call(parser, operation.__name__, args)
-            except BaseException:
-                self._end(parser)
-                raise
-            if outcome.last or self._closed:
-                self._end(parser)
-            else:
-                self._idle.append(parser)
+            outcome = await self._attempt(operation.__name__, args)
+            if outcome.status is Status.KILLED:
+                structlog.get_logger().warning("parser killed", operation=operation.__name__)
+                outcome = await self._attempt(operation.__name__, args)
         finally:
             self._turns.release(caller)
         return cast(T, self.result(outcome, operation.__name__))
@@ -136,6 +132,8 @@ class ParserPool:
                 raise self._exceeded(operation, str(outcome.content))
             case Status.MEMORY:
                 raise self._exceeded(operation, f"parsing takes more than {self._limits.memory_bytes >> 20} MiB")
+            case Status.KILLED:
+                raise self._exceeded(operation, "the system killed two processes that parsed it")
             case Status.NESTING:
                 raise self._exceeded(operation, "the structure is nested too deeply")
             case Status.FAILED:
@@ -147,6 +145,19 @@ class ParserPool:
         self.counts.exceeded += 1
         structlog.get_logger().warning("parsing limit exceeded", operation=operation)
         return ParsingLimitExceeded(reason)
+
+    async def _attempt(self, operation: str, arguments: tuple[Any, ...]) -> Outcome:
+        parser = await self._take()
+        try:
+            outcome = await self._call(parser, operation, arguments)
+        except BaseException:
+            self._end(parser)
+            raise
+        if outcome.last or self._closed:
+            self._end(parser)
+        else:
+            self._idle.append(parser)
+        return outcome
 
     async def _call(self, parser: _Parser, operation: str, arguments: tuple[Any, ...]) -> Outcome:
         limits = self._limits
@@ -175,8 +186,10 @@ class ParserPool:
             case signal.SIGXCPU:
                 reason = f"parsing takes more than {self._limits.cpu_seconds} s of processor time"
                 return Outcome(Status.LIMIT, reason, last=True)
-            case signal.SIGKILL | signal.SIGABRT:  # memory ran out: Linux killed it, or a C++ library aborted it
+            case signal.SIGABRT:  # a C++ library that gets no memory
                 return Outcome(Status.MEMORY, last=True)
+            case signal.SIGKILL:  # a person, or Linux because the memory of the machine or container ran out
+                return Outcome(Status.KILLED, last=True)
         return Outcome(Status.FAILED, f"the process ended with status {returncode}", last=True)
 
     async def _take(self) -> _Parser:

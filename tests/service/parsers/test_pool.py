@@ -20,11 +20,13 @@ from service.workers.messages import SourceText
 from tests.service.parsers.hostile_process import (
     abort,
     allocate,
+    be_killed,
     die,
     dumpable,
     environment,
     fail,
     identity,
+    kill,
     lie,
     nest,
     sleep,
@@ -52,6 +54,7 @@ EXCEEDED: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "processor time": (spin, 60, "more than 2 s of processor time"),
     "memory": (allocate, 1 << 30, "more than 200 MiB"),
     "memory of a library": (abort, None, "more than 200 MiB"),
+    "killed each time": (be_killed, None, "the system killed two processes that parsed it"),
     "nesting": (nest, 100_000, "nested too deeply"),
     "result": (identity, b"a" * (2 << 20), "more than 1,048,576 bytes"),
 }
@@ -73,6 +76,12 @@ async def test_wall_time_is_limited() -> None:
     limits = ParserLimits(wall_seconds=0.5)
     with pool(limits) as opened, pytest.raises(ParsingLimitExceeded, match=r"longer than 0\.5 s"):
         await opened.run("a", sleep, 60)
+
+
+async def test_an_operation_whose_process_is_killed_is_run_once_more(tmp_path: Path) -> None:
+    with pool() as opened:
+        assert await opened.run("a", kill, str(tmp_path / "notes")) == 2
+        assert (opened.counts.operations, opened.counts.exceeded, opened.counts.started) == (1, 0, 2)
 
 
 @pytest.mark.parametrize(("operation", "argument"), [(die, 3), (fail, "a secret")], ids=["exit", "exception"])

@@ -169,10 +169,7 @@ class _Connection:
         except sqlite3.DatabaseError as error:
             if not _is_unusable(error):
                 raise
-            if error.sqlite_errorcode == sqlite3.SQLITE_IOERR_GETTEMPPATH:
-                raise StorageFull(NO_FOLDER) from error
-            full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
-            raise (StorageFull() if full else StorageUnavailable()) from error
+            raise _storage_error(error.sqlite_errorcode) from error
 
     def submit(self, work: DatabaseWork[T]) -> Future[T]:
         def within() -> T:
@@ -298,6 +295,20 @@ class Database:
 def _is_unusable(error: sqlite3.DatabaseError) -> bool:
     """Return whether the database is locked, full or damaged. Other errors are mistakes in the code."""
     return type(error) in (sqlite3.OperationalError, sqlite3.DatabaseError)
+
+
+def _storage_error(code: int) -> StorageUnavailable:
+    """Return the error for a client, given an extended result code of SQLite."""
+    if code == sqlite3.SQLITE_IOERR_GETTEMPPATH:
+        return StorageFull(NO_FOLDER)
+    match code & 0xFF:  # the primary result code
+        case sqlite3.SQLITE_FULL:
+            return StorageFull()
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StorageUnavailable()
+        case sqlite3.SQLITE_READONLY:
+            return StorageUnavailable("The database is read-only: its operator must make the file writable", 60)
+    return StorageUnavailable("The database cannot be used: its operator finds the reason in the log", 60)
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:

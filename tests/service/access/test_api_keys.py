@@ -34,9 +34,15 @@ def test_a_damaged_database_is_unavailable(tmp_path: Path) -> None:
         database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
         asyncio.run(database.truncate_log())
         path.write_bytes(b"\xff" * path.stat().st_size)
-        with pytest.raises(StorageUnavailable) as raised:
+        with pytest.raises(StorageUnavailable, match="The database cannot be used") as raised:
             asyncio.run(ApiKeys(database).find("mt_secret"))
         assert int(raised.value.headers["Retry-After"]) > 0
+
+
+def test_a_read_only_database_is_named(database: Database) -> None:
+    database.run_sync(lambda connection: connection.execute("PRAGMA query_only = ON"))
+    with pytest.raises(StorageUnavailable, match="The database is read-only"):
+        asyncio.run(database.write(lambda connection: make_key(connection, NewApiKey("wiki")), "a"))
 
 
 def test_a_key_is_found_by_its_text_alone(database: Database) -> None:
@@ -114,7 +120,7 @@ def test_reads_do_not_wait_for_the_write_lock(tmp_path: Path) -> None:
         assert await database.read(lambda connection: connection.execute(read).fetchall()) == [("wiki",)]
         assert await ApiKeys(database).any_exist()
         for caller in "ab":
-            with pytest.raises(StorageUnavailable):
+            with pytest.raises(StorageUnavailable, match="The database is locked"):
                 await database.write(lambda connection: None, caller)
 
     with Database.open(path) as database:

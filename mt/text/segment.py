@@ -1,8 +1,8 @@
 """Segmentation of a text into sentences, and assembly of the translation from translated sentences.
 
-A paragraph ends at a tab, or at a line break as defined by `str.splitlines`. The package sentencex, which knows the
-abbreviations of about 300 languages, finds the ends of sentences. A text is split into sentences and the text between
-them, so that concatenating all parts gives the text.
+A paragraph ends at a tab, at a separator of items such as `|`, or at a line break as defined by `str.splitlines`. The
+package sentencex, which knows the abbreviations of about 300 languages, finds the ends of sentences. A text is split
+into sentences and the text between them, so that concatenating all parts gives the text.
 """
 
 import re
@@ -25,6 +25,12 @@ LONGEST_SENTENCE = 4000
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
 _LINE_BREAK = re.compile("(\r\n|[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 _SPACE = re.compile(r"\s+")
+_SIGN = re.compile(r"[|¦·•∙●▪◆★/>→]")  # a fast test
+_SEPARATOR = re.compile(  # of items, outside of brackets and code
+    r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<all>(?:\A|(?<!\s)\s+)(?P<sign>[|¦·•∙●▪◆★/>→])(?:\s+|\Z))"
+)
+_WEAK_SIGNS = frozenset("/>→")  # separators between short items only
+_SHORT_ITEM = re.compile(r"(?:[^\s.!?…]+\s+){0,3}[^\s.!?…]+")
 _OPERATORS = frozenset("=_+/\\|")
 _PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
@@ -165,13 +171,32 @@ def lay_out(parts: Sequence[TextPart], translations: Sequence[str], source: str,
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yield paragraphs and breaks (line breaks, tabs) in turn: paragraph, break, paragraph, ..., paragraph."""
+    """Yield paragraphs and breaks (line breaks, tabs, separators) in turn: paragraph, break, ..., paragraph."""
     begin = 0
     for line_break in _LINE_BREAK.finditer(text):
-        yield text[begin : line_break.start()]
+        yield from _items(text[begin : line_break.start()])
         yield line_break[0]
         begin = line_break.end()
-    yield text[begin:]
+    yield from _items(text[begin:])
+
+
+def _items(paragraph: str) -> Iterator[str]:
+    """Yield the items of a paragraph such as `Home | About us` and the separators between them in turn.
+
+    A sign of _WEAK_SIGNS separates items only if all of them are short and none begins in lower case.
+    """
+    separators = [match for match in _SEPARATOR.finditer(paragraph) if match["all"]] if _SIGN.search(paragraph) else []
+    ends = [0, *(match.end() for match in separators)]
+    begins = [*(match.start() for match in separators), len(paragraph)]
+    items = [paragraph[a:b] for a, b in zip(ends, begins, strict=True)] if separators else []
+    if not all(_SHORT_ITEM.fullmatch(item) and not item[0].islower() for item in items):
+        separators = [match for match in separators if match["sign"] not in _WEAK_SIGNS]
+    begin = 0
+    for match in separators:
+        yield paragraph[begin : match.start()]
+        yield match[0]
+        begin = match.end()
+    yield paragraph[begin:]
 
 
 def _sentences(paragraph: str, language: str) -> Iterator[str]:

@@ -101,6 +101,16 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("en", "It is in Berlin.EU rules apply.", ["It is in Berlin.", "EU rules apply."]),
         ("en", "NaN != NaN holds. Yes.", ["NaN != NaN holds.", "Yes."]),
         ("en", "*** Wait! *** \n ... \n", ["*** Wait!"]),
+        ("en", "Unsubscribe | Privacy | © 2026 Red House", ["Unsubscribe", "Privacy", "© 2026 Red House"]),
+        ("en", "| The dog | The cat |", ["The dog", "The cat"]),
+        ("fr", "Accueil · Nos services • Aide", ["Accueil", "Nos services", "Aide"]),
+        ("en", "{n} apple | {n} apples", ["{n} apple", "{n} apples"]),
+        ("en", "Home / About us / Help", ["Home", "About us", "Help"]),
+        ("zh", "首页 > 产品", ["首页", "产品"]),
+        ("en", "Press A / B to open the door.", ["Press A / B to open the door."]),
+        ("en", "The dog / cat sleeps.", ["The dog / cat sleeps."]),
+        ("en", "The set {x | x is a dog} of `a | b` is new.", ["The set {x | x is a dog} of `a | b` is new."]),
+        ("en", "Use {{ name | upper }} or a || b here.", ["Use {{ name | upper }} or a || b here."]),
     ],
 )
 def test_sentences(language: str, text: str, expected: list[str]) -> None:

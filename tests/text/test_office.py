@@ -118,6 +118,22 @@ def test_a_translated_presentation() -> None:
         assert translated[kept] == PRESENTATION[kept]
 
 
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        '<sheetData><row><c><f>IF(A1="a Dog",1)</f></c></row></sheetData>',
+        '<dataValidation type="list"><formula1>"red, a dog"</formula1></dataValidation>',
+        '<autoFilter><filterColumn><filters><filter val="A dog"/></filters></filterColumn></autoFilter>',
+    ],
+)
+def test_a_text_that_a_formula_a_list_or_a_filter_names_stays(sheet: str) -> None:
+    name = "xl/worksheets/sheet1.xml"
+    root = WORKBOOK[name].partition(">")[0] + ">"
+    translated = capitals("a.xlsx", {**WORKBOOK, name: f"{root}{sheet}</worksheet>"})
+    assert "<si><t>A dog</t></si>" in translated["xl/sharedStrings.xml"]
+    assert "FIRST LINE" in translated["xl/sharedStrings.xml"] and sheet in translated[name]
+
+
 def test_a_translated_workbook() -> None:
     translated = capitals("a.xlsx", WORKBOOK)
     texts = translated["xl/sharedStrings.xml"]

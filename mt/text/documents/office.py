@@ -47,7 +47,11 @@ _TEXT_ROOTS = (
 )
 """Root elements of files with text, in the order of their segments: area of the namespace, its last part, and name."""
 
-_COLUMN_ROOTS = frozenset({"spreadsheetml/main/table", "spreadsheetml/main/pivotCacheDefinition"})
+_NAMING_ROOTS = frozenset(
+    f"spreadsheetml/main/{name}" for name in ("table", "pivotCacheDefinition", "worksheet", "workbook")
+)
+_FORMULAS = ("{*}f", "{*}formula", "{*}formula1", "{*}formula2", "{*}definedName")
+_LITERAL = re.compile(r'"((?:[^"]|"")+)"')
 _EAST_ASIAN = frozenset({"Bopo", "Hang", "Hans", "Hant", "Jpan", "Kore"})
 _ATTRIBUTES = {
     **dict.fromkeys(("cNvPr", "docPr"), ("title", "descr")),
@@ -128,7 +132,7 @@ class OfficeDocument:
     the lines of cells, text boxes, headers and footers. Alternative texts, hints and watermarks are segments, too. The
     texts of diagrams and charts follow, and files that Word inserts (`chunks`). Of layouts and master slides, only text
     that slides show is translated. Formulas, numbers, names of sheets and comments are kept, and so are the column
-    names of tables, because formulas refer to them.
+    names of tables, and cells with a text that a formula, a list of choices or a filter of the workbook names.
     """
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
@@ -138,20 +142,21 @@ class OfficeDocument:
         self._languages = options.source_language, options.target_language
         kinds = {member: _kind(root) for member, root in package.roots.items()}
         members = [member for member, kind in kinds.items() if kind in _TEXT_ROOTS]
+        read = {member for member, kind in kinds.items() if kind in _NAMING_ROOTS}.union(members)
         if not any(kinds[member].startswith(_AREAS[package.suffix]) for member in members):
             raise package.error("the archive contains no file with text")
+        roots = {member: parse_part(name, member, package.read(member)) for member in read}
         kept = {
-            column
-            for member, kind in kinds.items()
-            if kind in _COLUMN_ROOTS
-            for column in _column_names(parse_part(name, member, package.read(member)))
+            text.casefold()
+            for member, root in roots.items()
+            if kinds[member] in _NAMING_ROOTS
+            for text in _named_texts(root)
         }
         members.sort(key=lambda member: (_TEXT_ROOTS.index(kinds[member]), _natural_order(member)))
         self._styles = [member for member, kind in kinds.items() if kind == "wordprocessingml/main/styles"]
         self._members: dict[str, _Member] = {}
         for member in members:
-            root = parse_part(name, member, package.read(member))
-            self._members[member] = _Member(name, root, self.segments, kept)
+            self._members[member] = _Member(name, roots[member], self.segments, kept)
         self._chunks: dict[str, tuple[int, Document]] = {}
         for member in chunk_members(package) if package.suffix == ".docx" else ():
             chunk = open_chunk(package, member, options)
@@ -206,7 +211,7 @@ class _Member:
         self._values = [
             _Value(element, attribute, segments)
             for element, attribute in _plain_texts(root, strict)
-            if (element.get(attribute) if attribute else element.text) not in kept
+            if ((element.get(attribute) if attribute else element.text) or "").casefold() not in kept
         ]
         word = word_schema(_namespace("wordprocessingml/main", strict))
         self._schemas = (word, _shape_schema(strict), *_cell_schemas(strict))
@@ -339,11 +344,17 @@ def _script_kind(language: str) -> str:
     return "eastAsia" if language_and_script(language)[1] in _EAST_ASIAN else "val"
 
 
-def _column_names(root: Element) -> Iterator[str]:
-    """Yield the names of the columns of tables and of the fields of pivot tables in an XML tree."""
-    for element in root.iter("{*}tableColumn", "{*}cacheField"):
-        if name := element.get("name"):
+def _named_texts(root: Element) -> Iterator[str]:
+    """Yield the texts of cells that an XML tree names: columns of tables, texts in formulas, choices and filters."""
+    for element in root.iter("{*}tableColumn", "{*}cacheField", "{*}filter", "{*}customFilter"):
+        if name := element.get("name" if element.get("val") is None else "val"):
             yield name
+    for formula in root.iter(*_FORMULAS):
+        for literal in _LITERAL.findall(formula.text or ""):
+            text = literal.replace('""', '"')
+            yield text
+            if formula.tag.endswith("formula1"):  # a list of choices
+                yield from map(str.strip, text.split(","))
 
 
 def _natural_order(member: str) -> list[tuple[bool, int, str]]:

@@ -55,7 +55,7 @@ class RunParagraphs:
     The base format of a paragraph is the format of most of its text. Runs in other formats are marks, and so are
     wrappers, such as links, content controls and tracked insertions. Marks, pictures, breaks, fields, bookmarks, notes
     and deleted text are placed by alignment. A paragraph is unchanged if all its translations equal their segments.
-    Paragraphs whose text is in `kept` are not translated.
+    Paragraphs whose text, without regard to case, is in `kept` are not translated.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class RunParagraphs:
         _check_formats(name, root, schema)
         reader = RunReader(schema)
         for paragraph in root.iter(schema.paragraph):
-            if not kept or "".join(text.text or "" for text in paragraph.iter(schema.text)) not in kept:
+            if not kept or "".join(text.text or "" for text in paragraph.iter(schema.text)).casefold() not in kept:
                 self._read(paragraph, reader)
 
     def _read(self, paragraph: Element, reader: RunReader) -> None:

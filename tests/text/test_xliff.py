@@ -227,6 +227,24 @@ def test_tags_in_the_text_of_phrase_are_tags() -> None:
     assert "<target>{1&gt;Neu&lt;1} ist das {b&gt;Haus&lt;b}</target>" in document.render([aligned]).decode()
 
 
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ('<x id="START_TAG_STRONG"/>', '<x id="CLOSE_TAG_STRONG"/>'),
+        ('<x id="START_LINK_1"/>', '<x id="CLOSE_LINK"/>'),
+        ('<bx id="1" rid="7"/>', '<ex id="2" rid="7"/>'),
+        ('<bpt id="1">&lt;b&gt;</bpt>', '<ept id="1">&lt;/b&gt;</ept>'),
+        ('<sc id="1"/>', '<ec startRef="1"/>'),
+    ],
+)
+def test_halves_of_a_pair_are_a_pair_of_tags(opening: str, closing: str) -> None:
+    content = version_1(unit(f'<source>A {opening}red house{closing} for <x id="INTERPOLATION"/></source>'))
+    document = open_document("a.xlf", content.encode(), EN_DE)
+    aligned = TranslatedSegment("Für \U000f0000 ein Haus", (((10, 13), (0, 3)), ((6, 11), (10, 14))))
+    rendered = document.render([aligned]).decode()
+    assert f'<target>Für <x id="INTERPOLATION"/> ein {opening}Haus{closing}</target>' in rendered
+
+
 def test_a_target_gets_the_prefix_of_its_source() -> None:
     content = '<x:xliff version="1.2"><x:trans-unit><x:source>A b</x:source></x:trans-unit></x:xliff>'
     assert "</x:source><x:target>A B</x:target></x:trans-unit>" in translated(content)

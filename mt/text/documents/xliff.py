@@ -1,7 +1,7 @@
 """XLIFF 1.2 and 2. The translation of a unit is written into its <target>."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
@@ -10,7 +10,7 @@ from mt.languages import full_tag, language_and_script
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.documents.bilingual import BilingualReader
 from mt.text.documents.markup import declared_encoding
-from mt.text.markup.elements import Dialect
+from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import Markup
 from mt.text.markup.tokens import Token, TokenKind, decode, xml_tokens
 from mt.text.xliff import is_translated
@@ -20,6 +20,7 @@ _SCOPES = frozenset({"xliff", "file", "body", "group", "unit"})
 _CODES = frozenset({"bpt", "bx", "cp", "ec", "ept", "ex", "it", "ph", "sc", "x"})
 _LANGUAGES = {"file": ("source-language", "target-language"), "xliff": ("srcLang", "trgLang")}  # of versions 1.2, 2
 _TEXT_TAG = re.compile(r"\{(\w{1,9})(?:&gt;|>)|&lt;(\w{1,9})\}")  # of Phrase: {b>red<b}
+_HALF = re.compile(r"(START|CLOSE)_(\w+?)(?:_\d+)?")  # the number of a code of Angular that is half of a pair
 _LISTED = 10  # maximum number of pairs of languages in an error message
 _UNKNOWN = frozenset({"", "mul", "und"})  # language codes that name no language
 
@@ -183,7 +184,8 @@ class _Reader(BilingualReader):
             opening = _as_translated(tokens[target])
             self._done = elements.end[target]
         self._document.keep(opening.source.removesuffix(">").removesuffix("/").rstrip() + ">")
-        self._document.embed(Markup(list(_inline_tokens(elements.inner(source))), dialect, []))
+        inline = list(_inline_tokens(elements.inner(source)))
+        self._document.embed(Markup(list(_with_pairs(inline)), dialect, []))
         self._document.keep(f"</{opening.name}>")
 
     def _children(self, unit: int) -> dict[str, int]:
@@ -220,6 +222,42 @@ def _inline_tokens(source: str) -> Iterator[Token]:
             yield token
         elif place < len(token.source):
             yield Token(TokenKind.TEXT, token.source[place:])
+
+
+def _with_pairs(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Yield the tokens, with inline codes that are the halves of a pair as the start tag and the end tag of a pair."""
+    elements = ElementIndex(tokens, Dialect(xml=True, splitting=frozenset()))
+    groups: list[tuple[Token, Sequence[Token]]] = []  # (tag, the tokens that it replaces)
+    number = 0
+    while number < len(tokens):
+        token, end = tokens[number], elements.end[number]
+        half = _half(token) if token.kind in (TokenKind.START, TokenKind.EMPTY) else None
+        if half is None:
+            groups.append((token, (token,)))
+            number += 1
+        else:
+            code = tokens[number:end]
+            kind, name = half
+            groups.append((Token(kind, "".join(part.source for part in code), name), code))
+            number = end
+    tags = ElementIndex([tag for tag, _ in groups], elements.dialect)
+    for number, (tag, code) in enumerate(groups):
+        yield from (tag,) if tags.partner[number] >= 0 else code
+
+
+def _half(token: Token) -> tuple[TokenKind, str] | None:
+    """Return the kind of the tag for which an inline code stands, and the name of its pair. None: it is no half."""
+    local, number = _local(token), token.attribute("id") or ""
+    if local == "x" and (match := _HALF.fullmatch(number)):
+        return TokenKind.START if match[1] == "START" else TokenKind.END, f"x {match[2]}"
+    if local in ("bpt", "bx", "sc"):
+        return TokenKind.START, f"{local[0]} {token.attribute('rid') or number}"
+    if local in ("ept", "ex", "ec"):
+        return (
+            TokenKind.END,
+            f"{'s' if local == 'ec' else 'b'} {token.attribute('startRef') or token.attribute('rid') or number}",
+        )
+    return None
 
 
 def _token_text(token: Token) -> str:

@@ -92,6 +92,8 @@ def test_other_spans_stand_for_themselves(text: str) -> None:
         ("Tom Peter", [StandIn("Tom", "{x}"), StandIn("Peter", "{Tom}")], "Peter Tom", "{Tom} {x}"),
         ("Tom, 37", [StandIn("Tom", "%s", ordered=True), StandIn("37", "%d", ordered=True)], "37, Tom", None),
         ("Tom住", [StandIn("Tom", "{x}")], "在Tom住", "在{x}住"),
+        ("Dear Anna,", [StandIn("Anna", "«x»")], "Sehr geehrte Frau Anna,", "Sehr geehrte «x»,"),
+        ("Mrs Anna sleeps", [StandIn("Anna", "{x}")], "Frau Anna schläft", "Frau {x} schläft"),
     ],
 )
 def test_verification(source: str, stand_ins: list[StandIn], translation: str, expected: str | None) -> None:

@@ -84,6 +84,32 @@ def rows() -> list[tuple[str, str, str]]:
         ("The dog<i>1</i> sleeps", "Es schläft der Hund 1", "0-2 1-3 2-4 3-1", "Es schläft der Hund<i>1</i>"),
         ("The dog<i>1</i> sleeps", "1 Hund schläft", "0-1 1-1 2-0 3-2", "<i>1</i> Hund schläft"),
         ("Hello<b>World</b>", "Welt hallo", "0-1 1-0", "<b>Welt</b> hallo"),
+        # elements that touch, and a separator that touches links
+        (
+            "The <i>dog</i><b>cat</b> runs",
+            "Der Hund Katze läuft",
+            "0-0 1-1 2-2 3-3",
+            "Der <i>Hund</i><b>Katze</b> läuft",
+        ),
+        ("<a>Help</a>|<a>News</a>", "Hilfe | Neues", "0-0 2-2", "<a>Hilfe</a>|<a>Neues</a>"),
+        ("<a>Home</a> | <a>About us</a>", "Start | Über uns", "0-0 2-2 2-3", "<a>Start</a> | <a>Über uns</a>"),
+        (
+            "Tom &lt;<a>t@a.org</a>&gt; wrote:",
+            "Tom <t@a.org> schrieb:",
+            "0-0 2-2",
+            "Tom &lt;<a>t@a.org</a>&gt; schrieb:",
+        ),
+        # a verb that is aligned to a name
+        ("sent to <b>Anna Smith</b>.", "an Anna Smith gesendet.", "1-0 2-1 3-2 3-3", "an <b>Anna Smith</b> gesendet."),
+        # a name whose translation is missing
+        (
+            "Tap <b>Save</b> to go.",
+            "Rufen Sie auf, um zu gehen.",
+            "0-0 0-1 0-2 2-3 3-5",
+            "Rufen Sie auf <b>Save</b>, um zu gehen.",
+        ),
+        ("Tap <b>Save</b> to go.", "Va pour aller.", "0-0 2-1 3-2", "Va <b>Save</b> pour aller."),
+        ("<i>The dog</i> sees <b>the</b> cat", "Hund sieht Katze", "1-0 2-1 4-2", "<i>Hund</i> sieht <b>Katze</b>"),
     ],
 )
 def test_placement(source: str, target: str, pairs: str, wanted: str) -> None:
@@ -204,6 +230,7 @@ def test_segments(source: str, segments: list[str]) -> None:
         ("<a href='x?a=1&b=2'>one</a><!-- <b> -->", "<a href='x?a=1&b=2'>ONE</a><!-- <b> -->"),
         ("<b>one <i>two</b> three</i>", "<b>ONE <i>TWO</b> THREE</i>"),
         ("<p>one <b translate=no>ACME &amp; Co</b></p>", "<p>ONE <b translate=no>ACME &amp; Co</b></p>"),
+        ("<p>The dog <del>sleeps</del><ins>eats</ins></p>", "<p>THE DOG <del>SLEEPS</del><ins>EATS</ins></p>"),
         ("{% if a < b %}one{% else %}two & {% end %}", "{% if a < b %}ONE{% else %}TWO &amp; {% end %}"),
         ('<i {{#if a > "b"}}lang="x"{{/if}}>one</i>', '<i {{#if a > "b"}}lang="x"{{/if}}>ONE</i>'),
         ("<p>{{\n  A <\n b }} <% IF A %>one</p>", "<p>{{\n  A <\n b }} <% IF A %>ONE</p>"),
@@ -264,6 +291,7 @@ def test_xml_preserves_unknown_entities_and_cdata() -> None:
         ("a <![CDATA[<b>]]>red<![CDATA[</b>]]> dog", ["a red dog"], "A <![CDATA[<b>]]>RED<![CDATA[</b>]]> DOG"),
         ("its <![CDATA[R&D]]> now", ["its", "R&D", "now"], "ITS <![CDATA[R&D]]> NOW"),
         ("a <![CDATA[<p>dog</p>]]>", ["a", "dog"], "A <![CDATA[<p>DOG</p>]]>"),
+        ("if <![CDATA[a < b]]>.", ["if <![CDATA[a < b]]>."], "IF <![CDATA[a < b]]>."),
         ("a<br/><![CDATA[dog<br>now]]>", ["a dog now"], "A<br/><![CDATA[DOG<br>NOW]]>"),
     ],
 )
@@ -419,6 +447,13 @@ def test_the_text_of_a_picture_is_apart_from_the_text_around_it() -> None:
             "H2O, McDonald, red, 12:30, 20px",
         ),
         ("<p>file.<b>txt</b> e.g.<b>a</b></p>", "file.txt e.g.a"),
+        ("<p>AT&amp;<b>T</b>, Tom &lt;<a>a@b.org</a>&gt;</p>", "AT&T, Tom <a@b.org>"),
+        ("<p><a>Home</a><a>help</a>|<a>news</a></p>", "Home help | news"),
+        (
+            "<p>The <i>dog</i><b>cat</b>, <b>un</b><i>happy</i>, <i>gar</i><i>den</i></p>",
+            "The dog cat, unhappy, garden",
+        ),
+        ("<p><b>红</b><i>的狗儿</i> <i>dog</i><b>s</b></p>", "红的狗儿 dogs"),
     ],
 )
 def test_words_on_both_sides_of_a_tag_are_not_joined_to_code(source: str, text: str) -> None:

@@ -157,9 +157,9 @@ class RunReader:
                 yield _value((child,), self._walk(child))
             elif child.tag in schema.wrappers or child.tag in schema.fields:
                 key = next(self._keys)
-                yield InlineItem(InlineKind.OPEN, (Wrapper(child),), key=key, divides=True)
+                yield InlineItem(InlineKind.OPEN, (Wrapper(child),), key=key, divides="run")
                 yield from self._walk(wrapper_content(schema, child))
-                yield InlineItem(InlineKind.CLOSE, (Wrapper(child),), key=key, divides=True)
+                yield InlineItem(InlineKind.CLOSE, (Wrapper(child),), key=key, divides="run")
             else:
                 is_word = isinstance(child.tag, str) and child.tag.rpartition("}")[2] in _FORMULAS
                 stands = StandsForWord.ALWAYS if is_word else StandsForWord.NEVER
@@ -249,7 +249,7 @@ class RunReader:
                     yield replace(opened, kind=InlineKind.CLOSE)
                     opened = None
                 if wanted != base_key:
-                    part, divides = RunFormat(self._properties(item)), self._level(item) == 0
+                    part, divides = RunFormat(self._properties(item)), "" if self._level(item) else "run"
                     opened = InlineItem(InlineKind.OPEN, (part,), key=next(self._keys), divides=divides)
                     yield opened
                 opened_key = wanted

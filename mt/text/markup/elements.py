@@ -124,8 +124,17 @@ class Dialect:
         return StandsForWord.WITHIN if not self.xml and name in HTML_INLINE else StandsForWord.ALWAYS
 
 
-HTML = Dialect(xml=False, splitting=BLOCKS, textless=_TEXTLESS, kept=_CODE, attributes=True, srcdoc=True, words=True)
-"""The rules for HTML."""
+HTML = Dialect(
+    xml=False,
+    splitting=BLOCKS,
+    textless=_TEXTLESS,
+    kept=_CODE,
+    notes=frozenset({"del"}),
+    attributes=True,
+    srcdoc=True,
+    words=True,
+)
+"""The rules for HTML. Deleted text is not a part of the sentence around it."""
 
 
 def in_svg(dialect: Dialect) -> Dialect:

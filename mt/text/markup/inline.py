@@ -7,7 +7,7 @@ from enum import Enum
 from itertools import accumulate, pairwise
 from typing import Generic, TypeVar
 
-from mt.text.alignment import OBJECTS
+from mt.text.alignment import OBJECTS, is_in_word
 from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment
 from mt.text.markup.placement import place_marks
 
@@ -23,6 +23,7 @@ _SPACES = re.compile(r"[ \t\n\f\r]+")
 _GLUED = re.compile(r"\A([,;:!?)])(?=[^\W\d_]{2})")  # after a tag, as in `<b>Size</b>:big`
 _BRACKET = re.compile(r"(?<=[^\W\d_]{3})(?=[\[(]\Z)")  # before a tag, as in `dog(<i>old</i>)`
 _NO_WORD_AFTER = re.compile(r"""[.,;!?)\]}’”»…]["'”’»)\]]*$""")  # an empty element directly after it is not a word
+_SEPARATORS = "|·•"  # of items, as in `<a>Help</a>|<a>Contact</a>`
 _SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’»)\]]*\s*$""")
 _NO_WORD_BEFORE = re.compile(
     r"""[\w(\[{¿¡«„“‘]|"\w|'(?!s\b)\w""", re.IGNORECASE
@@ -54,7 +55,8 @@ class InlineItem(Generic[PartType]):
     `parts` are the source of the item. `text` is the source of a TEXT item, or the visible text of a KEPT item. The
     OPEN and CLOSE items of one element have the same `key`; -1 means that the element lacks a tag. An EMPTY item with
     `breaks` separates words. An EMPTY item, or an OPEN item of an element without text, can stand for a word. An OPEN
-    or CLOSE item that `divides` separates words that look like code if they are joined, as in `<b>Name:</b>the`.
+    or CLOSE item separates words that look like code if they are joined, as in `<b>Name:</b>the`, if `divides`, the
+    name of its element, is not empty.
     """
 
     kind: InlineKind
@@ -63,7 +65,7 @@ class InlineItem(Generic[PartType]):
     key: int = -1
     breaks: bool = False
     stands: StandsForWord = StandsForWord.NEVER
-    divides: bool = False
+    divides: str = ""
 
     @property
     def has_words(self) -> bool:
@@ -110,12 +112,11 @@ class BuiltSegment(Generic[PartType]):
         texts = [number for number, piece in enumerate(pieces) if piece.text.strip()]
         for left, right in pairwise(texts):
             between = pieces[left : right + 1]
-            divides = any(
-                (piece.opens if piece.opens >= 0 else ~piece.closes) in self.divisions
-                for piece in between
-                if piece.opens >= 0 or piece.closes >= 0
-            )
-            if divides and _look_like_code(pieces[left].text.rstrip(), pieces[right].text.lstrip()):
+            opened = any(piece.opens >= 0 and piece.opens in self.divisions for piece in between)
+            closes = [~piece.closes for piece in between if piece.closes >= 0]
+            divides = opened or not self.divisions.isdisjoint(closes)
+            touch = opened and closes
+            if divides and (touch or _look_like_code(pieces[left].text.rstrip(), pieces[right].text.lstrip())):
                 pieces[left] = MarkedPiece(pieces[left].text.rstrip())
                 pieces[right] = MarkedPiece(pieces[right].text.lstrip())
                 pieces[left + 1 : right] = [replace(piece, text="") for piece in pieces[left + 1 : right]]
@@ -290,22 +291,46 @@ def _can_stand(stands: StandsForWord, before: str, after: str) -> bool:
     return stands is StandsForWord.ALWAYS or bool(before.strip() and after.strip() and not _SENTENCE_END.search(before))
 
 
-def _divisions(items: Sequence[InlineItem[PartType]]) -> Iterator[int]:
-    """Yield the number of each item before which a space must divide two texts: behind the end tags between them."""
+def _divisions(items: Sequence[InlineItem[PartType]], decode: Decode) -> Iterator[int]:
+    """Yield the number of each item before which a space must divide two texts: behind the end tags between them.
+
+    The texts look like code if they are joined, or belong to elements that touch, as in `<i>one</i><b>two</b>`.
+    """
     tags = (InlineKind.OPEN, InlineKind.CLOSE)
     number = 0
     while number < len(items):
         begin = number
         while number < len(items) and items[number].kind in tags and items[number].divides:
             number += 1
-        if 0 < begin < number < len(items) and _look_like_code(items[begin - 1].text, items[number].text):
-            yield next((at for at in range(begin, number) if items[at].kind is InlineKind.OPEN), number)
+        if 0 < begin < number < len(items):
+            texts = ("".join(text or "" for _, text in decode(items[at].text)) for at in (begin - 1, number))
+            before, after = texts
+            if _look_like_code(before, after) or _touch(items[begin:number], before[-3:], after[:3]):
+                yield next((at for at in range(begin, number) if items[at].kind is InlineKind.OPEN), number)
         number = max(number, begin + 1)
+
+
+def _touch(tags: Sequence[InlineItem[PartType]], before: str, after: str) -> bool:
+    """Return whether an end tag and the start tag after it divide two words, which are not parts of one word.
+
+    Programs divide words by elements of the same name, such as <span>, but not by links. `before` and `after` are the
+    three characters before and after the tags.
+    """
+    if not is_in_word(before[-1:]) or not is_in_word(after[:1]):
+        return False
+    whole = len(before) == len(after) == 3 and (before + after).isalpha()
+    return any(
+        (one.kind, other.kind) == (InlineKind.CLOSE, InlineKind.OPEN)
+        and (one.divides == "a" if one.divides == other.divides else whole)
+        for one, other in pairwise(tags)
+    )
 
 
 def _look_like_code(before: str, after: str) -> bool:
     """Return whether two texts would look like code if they were joined, as in `Name:the`, `dog1` and `dog[a]`."""
     last, first = before[-1:], after[:1]
+    if last and first and (last in _SEPARATORS or first in _SEPARATORS):
+        return not (last + first).isspace()
     if first and first in "[(" and last.islower():
         return len(before) > 2 and before[-3:].isalpha()
     if not first.isalnum() or not last or (first.isdigit() and before[-2:-1].isdigit()):
@@ -333,12 +358,12 @@ class _Builder(Generic[PartType]):
         self.divisions: set[int] = set()
 
     def build(self, items: Sequence[InlineItem[PartType]]) -> BuiltSegment[PartType]:
-        divisions = set() if self.ordered else set(_divisions(items))
+        divisions = set() if self.ordered else set(_divisions(items, self.decode))
         closed = -1
         for number, item in enumerate(items):
             if number in divisions:
                 self._append(" ")
-                self.divisions.add(~closed if items[number - 1].kind is InlineKind.CLOSE else len(self.marks))
+                self.divisions.add(len(self.marks) if item.kind is InlineKind.OPEN else ~closed)
             if item.kind is InlineKind.TEXT:
                 before = items[number - 1] if number else item
                 text = _GLUED.sub(r"\1 ", item.text) if before.divides else item.text

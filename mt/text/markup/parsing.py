@@ -19,7 +19,7 @@ from mt.text.markup.tokens import Token, html_tokens, xml_tokens
 from mt.text.messages import safe_apostrophes
 
 _BACKSLASH_FORMS = {"\\": "\\\\", "'": "\\'", '"': '\\"', "\n": "\\n", "\t": "\\t"}
-_NOTES = frozenset({"endnote", "fn", "footnote", "indexterm", "note"})
+_NOTES = frozenset({"del", "endnote", "fn", "footnote", "indexterm", "note"})
 """Names of elements in XML for publishing (DocBook, DITA, JATS, TEI) that are apart from the text around them."""
 
 _LITERAL_FORMS = {"&": "&", "<": "<"}

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
-from mt.text.alignment import Range
+from mt.text.alignment import CLOSING, Range
 from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, interleave
 from mt.text.markup.units import MAX_RUN, UnitAlignment, find_units
 
@@ -34,6 +34,7 @@ def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedP
     if segment.ordered:
         return interleave(target, marks, _in_order(placement))
     placement.place_all()
+    target = placement.with_dropped(target)
     return interleave(target, placement.marks, [placement.places[number] for number in range(len(marks))])
 
 
@@ -48,6 +49,24 @@ class _Placement:
         self.marks, self.units = list(marks), units
         self.places: dict[int, Range] = {}
         self.spans: dict[int, range] = {}
+        self.dropped: list[int] = []  # marks around names whose translation is missing
+
+    def with_dropped(self, target: str) -> str:
+        """Insert the source text of the `dropped` marks into the target, and move the places of all marks."""
+        for number in self.dropped:
+            at, mark = self.places[number][0], self.marks[number]
+            text = self.units.source[mark.begin : mark.end]
+            before = " " if at and not target[at - 1].isspace() else ""
+            after = "" if at == len(target) or target[at].isspace() or target[at] in CLOSING else " "
+            length = len(before + text + after)
+            self.places = {
+                other: (begin + length * (begin >= at), end + length * (begin >= at or end > at))
+                for other, (begin, end) in self.places.items()
+            }
+            begin = at + len(before)
+            self.places[number] = (begin, begin + len(text))
+            target = target[:at] + before + text + after + target[at:]
+        return target
 
     def place_all(self) -> None:
         children: dict[int, list[int]] = {}
@@ -102,6 +121,8 @@ class _Placement:
                 self._assign(number, self.spans[sibling], unused)
             else:
                 span = self._place_by_position(mark, allowed, unused)
+                if not span and self.is_name(mark):
+                    self.dropped.append(number)
                 self._assign(number, self._with_punctuation(mark, span, allowed, unused), unused)
 
     def _assign(self, number: int, span: range, unused: set[int]) -> None:
@@ -110,12 +131,13 @@ class _Placement:
         unused.difference_update(span)
 
     def _copy(self, mark: Mark, allowed: range, unused: set[int]) -> range | None:
-        """Return the target units with the same text as the kept mark, or None if `unused` contains no such copy.
+        """Return the target units with the same text as a mark that is kept or a name. None: `unused` has no such copy.
 
         If there are several copies, choose the one whose relative position is most similar to that of the mark.
         """
         text = self.units.source[mark.begin : mark.end].strip()
-        if not mark.kept or not text or not allowed:
+        is_copied = mark.kept or (self.is_name(mark) and text in self.units.target)
+        if not is_copied or not text or not allowed:
             return None
         begins = {self.units.right[j].begin: j for j in allowed}
         ends = {self.units.right[j].end: j + 1 for j in allowed}
@@ -130,6 +152,15 @@ class _Placement:
             key=lambda span: abs(self.units.right[span.start].begin - expected),
             default=None,
         )
+
+    def is_name(self, mark: Mark) -> bool:
+        """Return whether a mark encloses a word in capitals, such as the name of a button, and no other mark."""
+        text = self.units.source[mark.begin : mark.end]
+        return not mark.kept and len(text) > 2 and text[0].isupper() and mark not in self._parents
+
+    @cached_property
+    def _parents(self) -> frozenset[Mark]:
+        return frozenset(self.marks[mark.parent] for mark in self.marks if mark.parent >= 0)
 
     @cached_property
     def _lower_target(self) -> str:
@@ -181,7 +212,8 @@ class _Placement:
         """Return target units for a mark without aligned words, at the relative position of the mark.
 
         The position is relative to the nearest aligned words before and after the mark. For a kept mark, the range is
-        empty, so that the kept text replaces no word.
+        empty, so that the kept text replaces no word. It is also empty for a name within a sentence if no free word is
+        left between these words: its translation is missing.
         """
         right = self.units.right
         words = self.units.words(mark.begin, mark.end)
@@ -194,6 +226,8 @@ class _Placement:
         between = [j for j in options if low < j < high and not self.units.back[j]]
         if unused.intersection(between) or mark.kept:
             first, last, count = first - left - 1, last - left - 1, after - left - 1
+        elif self.is_name(mark) and mark.begin and left >= 0:
+            return range(low + 1, low + 1)
         else:
             between, count = options, len(among)
         scale = len(between) / count

@@ -290,7 +290,7 @@ class TokenReader:
     def _inline(self, number: int) -> None:
         token, partner = self.tokens[number], self.elements.partner[number]
         parts = self._tag(number)
-        divides = token.name not in ("sub", "sup")
+        divides = "" if token.name in ("sub", "sup") else token.name
         if token.kind is TokenKind.START and partner >= 0:
             self.depth += 1
             stands = self.dialect.stands_for_word(token.name)

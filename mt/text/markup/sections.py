@@ -47,6 +47,9 @@ def _inline_tokens(number: int, elements: ElementIndex) -> Iterator[Token]:
     if section is None:
         return
     begin, content, end = section
+    if "<" in content and not is_html(content):  # code, in which no character is escaped
+        yield Token(TokenKind.EXPRESSION, elements.tokens[number].source)
+        return
     tokens = list(html_tokens(content)) if is_html(content) else [Token(TokenKind.TEXT, content)]
     has_words = any(token.kind is TokenKind.TEXT and any(map(str.isalnum, token.source)) for token in tokens)
     is_tag = len(tokens) == 1 and bool(tokens[0].name)

@@ -159,7 +159,9 @@ def _tag_items(sentence: str, tags: Sequence[StringTag]) -> Iterator[tuple[int, 
             item = InlineItem(kind, (sentence[tag.begin : done],), text)
         else:
             kind, key = (InlineKind.CLOSE, tag.partner) if tag.closes else (InlineKind.OPEN, tag.begin)
-            item = InlineItem(kind, (source,), key=key, stands=stands, divides=tag.name not in ("sub", "sup"))
+            item = InlineItem(
+                kind, (source,), key=key, stands=stands, divides="" if tag.name in ("sub", "sup") else tag.name
+            )
         yield tag.begin, done, item
 
 

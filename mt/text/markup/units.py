@@ -15,7 +15,7 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65"
     f"{OBJECTS}]"
 )
-_PUNCTUATION = frozenset(".,;:!?…'\"·¡¿、。，；：！？،؛؟।")
+_PUNCTUATION = frozenset(".,;:!?…'\"·¡¿、。，；：！？،؛؟।|¦•→")
 _QUOTES = frozenset("\"'„“”«»‹›‚‘’「」『』")
 _ALIKE = {"。": ".", "、": ",", "…": ".", "–": "-", "—": "-", "،": ",", "؛": ";", "؟": "?", "।": "."}
 
@@ -111,9 +111,11 @@ class UnitAlignment:
         """Align `unaligned`, a source word without alignment, to a target word of the adjacent source word `neighbour`.
 
         `neighbour` must be aligned to several consecutive target words, and loses the first of them if `first` is true,
-        otherwise the last. If this is not possible, do nothing.
+        otherwise the last. If this is not possible, or if `unaligned` is a capitalised word within the text, do
+        nothing.
         """
-        if self.towards[unaligned] or len(self.towards[neighbour]) < 2:
+        begin = self.left[unaligned].begin
+        if self.towards[unaligned] or len(self.towards[neighbour]) < 2 or (begin and self.source[begin].isupper()):
             return
         ranked = {self._rank[j]: j for j in self.towards[neighbour] if self.back[j] == {neighbour}}
         step = 1 if first else -1

@@ -32,7 +32,7 @@ from mt.kernels.quantization import SCALE
 from mt.kernels.shortlist import Shortlist
 from mt.kernels.structs import TABLE_TYPES, KernelConfig, SearchParams, TermTables
 
-INTERFACE = 15
+INTERFACE = 16
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results", "mt_batch_require")
 """Names of short functions. While they run, Python's interpreter lock is kept."""
 INT32, FLOAT, UINT8 = "i", "f", "B"
@@ -65,7 +65,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "mt_batch_logits": (c_int, [c_void_p, c_void_p, c_void_p]),
     "mt_batch_reorder": (c_int, [c_void_p, c_void_p]),
     "mt_batch_advance": (c_int, [c_void_p, c_int, c_void_p]),
-    "mt_batch_results": (c_int, [c_void_p, c_int, c_int, *[c_void_p] * 5]),
+    "mt_batch_results": (c_int, [c_void_p, c_int, c_int, *[c_void_p] * 6]),
 }
 
 
@@ -263,6 +263,7 @@ class CpuBatch:
         self._beams: list[int] = []  # rows of each sentence
         self._longest: list[int] = []  # longest allowed translation of each sentence, in tokens
         self._n_best: list[int] = []
+        self._lengths: list[int] = []  # tokens of each source
         self._handle = model.library.mt_batch_new(model.handle, shortlist and shortlist.handle)
 
     def __del__(self) -> None:
@@ -301,6 +302,7 @@ class CpuBatch:
         self._beams += [sentence.beams for sentence in params]
         self._longest += [sentence.longest for sentence in params]
         self._n_best += [sentence.n_best for sentence in params]
+        self._lengths += lengths
 
     def require(self, index: int, tables: Mapping[str, Any], patience: int, threshold: float) -> None:
         """Set the required and forbidden words of the sentence at `index`, which must have just joined.
@@ -331,7 +333,8 @@ class CpuBatch:
         self._beams += other._beams
         self._longest += other._longest
         self._n_best += other._n_best
-        other._beams, other._longest, other._n_best = [], [], []
+        self._lengths += other._lengths
+        other._beams, other._longest, other._n_best, other._lengths = [], [], [], []
 
     def select(self, indices: Sequence[int]) -> None:
         """Keep only the sentences at these indices, in this order."""
@@ -340,6 +343,7 @@ class CpuBatch:
         self._beams = [self._beams[index] for index in indices]
         self._longest = [self._longest[index] for index in indices]
         self._n_best = [self._n_best[index] for index in indices]
+        self._lengths = [self._lengths[index] for index in indices]
 
     def advance(self, steps: int = 1) -> list[int]:
         """Take at most `steps` decoder steps, but stop when a sentence finishes.
@@ -361,14 +365,16 @@ class CpuBatch:
         count, max_tokens = self._n_best[index], self._longest[index]
         lengths, tokens = _zeros(INT32, count), _zeros(INT32, count * max_tokens)
         scores, totals, token_log_probs = _zeros(FLOAT, count), _zeros(FLOAT, count), _zeros(FLOAT, count * max_tokens)
+        attention = np.empty((count, max_tokens, self._lengths[index]), np.float32)
         addresses = map(_address, (lengths, tokens, token_log_probs, scores, totals))
-        number = self.model.library.mt_batch_results(self._handle, index, max_tokens, *addresses)
+        number = self.model.library.mt_batch_results(self._handle, index, max_tokens, *addresses, attention.ctypes.data)
         return [
             Hypothesis(
                 tuple(tokens[i * max_tokens : i * max_tokens + lengths[i]]),
                 scores[i],
                 totals[i],
                 tuple(token_log_probs[i * max_tokens : i * max_tokens + lengths[i] + 1]),
+                attention[i, : lengths[i] + 1].copy(),
             )
             for i in range(number)
         ]

@@ -315,7 +315,7 @@ async def _decode_without_blanks(decoded: DecodedVariant, context: SentenceConte
             return replace(
                 candidate,
                 alternatives=tuple(candidate.alternatives[place] for place in places),
-                tokens=tuple(candidate.tokens[place] for place in places),
+                hypotheses=tuple(candidate.hypotheses[place] for place in places),
             )
     return None
 

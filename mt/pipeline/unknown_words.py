@@ -56,7 +56,9 @@ async def copy_unknown_words(
     if context.bigrams is None or context.terms.glossary or decoded.variant.stand_ins:
         return alternatives
     variant, best = decoded.variant, decoded.best
-    tokens, ids = decoded.request.source[len(context.tag) : -1], decoded.tokens[0][len(context.prefix) :]
+    if math.exp(min(best.piece_log_probabilities, default=0.0)) >= GUESS_PROBABILITY:
+        return alternatives  # no token is a guess, and no word
+    tokens, ids = decoded.request.source[len(context.tag) : -1], decoded.hypotheses[0].tokens[len(context.prefix) :]
     new_source = context.bigrams.new_pairs(context.source, tokens)
     new_target = context.bigrams.new_pairs(context.target, ids) if context.reads_target else [False] * (len(ids) + 1)
     if not any(new_source[1:-1]) and not any(new_target[1:-1]):

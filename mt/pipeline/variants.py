@@ -181,7 +181,7 @@ class DecodedVariant:
     variant: SourceVariant
     request: Request
     alternatives: tuple[Alternative, ...]
-    tokens: tuple[tuple[int, ...], ...]  # tokens of each alternative, with the prefix
+    hypotheses: tuple[Hypothesis, ...]  # of each alternative, with the prefix
     attentions: dict[int, PieceAttention] = field(default_factory=dict, init=False)  # known so far, by rank
 
     @classmethod
@@ -189,13 +189,13 @@ class DecodedVariant:
         cls, variant: SourceVariant, request: Request, result: Result, context: SentenceContext
     ) -> "DecodedVariant | None":
         """Return the n-best list without the alternatives that damage a stand-in, or None if no alternative is left."""
-        alternatives, tokens = [], []
+        alternatives, hypotheses = [], []
         for hypothesis in result.hypotheses:
             written = context.alternative(hypothesis, variant.spans)
             if put_back(written.text, variant.stripped.text, variant.stand_ins, context.target) is not None:
                 alternatives.append(written)
-                tokens.append(hypothesis.tokens)
-        return cls(variant, request, tuple(alternatives), tuple(tokens)) if alternatives else None
+                hypotheses.append(hypothesis)
+        return cls(variant, request, tuple(alternatives), tuple(hypotheses)) if alternatives else None
 
     @property
     def best(self) -> Alternative:
@@ -239,12 +239,14 @@ async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Al
 async def piece_attention(decoded: DecodedVariant, rank: int, context: SentenceContext) -> PieceAttention:
     """Return the attention between the stripped source and the alternative of a rank. Rank 0 is the best."""
     if rank not in decoded.attentions:
-        source, tag_length = decoded.request.source, len(context.tag)
-        attention = await AttentionCall((source, decoded.tokens[rank]))
+        source, hypothesis, tag_length = decoded.request.source, decoded.hypotheses[rank], len(context.tag)
+        weights = hypothesis.attention
+        if weights is None:
+            weights = (await AttentionCall((source, hypothesis.tokens))).mean()
         decoded.attentions[rank] = PieceAttention(
             piece_offsets(context.tokenizer.pieces(source)[tag_length:-1], SPACE_MARK),
             piece_offsets(decoded.alternatives[rank].pieces, SPACE_MARK),
-            attention.alignment(tag_length, len(context.prefix)),
+            weights[len(context.prefix) : -1, tag_length:-1],
         )
     return decoded.attentions[rank]
 

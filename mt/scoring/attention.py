@@ -23,9 +23,14 @@ class CrossAttention:
         """Return alignment weights [target tokens, source tokens], without tags and EOS.
 
         `tag_length` tokens at the beginning of the source and `prefix_length` tokens of the target are left out.
-        The weights are the mean over the heads of the penultimate layer, which aligns best in a model that was not
-        trained to align (Garg et al. 2019, "Jointly Learning to Align and Translate with Transformer Models").
         """
-        layer = max(len(self.weights) - 2, 0)
-        rows: NDArray[np.float32] = self.weights[layer].mean(0)[prefix_length:-1, tag_length:-1]
-        return rows
+        return self.mean()[prefix_length:-1, tag_length:-1]
+
+    def mean(self) -> NDArray[np.float32]:
+        """Return the mean over the heads of the penultimate layer, [T + 1, S].
+
+        This layer aligns best in a model that was not trained to align (Garg et al. 2019, "Jointly Learning to Align
+        and Translate with Transformer Models").
+        """
+        mean: NDArray[np.float32] = self.weights[max(len(self.weights) - 2, 0)].mean(0)
+        return mean

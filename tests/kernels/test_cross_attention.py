@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mt.decoding.options import SearchOptions
+from mt.scoring.attention import CrossAttention
 from mt.scoring.model_attention import ModelAttention
-from tests.kernels.conftest import FOREIGN, KINDS, compile_model, odd_model, some_sources
+from tests.kernels.conftest import FOREIGN, KINDS, compile_model, odd_model, some_sources, translate
 
 PAIRS = [(source, target[:-1]) for source, target in zip(some_sources(12), some_sources(12, seed=2), strict=True)]
 LONG = [(tuple(range(4, 64)), tuple(range(5, 60))), (tuple(range(10, 70)), (9,))]  # a chunk of their own
@@ -43,6 +45,22 @@ def test_int8_weights_are_near_float32(target_library: ctypes.CDLL) -> None:
     exact, quantized = (model.cross_attention(PAIRS) for model in models)
     differences = [abs(one - other).mean() for one, other in zip(exact, quantized, strict=True)]
     assert 0 < max(differences) < 0.02
+
+
+@pytest.mark.parametrize("int8", [False, True])
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("options", [SearchOptions(), SearchOptions(beam_size=5, n_best=3)], ids=["greedy", "beam"])
+def test_a_search_records_the_attention_of_its_hypotheses(
+    target_library: ctypes.CDLL, options: SearchOptions, layers: int, int8: bool
+) -> None:
+    model = compile_model(target_library, odd_model(decoder_layers=layers), int8)
+    sources = [*some_sources(12), tuple(range(4, 64))]
+    prefixes = [source[:2] if len(source) > 4 else () for source in sources]
+    for source, hypotheses in zip(sources, translate(model, sources, options, prefixes=prefixes), strict=True):
+        weights = model.cross_attention([(source, one.tokens) for one in hypotheses])
+        for one, expected in zip(hypotheses, map(CrossAttention, weights), strict=True):
+            assert one.attention is not None
+            np.testing.assert_allclose(one.attention, expected.mean(), atol=2e-5)
 
 
 @pytest.mark.parametrize(

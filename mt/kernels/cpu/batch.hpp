@@ -67,11 +67,19 @@ struct Sentence {
         return search.forced() ? NOTHING : CANDIDATES;
     }
 
+    // Attention [length] of a beam at a step to the source: the mean over the heads of the layer that aligns.
+    float* attention(int step, int beam) {
+        const size_t place = (size_t(step) * search.beams() + beam) * length;
+        if (place + length > attentions.size()) attentions.resize(size_t(step + 1) * search.beams() * length);
+        return &attentions[place];
+    }
+
     int length;            // tokens of the source
     Outputs own;           // with a shortlist: its output layer, without tokens that are always allowed
     bool limited = false;  // whether the shortlist limits the tokens of this sentence
     Buffer<float> memory;  // cross-attention: SharedKeys of each layer
     History history;
+    std::vector<float> attentions;
     int step = 0;
     BeamSearch search;
     std::unique_ptr<TermSearch> terms;  // if the translation must contain some words, or must not contain others
@@ -174,6 +182,13 @@ class Batch {
     Sentence& sentence(int place) { return *sentences_[place]; }
     std::vector<Hypothesis> results(int place) const {
         return sentences_[place]->search.results(sentences_[place]->terms != nullptr);
+    }
+
+    // Write the attention of a hypothesis, [its tokens and EOS, length of the source].
+    void write_attention(int place, const Hypothesis& hypothesis, float* out) {
+        Sentence& sentence = *sentences_[place];
+        for (size_t step = 0; step < hypothesis.beams.size(); step++)
+            out = std::copy_n(sentence.attention(int(step), hypothesis.beams[step]), sentence.length, out);
     }
     int size() const { return int(sentences_.size()); }
 
@@ -282,6 +297,7 @@ class Batch {
     // Decode the newest token of each row in rows_. Returns states [R, width].
     const float* decode() {
         const int d = model_.config.d_model, heads = model_.config.heads, rows = int(rows_.size()), width = model_.width;
+        const int aligning = std::max(int(model_.decoder_layers.size()) - 2, 0);  // see mt/scoring/attention.py
         float* x = model_.activations(workspace().x, rows);
         places_.clear();
         for (int r = 0; r < rows; r++) {
@@ -311,17 +327,33 @@ class Batch {
             });
             model_.attend(layer.cross_attention, x, rows, workspace(), [&](const float* queries, int wide, float* attended) {
                 for (int r = 0, end = 0; r < rows; r = end) {
-                    const Sentence& sentence = *rows_[r].sentence;
+                    Sentence& sentence = *rows_[r].sentence;
                     while (end < rows && rows_[end].sentence == &sentence) end++;
+                    float* weights = nullptr;
+                    if (index == aligning) weights = weights_.reserve(size_t(heads) * (end - r) * sentence.length, false);
                     SharedKeys::attend(sentence.memory.get() + index * SharedKeys::size(sentence.length, d),
                                        queries + size_t(r) * wide, wide, end - r, sentence.length, d, heads,
-                                       workspace().scores, attended + size_t(r) * width, width);
+                                       workspace().scores, attended + size_t(r) * width, width, weights);
+                    if (weights) record_attention(r, end, weights);
                 }
             });
             model_.feed(layer.feed_forward, x, rows, workspace());
         }
         model_.close_decoder(x, rows);
         return x;
+    }
+
+    // Store the mean over the heads of `weights` [heads, rows, length], those of rows [begin, end) of a sentence.
+    void record_attention(int begin, int end, const float* weights) {
+        Sentence& sentence = *rows_[begin].sentence;
+        const size_t head = size_t(end - begin) * sentence.length;
+        const float share = 1.0f / float(model_.config.heads);
+        for (int r = begin; r < end; r++, weights += sentence.length) {
+            float* mean = sentence.attention(sentence.step, rows_[r].beam);
+            std::fill_n(mean, sentence.length, 0.0f);
+            for (int h = 0; h < model_.config.heads; h++)
+                for (int t = 0; t < sentence.length; t++) mean[t] += weights[h * head + t] * share;
+        }
     }
 
     const Model& model_;
@@ -331,6 +363,7 @@ class Batch {
     std::vector<const float*> places_;
     std::vector<Candidates> candidates_;
     Buffer<float> logits_;  // for searches that need all logits
+    Buffer<float> weights_;  // attention weights of a sentence in one layer
 };
 
 }  // namespace mt

@@ -36,7 +36,7 @@ int done(Work&& work) {
 extern "C" {
 
 // Increase this number with every change of this interface.
-int mt_interface() { return 15; }
+int mt_interface() { return 16; }
 
 const char* mt_problem() { return problem; }
 
@@ -131,18 +131,19 @@ int mt_batch_advance(Batch* batch, int steps, uint8_t* finished) {
 }
 
 // Write the hypotheses of a finished sentence, best first, and return their number. Hypothesis i has lengths[i] tokens
-// and one more log-probability, in a row with space for `room` tokens.
+// and one more log-probability, in a row with space for `room` tokens, and a row of attention to the source for each.
 int mt_batch_results(Batch* batch, int place, int room, int32_t* lengths, int32_t* tokens,
-                     float* token_log_probabilities, float* scores, float* log_probabilities) {
+                     float* token_log_probabilities, float* scores, float* log_probabilities, float* attention) {
     return guarded(-1, [&] {
         const std::vector<Hypothesis> hypotheses = batch->results(place);
         for (size_t i = 0; i < hypotheses.size(); i++) {
-            const auto& [ids, log_probs, score, log_probability] = hypotheses[i];
+            const auto& [ids, log_probs, beams, score, log_probability] = hypotheses[i];
             lengths[i] = int32_t(ids.size());
             std::copy(ids.begin(), ids.end(), tokens + i * room);
             std::copy(log_probs.begin(), log_probs.end(), token_log_probabilities + i * room);
             scores[i] = score;
             log_probabilities[i] = log_probability;
+            batch->write_attention(place, hypotheses[i], attention + i * room * batch->sentence(place).length);
         }
         return int(hypotheses.size());
     });

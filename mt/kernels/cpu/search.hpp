@@ -113,6 +113,7 @@ class Candidates {
 struct Hypothesis {
     std::vector<int32_t> tokens;                 // without BOS and EOS
     std::vector<float> token_log_probabilities;  // the last one is of EOS
+    std::vector<int> beams;                      // the beam that predicted each token; the last one is of EOS
     float score, log_probability;
 };
 
@@ -284,15 +285,17 @@ class BeamSearch {
         int beam = end.beam;
         float total = trail_[end.step].ends[beam];
         hypothesis.score = end.score, hypothesis.log_probability = total;
+        hypothesis.beams.push_back(beam);
         for (int step = end.step; step-- > 0;) {
             hypothesis.tokens.push_back(trail_[step].tokens[beam]);
             hypothesis.token_log_probabilities.push_back(total - trail_[step].totals[beam]);
             total = trail_[step].totals[beam];
-            beam = trail_[step].parents[beam];
+            hypothesis.beams.push_back(beam = trail_[step].parents[beam]);
         }
         hypothesis.token_log_probabilities.push_back(total);
         std::reverse(hypothesis.tokens.begin(), hypothesis.tokens.end());
         std::reverse(hypothesis.token_log_probabilities.begin(), hypothesis.token_log_probabilities.end());
+        std::reverse(hypothesis.beams.begin(), hypothesis.beams.end());
         return hypothesis;
     }
 

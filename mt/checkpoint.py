@@ -10,6 +10,7 @@ code from the directory (weights are safetensors, metadata is JSON) and imports 
 """
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from mt.arrays import FLOATS, Array, Arrays, check_arrays, load_arrays, write_arrays
+from mt.arrays import FLOATS, Array, Arrays, check_arrays, load_arrays, map_arrays, write_arrays
 from mt.description import (
     FORMAT_VERSION,
     INT8_VERSION,
@@ -40,7 +41,7 @@ from mt.kernels.shortlist import SHORTLIST_FILE, Shortlist, load_shortlist, save
 from mt.model.shapes import Shapes, transformer_shapes
 from mt.section import Section
 from mt.source_bigrams import BIGRAMS_FILE, SourceBigrams, load_source_bigrams, save_source_bigrams
-from mt.tokenizer import EOS, TOKENIZER_FILES, Tokenizer
+from mt.tokenizer import EOS, SOURCE_FILE, TOKENIZER_FILES, Tokenizer, read_file
 from mt.vocabulary import load_tokenizer
 
 if TYPE_CHECKING:
@@ -166,6 +167,16 @@ def load_model(folder: Path, device: str = "cpu") -> LoadedModel:
     return _load_consistently(folder, lambda: _load_model(folder, device))
 
 
+def check_files(folder: Path) -> None:
+    """Check in milliseconds what a model needs: its configuration, its tokenizer and the header of its weights.
+
+    Raises: ModelError or TokenizerError, as `load_model` does.
+    """
+    read_description(folder)
+    read_file(folder / SOURCE_FILE)
+    map_arrays(folder / WEIGHTS)
+
+
 def _load_model(folder: Path, device: str) -> LoadedModel:
     description = read_description(folder)
     tokenizer = load_tokenizer(folder)
@@ -257,8 +268,15 @@ def save_confidence(folder: Path, confidence: Confidence) -> None:
 
 
 def read_description(folder: Path) -> Description:
-    """Return the content of `config.json`. Raises: ModelError if the file is not valid."""
+    """Return the content of `config.json`.
+
+    Raises: ModelError if the file is not valid, or a file of the model is a device or a pipe, whose content could be
+        endless.
+    """
     path = folder / "config.json"
+    special = [name for name in FILES if os.path.exists(folder / name) and not os.path.isfile(folder / name)]
+    if special:
+        raise ModelError(f"{folder}: a device, pipe or folder in place of {', '.join(special)}; accepted: files")
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -1,4 +1,5 @@
 import json
+import os
 import pickle
 import shutil
 import struct
@@ -83,6 +84,11 @@ def cut(share: float, folder: Path) -> None:
 def make_folder(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
     (folder / "model.safetensors").mkdir()
+
+
+def make_pipe(name: str, folder: Path) -> None:
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
 
 
 def write_tokenizer(content: bytes, folder: Path) -> None:
@@ -177,6 +183,10 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     **{f"cut to {share}": (partial(cut, share), CUT) for share in (0.0005, 0.1, 0.5, 0.999)},
     "a folder in place of weights": (make_folder, "model.safetensors"),
+    **{
+        f"a pipe in place of {name}": (partial(make_pipe, name), f"in place of {name}; accepted: files")
+        for name in FILES
+    },
     "more memory than there is": (
         lambda f: change_config(f, model=WIDE),
         r"embedding\.tokens\.weight has the shape \[290, 8\], not \[290, 1048576\]",

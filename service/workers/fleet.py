@@ -11,7 +11,7 @@ from typing import Any, Self
 import structlog
 
 from mt.bundled import STARTER_MODEL
-from mt.checkpoint import model_digest
+from mt.checkpoint import check_files, model_digest
 from mt.errors import ModelError, MTError, RequestError, problems
 from mt.languages import Direction
 from mt.pipeline.results import Translation
@@ -400,17 +400,23 @@ class Fleet:
     async def _open(self, pools: Sequence[WorkerPool]) -> None:
         """Open pools concurrently, which loads their models. Raises: ModelError that lists all models that fail.
 
-        If memory is limited, the pools are opened one at a time. The first pool is opened last, so that its model stays
-        loaded.
+        Files that cannot be read are reported before any worker starts. If memory is limited, the pools are opened one
+        at a time. The first pool is opened last, so that its model stays loaded.
         """
+        checks = (asyncio.to_thread(check_files, pool.model) for pool in pools)
+        _raise_all(await asyncio.gather(*checks, return_exceptions=True))
         opened = (self._memory.open(pool, pool.open) for pool in reversed(pools))
-        results = await asyncio.gather(*opened, return_exceptions=True)
-        errors = [error for error in reversed(results) if isinstance(error, BaseException)]
-        for error in errors:
-            if len(errors) == 1 or not isinstance(error, MTError):
-                raise error
-        if errors:
-            raise ModelError(problems("these models cannot be served", map(str, errors)))
+        _raise_all(reversed(await asyncio.gather(*opened, return_exceptions=True)))
+
+
+def _raise_all(results: Iterable[BaseException | None]) -> None:
+    """Raise the error if there is one, or a ModelError that lists several MTErrors."""
+    errors = [error for error in results if error]
+    for error in errors:
+        if len(errors) == 1 or not isinstance(error, MTError):
+            raise error
+    if errors:
+        raise ModelError(problems("these models cannot be served", map(str, errors)))
 
 
 def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:

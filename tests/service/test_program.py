@@ -97,11 +97,17 @@ def test_what_keeps_it_from_starting(small_model: Path, tmp_path: Path) -> None:
 
 def test_every_model_that_cannot_be_served_is_named_and_none_is_run(tmp_path: Path) -> None:
     canary = b"cos\nsystem\n(S'touch " + os.fsencode(tmp_path / "canary") + b"'\ntR."
-    models = [Path(shutil.copytree(FROZEN, tmp_path / name / "model")) for name in ("cut", "pickle", "link")]
+    models = [
+        Path(shutil.copytree(FROZEN, tmp_path / name / "model")) for name in ("cut", "pickle", "link", "pipe", "zero")
+    ]
     os.truncate(models[0] / "model.safetensors", 1000)
     (models[1] / "model.safetensors").write_bytes(canary)
     (models[2] / "model.safetensors").unlink()
     (models[2] / "model.safetensors").symlink_to("nowhere")
+    (models[3] / "model.safetensors").unlink()
+    os.mkfifo(models[3] / "model.safetensors")
+    (models[4] / "tokenizer.model").unlink()
+    (models[4] / "tokenizer.model").symlink_to("/dev/zero")
     problems = one_error(run("--model", ",".join(map(str, models)), "--port", "0", "--device", "cpu"))
     assert [model for model in models if str(model) not in problems] == []
     assert not (tmp_path / "canary").exists()

@@ -61,10 +61,10 @@ async def copy_unknown_words(
     tokens, ids = decoded.request.source[len(context.tag) : -1], decoded.hypotheses[0].tokens[len(context.prefix) :]
     new_source = context.bigrams.new_pairs(context.source, tokens)
     new_target = context.bigrams.new_pairs(context.target, ids) if context.reads_target else [False] * (len(ids) + 1)
-    if not any(new_source[1:-1]) and not any(new_target[1:-1]):
+    source_pieces = context.tokenizer.pieces(tokens)
+    if not _has_new_word(source_pieces, new_source) and not _has_new_word(best.pieces, new_target):
         return alternatives
-    source_offsets = piece_offsets(context.tokenizer.pieces(tokens), SPACE_MARK)
-    source = _words(variant.stripped.text, source_offsets, new_source)
+    source = _words(variant.stripped.text, piece_offsets(source_pieces, SPACE_MARK), new_source)
     written = "".join(best.pieces).replace(SPACE_MARK, " ").lstrip()
     target = _words(written, piece_offsets(best.pieces, SPACE_MARK), new_target, best.piece_log_probabilities)
     known = {word.text.casefold() for word in source}
@@ -81,6 +81,11 @@ async def copy_unknown_words(
             text = places.sub(word, text)  # letters and hyphens only
             copied.append(guess.source)
     return (replace(alternatives[0], text=text, copied=tuple(copied)), *alternatives[1:]) if copied else alternatives
+
+
+def _has_new_word(pieces: Sequence[str], new_pairs: Sequence[bool]) -> bool:
+    """Return whether a new pair may be inside a word: its second piece continues with a letter or a byte of one."""
+    return any(new and (piece[0].isalpha() or piece[0] == "<") for piece, new in zip(pieces, new_pairs, strict=False))
 
 
 def _may_be_guessed(source: Sequence[_Word], target: Sequence[_Word]) -> bool:

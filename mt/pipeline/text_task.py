@@ -28,7 +28,8 @@ from mt.text.casing import begin_with_capital
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import read_marked_sentence, split_marked_text
-from mt.text.normalise import NormalisedText, join_groups, remove_invisible
+from mt.text.normalise import NormalisedText, join_numbers, remove_invisible
+from mt.text.numbers import localise_numbers, mend_numbers
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces, mend_marks
 
@@ -251,8 +252,12 @@ class TextTask:
         context, gaps = self.planner.context, [""]
         for part in segment.lay_out(self.parts, [""] * len(self._sources), context.source, context.target):
             if part.kept:
-                blank = not any(map(str.isalnum, part.text))
-                gaps[-1] += remove_invisible(part.text) if blank else part.text
+                text = part.text
+                if not any(map(str.isalnum, text)):
+                    text = remove_invisible(text)
+                elif self.planner.protect and not part.kept_ranges:
+                    text = localise_numbers(text, text, (context.source, context.target), only_money=True)
+                gaps[-1] += text
             else:
                 gaps.append("")
         return gaps
@@ -320,7 +325,7 @@ class TextPlanner:
     ) -> TranslatedSentence:
         """Translate a sentence without tags: text that looks like a tag once others are removed is no tag."""
         normalised = self.context.normaliser.normalise(sentence, kept)
-        normalised = normalised._replace(text=join_groups(normalised.text))
+        normalised = normalised._replace(text=join_numbers(normalised.text))
         source = self.context.encode(normalised.text)
         if exact := exact_translation(match, kept):
             return TranslatedSentence((exact,), self._expectation(source, exact))
@@ -345,7 +350,8 @@ class TextPlanner:
         return await repair_match(sentence, alternatives, match, kept, self.context)
 
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
-        mended = mend_marks(sentence, translation)
+        languages = self.context.source, self.context.target
+        mended = mend_numbers(sentence, mend_marks(sentence, translation), languages)
         raised = begin_with_capital(mended, sentence, self.context.target, kept)
         terms = filter(None, (term.strip() for _, term in self.context.terms.glossary)) if raised != mended else ()
         has_term = any(mended.startswith(term) and not mended[len(term) : len(term) + 1].isalnum() for term in terms)
@@ -397,7 +403,7 @@ class TextPlanner:
             yield TextPart(part.text[:marker], kept=True)
         protects = self.protect or bool(kept)
         if protects and self._is_untranslatable(text, kept):
-            yield TextPart(text, kept=True)
+            yield TextPart(text, kept=True, kept_ranges=kept)
         elif self._fits(text, kept):
             yield TextPart(text, kept=False, kept_ranges=kept)
         else:

@@ -86,7 +86,7 @@ class SentenceContext:
         target, begin = self.tokenizer.target, len(self.prefix)
         tokens = hypothesis.tokens[begin:]
         return Alternative(
-            text=unify_quotes(join_numbers(" ".join(target.decode(tokens).splitlines()), spans), spans),
+            text=unify_quotes(join_numbers(" ".join(target.decode(tokens).splitlines()), spans), spans, self.target),
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
             pieces=tuple(target.pieces(tokens)),

@@ -6,6 +6,7 @@
   when the text is encoded.
 - Soft hyphens, zero-width and bidirectional format characters, byte order marks and control characters are removed.
   U+200C and U+200D stay in scripts with joiners and in emoji, variation selectors in emoji.
+- `12,- €` becomes `12 €`, and »...« becomes „...“.
 - Letters and digits in compatibility forms (full width, ligatures, mathematical alphabets) become plain letters, unless
   the tokenizer knows the form. Superscripts, circled digits and fractions stay: NFKC would change m² to m2.
 - Punctuation that the tokenizer does not know becomes the closest punctuation that it knows.
@@ -27,11 +28,18 @@ SPACES = f"{LINE_BREAKS}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 """All spaces and line breaks except U+0020, for use between the brackets of a regular expression."""
 
 GROUP_SPACES = "\u00a0\u2007\u2009\u202f"  # spaces that group the digits of a number
-_SPACE_RUN = re.compile(rf"(?<=\d)[{GROUP_SPACES}](?=\d{{3}}(?!\d))|(?P<run>[ {SPACES}]+)")
+_SPACE_RUN = re.compile(rf"(?<=\d)[{GROUP_SPACES}](?=\d{{3}}(?!\d))|(?P<run>[ {SPACES}]+(?:(?<=\n)(?:> ?)+ *)?)")
+_HYPHEN_AT_END = re.compile(  # of a line, but not in "Haus-\\nund Gartentür"
+    r"(?<=[^\W\d_]{2})[-\u2010]\r?\n(?:> ?)* *(?=[^\W\d_A-Z])(?!(?:and|et|ou|or|und|oder|bzw|sowie)\b)"
+)
+
 _GROUPED = re.compile(  # 1 234,50 and 1 234 € and 1 234 567, but not 12 345: two numbers may follow each other
     r"(?<![\w.,])\d{1,3}(?: \d{3}){1,5}(?:(?=[.,]\d\d?(?!\d))|(?= ?[€$£¥%])|(?= (?:EUR|USD|CHF|GBP|[Ee]uros?)\b))"
     r"|(?<![\w.,])\d{1,3}(?: \d{3}){2,5}(?!\w)"
 )
+_HOURS = re.compile(r"(?<=\b\d\d)\.(?=[0-5]\d Uhr\b)|(?<=\b\d)\.(?=[0-5]\d Uhr\b)")  # 15.30 Uhr
+_NO_CENTS = re.compile(r"(?<=\d),[-–—]{1,2}(?= ?(?:[€$£]|Euro?\b|EUR\b|CHF\b))")  # 12,- €
+_GERMAN_GUILLEMETS = re.compile(r"»(\w[^«»]{0,500}[^\s«»])«")
 _TO_PLAIN_SPACES = str.maketrans(dict.fromkeys(GROUP_SPACES, " "))
 
 _FORMATS = (
@@ -149,11 +157,13 @@ class Normaliser:
         self._replaced = re.compile(f"[{replaced}]") if replaced else None
         basic = "".join(_character_ranges(form for form in self._replacements if ord(form) < 0x10000))
         # `re` searches for characters above U+FFFF slowly if they are many ranges.
-        self._doubtful = re.compile(f"[{SPACES}{_REMOVED_BASIC}{basic}\U0001d100-\U0001d7ff\U000e0000-\U000e01ef]")
+        self._doubtful = re.compile(
+            f",[-–—]|[»{SPACES}{_REMOVED_BASIC}{basic}\U0001d100-\U0001d7ff\U000e0000-\U000e01ef]"
+        )
 
     def normalise(self, text: str, kept: Sequence[Range] = ()) -> NormalisedText:
         """Return the normalised text. Characters in the ranges `kept` stay as they are."""
-        if text.isascii() and text.isprintable() and "  " not in text:
+        if text.isascii() and text.isprintable() and "  " not in text and ",-" not in text:
             return NormalisedText(text)
         if self._doubtful.search(text) is None and "  " not in text and unicodedata.is_normalized("NFC", text):
             return NormalisedText(text)
@@ -171,7 +181,10 @@ class Normaliser:
 
     def _normalise(self, draft: "_Draft") -> "_Draft":
         draft = _compose(draft.replace(_REMOVED, lambda match: ""))
+        draft = draft.replace(_HYPHEN_AT_END, lambda match: "")
         draft = draft.replace(_SPACE_RUN, lambda match: " " if match["run"] else match[0])
+        draft = draft.replace(_NO_CENTS, lambda match: "")
+        draft = draft.replace(_GERMAN_GUILLEMETS, lambda match: f"„{match[1]}“")
         if self._replaced:
             draft = draft.replace(self._replaced, self._replacement)
         return _compose(draft)
@@ -203,8 +216,12 @@ def remove_invisible(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _REMOVED.sub("", text)
 
 
-def join_groups(text: str) -> str:
-    """Replace the ordinary spaces between the groups of a number by no-break spaces. The length does not change."""
+def join_numbers(text: str) -> str:
+    """Join the groups of a number by no-break spaces, and hours and minutes by a colon, as in `15:30 Uhr`.
+
+    The length of the text does not change.
+    """
+    text = _HOURS.sub(":", text) if " Uhr" in text else text
     return _GROUPED.sub(lambda match: match[0].replace(" ", "\u00a0"), text)
 
 

@@ -1,8 +1,9 @@
 """Segmentation of a text into sentences, and assembly of the translation from translated sentences.
 
-A paragraph ends at a tab, at a separator of items such as `|`, or at a line break as defined by `str.splitlines`. The
-package sentencex, which knows the abbreviations of about 300 languages, finds the ends of sentences. A text is split
-into sentences and the text between them, so that concatenating all parts gives the text.
+A paragraph ends at a tab, at a separator of items such as `|`, or at a line break as defined by `str.splitlines`,
+unless the sentence continues in the next line (`_continues`). The package sentencex, which knows the abbreviations of
+about 300 languages, finds the ends of sentences. A text is split into sentences and the text between them, so that
+concatenating all parts gives the text.
 """
 
 import re
@@ -23,7 +24,20 @@ LONGEST_SENTENCE = 4000
 """Maximum number of characters of a sentence; longer ones, which exceed the maximum length of any model, are cut."""
 
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
-_LINE_BREAK = re.compile("(\r\n|[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
+_LINE_BREAK = re.compile(  # \\n in the text is a break too, but not in a path such as C:\\new
+    r"\r\n|[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|(?<![\s\"'`\\])(?<!\\r)(?:\\r)?\\n(?![a-z])(?:\\n)*|(?<=[.!?…])\\n"
+)
+_QUOTE_MARK = r"(?:> ?)*"  # of a quoted line of an e-mail
+_LINE = re.compile(rf"{_QUOTE_MARK}(?P<indent> *)(?P<text>[^\r\n]*)")
+_OPEN_END = re.compile(  # a word after which no sentence ends
+    r"(?<![\w-])(?:an?|and|at|by|from|her|his|my|of|or|our|the|their|with|your"
+    r"|au|aux|avec|ces|cette|dans|de|des|du|et|la|le|les|leurs?|mes|notre|nos|ou|par|pour|ses|sur|une?|votre|vos"
+    r"|am|auf|aus|bei|beim|das|dem|den|der|des|die|ein|eine[mnrs]?|für|gegen|im|(?:ihr|kein|mein|sein|unser)e[mnrs]?|mit"
+    r"|nach|oder|ohne|seit|über|und|unter|vom|von|zum|zur|zwischen)$"
+)
+_WITHIN_WORD = re.compile(r"[^\W\d_]{2}-$")  # a hyphen at the end of a line
+_ITEM = re.compile(r"(?:[-–—*•·]|\(?[\dA-Za-z]{1,3}[.)]) ")
+_LEAST_WRAPPED = 30  # characters of a line
 _SPACE = re.compile(r"\s+")
 _SIGN = re.compile(r"[|¦·•∙●▪◆★/>→]")  # a fast test
 _SEPARATOR = re.compile(  # of items, outside of brackets and code
@@ -174,6 +188,8 @@ def _paragraphs(text: str) -> Iterator[str]:
     """Yield paragraphs and breaks (line breaks, tabs, separators) in turn: paragraph, break, ..., paragraph."""
     begin = 0
     for line_break in _LINE_BREAK.finditer(text):
+        if line_break[0] in ("\n", "\r\n") and _continues(text, begin, line_break):
+            continue
         yield from _items(text[begin : line_break.start()])
         yield line_break[0]
         begin = line_break.end()
@@ -185,7 +201,8 @@ def _items(paragraph: str) -> Iterator[str]:
 
     A sign of _WEAK_SIGNS separates items only if all of them are short and none begins in lower case.
     """
-    separators = [match for match in _SEPARATOR.finditer(paragraph) if match["all"]] if _SIGN.search(paragraph) else []
+    one_line = "\n" not in paragraph and _SIGN.search(paragraph)
+    separators = [match for match in _SEPARATOR.finditer(paragraph) if match["all"]] if one_line else []
     ends = [0, *(match.end() for match in separators)]
     begins = [*(match.start() for match in separators), len(paragraph)]
     items = [paragraph[a:b] for a, b in zip(ends, begins, strict=True)] if separators else []
@@ -197,6 +214,29 @@ def _items(paragraph: str) -> Iterator[str]:
         yield match[0]
         begin = match.end()
     yield paragraph[begin:]
+
+
+def _continues(text: str, begin: int, line_break: re.Match[str]) -> bool:
+    """Return whether a sentence of the paragraph that begins at `begin` continues after a line break.
+
+    The line ends within a word, or with a word such as "the". Or the next line begins with a small letter, after a
+    capital at the beginning of the paragraph, and the line is long, or the item of a list whose next line is indented.
+    """
+    before = _LINE.match(text, text.rfind("\n", begin, line_break.start()) + 1 or begin)
+    after = _LINE.match(text, line_break.end())
+    assert before and after
+    line, following = before["text"][: line_break.start() - before.start("text")].rstrip(), after["text"]
+    if not following[:1].isalpha() or not line or (not line[-1].isalnum() and line[-1] not in ",-"):
+        return False
+    if _ITEM.match(following):
+        return False
+    if _OPEN_END.search(line) or (following[0].islower() and _WITHIN_WORD.search(line)):
+        return True
+    first = _LINE.match(text, begin)
+    item = _ITEM.match(first["text"]) if first else None
+    capital = first is not None and first["text"][item.end() if item else 0 :][:1].isupper()
+    indented = item is not None and first is not None and len(after["indent"]) > len(first["indent"])
+    return following[0].islower() and capital and (indented or len(line) >= _LEAST_WRAPPED)
 
 
 def _sentences(paragraph: str, language: str) -> Iterator[str]:

@@ -9,8 +9,8 @@ import re
 from mt.text.alignment import OBJECTS, WIDE
 from mt.text.normalise import GROUP_SPACES
 
-_MONEY = "$¢£¤¥\u20a0-\u20cf"
-_ISO_4217 = "(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|RON|RUB|SEK|TRY|USD)"
+MONEY = "$¢£¤¥\u20a0-\u20cf"
+ISO_4217 = "(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|RON|RUB|SEK|TRY|USD)"
 _EMOJI_CHARACTER = (
     "\u203c\u2049\u2122\u2139\u2190-\u21ff\u2200-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u303d\u3297\u3299"
     "\U0001f000-\U0001faff\u00a9\u00ae"
@@ -59,14 +59,13 @@ _PHONE = (
 _UNIT_LETTERS = r"(?!(?:st|nd|rd|th|a|o|e[rn]?|re|d[ae]|te[nrs]?|mal|s|h|[ap]m)(?!\w))[a-z]{1,3}(?![A-Za-z])"
 _SEPARATOR = rf"[.,:/’'{GROUP_SPACES}×-]"
 _NUMBER = (
-    rf"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212±≤≥~≈](?=[\d{_MONEY}]))?"
-    rf"(?:(?:[A-Z]{{0,2}}[{_MONEY}§]|(?<!\w){_ISO_4217})[ \u00a0]?(?=\d))?"
+    rf"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212±≤≥~≈](?=[\d{MONEY}]))?"
+    rf"(?:(?:[A-Z]{{0,2}}[{MONEY}§]|(?<!\w){ISO_4217})[ \u00a0]?(?=\d))?"
     rf"\d{{1,300}}+(?:(?={_SEPARATOR}\d){_SEPARATOR}\d{{1,300}}+){{0,31}}+(?:[eE][-+\u2212]?\d{{1,4}}(?![\w-]))?"
-    rf"(?:,[-–—]{{1,2}}(?=[ \u00a0]?[{_MONEY}]))?"  # 120,- €
     r"(?:(?:(?<=\b10)|(?=[⁺⁻]))[⁺⁻]?[⁰¹²³⁴-⁹]{1,3})?"  # 10⁶ and 10⁻³
     r"(?!(?:st|nd|rd|th)\b|(?!AM\b|PM\b)[A-Z]|[a-z]{1,8}[A-Z\d]|_|@|[-/.][A-Za-z]{1,8}\d"
     rf"|\.[a-z_]|{_UNIT_LETTERS})"
-    rf"(?:[ \u00a0\u202f]?(?:(?:%%|[%‰{_MONEY}])(?![\w({{])|(?:°[CF]?|{_ISO_4217})(?!\w))|[+#](?![\w+#]))?"
+    rf"(?:[ \u00a0\u202f]?(?:(?:%%|[%‰{MONEY}])(?![\w({{])|(?:°[CF]?|{ISO_4217})(?!\w))|[+#](?![\w+#]))?"
 )
 _RANGE = r"(?<![\w.])\d{1,300}+\.{2,3}\d{1,300}+(?!\w)"  # 1..10
 _FEET = r"(?<![\w.,])\d{1,3}['’] ?\d{1,2}(?:\"|'')(?!\w)"  # 5' 11"
@@ -112,7 +111,7 @@ FORMAT = re.compile(r"%(?:\d+\$|\(\w+\))?[-+ #0,']*+\d*+(?:\.\d+)?(?:hh|ll|[hlqz
 """A directive of printf. Its last letter is its end, whatever follows: `%ss` is `%s` and an `s`."""
 
 HINT = re.compile(  # a fast test, without a match in most sentences without spans
-    rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹ⁿ₀-₉†‡⟦{_MONEY}{_EMOJI_CHARACTER}]|\.{{4}}|-{{4}}|={{4}}"
+    rf"[\d@#\[`{{<>&%\\|^*_+°~¹²³⁰⁴-⁹ⁿ₀-₉†‡⟦{MONEY}{_EMOJI_CHARACTER}]|\.{{4}}|-{{4}}|={{4}}"
     r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
     r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]"
     r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))|yy|MM|HH|[DFYdjlMmny][ ,/.-]{1,2}[DFYdjlMmny](?!\w)"
@@ -121,4 +120,4 @@ VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or mor
 EXACT = re.compile(  # the same notation in every language: 1.5e-3, 5'4 for feet and inches, and 50%%
     r"\d[eE][-+\u2212]?\d|\d['’](?!\d{3}(?!\d))\d|%%"
 )
-UNIT = re.compile(rf"[A-Z]{{0,2}}[{_MONEY}§]|[%‰]|°[CF]?|{_ISO_4217}|[+#]$")
+UNIT = re.compile(rf"[A-Z]{{0,2}}[{MONEY}§]|[%‰]|°[CF]?|{ISO_4217}|[+#]$")

@@ -13,7 +13,7 @@ from mt.text.alignment import Range, is_wide
 from mt.text.casing import is_mixed_case
 
 # Not h, J and pm: "2 h" is a time of day in French, "3 J." are years in German, and "5 pm" is a time of day in English.
-_ONE_UNIT = (
+ONE_UNIT = (
     "(?!pm(?!ol))(?:[kMGTmcdµμnpf]?(?:m[23²³]?|[glL])|[kMGTmµμnpf]?(?:[AKNVWΩ\u2126]|Pa|Hz|Wh|Ah|VA|Bq|Gy|Sv|eV|mol)"
     "|[kMGTmµμnpf][CFHJMSTU]|[mµμnpf]?s|[kM]Da|ha|hPa|mmHg|kcal|m?bar|l[mx]|min|oz"
     "|[kKMGTP]i?(?:B|bps|b|bit)|dB[mA]?|rpm|pp[mb]|psi|°F)"
@@ -24,7 +24,7 @@ _SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg, 2,5 µg/ml, 5 - 10 kg
     r"(?:(?P<sign>[~≈≤≥±])[ \u00a0]?)?(?<![\w.,/])"
     rf"(?P<first>{_NUMBER}[ \u00a0]?(?:(?P<dash>[-–—])|(?<= )[^\W\d_]{{1,4}}(?= ))[ \u00a0]?)?"
     rf"(?P<last>[-+\u2212]?{_NUMBER})"
-    rf"[ \u00a0\u202f](?P<unit>{_ONE_UNIT}(?:[/·]{_ONE_UNIT}|/h)?)(?![\w'’/-])"
+    rf"[ \u00a0\u202f](?P<unit>{ONE_UNIT}(?:[/·]{ONE_UNIT}|/h)?)(?![\w'’/-])"
     rf"|(?<![\w-])(?P<standard>{_STANDARD}[ \u00a0]\d{{2,6}}(?:[-:.]\d{{1,6}}){{0,3}})(?![\w-])"
     r"|[^\W\d_]+"
 )

@@ -1,4 +1,4 @@
-"""No-break spaces and line breaks in translations, and repairs of marks and numbers that a model damages.
+"""No-break spaces and line breaks in translations, and repairs of marks that a model damages.
 
 Models read and write ordinary spaces in place of no-break spaces and line breaks.
 """
@@ -9,31 +9,25 @@ from itertools import cycle
 
 from mt.languages import primary_language
 from mt.text.normalise import GROUP_SPACES, LINE_BREAKS
+from mt.text.numbers import NO_BREAK_SPACE, NOT_DIGIT, NUMBER
 from mt.text.protect import ProtectedSpan, SpanKind
 
-NO_BREAK_SPACE, NARROW_NO_BREAK_SPACE = "\u00a0", "\u202f"
-BREAKS = re.compile(rf"\s*[{LINE_BREAKS}]\s*| {{3,}}")
-"""Line breaks, tabs, and the runs of spaces between columns."""
+NARROW_NO_BREAK_SPACE = "\u202f"
+BREAKS = re.compile(rf"\s*[{LINE_BREAKS}]\s*(?:(?<=\n)(?:> ?)+ *)?| {{3,}}")
+"""Line breaks with the marks of quoted lines, tabs, and the runs of spaces between columns."""
 
 _NO_BREAK = re.compile("[\u00a0\u2007\u202f]")
 _SPACED_QUOTE = re.compile(r'(?<!\S)"\s(?=[^\s"][^"]*")')
+_OPENING_QUOTE = re.compile(r'(?<![^\s(\[{/–—-])"(?=[^\s"])')
 _MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
 _QUOTES = ("„“", "„”", "“”", "«»")
-_NUMBER = rf"\d+(?:[.,’'{GROUP_SPACES}]\d+){{0,9}}"  # not possessive: see mt.text.span_patterns
-_AFTER_NUMBER = re.compile(rf"({_NUMBER})([{GROUP_SPACES}])(?=[^\s\d])")
-_BEFORE_NUMBER = re.compile(rf"(?<=\S)([{GROUP_SPACES}])({_NUMBER})")
-_SPACE_AFTER_NUMBER = re.compile(rf"({_NUMBER}) (?=[^\W\d]|[°%‰\u20a0-\u20cf$£¥])")
-_SPACE_BEFORE_NUMBER = re.compile(rf"(?<=\S) ({_NUMBER})")
+_AFTER_NUMBER = re.compile(rf"({NUMBER})([{GROUP_SPACES}])(?=[^\s\d])")
+_BEFORE_NUMBER = re.compile(rf"(?<=\S)([{GROUP_SPACES}])({NUMBER})")
+_SPACE_AFTER_NUMBER = re.compile(rf"({NUMBER}) (?=[^\W\d]|[°%‰\u20a0-\u20cf$£¥])")
+_SPACE_BEFORE_NUMBER = re.compile(rf"(?<=\S) ({NUMBER})")
 _SPACE_OF_FRENCH_MARK = re.compile(r" (?=[:;!?]+(?:[\s»”\"]|$)|[!?]+\))")
 _SPACE_INSIDE_GUILLEMETS = re.compile(r"(?<=«) | (?=»)")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)")
-_NOT_DIGIT = re.compile(r"\D+")
-_DIGIT = re.compile(r"\d")
-_SPACED_RANGE = re.compile(r"(?<![\d.,:])(\d{1,9})( [-–—] )(\d{1,9})(?![\d:]|[.,]\d)")
-_DAMAGED_RANGE = re.compile(r"(?<![\d:])(\d{1,9})(?::| ?-- ?)(\d{1,9})(?![\d:])")
-_ONE_MARK = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:,\d{1,9}){2,5}|(?:\.\d{1,9}){2,5})(?![\d.,]\d)")
-_GROUPS_AND_DECIMALS = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:,\d{3}){1,4}\.|(?:\.\d{3}){1,4},)\d{1,9}(?![\d.,]\d)")
-_NUMBER_AND_NOUN = re.compile(r"((?:^|(?<!\S)[a-zäöüß]{1,40} )(\d{1,9}))-(?=[A-ZÄÖÜ][a-zäöüß]+(?![\w-]))")
 _SENTENCE_END = re.compile(r"[.!?…:]+[\"'”’“»)\]]*(?=\s)|[。！？：]+[”」』）]*")
 
 
@@ -53,7 +47,7 @@ def join_numbers(translation: str, spans: Sequence[ProtectedSpan]) -> str:
 
     def joined(match: re.Match[str]) -> str:
         digits = match[0].replace(" ", "")
-        number = next((number for number in grouped if _NOT_DIGIT.sub("", number).startswith(digits)), None)
+        number = next((number for number in grouped if NOT_DIGIT.sub("", number).startswith(digits)), None)
         if number is None:
             return match[0]
         space = re.search(f"[{GROUP_SPACES}]", number)
@@ -62,13 +56,17 @@ def join_numbers(translation: str, spans: Sequence[ProtectedSpan]) -> str:
     return _GROUPED.sub(joined, translation)
 
 
-def unify_quotes(translation: str, spans: Sequence[ProtectedSpan]) -> str:
-    """Replace straight quotation marks by the typographic ones that the translation also has.
+def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str) -> str:
+    """Replace straight quotation marks by those of German, or by the typographic ones that the translation also has.
 
     `spans` are the protected spans of the source; code may contain straight ones. The length does not change.
     """
+    if '"' not in translation or any('"' in span.text for span in spans):
+        return translation
+    if primary_language(language) == "de" and not _SPACED_QUOTE.search(translation):
+        return _OPENING_QUOTE.sub("„", translation).replace('"', "“").replace("”", "“")
     used = next((pair for pair in _QUOTES if all(mark in translation for mark in pair)), None)
-    if used is None or translation.count('"') % 2 or any('"' in span.text for span in spans):
+    if used is None or translation.count('"') % 2:
         return translation
     marks = cycle(used)
     return re.sub('"', lambda match: next(marks), translation)
@@ -81,30 +79,7 @@ def mend_marks(source: str, translation: str) -> str:
     if _MARK_RUN.search(translation):
         longest = max((len(match[0]) for match in _MARKS.finditer(source)), default=1)
         translation = _MARK_RUN.sub(lambda match: match[0][:longest], translation)
-    return _mend_numbers(source, translation) if _DIGIT.search(translation) else translation
-
-
-def _mend_numbers(source: str, translation: str) -> str:
-    """Undo what models do with numbers: `5:10` for `5 - 10`, `3-Dateien` for `3 files`, `1.234.5` for `1,234.5`."""
-    ranges = {(first, last): f"{first}{dash}{last}" for first, dash, last in _SPACED_RANGE.findall(source)}
-    ranges = {pair: text for pair, text in ranges.items() if int(pair[0]) < int(pair[1])}  # 3 - 1 is a score
-    for pair in _DAMAGED_RANGE.findall(source):
-        ranges.pop(pair, None)
-    numbers = {tuple(_NOT_DIGIT.split(number)) for number in _GROUPS_AND_DECIMALS.findall(source)}
-
-    def with_two_marks(match: re.Match[str]) -> str:
-        *groups, decimals = parts = _NOT_DIGIT.split(match[0])
-        group_mark, decimal_mark = ",." if "." in match[0] else ".,"
-        return group_mark.join(groups) + decimal_mark + decimals if tuple(parts) in numbers else match[0]
-
-    def with_space(match: re.Match[str]) -> str:
-        return f"{match[1]} " if f"{match[2]} " in source and f"{match[2]}-" not in source else match[0]
-
-    if ranges:
-        translation = _DAMAGED_RANGE.sub(lambda match: ranges.get((match[1], match[2]), match[0]), translation)
-    if numbers:
-        translation = _ONE_MARK.sub(with_two_marks, translation)
-    return _NUMBER_AND_NOUN.sub(with_space, translation)
+    return translation
 
 
 def restore_no_break_spaces(source: str, translation: str, language: str) -> str:
@@ -113,15 +88,15 @@ def restore_no_break_spaces(source: str, translation: str, language: str) -> str
     The spaces beside a number are those beside the same number of the source. In French, the spaces of the marks
     `: ; ! ?` and of guillemets become no-break spaces. The length of the translation does not change.
     """
-    after = {_NOT_DIGIT.sub("", number): space for number, space in _AFTER_NUMBER.findall(source)}
-    before = {_NOT_DIGIT.sub("", number): space for space, number in _BEFORE_NUMBER.findall(source)}
+    after = {NOT_DIGIT.sub("", number): space for number, space in _AFTER_NUMBER.findall(source)}
+    before = {NOT_DIGIT.sub("", number): space for space, number in _BEFORE_NUMBER.findall(source)}
     if after:
         translation = _SPACE_AFTER_NUMBER.sub(
-            lambda match: match[1] + after.get(_NOT_DIGIT.sub("", match[1]), " "), translation
+            lambda match: match[1] + after.get(NOT_DIGIT.sub("", match[1]), " "), translation
         )
     if before:
         translation = _SPACE_BEFORE_NUMBER.sub(
-            lambda match: before.get(_NOT_DIGIT.sub("", match[1]), " ") + match[1], translation
+            lambda match: before.get(NOT_DIGIT.sub("", match[1]), " ") + match[1], translation
         )
     if primary_language(language) == "fr":
         translation = _SPACE_OF_FRENCH_MARK.sub(NARROW_NO_BREAK_SPACE, translation)
@@ -141,10 +116,15 @@ def places_of_sentence_ends(source: str, translation: str, places: Sequence[int]
 
 
 def insert_breaks(translation: str, breaks: Sequence[tuple[int, str]]) -> str:
-    """Insert line breaks (place, text) in a translation. They replace the white space at their places."""
+    """Insert line breaks (place, text) in a translation. They replace the white space at their places.
+
+    A break after the last word goes before it.
+    """
     parts: list[str] = []
     end = 0
     for place, text in sorted(breaks, key=lambda item: item[0]):
+        if not any(map(str.isalnum, translation[place:])):
+            place = max(end, translation.rfind(" ", 0, place)) if " " in translation[end:place] else place
         parts += [translation[end:place].rstrip(" "), text]
         end = place + len(translation[place:]) - len(translation[place:].lstrip(" "))
     return "".join([*parts, translation[end:]])

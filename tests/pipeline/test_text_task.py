@@ -392,7 +392,7 @@ DIRTY: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         {"see 1,000 men": ["sieh 1 000 Mann"]},
         "see 1,000 men",
         ["see 1,000 men"],
-        "sieh 1\u00a0000 Mann",
+        "sieh 1.000 Mann",
     ),
     "invisible characters": ({"a man": ["ein Mann"]}, "\ufeffa\u200b m\u00adan\u200f", ["a man"], "ein Mann"),
     "line breaks inside the sentence": (
@@ -411,6 +411,13 @@ DIRTY: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
     "an untranslatable sentence": ({}, "мир\u00a0и мир", [], "мир\u00a0и мир"),
     "letters that the tokenizer does not know": ({"a man": ["ein Mann"]}, "a ｍａｎ", ["a man"], "ein Mann"),
     "a run of spaces": ({"a man sees": ["ein Mann sieht"]}, "a   man  sees", ["a man sees"], "ein   Mann sieht"),
+    "an ellipsis in one character": ({"a man...": ["ein Mann..."]}, "a man…", ["a man..."], "ein Mann…"),
+    "a line that ends before a noun": (
+        {"a man sees the cat": ["ein Mann sieht die Katze"]},
+        "a man sees the\n> cat",
+        ["a man sees the cat"],
+        "ein Mann sieht die\n> Katze",
+    ),
     "a private-use character": ({"a man": ["ein Mann"]}, "a \ue000 man", ["a man"], "ein \ue000 Mann"),
 }
 

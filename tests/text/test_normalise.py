@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mt.text.normalise import (
     NormalisedText,
     Normaliser,
-    join_groups,
+    join_numbers,
     normalise_training_text,
     plain_spaces,
     remove_invisible,
@@ -42,6 +42,13 @@ CHANGED = {
     "mathematical letters": ("\U0001d5ea\U0001d5f5\U0001d5ee\U0001d601 \U0001d7d9", "What 1"),
     "half-width katakana": ("ｶﾞ", "ガ"),
     "Arabic presentation forms": ("\ufefb", "\u0644\u0627"),
+    "price without cents": ("12.500,- € und 5,-- Euro, 3,– EUR", "12.500 € und 5 Euro, 3 EUR"),
+    "German guillemets": ("»Ja«, sagte er. »Nein!«", "„Ja“, sagte er. „Nein!“"),
+    "hyphen at the end of a line": (
+        "die Haustür-\nklingel, a-\r\nb, Haus-\nund",
+        "die Haustürklingel, a- b, Haus- und",
+    ),
+    "quoted lines of an e-mail": ("in the\n> > garden", "in the garden"),
     "radical": ("\u2f00", "一"),
     "variation selector without emoji": ("a\ufe0f 葛\U000e0100", "a 葛"),
     "tag characters without a flag": ("a\U000e0067b", "ab"),
@@ -62,6 +69,8 @@ UNCHANGED = {
     "Chinese": "你好，世界！（是）",
     "private use": "\ue000 \uf0b7",
     "Croatian": "Džep",
+    "French guillemets": "« a » et « b »",
+    "price with cents, and lists": "12,-5 3,- Mark a,-b",
 }
 CLOSEST = {
     "single quotes": ("don‘t ‚a‘ ‹b› ´c", "don’t ’a’ ’b’ 'c"),
@@ -132,11 +141,12 @@ def test_training_text_has_ordinary_spaces_in_numbers() -> None:
     [
         ("1 234,50 or 1 000 EUR", "1\u00a0234,50 or 1\u00a0000 EUR"),
         ("1 234 567 dogs, 5 300 €", "1\u00a0234\u00a0567 dogs, 5\u00a0300 €"),
+        ("15.30 Uhr, 7.05 Uhr, 15.30, 15.99 Uhr", "15:30 Uhr, 7:05 Uhr, 15.30, 15.99 Uhr"),
         ("in 2020 300 dogs, 12 345 cats, x1 234,50", "in 2020 300 dogs, 12 345 cats, x1 234,50"),
     ],
 )
-def test_groups_of_a_number_are_joined(text: str, expected: str) -> None:
-    assert join_groups(text) == expected
+def test_numbers_are_joined(text: str, expected: str) -> None:
+    assert join_numbers(text) == expected
 
 
 def test_invisible_characters_are_removed() -> None:

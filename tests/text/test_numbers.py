@@ -1,0 +1,89 @@
+"""Tests of mt.text.numbers."""
+
+import pytest
+
+from mt.text.numbers import localise_numbers, mend_numbers
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ("Wait 2 - 3 days.", "Warte 2:3 Tage.", "Warte 2 - 3 Tage."),
+        ("a 2 – 3", "a 2 -- 3", "a 2 – 3"),
+        ("2 - 3, 2:3", "2:3, 2:3", "2:3, 2:3"),
+        ("They won 3 - 1.", "Sie gewannen 3:1.", "Sie gewannen 3:1."),  # a score
+        ("delete 3 files", "3-Dateien löschen", "3 Dateien löschen"),
+        ("see all 3 files", "sieh alle 3-Dateien", "sieh alle 3 Dateien"),
+        ("the Kerberos 5 system", "das Kerberos 5-System", "das Kerberos 5-System"),  # a name
+        ("a 3-room flat", "eine 3-Zimmerwohnung", "eine 3-Zimmerwohnung"),
+        ("a 3 room flat", "eine 3-Zimmer-Wohnung", "eine 3-Zimmer-Wohnung"),
+    ],
+)
+def test_numbers_are_mended(source: str, translation: str, expected: str) -> None:
+    assert mend_numbers(source, translation, ("en", "de")) == expected
+
+
+@pytest.mark.parametrize(
+    ("languages", "source", "translation", "expected"),
+    [
+        ("de en", "15.234,67 Punkte", "15.234.67 points", "15,234.67 points"),
+        ("de en", "3,50 € 1.234 €", "3,50 € 1.234 €", "3.50 € 1,234 €"),
+        ("de en", "950,00 EUR/Monat, 150,00 EUR", "950.00 EUR, 150,00 EUR", "950.00 EUR, 150.00 EUR"),
+        ("de en", "7.900.000 am 12.10.2026", "7.900.000 on 12.10.2026", "7,900,000 on 12.10.2026"),
+        ("de en", "Server 192.168.100.200", "server 192.168.100.200", "server 192.168.100.200"),
+        ("de fr", "1.234.567,89", "1.234.567,89", "1\u00a0234\u00a0567,89"),
+        ("de nl", "1.234,5", "1,234.5", "1.234,5"),
+        ("de-CH en", "1.234,5", "1.234,5", "1.234,5"),  # the marks of Switzerland are others
+        ("fr de", "pèse 2,5 kg", "wiegt 2.5 kg", "wiegt 2,5 kg"),
+        ("fr en", "1\u202f250,75 €", "1\u00a0250,75 €", "1,250.75 €"),
+        ("en fr", "£1,500.75, 2.5% and 3.5 inches", "£1,500.75, 2.5%, 3.5", "£1\u00a0500,75, 2,5%, 3,5"),
+        ("en de", "$1,234.56 USD 3.5", "$1,234.56 USD 3.5", "$1.234,56 USD 3,5"),
+        ("en de", "1\u202f234.5 kg", "1\u202f234.5 kg", "1\u202f234,5 kg"),  # of the International System
+        ("en de", "1,234,567.50 USD", "1.234.567.50 USD", "1.234.567,50 USD"),
+        ("en de", "Python 3.11", "Python 3.11", "Python 3.11"),
+        ("en de", "at 4.50", "für 4,50", "für 4,50"),
+        ("en de", "version 2.5 costs $2.5", "2.5 kostet $2.5", "2.5 kostet $2.5"),  # a version and a price
+        ("en de", "version 1.234.56", "1.234.56", "1.234.56"),
+        ("en ja", "2.5 kg", "2.5 kg", "2.5 kg"),
+        ("en xx", "2.5 kg", "2.5 kg", "2.5 kg"),  # an unknown language
+    ],
+)
+def test_numbers_have_the_marks_of_the_target_language(
+    languages: str, source: str, translation: str, expected: str
+) -> None:
+    before, after = languages.split()
+    assert mend_numbers(source, translation, (before, after)) == expected
+
+
+def test_amounts_of_money_are_converted_alone() -> None:
+    text = "1,234.50 2.5% €5.50 3.20 EUR"
+    assert localise_numbers(text, text, ("en", "de"), only_money=True) == "1,234.50 2.5% €5,50 3,20 EUR"
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ("at 10:30pm", "um 10:30 Uhr", "um 22:30 Uhr"),
+        ("9 am to 5 p.m.", "von 9 Uhr bis 5 Uhr", "von 9 Uhr bis 17 Uhr"),
+        ("at 12:15 AM", "um 12:15 Uhr", "um 0:15 Uhr"),
+        ("5 am or 5 pm", "5 Uhr oder 5 Uhr", "5 Uhr oder 5 Uhr"),
+        ("at 5 pm", "um 5 Uhr nachmittags", "um 5 Uhr nachmittags"),
+        ("at 5 pm", "um 17 Uhr", "um 17 Uhr"),
+        ("I am 5", "ich bin 5", "ich bin 5"),
+    ],
+)
+def test_times_are_of_the_same_half_of_the_day(source: str, translation: str, expected: str) -> None:
+    assert mend_numbers(source, translation, ("en", "de")) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ("ab {preis} €", "from {preis} $", "from {preis} €"),
+        ("12 € or 13 $", "13 $", "13 $"),
+        ("12 Euro", "$12", "$12"),
+        ("12 € und 3 £", "$12", "$12"),
+    ],
+)
+def test_signs_of_money_stay(source: str, translation: str, expected: str) -> None:
+    assert mend_numbers(source, translation, ("de", "en")) == expected

@@ -93,7 +93,7 @@ SPAN = re.compile(
 NUMBERS = re.compile(_NUMBER)
 PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
 CODE = re.compile(  # patterns that occur in code, but not in words of prose
-    r"[\\=|^<>]|@\w|::|//|\+\+|&&|[A-Z]&[A-Z]|:\+|\(\)"  # operators
+    r"[\\=|^<>]|@\w|::|//|\+\+|&&|\b(?!R&D|Q&A)[A-Z]{1,4}&[A-Z]|:\+|\(\)"  # operators
     r"|(?<!\d)%[-+#.\w(]"
     r"|^[$#~]\w|^:[\w+]|^[.~]{0,2}/[\w:.]|^\.\w|^--[a-z]|^-[A-Za-z]$|^_"  # prefixes
     r"|[A-Za-z](?:[+#]|[./]?\d|(?<!\w[a-z])-\d)|[₀-₉]|\b(?!m)[A-Za-z][²³⁴-⁹ⁿ]"  # letters before symbols and digits

@@ -60,7 +60,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         ),  # an ordinal is translated as a word
         ("第3章", ["3"]),
         ("/usr/local/bin src/main.py C:\\x\\y a.txt", ["/usr/local/bin", "src/main.py", "C:\\x\\y", "a.txt"]),
-        ("e-mail U.S. Ph.D. iPhone R&B don't person(s) i.e. {an aside}", []),
+        ("e-mail U.S. Ph.D. iPhone R&D don't person(s) i.e. {an aside}", []),
         ("€5.99, US$5 and -£3 or 19,99 € at 20 °C", ["€5.99", "US$5", "-£3", "19,99 €", "20 °C"]),
         ("1e-9 6.02E+23 0xFF top-10", ["1e-9", "6.02E+23", "0xFF", "10"]),
         ("(+49 (0) 30 123) or 0171/2345678.", ["+49 (0) 30 123", "0171/2345678"]),
@@ -95,7 +95,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("the '_-' or \"\\t\" or ',' \"\", 'hi.' _", ["'_-'", '"\\t"', "','", '""', "_"]),  # strings of symbols
         ('sleep(0.5), f(x="a b") dog(s) of List<T> host:80', ["sleep(0.5)", 'f(x="a b")', "List<T>", "host:80"]),
         ("if a < b and c > 5, y = 2x, I am", ["a < b", "c > 5", "y = 2x"]),
-        ("&Open or Save &as, AT&T & R&D &amp; &name;", ["&", "&", "&amp;", "&name;"]),
+        ("&Open or Save &as, AT&T & R&D &amp; &name;", ["&", "&", "AT&T", "&amp;", "&name;"]),
         ('=SUM(A1:A5) and =HYPERLINK("a","the dog")', ["=SUM(A1:A5)", '=HYPERLINK("a","the dog")']),
         ("System.Text.Json n-1 ~user top-10", ["System.Text.Json", "n-1", "~user", "10"]),
         (

@@ -23,6 +23,7 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
 import anyio
@@ -40,6 +41,8 @@ from service.freed_memory import return_large_blocks
 from service.http.connections import BACKLOG, SEND_BYTES, Connections, connection_limit
 from service.hub_models import install_models
 from service.logs import configure_logs
+from service.memories.offered import check_names
+from service.memories.store import OPERATOR, SUGGESTIONS, list_owned
 from service.pauses import shorten_pauses
 from service.processes import disable_core_dumps
 from service.settings import Settings, SettingsError, load_settings, option, variable
@@ -132,7 +135,7 @@ async def serve(settings: Settings) -> None:
         ModelError: if a model cannot be used.
         DatabaseError: if the database cannot be used.
         OfferedGlossaryError: if the glossary of the page cannot be used.
-        SettingsError: if the service cannot listen on the address.
+        SettingsError: if the service cannot listen on the address, or a memory of the page does not exist.
     """
     with (
         SignalHandlers(settings.grace_seconds) as signals,
@@ -140,10 +143,13 @@ async def serve(settings: Settings) -> None:
         Database.open(settings.database) as database,
     ):
         preparing = asyncio.create_task(asyncio.to_thread(load_tables))
-        async with Fleet(FleetConfig.of(settings), process_transports(settings)) as fleet:
+        check_page_memories(settings, database)
+        fleet = Fleet(FleetConfig.of(settings), process_transports(settings))
+        app = create_app(settings, fleet, database)  # reads the glossary of the page before the models are loaded
+        async with fleet:
             limit = connection_limit(settings.max_connections)
             config = uvicorn.Config(
-                create_app(settings, fleet, database),
+                app,
                 http=Connections(settings.read_timeout_seconds, limit, settings.max_buffered_bytes).protocol(),
                 ws="none",
                 backlog=BACKLOG,
@@ -161,6 +167,13 @@ async def serve(settings: Settings) -> None:
             await server.serve(sockets=[listener])
             stats = await fleet.fresh_stats()
             structlog.get_logger().info("stopped", texts=stats.finished, decoder_steps=stats.work.steps)
+
+
+def check_page_memories(settings: Settings, database: Database) -> None:
+    """Raise SettingsError if the operator has no memory with a name of `page_memories`."""
+    owned = database.run_sync(partial(list_owned, owner=OPERATOR))
+    later = [SUGGESTIONS] if settings.suggestions else []  # the first suggestion creates this memory
+    check_names(settings.page_memories, [*(memory.name for memory in owned), *later])
 
 
 def load_tables() -> None:

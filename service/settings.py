@@ -186,13 +186,13 @@ class Settings(BaseSettings):
     )
     page_glossary: Path | None = Field(
         None,
-        description="CSV file with terms that the page sends for every user: term, translation, and the codes of their "
+        description="CSV file with terms that the page uses for every user: term, translation, and the codes of their "
         "languages.",
     )
     page_memories: Names = Field(
         (),
-        description="Names of the operator's translation memories that the page uses for every user who chooses no "
-        "other, separated by commas.",
+        description="Names of the operator's translation memories, separated by commas: the page uses the first that "
+        "fits the languages for every user who chooses no other.",
     )
     max_pending_requests: int = Field(
         512, ge=1, description="Accepted requests that are not yet answered; the next one is refused with 503."

@@ -28,6 +28,7 @@ from service.memories.index import add, similar_units
 OPERATOR = f"{KEY_PREFIX}operator"
 """Owner of the operator's memories. No caller has this id, because the ids of API keys are hexadecimal."""
 
+SUGGESTIONS = "suggestions"  # name of the operator's memories of suggestions
 MAX_TEXT_LENGTH = 4000  # characters of the source and of the target of a unit; longer units are not stored
 UNIT_BYTES = 250  # bytes of a unit in addition to its texts, most of them in the index
 SLICE = 1000  # units that one transaction stores or reads; transactions of other callers run in between

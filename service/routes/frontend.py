@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from mt.languages import language_name
 from mt.text.documents import SUFFIXES
 from mt.text.formality import FORMALITY_LANGUAGES
+from service.memories.offered import named
 from service.memories.store import OPERATOR
 from service.schemas import AUTO, DefaultLanguages, FrontendSettings, NamedLanguage, PageMemory, PageTerm
 from service.services import ServicesDependency
@@ -39,8 +40,7 @@ async def frontend_settings(services: ServicesDependency) -> FrontendSettings:
         ],
         memories=[
             PageMemory(id=memory.id, name=memory.name, units=memory.count, **asdict(memory.direction))
-            for memory in memories
-            if memory.name in settings.page_memories
+            for memory in named(settings.page_memories, memories)
         ],
         formality=list(FORMALITY_LANGUAGES),
     )

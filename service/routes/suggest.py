@@ -9,12 +9,11 @@ from mt.languages import language_name
 from service.errors import InvalidRequest, SuggestionsDisabled
 from service.glossaries.store import glossary_direction
 from service.http.bodies import BodyReader
-from service.memories.store import MAX_TEXT_LENGTH, OPERATOR, MemoryUnit, storable
+from service.memories.store import MAX_TEXT_LENGTH, OPERATOR, SUGGESTIONS, MemoryUnit, storable
 from service.routes.access import CallerDependency
 from service.schemas import SuggestRequest
 from service.services import ServicesDependency
 
-SUGGESTIONS = "suggestions"  # name of the operator's memories of suggestions
 router = APIRouter(tags=["translation memories"])
 
 SuggestBody = Annotated[SuggestRequest, Depends(BodyReader(SuggestRequest))]

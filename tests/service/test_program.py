@@ -87,6 +87,10 @@ def test_what_keeps_it_from_starting(small_model: Path, tmp_path: Path) -> None:
     assert "no model here" in one_error(run("--model", str(tmp_path), "--port", "0"))
     problem = f"error: the database {rubbish} cannot be used: file is not a database"
     assert one_error(run(*model, "--port", "0", "--database", str(rubbish))).startswith(problem)
+    no_model = ("--model", str(tmp_path), "--port", "0")  # what the page offers is checked before models are loaded
+    assert "the operator has no memory 'house'" in one_error(run(*no_model, "--page-memories", "house"))
+    glossary = f"the glossary {rubbish} cannot be used"
+    assert glossary in one_error(run(*no_model, "--page-memories", "", "--page-glossary", str(rubbish)))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert f"cannot listen on 127.0.0.1, port {port}" in one_error(run(*model, "--port", port))

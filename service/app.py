@@ -114,7 +114,7 @@ def create_app(
     Raises: OfferedGlossaryError if the file `page_glossary` cannot be used.
     """
     metrics = Metrics()
-    offered_terms = read_offered(settings.page_glossary, settings.max_terms) if settings.page_glossary else ()
+    offered_terms = read_offered(settings.page_glossary, settings.max_terms) if settings.page_glossary else {}
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Services]]:

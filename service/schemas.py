@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from starlette.datastructures import UploadFile
 
+from service.glossaries.offered import OFFERED
 from service.http.fields import (
     FlagField,
     FormalityField,
@@ -76,7 +77,9 @@ class TermFields(RequestFields):
 
     glossary: JsonPairs = Field({}, description="Terms and their translations.")
     glossary_id: TextField | None = Field(
-        None, description="Id of a glossary stored by POST /v2/glossaries; `glossary` takes precedence."
+        None,
+        description="Id of a glossary stored by POST /v2/glossaries; or `operator`: the terms that GET "
+        "/frontend/settings lists, those of the language of each text. `glossary` takes precedence.",
     )
     do_not_translate: JsonTexts = Field([], description="Terms that are not translated.")
 
@@ -86,7 +89,7 @@ class TermFields(RequestFields):
         problems = []
         if terms > limit:
             problems.append(f"glossary and do_not_translate have {terms} terms; accepted: at most {limit}")
-        if self.glossary_id and source == AUTO:
+        if self.glossary_id not in (None, OFFERED) and source == AUTO:
             problems.append("glossary_id needs a source language")
         return problems
 

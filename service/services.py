@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from mt.text.documents import DocumentOptions
 from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
-from service.glossaries.offered import OfferedTerm
+from service.glossaries.offered import OfferedTerms
 from service.glossaries.store import GlossaryLimits, GlossaryStore
 from service.memories.jobs import MemoryJobs
 from service.memories.store import MemoryLimits, MemoryStore
@@ -35,7 +35,7 @@ class Services:
     translations: TranslationService
     access: AccessControl
     glossaries: GlossaryStore
-    offered_terms: tuple[OfferedTerm, ...]
+    offered_terms: OfferedTerms
     memories: MemoryStore
     memory_jobs: MemoryJobs
     parsers: Parsers
@@ -61,7 +61,7 @@ async def open_services(
     fleet: Fleet,
     database: Database,
     metrics: Metrics,
-    offered_terms: tuple[OfferedTerm, ...],
+    offered_terms: OfferedTerms,
     detector: NewDetector,
 ) -> AsyncIterator[Services]:
     """Open the services of an application, yield them, and close them when the context ends."""

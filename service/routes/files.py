@@ -16,7 +16,7 @@ from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_name
 from service.memories.store import clean_unit, storable
 from service.routes.access import AddressAdmission, CallerDependency
-from service.routes.translate import formality_of, model_of, terms_for
+from service.routes.translate import formality_of, model_of, terms_for, terms_of_operator
 from service.schemas import AUTO, FileRequest, TranslatedFile
 from service.services import ServicesDependency
 from service.translation.documents import DocumentTranslation
@@ -52,6 +52,7 @@ async def translate_file(
         (),
         *languages,
         terms=terms,
+        terms_of=terms_of_operator(body, languages[1], services.offered_terms),
         memory=body.memory,
         memory_score=body.memory_threshold / 100,
         formality=formality_of(body.formality, languages[1]),

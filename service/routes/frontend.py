@@ -35,8 +35,9 @@ async def frontend_settings(services: ServicesDependency) -> FrontendSettings:
             target=NamedLanguage(code=target, name=language_name(target)),
         ),
         glossary=[
-            PageTerm(term=term.term, translation=term.translation, **asdict(term.direction))
-            for term in services.offered_terms
+            PageTerm(term=term, translation=translation, **asdict(direction))
+            for direction, terms in services.offered_terms.items()
+            for term, translation in terms.glossary
         ],
         memories=[
             PageMemory(id=memory.id, name=memory.name, units=memory.count, **asdict(memory.direction))

@@ -12,7 +12,8 @@ from mt.text.formality import Formality, supports_formality
 from mt.text.terms import Terms
 from service.access.control import Caller
 from service.errors import InvalidRequest, ServiceError, shorten
-from service.glossaries.store import GlossaryStore
+from service.glossaries.offered import OFFERED, OfferedTerms
+from service.glossaries.store import GlossaryStore, glossary_direction
 from service.http.admission import while_connected
 from service.http.bodies import BodyReader
 from service.http.direct_route import DirectRoute
@@ -126,12 +127,30 @@ async def terms_for(body: TermFields, languages: tuple[str, str], caller: str, g
         InvalidRequest: if the glossary does not have the languages, or the terms cannot be used.
     """
     stored = Terms()
-    if body.glossary_id is not None:
+    if body.glossary_id not in (None, OFFERED):
         stored = await glossaries.terms(caller, [body.glossary_id], *languages)
+    return merged_terms(body, stored)
+
+
+def terms_of_operator(body: TermFields, target: str, offered: OfferedTerms) -> OfferedTerms:
+    """Return the operator's terms for each direction into `target`, with those of the request; {} without `operator`.
+
+    Raises: InvalidRequest if the terms cannot be used.
+    """
+    if body.glossary_id != OFFERED:
+        return {}
+    into_target = (direction for direction in offered if direction == glossary_direction(direction.source, target))
+    return {direction: merged_terms(body, offered[direction]) for direction in into_target}
+
+
+def merged_terms(body: TermFields, stored: Terms) -> Terms:
+    """Return stored terms together with those of a request. Raises: InvalidRequest if the terms cannot be used."""
     if not body.glossary and not body.do_not_translate:
         return stored
+    kept = set(body.do_not_translate)
+    glossary = {term: translation for term, translation in stored.glossary if term not in kept} | body.glossary
     try:
-        return Terms(tuple({**dict(stored.glossary), **body.glossary}.items()), tuple(body.do_not_translate))
+        return Terms(tuple(glossary.items()), tuple(body.do_not_translate))
     except RequestError as error:
         raise InvalidRequest.listing([str(error)]) from error
 
@@ -161,6 +180,7 @@ def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, s
         split_sentences=body.split_sentences,
         beam_size=body.beam_size,
         terms=terms,
+        terms_of=terms_of_operator(body, target, services.offered_terms),
         memory=body.memory or "",
         memory_score=body.memory_threshold / 100,
         formality=formality_of(body.formality, target),

@@ -39,7 +39,8 @@ def first_options(job: Job, route: TranslationRoute) -> TranslateOptions:
     The first model leaves the source terms of the glossary untranslated, because the second model replaces them by
     their translations.
     """
-    terms = Terms((), (*job.terms.untranslated, *(term for term, _ in job.terms.glossary)))
+    terms = job.terms_from(route[0].source)
+    terms = Terms((), (*terms.untranslated, *(term for term, _ in terms.glossary)))
     return TranslateOptions(
         route[0],
         beam_size=job.beam_size,
@@ -61,7 +62,7 @@ def last_options(job: Job, route: TranslationRoute) -> TranslateOptions:
         beam_size=None if job.beam_size is None else max(job.beam_size, count),
         n_best=count,
         split_sentences=job.split_sentences and len(route) == 1,
-        terms=job.terms,
+        terms=job.terms_from(route[0].source),
         attention=job.attention,
         formality=job.formality,
         model=job.model,

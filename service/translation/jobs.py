@@ -1,15 +1,16 @@
 """Jobs and answers of the translation service, common to the LibreTranslate and DeepL routes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from mt.languages import full_tag
+from mt.languages import Direction, full_tag
 from mt.pipeline.results import SentenceTranslation, mean_confidence, mean_match
 from mt.text.alignment import without_objects
 from mt.text.formality import Formality
 from mt.text.markup import MarkupOptions, Range
 from mt.text.terms import Terms
+from service.glossaries.store import glossary_direction
 
 
 class Format(StrEnum):
@@ -32,6 +33,7 @@ class Job:
     split_sentences: bool = True  # False: each text is one sentence
     beam_size: int | None = None  # None: the default of the model
     terms: Terms = field(default_factory=Terms)
+    terms_of: Mapping[Direction, Terms] = field(default_factory=dict)  # in place of `terms`, for some languages
     formality: Formality | None = None
     memory: str = ""  # id of a translation memory
     memory_score: float = 1.0  # smallest score of a match of the memory that is used; 1: exact matches only
@@ -41,6 +43,10 @@ class Job:
     attention: int = 0  # maximum number of weights in the attention maps of one text
     caller: str = ""  # the engine serves callers in turn
     deadline: float | None = None  # a time of time.monotonic()
+
+    def terms_from(self, source: str) -> Terms:
+        """Return the terms for a text in the language `source`, which may have been detected."""
+        return self.terms_of.get(glossary_direction(source, self.target), self.terms)
 
     @property
     def markup_options(self) -> MarkupOptions:

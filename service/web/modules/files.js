@@ -72,9 +72,9 @@ export class Files {
   }
 }
 
-/** Returns the fields for a form, whose values are texts: JSON. */
+/** Returns the fields for a form, whose values are texts: JSON of all others. */
 function asText(fields) {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]));
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]));
 }
 
 /** A row of the list: one file and its progress. */

@@ -1,10 +1,12 @@
-// Terms by target language, and words that are not translated. Stored in this browser, sent with each request together
-// with the terms of the operator.
+// Terms by target language, and words that are not translated. Stored in this browser, sent with each request. The terms of
+// the operator are named: the service applies those of the language of each text, which it may have to detect.
 
 import { byId, element, icon, setText } from "./dom.js";
-import { primary } from "./languages.js";
+import { AUTO, primary } from "./languages.js";
 import { localized } from "./messages.js";
 import { load, save } from "./storage.js";
+
+const OPERATOR = "operator"; // `glossary_id` of the operator's terms
 
 export class Glossary {
   #terms = load("glossary", {}); // {target language: [[term, translation], ...]}
@@ -36,8 +38,9 @@ export class Glossary {
 
   /** What goes into a request; a field is absent where there is nothing to say. */
   get fields() {
-    const terms = [...this.#company, ...this.#own]; // the user's replace the operator's
+    const terms = this.#own; // the service prefers them to the operator's
     return {
+      ...(this.#offered.length ? { glossary_id: OPERATOR } : {}),
       ...(terms.length ? { glossary: Object.fromEntries(terms) } : {}),
       ...(this.#kept.length ? { do_not_translate: [...this.#kept] } : {}),
     };
@@ -61,8 +64,8 @@ export class Glossary {
 
   /** The operator's terms for the selected languages; if the source is to be detected, those of all sources. */
   get #company() {
-    const { detectedSource, target } = this.languages;
-    const fits = (term) => (!detectedSource || term.source === primary(detectedSource)) && term.target === primary(target);
+    const { source, target } = this.languages;
+    const fits = (term) => (source === AUTO || term.source === primary(source)) && term.target === primary(target);
     return this.#offered.filter(fits).map(({ term, translation }) => [term, translation]);
   }
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from mt.languages import Direction
-from service.glossaries.offered import OfferedGlossaryError, OfferedTerm, read_offered
+from mt.text.terms import Terms
+from service.glossaries.offered import OfferedGlossaryError, read_offered
 
 EN_DE = Direction("en", "de")
 
@@ -15,10 +16,10 @@ def test_terms_with_their_languages(tmp_path: Path) -> None:
     file.write_text(
         '\ufeffstation,Halt,en,de\n\n"Acme, Inc.",Acme,deu,pt-BR\nstation,Bahnhof,en,de\n', encoding="utf-8"
     )
-    assert read_offered(file, 2) == (
-        OfferedTerm("station", "Bahnhof", EN_DE),
-        OfferedTerm("Acme, Inc.", "Acme", Direction("de", "pt")),
-    )
+    assert read_offered(file, 2) == {
+        EN_DE: Terms((("station", "Bahnhof"),)),
+        Direction("de", "pt"): Terms((("Acme, Inc.", "Acme"),)),
+    }
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,7 @@ def test_terms_with_their_languages(tmp_path: Path) -> None:
         (b"a,b,en,!\n", "line 1: '!' is not a language tag"),
         (b"a,,en,de\n", "line 1: the translation is empty"),
         (b"a,b,en,de\nc,d,en,de\n", "2 terms into de; accepted: at most 1"),
+        ("\u200b,b,en,de\n".encode(), "term 1 is '.u200b'; accepted: text with a word"),
         (b"caf\xe9,b,en,de\n", "cannot be read"),
     ],
 )

@@ -1,5 +1,6 @@
 """Translation memories over HTTP: uploads, matches in translations, and suggestions."""
 
+import json
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from mt.languages import Direction
 from service.memories.store import OPERATOR, MemoryLimits, MemoryUnit
 from service.routes.memories import TMX_PART, tmx_parts
 from tests.service.application import Application
+from tests.service.doubles import upper
 
 TMX = """<tmx version="1.4"><header/><body>
 <tu><tuv xml:lang="en-US"><seg>The <bpt i="1">b</bpt>dog<ept i="1"/> sleeps.</seg></tuv>
@@ -206,18 +208,52 @@ def test_a_caller_has_a_number_of_suggestions(native: Application, monkeypatch: 
 
 def test_the_page_gets_the_memories_and_terms_that_the_operator_names(tmp_path: Path) -> None:
     glossary = tmp_path / "terms.csv"
-    glossary.write_text("station,Bahnhof,en,de\n", encoding="utf-8")
-    running = Application(page_memories=("house",), page_glossary=glossary)
+    glossary.write_text("station,Bahnhof,en,de\ngare,Bahnhof,fr,de\ndog,Hund,en,fr\n", encoding="utf-8")
+    ways = {"en-de": upper, "fr-de": upper}
+    running = Application(ways, page_memories=("suggestions", "house"), page_glossary=glossary)
     try:
         units = [MemoryUnit("Yes.", "Ja.")]
-        for name in ("house", "suggestions"):
+        for name in ("house", "other", "suggestions"):
             running.wait(running.services.memories.put(OPERATOR, name, Direction("en", "de"), units))
         found = running.client.get("/frontend/settings").json()
-        assert found["glossary"] == [{"term": "station", "translation": "Bahnhof", "source": "en", "target": "de"}]
-        (memory,) = found["memories"]
+        term = {"term": "station", "translation": "Bahnhof", "source": "en", "target": "de"}
+        assert found["glossary"][0] == term and len(found["glossary"]) == 3
+        first, memory = found["memories"]  # in the order of the setting
         id = memory.pop("id")
         assert memory == {"name": "house", "source": "en", "target": "de", "units": 1}
+        assert first["name"] == "suggestions"
         assert asked(running, "Yes.", id)["translatedText"] == "Ja."
+    finally:
+        running.stop()
+
+
+@pytest.mark.parametrize(
+    ("fields", "translations"),
+    [
+        ({"source": "auto"}, ["THE Bahnhof GARE DOG", "LE STATION Bahnhof DOG"]),  # each with the terms of its language
+        ({"source": "en"}, ["THE Bahnhof GARE DOG", "LE Bahnhof GARE DOG"]),
+        (
+            {"source": "auto", "glossary": {"dog": "Köter", "gare": "Halt"}},
+            ["THE Bahnhof Halt Köter", "LE STATION Halt Köter"],
+        ),
+        ({"source": "auto", "do_not_translate": ["station"]}, ["THE station GARE DOG", "LE station Bahnhof DOG"]),
+    ],
+)
+def test_the_terms_of_the_operator_are_those_of_the_language_of_each_text(
+    tmp_path: Path, fields: dict[str, Any], translations: list[str]
+) -> None:
+    glossary = tmp_path / "terms.csv"
+    glossary.write_text("station,Bahnhof,en,de\ngare,Bahnhof,fr,de\ndog,chien,en,fr\n", encoding="utf-8")
+    running = Application({"en-de": upper, "fr-de": upper}, page_glossary=glossary)
+    texts = ["the station gare dog", "le station gare dog"]
+    try:
+        body = {"target": "de", "glossary_id": "operator", **fields}
+        assert running.post("/translate", {**body, "q": texts})["translatedText"] == translations
+        form = {name: value if isinstance(value, str) else json.dumps(value) for name, value in body.items()}
+        for text, translation in zip(texts, translations, strict=True):
+            sent = running.client.post("/translate_file", data=form, files={"file": ("a.txt", text.encode())})
+            name = sent.json()["translatedFileUrl"].rsplit("/", 1)[1]
+            assert running.client.get(f"/download_file/{name}").text == translation
     finally:
         running.stop()
 

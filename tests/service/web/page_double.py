@@ -116,7 +116,14 @@ class Double:
             place = {"source": [found.start(), found.end()], "target": [start, start + len(stored)]}
             return {**place, "quality": 100 if score == 1 else 88, "match": score}, stored
         glossary = {term.lower(): wording for term, wording in body.get("glossary", {}).items()}
-        known = {**WORDS.get(pair, {}), **glossary, **{word.lower(): word for word in body.get("do_not_translate", [])}}
+        offered = self.offered_terms if body.get("glossary_id") == "operator" else []
+        company = {term["term"]: term["translation"] for term in offered if (term["source"], term["target"]) == pair}
+        known = {
+            **WORDS.get(pair, {}),
+            **company,
+            **glossary,
+            **{word.lower(): word for word in body.get("do_not_translate", [])},
+        }
         written, links, read, pieces = "", [], 0, []
         for word in re.finditer(r"\w+", found.group()):
             written += found.group()[read : word.start()]
@@ -280,7 +287,8 @@ def create_double(double: Double) -> FastAPI:
             assert isinstance(file, UploadFile) and file.filename is not None
             name, content = file.filename, await file.read()
             double.file_models.append(str(form["model"]) if "model" in form else None)
-            double.file_terms.append({name: json.loads(str(form[name])) for name in TERMS if name in form})
+            named = {"glossary_id": str(form["glossary_id"])} if "glossary_id" in form else {}
+            double.file_terms.append(named | {name: json.loads(str(form[name])) for name in TERMS if name in form})
             body = {key: form.get(key, "") for key in ("source", "target", "memory")}
         if body["memory"] and body["memory"] not in double.memories:
             return problem(404, f"There is no translation memory {body['memory']}")

@@ -30,6 +30,8 @@ LOG_EVENTS = {
     "not answered in time": "The grace period ended before all requests were answered (requests).",
     "parser did not start": "No process of a document library could be started (problem).",
     "parser failed": "A document library raised an unexpected exception in its process (location).",
+    "parser killed": "A process of a document library was killed from outside; its operation is run once more "
+    "(operation).",
     "parsing limit exceeded": "A document or markup exceeded a limit of time or memory (operation).",
     "reload refused": "New models cannot be used; the old models stay in use (problem).",
     "reloaded": "The new models are in use (models).",

@@ -4,11 +4,11 @@ import ctypes
 import os
 import resource
 import signal
+import socket
+import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # handled by the service, blocked in workers
+SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # handled by the service, blocked in its processes
 DUMPABLE = 4  # PR_SET_DUMPABLE of prctl(2)
 
 
@@ -25,24 +25,26 @@ def disable_core_dumps() -> None:
         ctypes.CDLL(None).prctl(DUMPABLE, 0)
 
 
-def child_environment() -> dict[str, str]:
-    """Return the environment variables of a child process, which finds the same modules as this process.
+def start_child(module: str) -> "tuple[subprocess.Popen[bytes], socket.socket]":
+    """Start `python -m MODULE DESCRIPTOR`, where DESCRIPTOR is its end of a pair of sockets. Return the other end, too.
 
-    The variables of the settings are left out, because they may be secrets, such as the admin key.
+    Variables of the settings are not in its environment, because they may be secrets, such as the admin key.
+    SERVICE_SIGNALS are blocked in it: Ctrl-C is sent to every process of a terminal, and systemd's SIGTERM to every
+    process of a service, but the service itself ends its processes when they have finished their work.
+
+    Raises: OSError if the system starts no process.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
-    return kept | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-
-
-@contextmanager
-def block_service_signals() -> Iterator[None]:
-    """Block SERVICE_SIGNALS in this thread while the context is open. Processes started meanwhile inherit the block.
-
-    Ctrl-C is sent to every process of a terminal, and systemd's SIGTERM to every process of a service. A worker must
-    ignore both signals and finish its texts.
-    """
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))  # it finds the same modules as this process
+    ours, theirs = socket.socketpair()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SERVICE_SIGNALS)
     try:
-        yield
+        with theirs:
+            command = [sys.executable, "-m", module, str(theirs.fileno())]
+            process = subprocess.Popen(command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+    except OSError:
+        ours.close()
+        raise
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return process, ours

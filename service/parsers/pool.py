@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
 from operator import add
@@ -17,7 +16,7 @@ from service.errors import InvalidDocument, ParsingLimitExceeded, Unavailable
 from service.fair_semaphore import FairSemaphore
 from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump, load_outcome
 from service.parsers.operations import DECODERS, decode_string
-from service.processes import child_environment
+from service.processes import start_child
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -202,9 +201,12 @@ class ParserPool:
         if self._closed:
             raise Unavailable(CLOSED)
         try:
-            parser = self._spawn()
+            parser = _Parser(*start_child(self._module))
         except OSError as error:
             raise self._not_started(error) from error
+        parser.connection.setblocking(False)
+        self._parsers.add(parser)
+        self.counts.started += 1
         try:
             async with asyncio.timeout(START_SECONDS):
                 limits = ProcessLimits(self._limits.memory_bytes, self._limits.cpu_seconds)
@@ -221,23 +223,6 @@ class ParserPool:
     def _not_started(self, error: Exception) -> Unavailable:
         structlog.get_logger().error("parser did not start", problem=type(error).__name__)
         return Unavailable("A parser could not be started")
-
-    def _spawn(self) -> _Parser:
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        with theirs:
-            command = [sys.executable, "-m", self._module, str(theirs.fileno())]
-            try:
-                process = subprocess.Popen(
-                    command, env=child_environment(), pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
-                )
-            except OSError:
-                ours.close()
-                raise
-        parser = _Parser(process, ours)
-        self._parsers.add(parser)
-        self.counts.started += 1
-        return parser
 
     def _end(self, parser: _Parser) -> None:
         parser.kill()

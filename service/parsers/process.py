@@ -9,7 +9,6 @@ import gc
 import os
 import re
 import resource
-import signal
 import socket
 import sys
 import time
@@ -72,7 +71,7 @@ def run(operation: str, arguments: tuple[Any, ...]) -> Outcome:
 
 
 def confine(limits: ProcessLimits) -> None:
-    """Limit memory and recursion of this process, disable core dumps, lower the priority, ignore SIGINT and SIGTERM."""
+    """Limit memory and recursion of this process, disable core dumps, and lower the priority."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     size = pages * resource.getpagesize() + limits.memory_bytes
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
@@ -81,8 +80,6 @@ def confine(limits: ProcessLimits) -> None:
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(KILLED_FIRST)
     disable_core_dumps()  # last: afterwards, only root may write to /proc/self
-    for number in (signal.SIGINT, signal.SIGTERM):  # they reach all processes of a group; the service ends its parsers
-        signal.signal(number, signal.SIG_IGN)
 
 
 def main(descriptor: int) -> None:

@@ -11,7 +11,6 @@ import pickle
 import signal
 import socket
 import subprocess
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ import structlog
 from mt.errors import ModelError
 from mt.pipeline.results import SentenceTranslation
 from service.errors import error_location
-from service.processes import block_service_signals, child_environment
+from service.processes import start_child
 from service.workers.messages import (
     LENGTH,
     Cancel,
@@ -332,18 +331,7 @@ class ProcessTransport:
 
         The last message is WorkerStopped. Raises: OSError if the system starts no process.
         """
-        ours, theirs = socket.socketpair()
-        try:
-            with theirs, block_service_signals():
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", "service.workers.worker_process", str(theirs.fileno())],
-                    pass_fds=(theirs.fileno(),),
-                    stdin=subprocess.DEVNULL,
-                    env=child_environment(),
-                )
-        except OSError:
-            ours.close()
-            raise
+        self._process, ours = start_child("service.workers.worker_process")
         self._write(pickle.dumps(self._start_message))
         self._connection = asyncio.get_running_loop().create_task(self._run_connection(ours, deliver))
 

@@ -74,17 +74,18 @@ def environment(name: str) -> str | None:
     return os.environ.get(name)
 
 
+def blocks(number: int) -> bool:
+    return number in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
 def dumpable(option: int) -> int:
     """Return whether programs may collect core dumps of this process. `option` is PR_GET_DUMPABLE of prctl(2)."""
     return int(ctypes.CDLL(None).prctl(option))
 
 
-OPERATIONS.update(
-    {
-        f.__name__: f
-        for f in (spin, sleep, allocate, nest, abort, die, kill, be_killed, fail, identity, lie, environment, dumpable)
-    }
-)
+LIMITS = (spin, sleep, allocate, nest, abort, die, kill, be_killed, fail)
+QUESTIONS = (identity, lie, environment, blocks, dumpable)
+OPERATIONS.update({f.__name__: f for f in (*LIMITS, *QUESTIONS)})
 
 if __name__ == "__main__":
     with contextlib.suppress(EOFError, OSError):

@@ -16,11 +16,13 @@ from service.errors import InvalidDocument, ParsingLimitExceeded, Unavailable
 from service.parsers.frames import PART
 from service.parsers.operations import read_document, read_markup, write_document, write_markup
 from service.parsers.pool import ParserLimits, ParserPool
+from service.processes import SERVICE_SIGNALS
 from service.workers.messages import SourceText
 from tests.service.parsers.hostile_process import (
     abort,
     allocate,
     be_killed,
+    blocks,
     die,
     dumpable,
     environment,
@@ -148,10 +150,14 @@ async def test_a_cancelled_operation_is_killed_and_frees_its_place() -> None:
         assert await opened.run("a", identity, 7) == 7
 
 
-async def test_processes_inherit_no_settings_and_write_no_core_dumps(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_processes_inherit_no_settings_obey_no_signals_and_write_no_core_dumps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("MT_ADMIN_KEY", "secret-secret-secret")
     with pool() as opened:
         assert await opened.run("a", environment, "MT_ADMIN_KEY") is None
+        for number in SERVICE_SIGNALS:
+            assert await opened.run("a", blocks, int(number))
         assert await opened.run("a", dumpable, 3) == 0
 
 

@@ -17,7 +17,8 @@ class Limits:
     """Limits of the work that runs together.
 
     - `rows` limits the decoder rows of all bulk batches together.
-    - `source_tokens` limits the padded source tokens that are encoded between two decoder steps.
+    - `source_tokens` limits the padded source tokens that are encoded between two decoder steps. A longer source is
+      encoded alone, and the next ones wait for as many steps as it has times this number.
     - `join_divisor`: waiting requests join when at least rows / join_divisor rows are free. With a smaller number, the
       encoder runs less often.
     - `small_divisor`: a batch with at most rows / small_divisor rows is small. Its step takes about as long as a step
@@ -130,6 +131,7 @@ class Scheduler:
         self._callers: dict[int, int] = {}  # caller of each request in a queue, by request id
         self._arrivals = count()
         self._now = 0.0  # highest tag of the admitted requests
+        self._excess = 0  # source tokens above the limit that were encoded, less the limit for each step since
         self._isolated: OrderedDict[int, Request] = OrderedDict()
         self._running: dict[int, tuple[RequestClass, Request]] = {}  # by request id
         self._rows: Counter[RequestClass] = Counter()  # running rows
@@ -181,6 +183,9 @@ class Scheduler:
         if self._isolated and self._has_room(RequestClass.ISOLATED, 0):
             _, request = self._isolated.popitem(last=False)
             self._start(request, RequestClass.ISOLATED, groups)
+        if self._excess > 0 and self._running:
+            self._excess -= self.limits.source_tokens
+            return groups
         if not self._callers:
             return groups
         free = self.limits.rows - self._rows[RequestClass.BULK]
@@ -203,14 +208,16 @@ class Scheduler:
             else:
                 joins = False
                 continue
-            number, longest = number + 1, max(longest, len(request.source))
-            if number > 1 and number * longest > self.limits.source_tokens:
+            padded = max(longest, len(request.source))
+            if number and (number + 1) * padded > self.limits.source_tokens:
                 break
+            number, longest = number + 1, padded
             self._now = max(self._now, tag)
             self.remove(request.id)
             self._start(request, request_class, groups)
             if queue := self._queues.get(caller):
                 heappush(heads, next(iter(queue.values())))
+        self._excess = number * longest - self.limits.source_tokens
         return groups
 
     def _start(self, request: Request, request_class: RequestClass, groups: dict[BatchKey, list[Request]]) -> None:

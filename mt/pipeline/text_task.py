@@ -392,7 +392,10 @@ class TextPlanner:
                 yield from self._split(part, moved)
 
     def _split(self, part: TextPart, kept: Sequence[Range]) -> Iterator[TextPart]:
-        """Yield the list marker of a part, if any, then the rest of the part. A rest that is too long is split."""
+        """Yield the list marker of a part, if any, then the rest of the part.
+
+        A rest that is too long is split into pieces of a length that the training text of the model covers.
+        """
         if part.kept:
             yield part
             return
@@ -412,7 +415,7 @@ class TextPlanner:
                 if self._is_untranslatable(piece, ranges):
                     yield TextPart(piece, kept=True)
                     continue
-                short = segment.split_long_sentence(piece, self._fits, self.context.source)
+                short = segment.split_long_sentence(piece, self._is_short, self.context.source)
                 if not ranges:
                     yield from short
                     continue
@@ -421,7 +424,14 @@ class TextPlanner:
                     yield replace(part, kept_ranges=kept_ranges)
 
     def _fits(self, text: str, kept: Sequence[Range] = ()) -> bool:
-        return len(self.context.encode(self.context.normaliser.normalise(text, kept).text)) <= self.context.max_length
+        return self._length(text, kept) <= self.context.max_length
+
+    def _is_short(self, text: str) -> bool:
+        return self._length(text, ()) <= min(self.context.max_length, self.context.covered_length)
+
+    def _length(self, text: str, kept: Sequence[Range]) -> int:
+        """Return the number of tokens of a text, with tag and EOS."""
+        return len(self.context.encode(self.context.normaliser.normalise(text, kept).text))
 
     def _is_untranslatable(self, text: str, kept: Sequence[Range]) -> bool:
         normalised = self.context.normaliser.normalise(text, kept)

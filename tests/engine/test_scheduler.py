@@ -84,6 +84,14 @@ def test_padded_source_tokens_are_limited() -> None:
     assert admitted(waiting) == [2]
 
 
+@pytest.mark.parametrize(("released", "then"), [([], [[], [], [2]]), ([0, 1], [[2]])], ids=["beside others", "alone"])
+def test_steps_follow_a_source_above_the_limit(released: list[int], then: list[list[int]]) -> None:
+    waiting = scheduler(*(request(id, GREEDY, length) for id, length in enumerate([10, 250, 300])), source_tokens=100)
+    assert [admitted(waiting), admitted(waiting)] == [[0], [1]]
+    release(waiting, *released)
+    assert [admitted(waiting) for _ in then] == then
+
+
 def test_the_isolated_run_one_by_one_and_delay_nobody() -> None:
     waiting = scheduler(request(3))
     waiting.isolate([request(0), request(1)])

@@ -358,6 +358,17 @@ def test_a_sentence_longer_than_the_training_text_is_divided_at_clauses(
     assert table.run(planner.task(whole)).translation().text == whole and not any("{a," in text for text in table.asked)
 
 
+@pytest.mark.parametrize(("words", "lengths"), [(99, [99]), (100, [25] * 4)])  # the limit counts EOS
+def test_a_sentence_longer_than_the_model_allows_is_cut_to_the_length_that_it_covers(
+    words: int, lengths: list[int]
+) -> None:
+    table = Table({})
+    planner = table.planner(longest=100)
+    task = table.run(replace(planner, context=replace(planner.context, covered_length=30)).task("man " * words))
+    assert [len(text.split()) for text in table.asked] == lengths
+    assert task.translation().text == "man " * words
+
+
 def test_a_unit_that_the_model_changes_is_read_as_a_stand_in() -> None:
     table = Table({"use 20 mA now": ["nutze 20 MAC jetzt"]})
     assert translated(table, "use 20 mA now") == "use 20 mA now", "the table returns other texts unchanged"

@@ -114,6 +114,7 @@ class FileRequest(TermFields):
     )
     encoding: TextField = Field("", description="Encoding of a text file that is not Unicode; detected if left out.")
     model: TextField | None = Field(None, description=MODEL)
+    quality: FlagField = Field(False, description="Whether to return how many sentences are doubtful.")
     tmx: FlagField = Field(False, description="Whether to write the sentences and their translations to a TMX file.")
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
@@ -240,6 +241,12 @@ class TranslatedFile(BaseModel):
 
     translatedFileUrl: str
     tmxUrl: str | None = Field(None, description="TMX file with the sentences; only with `tmx`.")
+    sentences: int | None = Field(None, description="Number of translated sentences; only with `quality`.")
+    doubtful: int | None = Field(
+        None,
+        description="Number of sentences whose `quality` in POST /translate is below 55, or that no model could "
+        "translate; only with `quality`, and absent if the model estimates none.",
+    )
 
 
 class Health(BaseModel):

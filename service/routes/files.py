@@ -68,7 +68,12 @@ async def translate_file(
         if body.tmx:
             units = await asyncio.to_thread(tmx_content, translated, languages[1])
             tmx = await documents.put(f"{PurePath(name).stem}_{target}.tmx", units, caller.id)
-    return TranslatedFile(translatedFileUrl=file_url(request, stored), tmxUrl=tmx and file_url(request, tmx))
+    return TranslatedFile(
+        translatedFileUrl=file_url(request, stored),
+        tmxUrl=tmx and file_url(request, tmx),
+        sentences=translated.translated if body.quality else None,
+        doubtful=translated.doubtful if body.quality else None,
+    )
 
 
 def tmx_content(translated: DocumentTranslation, target: str) -> bytes:

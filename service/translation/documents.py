@@ -7,13 +7,14 @@ from functools import cached_property, partial
 
 import structlog
 
+from mt.pipeline.results import SentenceTranslation
 from mt.text.alignment import without_objects
 from mt.text.documents import DocumentOptions, translated_name
 from mt.text.markup import TranslatedSegment
 from service.errors import CannotTranslate, DeadlineExceeded
 from service.parsers.operations import read_document, write_document
 from service.parsers.pool import ParserPool
-from service.translation.answers import alignment_of, unchanged_answer
+from service.translation.answers import alignment_of, untranslated_answer
 from service.translation.coroutines import WorkThreads, gather_or_raise, when_admitted
 from service.translation.jobs import Answer, Job
 from service.translation.preparation import beginning_of
@@ -21,6 +22,7 @@ from service.workers.messages import SourceText
 
 PART_CHARACTERS, PART_TEXTS = 20_000, 200  # largest part of a document that goes to the models in one request
 MAX_PARTS = 2  # parts of a document that are translated at a time
+DOUBTFUL = 0.55  # a sentence with a lower confidence should be checked; web/modules/confidence.js says why
 
 TranslateTexts = Callable[[Sequence[SourceText]], Awaitable[Sequence[Answer]]]
 
@@ -46,11 +48,17 @@ class OpenedDocument:
 
 @dataclass(frozen=True)
 class DocumentTranslation:
-    """A translated file: its content, the language of its text, and (source, translation) of its sentences."""
+    """A translated file: its content, the language of its text, and (source, translation) of its sentences.
+
+    `translated` is the number of sentences that the models were given, and `doubtful` the number of those that should
+    be checked; it is None if the models estimate no confidence.
+    """
 
     content: bytes
     source: str
     sentences: Sequence[tuple[str, str]]
+    translated: int = 0
+    doubtful: int | None = 0
 
 
 class DocumentTranslator:
@@ -113,13 +121,15 @@ class DocumentTranslator:
             )
         answers = [answer for number in sorted(progress.done) for answer in progress.done[number]]
 
-        def collect() -> tuple[list[TranslatedSegment], list[tuple[str, str]]]:
+        def collect() -> tuple[list[TranslatedSegment], DocumentTranslation]:
             pairs = zip(opened.segments, answers, strict=True)
             sentences = [pair for segment, answer in pairs for pair in sentence_pairs(segment.text, answer)]
-            return [TranslatedSegment(answer.text, alignment_of(answer)) for answer in answers], sentences
+            translated = [sentence for answer in answers for sentence in answer.sentences]
+            about = DocumentTranslation(b"", source, sentences, len(translated), count_doubtful(translated))
+            return [TranslatedSegment(answer.text, alignment_of(answer)) for answer in answers], about
 
-        segments, sentences = await self._threads.run(caller, opened.characters, collect)
-        return DocumentTranslation(await self._write(caller, opened, segments), source, sentences)
+        segments, about = await self._threads.run(caller, opened.characters, collect)
+        return replace(about, content=await self._write(caller, opened, segments))
 
     async def _write(self, caller: str, opened: OpenedDocument, segments: list[TranslatedSegment]) -> bytes:
         return await self._parsers.run(caller, write_document, opened.name, opened.content, opened.options, segments)
@@ -131,6 +141,14 @@ def sentence_pairs(text: str, answer: Answer) -> list[tuple[str, str]]:
         return [(without_objects(text), without_objects(answer.text))]
     ranges = ((sentence.source, sentence.target_range) for sentence in answer.sentences)
     return [(without_objects(source), without_objects(answer.text[begin:end])) for source, (begin, end) in ranges]
+
+
+def count_doubtful(sentences: Sequence[SentenceTranslation]) -> int | None:
+    """Return how many sentences have a confidence below DOUBTFUL or are not translated; None if nothing is known."""
+    known = [sentence for sentence in sentences if sentence.untranslated or sentence.confidence is not None]
+    if sentences and not known:
+        return None
+    return sum(sentence.untranslated or (sentence.confidence or 0) < DOUBTFUL for sentence in known)
 
 
 class _Progress:
@@ -166,7 +184,7 @@ class _Progress:
             return (await self._admitted_answers([text]))[0]
         except CannotTranslate:
             self.failed += 1
-            return unchanged_answer(text.text, self._source)
+            return untranslated_answer(text.text, self._source)
 
     async def _admitted_answers(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
         """Translate texts. If the queue is full, wait and try again.

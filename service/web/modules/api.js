@@ -60,7 +60,7 @@ export class Service {
 
   /** Returns the answer to POST /translate_file. `fields` are the languages and options; for `options` see #upload. */
   translateFile(file, fields, options) {
-    return this.#upload("POST", "translate_file", file, { ...fields, tmx: true }, options);
+    return this.#upload("POST", "translate_file", file, { ...fields, tmx: true, quality: true }, options);
   }
 
   /** Returns the translation memories of the key. */

@@ -100,8 +100,9 @@ class FileJob {
   }
 
   /** Offers the translated file and its sentences. */
-  done({ translatedFileUrl: url, tmxUrl, withoutMemory }, target) {
-    this.state.textContent = localized(withoutMemory ? "files.done-without-memory" : "files.done");
+  done({ translatedFileUrl: url, tmxUrl, sentences: all, doubtful: count, withoutMemory }, target) {
+    const done = localized(withoutMemory ? "files.done-without-memory" : "files.done");
+    this.state.textContent = count ? `${done}. ${localized("files.doubtful", { count, all })}` : done;
     this.bar.remove();
     const dot = this.file.name.lastIndexOf(".");
     const stem = `${this.file.name.slice(0, dot)}_${target}`;

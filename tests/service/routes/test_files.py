@@ -61,6 +61,13 @@ def test_the_address_and_the_name_of_a_file(native: Application) -> None:
     assert answer.json()["translatedFileUrl"].endswith(".a_de.PDF.docx")
 
 
+def test_how_many_sentences_are_doubtful(native: Application) -> None:
+    """The models of the test have a confidence of 0.5, and cannot translate poison."""
+    for quality, counts in (("true", (4, 4)), ("false", (None, None))):
+        answer = upload(native, "a.txt", b"One two. Three\npoison\n\nthe dog\n", quality=quality).json()
+        assert (answer.get("sentences"), answer.get("doubtful")) == counts
+
+
 def test_a_memory_gets_the_target_language(native: Application) -> None:
     content = memory('<tu><tuv xml:lang="en"><seg>the dog</seg></tuv></tu>').encode()
     assert '<tuv xml:lang="de"><seg>THE DOG</seg></tuv>' in fetched(native, "a.tmx", content).decode()

@@ -4,9 +4,13 @@ import asyncio
 import itertools
 from collections.abc import Sequence
 
+import pytest
+
+from mt.pipeline.results import SentenceTranslation
 from mt.text.documents import DocumentOptions
+from service.routes.page import WEB
 from service.translation.coroutines import WorkThreads
-from service.translation.documents import MAX_PARTS, PART_TEXTS, DocumentTranslator
+from service.translation.documents import DOUBTFUL, MAX_PARTS, PART_TEXTS, DocumentTranslator, count_doubtful
 from service.translation.jobs import Answer, Job
 from service.workers.messages import SourceText
 from tests.service.doubles import DirectParsers
@@ -41,3 +45,25 @@ def test_other_requests_run_between_parts_that_are_translated_without_waiting() 
     assert asyncio.run(test()).decode() == "\n".join(lines).upper()
     assert max(after - before for before, after in itertools.pairwise(seen)) <= MAX_PARTS
     assert seen[-1] >= PARTS - MAX_PARTS
+
+
+@pytest.mark.parametrize(
+    ("confidences", "count"),
+    [
+        ([0.9, 0.549, 0.55, None, 0.1], 2),
+        ([0.9, "untranslated"], 1),
+        ([None, "untranslated"], 1),
+        ([None, None], None),  # the model estimates nothing
+        ([], 0),
+    ],
+)
+def test_doubtful_sentences_are_counted(confidences: list[float | str | None], count: int | None) -> None:
+    sentences = []
+    for each in confidences:
+        confidence = None if isinstance(each, str) else each
+        sentences.append(SentenceTranslation("a", (), (0, 1), (0, 1), confidence, untranslated=isinstance(each, str)))
+    assert count_doubtful(sentences) == count
+
+
+def test_the_page_marks_what_the_service_counts() -> None:
+    assert f"const DOUBTFUL = {100 * DOUBTFUL:.0f};" in (WEB / "modules" / "confidence.js").read_text()

@@ -297,7 +297,8 @@ def create_double(double: Double) -> FastAPI:
         double.files |= {name: answer["translatedText"].encode(), tmx: b"<tmx/>"}
         # as behind a proxy that offers https and is not trusted: only the name leads to the file
         urls = [f"http://internal.invalid/download_file/{stored}" for stored in (name, tmx)]
-        return JSONResponse({"translatedFileUrl": urls[0], "tmxUrl": urls[1]})
+        counts = {"sentences": 3, "doubtful": content.count(b"DOUBTFUL")}
+        return JSONResponse({"translatedFileUrl": urls[0], "tmxUrl": urls[1], **counts})
 
     @app.put("/memories")
     async def put_memory(request: Request) -> Response:

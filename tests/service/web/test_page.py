@@ -802,6 +802,9 @@ def test_files_by_drop_and_by_button(visit: Callable[..., Visit]) -> None:
     expect(seen.page.locator("#jobs li").first).to_contain_text("Accepted: .txt, .html, .docx")
     seen.page.click("#jobs button")
     expect(seen.page.locator("#jobs li")).to_have_count(1)
+    seen.send("b.txt", "DOUBTFUL dog. DOUBTFUL cat. A man.")
+    state = seen.page.locator("#jobs .state").first
+    expect(state).to_have_text("Translated. 2 of 3 sentences are doubtful: check them")
 
 
 def send_file(seen: Visit, name: str) -> None:

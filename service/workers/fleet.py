@@ -264,9 +264,10 @@ class Fleet:
     async def reload(self) -> None:
         """Load every new or changed model and replace the old versions. If a model cannot be used, replace no model.
 
-        A model may disappear from the folder of models if another model translates all its directions. New workers
-        load and try the new version while the old workers translate. Then the new workers get the new requests, and the
-        old workers end once they have finished their requests.
+        A model may disappear from the folder of models if another model translates all its directions; the starter
+        model, served while the folder was empty, leaves in any case. New workers load and try the new version while the
+        old workers translate. Then the new workers get the new requests, and the old workers end once they have
+        finished their requests.
 
         Raises: ReloadRefused if a model cannot be used or the service is shutting down.
         """

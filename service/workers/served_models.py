@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from mt.bundled import STARTER_MODEL
 from mt.errors import ModelError, problems
 from mt.languages import DirectionSet
 from service.errors import shorten
@@ -76,7 +77,8 @@ def preferred_first(pools: Sequence[WorkerPool], preferred: Sequence[str]) -> li
 def successor_of(old: WorkerPool, pools: Sequence[WorkerPool]) -> WorkerPool:
     """Return the pool of `pools` that replaces `old`. It must translate every direction of `old`.
 
-    The successor has the same model directory as `old`, or any directory if no pool has the same.
+    The successor has the same model directory as `old`, or any directory if no pool has the same. The starter model,
+    which only stood in for the models of an empty folder, is replaced by any model.
 
     Raises: ModelError if no such pool translates every direction of `old`.
     """
@@ -84,6 +86,8 @@ def successor_of(old: WorkerPool, pools: Sequence[WorkerPool]) -> WorkerPool:
     for pool in same or pools:
         if all(direction in pool.description.directions for direction in old.description.directions):
             return pool
+    if old.model == STARTER_MODEL and not same:
+        return pools[0]
     kept = same[0].description.directions if same else ()
     lost = [direction for direction in old.description.directions if direction not in kept]
     listed = ", ".join(map(str, sorted(lost)[:MAX_LISTED]))

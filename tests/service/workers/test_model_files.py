@@ -118,6 +118,25 @@ async def test_a_reload_takes_up_what_is_new_and_lets_go_what_has_a_successor(tm
         assert fleet.stats().reloads == 4  # french, renamed, copy and new
 
 
+async def test_the_starter_model_leaves_for_any_model(tmp_path: Path) -> None:
+    """It was served while the folder was empty, and translates more directions than most models of users."""
+    models = tmp_path / "models"
+    models.mkdir()
+    control = Control()
+    control.open()
+    async with Fleet(FleetConfig.of(Settings(models=models, device="cpu")), control.start) as fleet:
+        assert len(directions(fleet)) == 6
+        with pytest.raises(ReloadRefused, match="holds no model"):
+            await fleet.reload()
+        write_model(models / "own", ["en-de"])
+        await fleet.reload()
+        assert directions(fleet) == {EN_DE} and fleet.ready
+        (models / "own").rename(tmp_path / "own")
+        write_model(models / "other", ["en-fr"])
+        with pytest.raises(ReloadRefused, match="own was removed, but no other model translates en-de"):
+            await fleet.reload()
+
+
 @pytest.mark.parametrize(
     ("config", "name"),
     [

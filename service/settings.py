@@ -3,6 +3,7 @@
 The reference page of settings is generated from the descriptions.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
@@ -19,9 +20,11 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from mt.errors import MTError, problems
+from mt.errors import MTError, did_you_mean, problems
 
 VARIABLE_PREFIX = "MT_"
+OTHER_VARIABLES = frozenset({"MT_DATA", "MT_PYTHON"})  # of other programs of the project
+UNUSABLE = "the settings cannot be used"
 SECRETS = frozenset({"admin_key"})  # settings whose values never appear in a message
 MIN_SECRET_LENGTH = 16  # characters
 BROAD_NETWORK = 65_536  # addresses; a larger network of trusted proxies is probably a mistake
@@ -304,13 +307,19 @@ class Settings(BaseSettings):
 def load_settings(options: Mapping[str, Any]) -> Settings:
     """Return the settings from `options` and the environment; an option takes precedence.
 
+    A variable with the prefix of settings that is no setting is refused: a misspelt one could be meant to protect.
+
     Raises: SettingsError if settings cannot be used; the message lists all of them.
     """
+    messages = _unknown_variables()
     try:
-        return Settings(**options)
+        settings = Settings(**options)
     except ValidationError as error:
-        messages = (_explain(problem, options) for problem in error.errors())
-        raise SettingsError(problems("the settings cannot be used", messages)) from error
+        messages += [_explain(problem, options) for problem in error.errors()]
+        raise SettingsError(problems(UNUSABLE, messages)) from error
+    if messages:
+        raise SettingsError(problems(UNUSABLE, messages))
+    return settings
 
 
 def option(name: str) -> str:
@@ -321,6 +330,17 @@ def option(name: str) -> str:
 def variable(name: str) -> str:
     """Return the environment variable of a setting: `MT_MAX_CHARACTERS` for `max_characters`."""
     return VARIABLE_PREFIX + name.upper()
+
+
+def _unknown_variables() -> list[str]:
+    """Return a message for each environment variable that has the prefix of settings, but is neither one nor empty."""
+    known = set(map(variable, Settings.model_fields))
+    names = (name for name, value in sorted(os.environ.items()) if value and name.upper().startswith(VARIABLE_PREFIX))
+    return [
+        f"the environment variable {name} is not a setting{did_you_mean(name.upper(), known)}"
+        for name in names
+        if name.upper() not in known | OTHER_VARIABLES
+    ]
 
 
 def _explain(problem: Any, options: Mapping[str, Any]) -> str:

@@ -189,6 +189,27 @@ def test_settings_that_cannot_be_used(settings: dict[str, str], message: str) ->
     assert message in str(caught.value) and "hunter2" not in str(caught.value)
 
 
+def test_variables_that_are_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are named, without their values, which may be secrets, and beside the other problems."""
+    for name, value in {"MT_REQUIRE_KEYS": "true", "mt_admin_key_": ADMIN, "MT_9": "1", "MT_PORT": "x"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as caught:
+        load_settings({"model": "m"})
+    lines = str(caught.value).splitlines()
+    assert lines[1:-1] == [
+        "  - the environment variable MT_9 is not a setting",
+        "  - the environment variable MT_REQUIRE_KEYS is not a setting (did you mean MT_REQUIRE_KEY?)",
+        "  - the environment variable mt_admin_key_ is not a setting (did you mean MT_ADMIN_KEY?)",
+    ]
+    assert "MT_PORT is 'x'" in lines[-1] and ADMIN not in str(caught.value)
+    for name in ("MT_REQUIRE_KEYS", "mt_admin_key_", "MT_PORT"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("MT_9", "")
+    monkeypatch.setenv("MT_DATA", "data")
+    monkeypatch.setenv("mt_max_texts", "7")
+    assert load_settings({"model": "m"}).max_texts == 7
+
+
 def test_lists_of_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MT_TRUSTED_PROXIES", "10.0.0.0/8, ::1")
     monkeypatch.setenv("MT_ADMIN_KEY", "")

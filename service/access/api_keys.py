@@ -67,11 +67,6 @@ class ApiKeys:
         digest = _digest(secret)
         return await self._database.read_keys(lambda connection: _find(connection, digest), address)
 
-    async def any_exist(self, address: str = "") -> bool:
-        return await self._database.read_keys(
-            lambda connection: connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone() is not None, address
-        )
-
 
 def same_secret(secret: str, expected: str) -> bool:
     """Return whether two secrets are equal, in constant time."""

@@ -13,7 +13,7 @@ from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
-from service.access.api_keys import ApiKey, ApiKeys
+from service.access.api_keys import KEY_BEGINNING, ApiKey, ApiKeys
 from service.access.database import Database
 from service.access.usage import UsageLedger, month_of
 from service.errors import InvalidKey, MissingKey, QuotaExceeded, TooManyRequests
@@ -156,15 +156,14 @@ class AccessControl:
         self._count(Caller(f"suggestions {caller.id}", caller.key), RateLimitItemPerDay(SUGGESTIONS_PER_DAY))
 
     async def _identify(self, secret: str | None, address: str) -> Caller:
-        if secret:
+        if secret and (secret.startswith(KEY_BEGINNING) or self._policy.require_key):
             key = await self._keys.find(secret, address)
-            if key is not None and key.valid(self._clock()):
-                return Caller(f"{KEY_PREFIX}{key.id}", key)
-            if key is not None or self._policy.require_key or await self._keys.any_exist(address):
+            if key is None or not key.valid(self._clock()):
                 raise InvalidKey("Invalid API key")
-            # a service without keys accepts any key, because some clients always send one
-        elif self._policy.require_key:
+            return Caller(f"{KEY_PREFIX}{key.id}", key)
+        if self._policy.require_key:
             raise MissingKey("Please contact the server operator to get an API key")
+        # Some clients always send a key. A word that cannot be a key of this service counts as none.
         return Caller(caller_network(address))
 
     def _count(self, caller: Caller, item: RateLimitItem) -> None:

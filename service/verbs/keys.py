@@ -49,6 +49,7 @@ def main(argv: Sequence[str]) -> int:
         if secret:
             console.print("The key, which is shown only now:")
             print(secret)
+            console.print("Requests without a key are accepted, too, unless the service runs with --require-key true.")
     return 0
 
 

@@ -103,7 +103,7 @@ def test_months() -> None:
 
 @pytest.mark.parametrize(("require", "keys"), [(False, False), (False, True), (True, True), (True, False)])
 def test_who_is_let_in(database: Database, require: bool, keys: bool) -> None:
-    """Without a key, if none is required; with a wrong one, if there are none at all, as clients that must send one."""
+    """If no key is required, also with a word that cannot be a key: whether there are keys changes nothing."""
     if keys:
         made(database)
     access = AccessControl(database, AccessPolicy(require_key=require))
@@ -114,10 +114,12 @@ def test_who_is_let_in(database: Database, require: bool, keys: bool) -> None:
         except (InvalidKey, MissingKey) as error:
             return error.message
 
-    nobody, wrong = outcome(None), outcome("mt_wrong")
+    nobody = outcome(None)
     assert outcome("") == nobody
     assert nobody == ("Please contact the server operator to get an API key" if require else "192.0.2.7")
-    assert wrong == ("Invalid API key" if require or keys else "192.0.2.7")
+    assert outcome("mt_wrong") == "Invalid API key"
+    for word in ("any", "279a2e9d-83b3-c416-7e2d-f721593e42a0:fx", "MT_wrong", "0", "ключ"):
+        assert outcome(word) == ("Invalid API key" if require else "192.0.2.7")
 
 
 def test_keys_that_are_no_longer_valid(database: Database) -> None:

@@ -199,15 +199,17 @@ def _paragraphs(text: str) -> Iterator[str]:
 def _items(paragraph: str) -> Iterator[str]:
     """Yield the items of a paragraph such as `Home | About us` and the separators between them in turn.
 
-    A sign of _WEAK_SIGNS separates items only if all of them are short and none begins in lower case.
+    A sign of _WEAK_SIGNS separates items only if all of them are short and none begins in lower case. Nothing separates
+    single letters.
     """
     one_line = "\n" not in paragraph and _SIGN.search(paragraph)
     separators = [match for match in _SEPARATOR.finditer(paragraph) if match["all"]] if one_line else []
     ends = [0, *(match.end() for match in separators)]
     begins = [*(match.start() for match in separators), len(paragraph)]
     items = [paragraph[a:b] for a, b in zip(ends, begins, strict=True)] if separators else []
-    if not all(_SHORT_ITEM.fullmatch(item) and not item[0].islower() for item in items):
-        separators = [match for match in separators if match["sign"] not in _WEAK_SIGNS]
+    if not all(len(item) > 1 and _SHORT_ITEM.fullmatch(item) and not item[0].islower() for item in items):
+        has_words = any(len(item) > 1 for item in items)
+        separators = [match for match in separators if has_words and match["sign"] not in _WEAK_SIGNS]
     begin = 0
     for match in separators:
         yield paragraph[begin : match.start()]

@@ -125,6 +125,8 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("zh", "首页 > 产品", ["首页", "产品"]),
         ("en", "Press A / B to open the door.", ["Press A / B to open the door."]),
         ("en", "The dog / cat sleeps.", ["The dog / cat sleeps."]),
+        ("en", "A > B", ["A > B"]),
+        ("en", "A | B", ["A | B"]),
         ("en", "The set {x | x is a dog} of `a | b` is new.", ["The set {x | x is a dog} of `a | b` is new."]),
         ("en", "Use {{ name | upper }} or a || b here.", ["Use {{ name | upper }} or a || b here."]),
     ],

@@ -101,6 +101,10 @@ def rows() -> list[tuple[str, str, str]]:
         ),
         # a verb that is aligned to a name
         ("sent to <b>Anna Smith</b>.", "an Anna Smith gesendet.", "1-0 2-1 3-2 3-3", "an <b>Anna Smith</b> gesendet."),
+        # endings of numbers
+        ("1<sup>st</sup> floor", "1. Stock", "0-0 0-1 1-1", "1<sup>.</sup> Stock"),
+        ("the 5<sup>th</sup> house", "la 5ème maison", "0-0 1-1 2-2", "la 5<sup>ème</sup> maison"),
+        ("la 2<sup>e</sup> fois", "the 2nd time", "0-0 1-1 2-2", "the 2<sup>nd</sup> time"),
         # a name whose translation is missing
         (
             "Tap <b>Save</b> to go.",

@@ -213,7 +213,7 @@ class _Placement:
 
         The position is relative to the nearest aligned words before and after the mark. For a kept mark, the range is
         empty, so that the kept text replaces no word. It is also empty for a name within a sentence if no free word is
-        left between these words: its translation is missing.
+        left between these words: its translation is missing. The ending of a number follows the number.
         """
         right = self.units.right
         words = self.units.words(mark.begin, mark.end)
@@ -223,10 +223,12 @@ class _Placement:
         first, last = among.index(words[0]), among.index(words[-1])
         options = [j for j in allowed if right[j].word]
         left, low, after, high = self._anchors(among, first, last, allowed)
+        if 0 <= left == first - 1 and self.units.source[mark.begin - 1].isdigit():  # 5<sup>th</sup>
+            return range(low + 1, low + 1 + (low + 1 in unused and self.units.kind(low + 1) == "."))
         between = [j for j in options if low < j < high and not self.units.back[j]]
         if unused.intersection(between) or mark.kept:
             first, last, count = first - left - 1, last - left - 1, after - left - 1
-        elif self.is_name(mark) and mark.begin and left >= 0:
+        elif left >= 0 and mark.begin and self.is_name(mark):
             return range(low + 1, low + 1)
         else:
             between, count = options, len(among)

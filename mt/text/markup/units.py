@@ -15,6 +15,7 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65"
     f"{OBJECTS}]"
 )
+_NUMBER = re.compile(r"\d+")
 _PUNCTUATION = frozenset(".,;:!?…'\"·¡¿、。，；：！？،؛؟।|¦•→")
 _QUOTES = frozenset("\"'„“”«»‹›‚‘’「」『』")
 _ALIKE = {"。": ".", "、": ",", "…": ".", "–": "-", "—": "-", "،": ",", "؛": ";", "؟": "?", "।": "."}
@@ -220,7 +221,8 @@ def _parts(source: str, target: str, link: Link, cuts: Sequence[int]) -> list[Li
     """Split the link of a word that is cut at the offsets `cuts` into one link for each part of the word.
 
     Return `[link]` if the word is not cut, if the source range is not one word, or if the target range does not contain
-    a copy of the word.
+    a copy of the word. A number and its ending, such as `5th`, need only a copy of the number,
+    and have no other link if there is one elsewhere.
     """
     (a, b), (c, d) = link
     words = [unit for unit in find_units(source[a:b]) if unit.word]
@@ -228,6 +230,12 @@ def _parts(source: str, target: str, link: Link, cuts: Sequence[int]) -> list[Li
     if not inside or len(words) != 1:
         return [link]
     begin, end = a + words[0].begin, a + words[0].end
+    number = _NUMBER.match(source, begin, end)
+    if number and inside == [number.end()] and (written := _NUMBER.match(target, c, d) or number[0] in target):
+        if written is True or written[0] != number[0]:
+            return []
+        endings = [((number.end(), end), (written.end(), d))] if written.end() < d else []
+        return [((begin, number.end()), written.span()), *endings]
     copy = target.find(source[begin:end], c, d)
     borders = [begin, *(cut for cut in inside if begin < cut < end), end]
     if copy < 0 or len(borders) == 2:

@@ -33,6 +33,7 @@ from mt.text.numbers import localise_numbers, mend_numbers
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces, mend_marks
 
+_LONGEST_SENTENCE = 4  # relative to the sentences that the model covers; a longer one is cut, also within a clause
 _DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
 
 
@@ -424,7 +425,8 @@ class TextPlanner:
                     yield replace(part, kept_ranges=kept_ranges)
 
     def _fits(self, text: str, kept: Sequence[Range] = ()) -> bool:
-        return self._length(text, kept) <= self.context.max_length
+        longest = min(self.context.max_length, _LONGEST_SENTENCE * self.context.covered_length)
+        return self._length(text, kept) <= longest
 
     def _is_short(self, text: str) -> bool:
         return self._length(text, ()) <= min(self.context.max_length, self.context.covered_length)

@@ -343,7 +343,7 @@ def test_clauses_without_attention_are_listed(translation: str, omitted: tuple[s
         (LONG, 31, [LONG[:39], LONG[40:77], LONG[78:]]),
         (LONG, 30, [LONG[:39], LONG[40:77], LONG[78:]]),
         (LONG[:39], 8, ["the sun is low", "and it is very warm now,"]),
-        (LONG[40:77], 4, [LONG[40:77]]),  # a clause is not divided
+        (LONG[40:77], 7, [LONG[40:77]]),  # a clause is not divided
     ],
 )
 def test_a_sentence_longer_than_the_training_text_is_divided_at_clauses(
@@ -358,12 +358,15 @@ def test_a_sentence_longer_than_the_training_text_is_divided_at_clauses(
     assert table.run(planner.task(whole)).translation().text == whole and not any("{a," in text for text in table.asked)
 
 
-@pytest.mark.parametrize(("words", "lengths"), [(99, [99]), (100, [25] * 4)])  # the limit counts EOS
-def test_a_sentence_longer_than_the_model_allows_is_cut_to_the_length_that_it_covers(
-    words: int, lengths: list[int]
+@pytest.mark.parametrize(
+    ("longest", "words", "lengths"),
+    [(100, 99, [99]), (100, 100, [25] * 4), (200, 119, [119]), (200, 120, [15] * 8)],  # the limits count EOS
+)
+def test_a_sentence_that_is_much_longer_than_the_training_text_is_cut(
+    longest: int, words: int, lengths: list[int]
 ) -> None:
     table = Table({})
-    planner = table.planner(longest=100)
+    planner = table.planner(longest=longest)
     task = table.run(replace(planner, context=replace(planner.context, covered_length=30)).task("man " * words))
     assert [len(text.split()) for text in table.asked] == lengths
     assert task.translation().text == "man " * words

@@ -216,7 +216,13 @@ class WorkerPool:
         return sum(len(worker.in_flight) for worker in self.workers)
 
     def submit(self, request: PendingRequest) -> None:
-        """Queue the texts of a request. The request fails at once if one of its texts is known to crash workers."""
+        """Queue the texts of a request. The request fails at once if one of its texts is known to crash workers.
+
+        If this pool has a successor, and its workers have ended, the successor gets the request.
+        """
+        if self._successor and not self.ready:
+            self._successor.submit(request)
+            return
         request.begin(self._ids, partial(self._withdraw, request))
         self.requests.add(request)
         for message in request.unfinished.values():

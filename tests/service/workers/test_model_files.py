@@ -1,7 +1,9 @@
 """A folder of models: which they are, and what a reload makes of those that came and went."""
 
+import asyncio
 import os
 import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from service.workers.fleet import Fleet, FleetConfig
 from service.workers.model_files import find_models, model_name
 from tests.conftest import write_model
 from tests.service.controlled import Control
+from tests.service.running import until
 
 EN_DE, EN_FR = Direction("en", "de"), Direction("en", "fr")
 
@@ -135,6 +138,23 @@ async def test_the_starter_model_leaves_for_any_model(tmp_path: Path) -> None:
         write_model(models / "other", ["en-fr"])
         with pytest.raises(ReloadRefused, match="own was removed, but no other model translates en-de"):
             await fleet.reload()
+
+
+async def test_a_canary_is_translated_by_the_successor_of_a_model_that_was_closed_meanwhile(tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    for name, direction in (("a", "en-de"), ("b", "en-fr")):
+        write_model(models / name, [direction])
+
+    control = Control()
+    async with Fleet(FleetConfig.of(Settings(models=models, device="cpu")), control.start) as fleet:
+        removed = fleet.pools[1]
+        canary = asyncio.create_task(fleet.translate_by_each("The dog.", "canary", time.monotonic() + 20))
+        await until(lambda: control.entered.acquire(blocking=False))
+        (models / "b").rename(models / "c")
+        await fleet.reload()
+        await until(lambda: not removed.ready)
+        control.open()
+        await canary
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from operator import add
 from typing import Any, TypeVar, TypeVarTuple, Unpack, cast
@@ -22,6 +23,7 @@ T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
 START_SECONDS = 60.0
+GRACE_SECONDS = 1.0  # that a cancelled operation may go on: most end, and a process costs more than they do
 END_SECONDS = 5.0  # longest wait for the exit of a process that has closed its end of the socket
 CHUNK = 1 << 18  # bytes read at a time
 FAILED = "the parser failed on this input"
@@ -67,11 +69,29 @@ class _Parser:
         return self.process.wait()
 
 
+@dataclass(eq=False)
+class _Operation:
+    """Operation of a caller, who may cancel it."""
+
+    name: str
+    arguments: tuple[Any, ...]
+    cancelled: bool = False
+    limit: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))  # of the call in progress
+
+    def cancel(self) -> None:
+        """Let the call in progress go on for GRACE_SECONDS at most, and begin no other call."""
+        self.cancelled = True
+        end = asyncio.get_running_loop().time() + GRACE_SECONDS
+        with suppress(RuntimeError):  # no call is in progress, or its time is over
+            self.limit.reschedule(min(end, self.limit.when() or end))
+
+
 class ParserPool:
     """Pool of processes that run the operations of operations.py.
 
     Processes are started on demand, also to replace a killed process. An operation that fails or exceeds a limit does
-    not affect the next operation.
+    not affect the next operation. Whatever a caller cancels, a starting process becomes ready, and a process that is
+    killed for a cancelled operation is replaced before its place is free: clients that leave cost others no start.
     """
 
     def __init__(self, limits: ParserLimits | None = None, module: str = "service.parsers.process") -> None:
@@ -81,12 +101,14 @@ class ParserPool:
         self._parsers: set[_Parser] = set()
         self._idle: list[_Parser] = []
         self._turns = FairSemaphore(self._limits.processes)
+        self._tasks: set[asyncio.Task[Outcome]] = set()
         self._closed = False
 
     async def run(self, caller: str, operation: Callable[[Unpack[Arguments]], T], /, *args: *Arguments) -> T:
-        """Run an operation in a process and return its result. If this coroutine is cancelled, kill the process.
+        """Run an operation in a process and return its result.
 
-        An operation whose process was killed by somebody else is run once more.
+        If this coroutine is cancelled, the operation goes on for GRACE_SECONDS at most and keeps the caller's place;
+        then its process is killed. An operation whose process was killed by somebody else is run once more.
 
         Raises:
             InvalidDocument: if the operation raised DocumentError, or failed.
@@ -94,13 +116,15 @@ class ParserPool:
             Unavailable: if no process can be started.
         """
         await self._turns.acquire(caller)
+        called = _Operation(operation.__name__, args)
+        task = asyncio.create_task(self._run_in_place(caller, called))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         try:
-            outcome = await self._attempt(operation.__name__, args)
-            if outcome.status is Status.KILLED:
-                structlog.get_logger().warning("parser killed", operation=operation.__name__)
-                outcome = await self._attempt(operation.__name__, args)
-        finally:
-            self._turns.release(caller)
+            outcome = await asyncio.shield(task)
+        except asyncio.CancelledError:
+            called.cancel()
+            raise
         return cast(T, self.result(outcome, operation.__name__))
 
     async def start(self) -> None:
@@ -145,10 +169,23 @@ class ParserPool:
         structlog.get_logger().warning("parsing limit exceeded", operation=operation)
         return ParsingLimitExceeded(reason)
 
-    async def _attempt(self, operation: str, arguments: tuple[Any, ...]) -> Outcome:
+    async def _run_in_place(self, caller: str, operation: _Operation) -> Outcome:
+        """Run an operation in the place that `caller` holds, and free the place."""
+        try:
+            outcome = await self._attempt(operation)
+            if outcome.status is Status.KILLED and not operation.cancelled:
+                structlog.get_logger().warning("parser killed", operation=operation.name)
+                outcome = await self._attempt(operation)
+            if outcome.last and operation.cancelled:
+                self._idle.append(await self._start())
+            return outcome
+        finally:
+            self._turns.release(caller)
+
+    async def _attempt(self, operation: _Operation) -> Outcome:
         parser = await self._take()
         try:
-            outcome = await self._call(parser, operation, arguments)
+            outcome = Outcome(Status.DONE) if operation.cancelled else await self._call(parser, operation)
         except BaseException:
             self._end(parser)
             raise
@@ -158,15 +195,15 @@ class ParserPool:
             self._idle.append(parser)
         return outcome
 
-    async def _call(self, parser: _Parser, operation: str, arguments: tuple[Any, ...]) -> Outcome:
-        limits = self._limits
+    async def _call(self, parser: _Parser, operation: _Operation) -> Outcome:
+        limits, arguments = self._limits, operation.arguments
         listed = bool(arguments) and isinstance(arguments[-1], list)
         items = arguments[-1] if listed else []
-        message = Message((operation, arguments[:-1] if listed else arguments), items, listed)
+        message = Message((operation.name, arguments[:-1] if listed else arguments), items, listed)
         try:
-            async with asyncio.timeout(limits.wall_seconds):
+            async with asyncio.timeout(limits.wall_seconds) as operation.limit:
                 await self._send(parser, message)
-                return await self._receive(parser, operation)
+                return await self._receive(parser, operation.name)
         except TimeoutError:
             return Outcome(Status.LIMIT, f"parsing takes longer than {limits.wall_seconds:g} s", last=True)
         except OverflowError:
@@ -198,6 +235,10 @@ class ParserPool:
             if parser.usable:
                 return parser
             self._end(parser)
+        return await self._start()
+
+    async def _start(self) -> _Parser:
+        """Start a process and return it when it is ready. Raises: Unavailable if it does not become ready."""
         if self._closed:
             raise Unavailable(CLOSED)
         try:
@@ -221,6 +262,8 @@ class ParserPool:
         return parser
 
     def _not_started(self, error: Exception) -> Unavailable:
+        if self._closed:
+            return Unavailable(CLOSED)
         structlog.get_logger().error("parser did not start", problem=type(error).__name__)
         return Unavailable("A parser could not be started")
 

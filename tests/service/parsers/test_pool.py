@@ -136,7 +136,7 @@ async def test_callers_take_turns() -> None:
     assert order == ["a0", "a1", "b0", "a2", "b1", "a3"]
 
 
-async def test_a_cancelled_operation_is_killed_and_frees_its_place() -> None:
+async def test_a_long_operation_that_is_cancelled_is_killed_and_frees_its_place() -> None:
     with pool() as opened:
         others = children()
         await opened.run("a", identity, 7)
@@ -146,8 +146,37 @@ async def test_a_cancelled_operation_is_killed_and_frees_its_place() -> None:
         waiting.cancel()
         running.cancel()
         await asyncio.gather(running, waiting, return_exceptions=True)
-        assert parsers and not parsers & children()
         assert await opened.run("a", identity, 7) == 7
+        assert parsers and not parsers & children()
+        assert opened.counts.started == 2
+
+
+async def test_cancelled_operations_end_no_process_that_starts_or_is_nearly_done() -> None:
+    with pool() as opened:
+        for moment in (0, 0.01, 0.01, 0.1, 0.1):  # the first ones before the process is ready
+            task = asyncio.create_task(opened.run("a", sleep, 0.2))
+            await asyncio.sleep(moment)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert await opened.run("b", identity, 7) == 7
+        assert (opened.counts.started, opened.counts.operations) == (1, 1)
+
+
+async def test_who_cancels_long_operations_pays_for_the_processes_that_replace_theirs() -> None:
+    """Callers that stay never wait for a process to start."""
+    with pool(ParserLimits(processes=2)) as opened:
+        kept = asyncio.create_task(opened.run("b", sleep, 0.1))
+        await asyncio.gather(opened.run("a", sleep, 0.1), kept)
+        task = asyncio.create_task(opened.run("a", sleep, 60))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert await opened.run("b", identity, 7) == 7
+        assert opened.counts.started == 2
+        await opened.run("a", identity, 7)
+        assert opened.counts.started == 3
+        assert await opened.run("b", identity, 7) == 7
+        assert opened.counts.started == 3
 
 
 async def test_processes_inherit_no_settings_obey_no_signals_and_write_no_core_dumps(

@@ -343,7 +343,7 @@ def test_clauses_without_attention_are_listed(translation: str, omitted: tuple[s
         (LONG, 31, [LONG[:39], LONG[40:77], LONG[78:]]),
         (LONG, 30, [LONG[:39], LONG[40:77], LONG[78:]]),
         (LONG[:39], 8, ["the sun is low", "and it is very warm now,"]),
-        (LONG[40:77], 7, [LONG[40:77]]),  # a clause is not divided
+        (LONG[40:77], 8, [LONG[40:77]]),  # a clause is not divided
     ],
 )
 def test_a_sentence_longer_than_the_training_text_is_divided_at_clauses(

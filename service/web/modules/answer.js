@@ -1,4 +1,5 @@
-// The service's answer as the page uses it, with JavaScript's offsets and a value for every field.
+// The service's answer as the page uses it, with JavaScript's offsets and a value for every field: the service leaves out
+// those that are null.
 
 import { converter } from "./ranges.js";
 
@@ -9,24 +10,23 @@ import { converter } from "./ranges.js";
  * @property {number | null} quality  0 to 100, or null if unknown
  * @property {number | null} match  similarity to a sentence of the translation memory, 0 to 1; null without a match
  * @property {string[]} untranslated  words and clauses of the source that were not translated, or the whole sentence
- * @property {string[]} alternatives  other translations, best first; empty if not requested
+ * @property {string[]} alternatives  other translations, best first; empty until the page asks for them
  * @property {{source: [number, number], target: [number, number]}[]} links  aligned words
- * @property {object | null} attention  {source: pieces, target: pieces, weights: [layer][head][target][source]}
+ * @property {object | null} attention  {source: pieces, target: pieces, weights: [layer][head][target][source]}; null until the page asks for it
  * @property {string} wording  its text in the translation
  * @property {Sentence | null} original  the service's translation, if the reader chose another
  */
 
 /** Returns the answer to one text. `source` is the text as it was sent. */
 export function read(response, source) {
-  const text = String(response.translatedText ?? "");
+  const text = response.translatedText;
   return {
     source,
     text,
     detected: response.detectedLanguage ?? null,
-    bridge: typeof response.bridge === "string" ? response.bridge : "",
+    bridge: response.bridge ?? "",
     models: response.models ?? [],
-    alternatives: response.alternatives ?? [],
-    sentences: sentences(response, source, text),
+    sentences: sentences(response.segments, source, text),
   };
 }
 
@@ -38,7 +38,6 @@ export class PartialAnswer {
   detected = null;
   bridge = "";
   models = [];
-  alternatives = [];
 
   constructor(source) {
     this.source = source;
@@ -82,32 +81,30 @@ function moveSentence(sentence, shift) {
   return { ...sentence, target: shift(sentence.target), links };
 }
 
-function sentences(response, source, text) {
+function sentences(segments, source, text) {
   const inSource = converter(source);
   const inTarget = converter(text);
-  const found = (response.segments ?? [])
+  return segments
     .map((segment) => {
       const links = (segment.alignment ?? []).map(([left, right]) => ({ source: inSource(left), target: inTarget(right) }));
       return { ...sentence(inSource(segment.source), inTarget(segment.target), segment), links };
     })
     .filter(({ target }) => target[0] < target[1])
-    .sort((left, right) => left.target[0] - right.target[0]);
-  if (response.segments || !text.trim()) return found.map((each) => withText(each, text));
-  const whole = { quality: response.quality, match: response.match, untranslated: response.untranslated, alternatives: response.alternatives };
-  return [withText(sentence(trimmedRange(source), trimmedRange(text), whole), text)];
+    .sort((left, right) => left.target[0] - right.target[0])
+    .map((each) => withText(each, text));
 }
 
-function sentence(source, target, { quality, unfamiliar, match, untranslated, alternatives, attention }) {
+function sentence(source, target, { quality, unfamiliar, match, untranslated }) {
   return {
     source,
     target,
-    quality: number(quality),
-    unfamiliar: unfamiliar === true,
-    match: number(match),
+    quality: quality ?? null,
+    unfamiliar: unfamiliar ?? false,
+    match: match ?? null,
     untranslated: untranslated ?? [],
-    alternatives: alternatives ?? [],
+    alternatives: [],
     links: [],
-    attention: attention ?? null,
+    attention: null,
     original: null,
   };
 }
@@ -124,8 +121,4 @@ function moved([begin, end], by) {
 function trimmedRange(text) {
   const begin = text.length - text.trimStart().length;
   return [begin, begin + text.trim().length];
-}
-
-function number(value) {
-  return typeof value === "number" && Number.isFinite(value) ? value : null;
 }

@@ -31,14 +31,8 @@ export class Service {
     return this.#json("models", { signal });
   }
 
-  /** Returns LibreTranslate's settings; none for an older service, for which the page has defaults. */
-  async settings(signal) {
-    try {
-      return await this.#json("frontend/settings", { signal });
-    } catch (error) {
-      if (error instanceof ServiceError && error.status === 404) return {};
-      throw error;
-    }
+  settings(signal) {
+    return this.#json("frontend/settings", { signal });
   }
 
   /** Returns the answer to POST /translate. `onSegment` is called with each sentence of a stream. */

@@ -61,10 +61,9 @@ export class Languages {
   setDetected(found) {
     const guess = isGuess(found);
     this.#detected = guess ? "" : (found?.language ?? "");
-    const percent = typeof found?.confidence === "number" ? Math.round(found.confidence) : null;
-    const key = percent === null ? "languages.detected" : "languages.detected-percent";
-    const label = guess ? localized("languages.not-recognized") : localized(key, { language: this.name(this.#detected), percent });
-    setText(this.detected, found ? label : "");
+    if (!found) setText(this.detected, "");
+    else if (guess) setText(this.detected, localized("languages.not-recognized"));
+    else setText(this.detected, localized("languages.detected", { language: this.name(this.#detected), percent: Math.round(found.confidence) }));
     this.#before = this.detectedSource;
     this.#update();
   }
@@ -161,9 +160,9 @@ export class Languages {
   }
 }
 
-/** Whether a detected language, or null, is a guess. An older service gives no confidence. */
+/** Whether a detected language, or null, is a guess. */
 export function isGuess(found) {
-  return typeof found?.confidence === "number" && found.confidence < GUESS;
+  return found !== null && found.confidence < GUESS;
 }
 
 /** Returns the language of a glossary or memory for a language of the page: they have no regions. */

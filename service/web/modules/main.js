@@ -33,7 +33,6 @@ import { startTheme } from "./theme.js";
 import { Tools } from "./tools.js";
 import { ErrorBanner } from "./errors.js";
 
-const PAUSE = 300; // milliseconds without a key after which a text is sent, unless the service sets another time
 const SETTLED = 1200; // milliseconds after which an answer is announced and added to the history
 const FRAME = 150; // milliseconds between two updates of a streamed translation
 const STREAMED = 600; // characters from which a translation is streamed
@@ -43,7 +42,7 @@ class Page {
   #partial = null; // the answer of a stream that has not ended
   #settling = 0;
   #drawing = 0;
-  #pause = PAUSE;
+  #pause = 0; // milliseconds without a key after which a text is sent, as the service sets it
 
   constructor() {
     startMessages(() => save("text", this.source.text, () => sessionStorage));
@@ -135,16 +134,15 @@ class Page {
       const [settings, languages, models] = await withRetries(ask, { signal, onWait: (...why) => this.errors.waiting(...why) });
       this.errors.clear();
       if (settings.keyRequired) this.key.ask();
-      this.#pause = settings.frontendTimeout ?? PAUSE;
-      this.source.limitTo(settings.charLimit ?? Infinity);
+      this.#pause = settings.frontendTimeout;
+      this.source.limitTo(settings.charLimit);
       this.models.list = models;
-      this.languages.offer(languages, [settings.language?.source?.code, settings.language?.target?.code]);
-      if (settings.filesTranslation) this.files.offer(settings.supportedFilesFormat ?? []);
-      else this.#withoutFiles();
+      this.languages.offer(languages, [settings.language.source.code, settings.language.target.code]);
+      this.files.offer(settings.supportedFilesFormat);
       if (settings.suggestions) this.suggestion.enable();
-      this.glossary.offer(settings.glossary ?? []);
-      this.memory.offer(settings.memories ?? []);
-      this.formality.offer(settings.formality ?? []);
+      this.glossary.offer(settings.glossary);
+      this.memory.offer(settings.memories);
+      this.formality.offer(settings.formality);
       this.ready = true;
       this.#showModel();
       this.glossary.show();
@@ -216,12 +214,6 @@ class Page {
     });
   }
 
-  #withoutFiles() {
-    this.tools.remove("files");
-    byId("pick").hidden = true;
-    this.source.field.placeholder = localized("source.hint-text");
-  }
-
   #languagesChanged() {
     this.otherLanguage.hide();
     this.#showModel();
@@ -277,7 +269,7 @@ class Page {
 
   /** Shows that nothing is translated. */
   #showNothing() {
-    const nothing = read({ translatedText: "" }, this.source.text);
+    const nothing = read({ translatedText: "", segments: [] }, this.source.text);
     this.#showWay(null, nothing);
     this.#show(nothing);
   }
@@ -362,13 +354,13 @@ class Page {
   async #askAlternatives(sentence, wanted, signal) {
     const response = await this.service.translate(this.#sentenceJob(sentence, { alternatives: wanted }), { signal });
     const own = sentence.match === null ? [] : [response.translatedText]; // the model's, in place of the memory's
-    return [...own, ...(response.alternatives ?? [])];
+    return [...own, ...response.alternatives];
   }
 
   async #askAttention(sentence, signal) {
     const options = { segments: true, attention: true };
     const response = await this.service.translate(this.#sentenceJob(sentence, options), { signal });
-    return response.segments?.[0]?.attention ?? null;
+    return response.segments[0]?.attention ?? null;
   }
 
   #suggest(range, wording) {

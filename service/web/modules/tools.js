@@ -26,11 +26,6 @@ export class Tools {
     return this.#button(name).getAttribute("aria-expanded") === "true";
   }
 
-  /** For what this service does not offer. */
-  remove(name) {
-    this.#button(name).hidden = true;
-  }
-
   #button(name) {
     return this.buttons.find((button) => button.getAttribute("aria-controls") === name);
   }

@@ -1,6 +1,7 @@
 // The word alignment: pointing at a word in one pane highlights the aligned words in both, joined by lines.
 
 import { svgElement } from "./dom.js";
+import { isolated } from "./messages.js";
 
 export class AlignmentHighlighter {
   #lit = [];
@@ -32,7 +33,7 @@ export class AlignmentHighlighter {
     for (const each of this.#lit) each.classList.add("lit");
     piece.classList.add("pointed");
     this.#draw(left, right);
-    const words = (parts) => parts.map((each) => each.textContent.trim()).join(" … ");
+    const words = (parts) => isolated(parts.map((each) => each.textContent.trim()).join(" … "));
     this.readout.textContent = `${words(left)} → ${words(right)}`;
   }
 

@@ -4,7 +4,7 @@
 // bundled model did not see in training, 78 translations are wrong, 124 understandable and 198 right. Below SURE or without
 // a number are 63, 63 and 46 of them; below DOUBTFUL 23, 21 and 8.
 
-import { localized } from "./messages.js";
+import { isolated, localized } from "./messages.js";
 
 const SURE = 64;
 const DOUBTFUL = 55; // as in translation/documents.py, which counts for files
@@ -33,7 +33,7 @@ export function describe(sentence) {
 /** Returns a text such as "Not translated: Bokmål, Zyklon"; "" if everything is translated. */
 export function describeUntranslated(texts) {
   if (!texts.length) return "";
-  const list = texts.join(", ");
+  const list = [...new Set(texts)].map(isolated).join(", ");
   return localized("untranslated", { texts: list.length > LISTED ? `${list.slice(0, LISTED)}…` : list });
 }
 

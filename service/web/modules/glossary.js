@@ -3,7 +3,7 @@
 
 import { byId, element, icon, setText } from "./dom.js";
 import { AUTO, primary } from "./languages.js";
-import { localized } from "./messages.js";
+import { isolated, localized } from "./messages.js";
 import { load, save } from "./storage.js";
 
 const OPERATOR = "operator"; // `glossary_id` of the operator's terms
@@ -54,7 +54,7 @@ export class Glossary {
     const company = this.#company;
     byId("company").hidden = !company.length;
     byId("company-lead").textContent = localized("glossary.company", { count: company.length });
-    byId("company-terms").replaceChildren(...company.map(([term, wording]) => element("li", { dir: "auto" }, `${term} → ${wording}`)));
+    byId("company-terms").replaceChildren(...company.map(([term, wording]) => element("li", {}, `${isolated(term)} → ${isolated(wording)}`)));
     this.#count();
   }
 
@@ -62,7 +62,7 @@ export class Glossary {
     return this.#rows.map((row) => row.map((part) => part.trim())).filter(([term, wording]) => term && wording);
   }
 
-  /** The operator's terms for the selected languages; if the source is to be detected, those of all sources. */
+  /** The operator's terms for the selected languages; if the source is to be detected, for each text, those of all sources. */
   get #company() {
     const { source, target } = this.languages;
     const fits = (term) => (source === AUTO || term.source === primary(source)) && term.target === primary(target);

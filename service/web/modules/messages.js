@@ -3,6 +3,7 @@
 import { byId, element } from "./dom.js";
 import { save } from "./storage.js";
 
+const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u;
 const ATTRIBUTES = ["aria-label", "content", "placeholder", "title"];
 
 /** The language of the interface, which initial.js chose. */
@@ -19,7 +20,13 @@ export function localized(key, values = {}) {
   const message = messages[key];
   if (message === undefined) throw new Error(`web/messages/${language}.json has no ${key}`);
   const text = typeof message === "string" ? message : (message[plural.select(values.count)] ?? message.other);
-  return text.replace(/\{(\w+)\}/g, (_, name) => (typeof values[name] === "number" ? values[name].toLocaleString(language) : values[name]));
+  const written = (value) => (typeof value === "number" ? value.toLocaleString(language) : isolated(value));
+  return text.replace(/\{(\w+)\}/g, (_, name) => written(values[name]));
+}
+
+/** Returns a text, isolated if it is written from right to left: it does not change the order of the text around it. */
+export function isolated(text) {
+  return RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text;
 }
 
 /** Returns the name of a language in the language of the interface; `fallback` if the browser does not know it. */

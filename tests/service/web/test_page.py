@@ -253,6 +253,7 @@ SHOWN: list[tuple[str, str, dict[str, str | None]]] = [
             "#legend": "confidence unknown",
         },
     ),
+    ("en/de", "The Zyklon runs. The Zyklon sleeps.", {"#confidence": "Not translated: Zyklon"}),
 ]
 """Languages, a text, and what parts of the page then show; None where a part is hidden."""
 
@@ -575,6 +576,7 @@ def test_words_that_are_not_translated_are_marked_and_named(visit: Callable[...,
     seen.type("The dog sleeps. The Zyklon sleeps.", "der Hund schläft. der Zyklon schläft.")
     sentence = seen.page.locator("#output .sentence").nth(1)
     expect(sentence.locator(".untranslated")).to_have_text("Zyklon")
+    expect(sentence.locator(".untranslated")).to_have_css("font-style", "italic")  # lines state the confidence
     note = seen.page.locator(f"#{sentence.get_attribute('aria-describedby')}").text_content()
     assert note == "Confidence 88 of 100. Not translated: Zyklon"
     expect(seen.page.locator("#confidence")).to_have_text("Not translated: Zyklon")
@@ -865,6 +867,7 @@ def test_nothing_sticks_out(visit: Callable[..., Visit], width: int) -> None:
             send_file(seen, f"{'x' * 200}.txt")
         if panel == "memory":
             expect(open_memory(seen, f"{'x' * 200}.tsv").get_by_role("status")).to_contain_text("2 sentences")
+            assert seen.page.locator("#memory .track").bounding_box()["width"] == 44  # a long label leaves it whole
         seen.page.wait_for_timeout(100)
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -895,6 +898,11 @@ def test_right_to_left(visit: Callable[..., Visit]) -> None:
     expect(output).to_have_attribute("lang", "ar")
     pane, word = output.bounding_box(), output.locator(".piece").first.bounding_box()
     assert word["x"] > pane["x"] + pane["width"] / 2  # it begins at the right
+    output.locator(".sentence").focus()
+    seen.page.keyboard.press("ArrowLeft")
+    readout = seen.page.locator("#readout")
+    expect(readout).to_have_text("hello → \u2068مرحبا\u2069")  # isolated: the arrow leads from left to right
+    expect(readout).to_have_css("direction", "ltr")
 
 
 def test_busy_is_tried_again(visit: Callable[..., Visit], double: Double) -> None:

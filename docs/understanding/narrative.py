@@ -112,8 +112,8 @@ print("PE(n) . PE(n + 5) for n = 0, 10, 40:", [round(product, 3) for product in 
 # %% [markdown]
 # ## 5.1 Text becomes numbers
 #
-# The phrasebook of this package has 20,000 sentences. Byte pair encoding (Sennrich et al. 2016) splits words into
-# pieces, so that a vocabulary of 2,000 pieces covers every word. Source and target share it.
+# The phrasebook of this package has more than 20,000 pairs of sentences. Byte pair encoding (Sennrich et al. 2016)
+# splits words into pieces, so that a vocabulary of 2,000 pieces covers every word. Source and target share it.
 
 
 # %%
@@ -165,8 +165,9 @@ print("decoder input\n", inputs, "\nlabels\n", labels)
 # %% [markdown]
 # ## 3 The model
 #
-# Encoder, decoder, and one matrix for source embeddings, target embeddings and output (section 3.4). Before training it
-# gives every token about the same probability, so its loss is about ln V.
+# Encoder, decoder, and one matrix for source embeddings, target embeddings and output (section 3.4). A model that gives
+# every token the same probability has a loss of ln V. Before training the loss is somewhat higher, because the
+# probabilities differ at random.
 
 # %%
 model = Transformer(config, len(tokenizer))
@@ -193,7 +194,7 @@ for update in range(1, UPDATES + 1):
         group["lr"] = noam(update, config.d_model, warmup=400, factor=1.0)
     optimizer.step()
     losses.append(float(loss.detach()))
-    if update == 1 or update % 100 == 0:
+    if update == 1 or update % 50 == 0:
         recent = losses[-100:]
         seconds = time.monotonic() - began
         print(f"update {update:4} | loss {sum(recent) / len(recent):.3f} | {seconds:.0f} s")
@@ -248,10 +249,11 @@ for piece, row in zip(tokenizer.pieces(tokenizer.encode(german)), weights, stric
 # %% [markdown]
 # ## Muon
 #
-# The recipes of this project train with Muon (Jordan et al. 2024), not with Adam. Adam scales each number of a gradient
-# by itself. Muon treats the matrix of a layer as a matrix: it takes the momentum G = U S V^T and steps along U V^T, so
-# that all directions in which the gradient points get the same step, not only the few large ones. Matrix products
-# approximate U V^T, five times three of them, without a decomposition:
+# The recipes of the phrasebook, Multi30k and the starter model train with Muon (Jordan et al. 2024) instead of
+# Adam. Adam scales each number of a gradient by itself. Muon treats the matrix of a layer as a matrix: it takes the
+# momentum G = U S V^T and steps along U V^T, so that nearly all directions in which the gradient points get about
+# the same step, not only the few large ones. Matrix products approximate U V^T, five times three of them, without a
+# decomposition. Only the smallest singular values stay far below 1:
 
 # %%
 gradient = torch.randn(64, 4) @ torch.randn(4, 32) + 0.01 * torch.randn(64, 32)  # four large directions of 32

@@ -51,12 +51,13 @@ from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.cli.translate_files import translate_files
 from mt.cli.translate_on_ray import RayCluster
 from mt.cli.translation_job import OutputLine, TranslationJob, input_lines, is_interactive, line_size
-from mt.data.corpus import Fault, read_lines_and_faults
+from mt.data.corpus import read_content
 from mt.data.resumable_file import ResumableFile
 from mt.errors import DataError, RequestError, problems
 from mt.files import file_digest
 from mt.text.documents import PACKED_SUFFIXES
-from mt.text.encoding import check_encoding
+from mt.text.encoding import check_encoding, decode_text
+from mt.text.table import read_table
 from mt.text.terms import Terms
 
 LINES_A_FLUSH = 100
@@ -89,7 +90,12 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_model()
     add("--output", type=Path, metavar="FILE", help="write here instead of stdout; .gz and .xz are compressed")
     parser.add_languages()
-    add("--glossary", type=Path, metavar="FILE", help="glossary; each line holds a term, a tab and its translation")
+    add(
+        "--glossary",
+        type=Path,
+        metavar="FILE",
+        help="glossary: a .csv or .tsv file; each row holds a term and its translation",
+    )
     add("--json", action="store_true", help="write one JSON object per line")
     parser.add_device()
     add = parser.more.add_argument
@@ -180,20 +186,18 @@ def translate(options: argparse.Namespace, translator: LineTranslator, console: 
 
 
 def read_glossary(path: Path | None) -> Terms:
-    """Read a glossary file. Each line has a term, a tab and the translation of the term. Empty lines are ignored.
+    """Read a glossary file. Each row has a term and its translation, as in `read_table`. Empty rows are ignored.
 
     Raises:
-        DataError: if lines are malformed, or terms have two translations; the message lists all of them.
+        DataError: if rows are malformed, or terms have two translations; the message lists all of them.
+        DocumentError: if the file is not text, or a quoted field is damaged.
     """
     if path is None:
         return Terms()
+    table = read_table(decode_text(str(path), read_content(path))[0], usual="\t")
     invalid = []
     terms: dict[str, tuple[int, str]] = {}  # line and translation of each term
-    for number, line in enumerate(read_lines_and_faults(path), 1):
-        if isinstance(line, Fault):
-            invalid.append(line.text)
-            continue
-        columns = [column.strip() for column in line.split("\t")]
+    for number, columns in table.rows:
         if len(columns) == 2 and all(columns):
             term, translation = columns
             first, other = terms.setdefault(term, (number, translation))
@@ -201,8 +205,9 @@ def read_glossary(path: Path | None) -> Terms:
                 invalid.append(
                     f"{path}:{number}: {term!r} is translated by {translation!r} here and by {other!r} in line {first}"
                 )
-        elif any(columns):
-            invalid.append(f"{path}:{number}: {line.strip()[:60]!r}; accepted: a term, a tab and its translation")
+        else:
+            row = table.separator.join(columns)[:60]
+            invalid.append(f"{path}:{number}: {row!r}; accepted: a term and its translation in two columns")
     if invalid:
         raise DataError(problems("the glossary cannot be used", invalid))
     try:

@@ -154,6 +154,16 @@ def _lines(path: Path) -> Iterator[str | Fault]:
         yield Fault(f"{path}: cannot be read after line {number}: {error.strerror or error}", fatal=True)
 
 
+def read_content(path: Path) -> bytes:
+    """Return the content of a file, decompressed. Raises: DataError if it is missing or damaged."""
+    _must_exist(path)
+    try:
+        with open_corpus(path) as stream:
+            return stream.read()
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+
+
 def open_corpus(path: Path) -> IO[bytes]:
     """Open a file for reading bytes. If its name ends with .gz or .xz, it is decompressed while it is read."""
     if path.suffix == ".gz":

@@ -8,17 +8,20 @@ a translation, and units that are marked as unfinished, are skipped.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import IO
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape, quoteattr
 
-from mt.data.corpus import SentencePair, open_corpus
+from mt.data.corpus import SentencePair, open_corpus, read_tsv_stream
 from mt.data_config import MEMORY_FORMATS, memory_format
 from mt.errors import DataError, DocumentError, LanguageError
 from mt.languages import language_and_script, standard_tag
 from mt.text.encoding import decode_text
 from mt.text.po import PoError, declared_charset, read_po
+from mt.text.table import unquoted
 from mt.text.xliff import UNTRANSLATED
 
 Unit = Mapping[str, str]
@@ -75,6 +78,20 @@ def read_memory_stream(stream: IO[bytes], name: str, source: str, target: str) -
     if empty:
         listed = ", ".join(sorted(languages)[:LISTED]) or "none"
         raise DataError(f"{name}: no unit has both {source} and {target}; languages of its units: {listed}")
+
+
+def read_tab_separated(name: str, content: bytes) -> Iterator[SentencePair]:
+    """Yield the pairs of a .tsv file in any encoding: a source, a tab and its translation on each line.
+
+    Fields may be quoted as spreadsheet programs do (`unquoted`). Raises: DataError if the content cannot be read, or a
+    line has no tab.
+    """
+    try:
+        text, _ = decode_text(name, content)
+    except DocumentError as error:
+        raise DataError(str(error)) from error
+    for pair in read_tsv_stream(BytesIO(text.encode()), name, 0, 1):
+        yield replace(pair, source=unquoted(pair.source.strip()), target=unquoted(pair.target.strip()))
 
 
 def tmx_languages(stream: IO[bytes], name: str) -> tuple[str, list[str]]:

@@ -1,16 +1,17 @@
 """Glossary entries as text: TSV and CSV."""
 
-import csv
-import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
+from mt.errors import DocumentError
+from mt.text.table import read_table
 from mt.text.terms import LONGEST_TERM
 from service.errors import InvalidRequest, shorten
 
 _MAX_LISTED = 10  # problems in one message
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # control characters and line separators
+_SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "vertical bar"}
 
 GlossaryEntry = tuple[str, str]
 """A term and its translation."""
@@ -24,23 +25,28 @@ class EntriesFormat(StrEnum):
 def parse_entries(text: str, format: EntriesFormat) -> tuple[GlossaryEntry, ...]:
     """Parse a glossary in TSV or CSV, and return the entry of each line. Empty lines are skipped.
 
-    CSV may quote fields, and may name the languages in a third and a fourth column, which are ignored. In TSV a
-    quotation mark is an ordinary character.
+    CSV may quote fields, may have semicolons or tabs instead of commas, as spreadsheet programs write them, and may
+    name the languages in a third and a fourth column, which are ignored. In TSV a quotation mark is an ordinary
+    character.
 
     Raises:
         InvalidRequest: if lines cannot be used, or there is no entry. The message lists the lines with their problems.
     """
+    tsv = format is EntriesFormat.TSV
+    table = read_table(text.removeprefix("\ufeff"), separator="\t" if tsv else "", usual=",")
     entries: dict[str, tuple[str, int]] = {}  # by term: the translation and its line
     problems: list[str] = []
-    for line, row in read_rows(text.removeprefix("\ufeff"), format, problems):
-        fields = [field.strip() for field in row]
-        problem = find_problem(fields, format)
-        if not problem and fields[0] in entries:
-            problem = f"{shorten(fields[0])!r} is already on line {entries[fields[0]][1]}"
-        if problem:
-            problems.append(f"line {line}: {problem}")
-        else:
-            entries[fields[0]] = fields[1], line
+    try:
+        for line, fields in table.rows:
+            problem = find_problem(fields, table.separator, (2,) if tsv else (2, 4))
+            if not problem and fields[0] in entries:
+                problem = f"{shorten(fields[0])!r} is already on line {entries[fields[0]][1]}"
+            if problem:
+                problems.append(f"line {line}: {problem}")
+            else:
+                entries[fields[0]] = fields[1], line
+    except DocumentError as error:
+        problems.append(str(error))
     if problems:
         rest = len(problems) - _MAX_LISTED
         more = [f"and {rest} more lines"] if rest > 0 else []
@@ -55,26 +61,13 @@ def format_entries(entries: Iterable[GlossaryEntry]) -> str:
     return "\n".join(f"{term}\t{translation}" for term, translation in entries)
 
 
-def read_rows(text: str, format: EntriesFormat, problems: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and the fields of each nonempty row. At a syntax error, add it to `problems` and stop."""
-    lines = io.StringIO(text, newline="")
-    tsv = format is EntriesFormat.TSV
-    reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if tsv else csv.reader(lines, strict=True)
-    try:
-        for row in reader:
-            if any(field.strip() for field in row):
-                yield reader.line_num, row
-    except csv.Error as error:
-        problems.append(f"line {reader.line_num}: {error}")
-
-
-def find_problem(fields: Sequence[str], format: EntriesFormat) -> str:
-    """Return why a row with these fields cannot be used, or "" if it can be used."""
-    separator, widths = ("tab", (2,)) if format is EntriesFormat.TSV else ("comma", (2, 4))
+def find_problem(fields: Sequence[str], separator: str, widths: Sequence[int]) -> str:
+    """Return why a row with these fields cannot be used, or "" if it can be. `widths`: accepted numbers of fields."""
+    name = _SEPARATORS.get(separator, repr(separator))
     if len(fields) == 1:
-        return f"no {separator} between a term and its translation"
+        return f"no {name} between a term and its translation"
     if len(fields) not in widths:
-        return f"more than one {separator}"
+        return f"more than one {name}"
     for name, value in zip(("term", "translation"), fields, strict=False):
         if not value:
             return f"the {name} is empty"

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from mt.errors import LanguageError, MTError, RequestError, problems
+from mt.errors import DocumentError, LanguageError, MTError, RequestError, problems
 from mt.languages import Direction, standard_tag
+from mt.text.encoding import decode_text
+from mt.text.table import read_table
 from mt.text.terms import Terms
-from service.glossaries.entries import EntriesFormat, find_problem, read_rows
+from service.glossaries.entries import find_problem
 from service.glossaries.store import glossary_direction
 
 OFFERED = "operator"
@@ -26,20 +28,25 @@ class OfferedGlossaryError(MTError):
 def read_offered(path: Path, limit: int) -> OfferedTerms:
     """Read a glossary: a term, its translation, and the codes of their languages on each line.
 
-    A later line replaces an earlier one with the same term and languages.
+    The file may be in any encoding and have any separator that spreadsheet programs write (`read_table`). A first row
+    without a language tag in its columns of languages is a heading. A later line replaces an earlier one with the same
+    term and languages.
 
     Raises: OfferedGlossaryError if the file cannot be read, lines cannot be used, or more than `limit` terms have one
         target language.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        text, _ = decode_text(path.name, path.read_bytes())
+        table = read_table(text, usual=",")
+        rows = list(table.rows)
+    except (OSError, DocumentError) as error:
         raise OfferedGlossaryError(f"the glossary {path} cannot be read: {error}") from error
+    if rows and len(rows[0][1]) == COLUMNS and not any(map(_is_tag, rows[0][1][2:])):
+        del rows[0]
     wrong: list[str] = []
     terms: dict[Direction, dict[str, str]] = {}
-    for line, row in read_rows(text, EntriesFormat.CSV, wrong):
-        fields = [field.strip() for field in row]
-        problem = find_problem(fields, EntriesFormat.CSV)
+    for line, fields in rows:
+        problem = find_problem(fields, table.separator, (2, COLUMNS))
         if not problem and len(fields) != COLUMNS:
             problem = "no languages; accepted: term, translation, language of the term, language of the translation"
         if problem:
@@ -64,3 +71,11 @@ def read_offered(path: Path, limit: int) -> OfferedTerms:
         return {direction: Terms(tuple(glossary.items())) for direction, glossary in terms.items()}
     except RequestError as error:
         raise OfferedGlossaryError(f"the glossary {path} cannot be used: {error}") from error
+
+
+def _is_tag(code: str) -> bool:
+    try:
+        standard_tag(code)
+    except LanguageError:
+        return False
+    return True

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from mt.data.corpus import read_tsv_stream
-from mt.data.translation_memory import read_memory_stream, tmx_languages
+from mt.data.translation_memory import read_memory_stream, read_tab_separated, tmx_languages
 from mt.data_config import MEMORY_FORMATS
 from mt.errors import DataError, DocumentError, DocumentLimitExceeded
 from mt.text.documents import DocumentOptions, open_document
@@ -99,11 +98,10 @@ def read_languages(name: str, content: bytes) -> tuple[str, list[str]]:
 
 def read_units_of(name: str, content: bytes, source: str, target: str) -> Iterator[tuple[str, str]]:
     """Yield (source text, target text) of each unit in a file. Raises: DataError if the file cannot be read."""
-    stream = io.BytesIO(content)
     if name.lower().endswith(".tsv"):
-        pairs = read_tsv_stream(stream, name, 0, 1)
+        pairs = read_tab_separated(name, content)
     else:
-        pairs = read_memory_stream(stream, name, source, target)
+        pairs = read_memory_stream(io.BytesIO(content), name, source, target)
     return ((pair.source, pair.target) for pair in pairs)
 
 

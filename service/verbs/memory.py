@@ -21,8 +21,9 @@ from typing import Any
 from rich.table import Table
 
 from mt.cli.command import CommandParser, command, stderr_console
-from mt.data.corpus import SentencePair, read_tsv
-from mt.data.translation_memory import read_memory, write_tmx
+from mt.data.corpus import SentencePair, read_content
+from mt.data.translation_memory import read_memory, read_tab_separated, write_tmx
+from mt.data_config import MEMORY_FORMATS, memory_format
 from mt.errors import MTError
 from mt.files import atomic_file
 from mt.languages import Direction, standard_tag
@@ -134,9 +135,13 @@ def import_file(database: Database, options: argparse.Namespace) -> Memory:
 
 
 def read_pairs(file: Path, source: str, target: str) -> Iterator[SentencePair]:
-    """Yield the translation units of a .tsv file or of a translation memory. Raises: DataError if it cannot be read."""
+    """Yield the translation units of a .tsv file or of a translation memory. Raises: MTError if it cannot be read."""
     name = file.name.removesuffix(".gz").removesuffix(".xz")
-    return iter(read_tsv(file, 0, 1) if name.lower().endswith(".tsv") else read_memory(file, source, target))
+    if name.lower().endswith(".tsv"):
+        return read_tab_separated(str(file), read_content(file))
+    if memory_format(name) is None:
+        raise MemoryCommandError(f"{file}: unknown format; accepted: {', '.join((*MEMORY_FORMATS, '.tsv'))}")
+    return read_memory(file, source, target)
 
 
 def export_tmx(database: Database, memory: Memory, file: Path | None) -> None:

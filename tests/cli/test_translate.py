@@ -87,10 +87,19 @@ def test_search_options(small_model: Path, lines: Path, capfd: pytest.CaptureFix
     assert best["score"] == best["log_probability"]
 
 
-def test_a_glossary(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    texts, terms = tmp_path / "in.en", tmp_path / "terms.tsv"
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"dog\tPudel\n\nhorse\tGaul\n",
+        "dog;Pudel\r\n;\r\nhorse;Roß\r\n".encode("cp1252"),
+        "dog,Pudel\nhorse,Roß\n".encode("utf-8-sig"),
+        'dog\tPudel\r\n"horse, ""big"""\tRoß\r\n'.encode("utf-16"),
+    ],
+)
+def test_a_glossary(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], content: bytes) -> None:
+    texts, terms = tmp_path / "in.en", tmp_path / "terms.csv"
     texts.write_text("The dog sees the cat.\nThe river.\n")
-    terms.write_text("dog\tPudel\n\nhorse\tGaul\n")
+    terms.write_bytes(content)
     first, second = output(capfd, "--model", small_model, texts, "--glossary", terms)
     assert "Pudel" in first and second == Translator.load(small_model, "cpu").translate_many(["The river."])[0].text
 
@@ -102,7 +111,7 @@ def test_a_glossary_that_cannot_be_used(small_model: Path, tmp_path: Path, capfd
     assert main(["--model", str(small_model), str(texts), "--glossary", str(terms)]) == 2
     messages = capfd.readouterr().err.splitlines()
     assert messages[1:] == [
-        f"  - {terms}:2: 'cat'; accepted: a term, a tab and its translation",
+        f"  - {terms}:2: 'cat'; accepted: a term and its translation in two columns",
         f"  - {terms}:3: 'dog' is translated by 'Hund' here and by 'Pudel' in line 1",
     ]
 

@@ -1,7 +1,6 @@
 """Tables in text files whose cells are separated by a character (.csv, .tsv)."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import PurePath
@@ -9,11 +8,7 @@ from pathlib import PurePath
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.markup.tokens import MAX_TOKENS
-
-_SEPARATORS = "\t;|,"  # where several divide the rows equally, the first of them counts: commas are in numbers, too
-_STATEMENT = re.compile(r"sep=([^\r\n\"])(?:\r\n|\r|\n)", re.IGNORECASE)  # as Excel reads
-_QUOTED = re.compile(r'(?:(?<=[\t;|,\r\n])|\A)"(?:[^"]++|"")*+(?:"|\Z)')
-_EXAMINED = 100_000  # number of characters that are searched for the separator
+from mt.text.table import SEPARATORS, STATEMENT, find_separator
 
 
 def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
@@ -29,13 +24,13 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
     Raises: DocumentError if a selected column does not exist.
     """
     text, encoding = read_text(name, content, options)
-    statement = _STATEMENT.match(text)
+    statement = STATEMENT.match(text)
     if PurePath(name).suffix.lower() == ".tsv":
         separator = "\t"
     elif options.separator is not None:
         separator = options.separator
     else:
-        separator = statement[1] if statement else _find_separator(text)
+        separator = statement[1] if statement else find_separator(text)
     if sum(map(text.count, (separator or "\n", "\r", "\n"))) > MAX_TOKENS:
         raise DocumentLimitExceeded(f"{name} has too many cells; accepted: at most {MAX_TOKENS:,}")
     end = re.escape(separator)
@@ -80,25 +75,8 @@ def _chosen(name: str, header: list[str], columns: Sequence[str]) -> set[int]:
     return {numbers[column] for column in columns}
 
 
-def _find_separator(text: str) -> str:
-    """Return the separator of a table, or "" if each of its rows is one cell. Quoted cells are ignored."""
-    rows = list(filter(None, re.split(r"[\r\n]+", _QUOTED.sub("", text[:_EXAMINED]))))
-
-    def agreeing(pattern: str) -> int:
-        """Return the largest number of rows with the same number of matches, without rows that have none."""
-        counts = Counter(count for row in rows if (count := len(re.findall(pattern, row))))
-        return max(counts.values(), default=0)
-
-    def score(separator: str) -> tuple[int, int]:
-        pattern = re.escape(separator)
-        return agreeing(pattern), agreeing(pattern + "(?! )")  # a space follows signs within a sentence
-
-    best = max(_SEPARATORS, key=score)
-    return best if score(best)[0] * 2 > len(rows) or all(best in row for row in rows) else ""
-
-
 def _write(text: str, source: str, separator: str, quoted: bool) -> str:
-    separators = separator or [sign for sign in _SEPARATORS if sign not in source]
+    separators = separator or [sign for sign in SEPARATORS if sign not in source]
     # Programs that write tabs between cells often write quotes as they are.
     special = (*separators, "\r", "\n") if separator == "\t" else (*separators, "\r", "\n", '"')
     if quoted or text.startswith('"') or any(sign in text for sign in special):

@@ -22,6 +22,32 @@ def test_terms_with_their_languages(tmp_path: Path) -> None:
     }
 
 
+GERMAN = "Straße;street;de;en\r\nAcme, Inc.;Acme;de;en\r\n;;;\r\n"
+TABS = '\ufeffStraße\tstreet\tde\ten\r\n"Acme, Inc."\tAcme\tde\ten\r\n'  # Excel's "Unicode text"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        GERMAN.encode("cp1252"),
+        GERMAN.encode("utf-8-sig"),
+        f"Deutsch;Englisch;Quelle;Ziel\r\n{GERMAN}".encode("cp1252"),
+        f"sep=;\r\n{GERMAN}".encode("cp1252"),
+        GERMAN.replace("en\r\n", "en;;\r").encode("cp1252"),
+        TABS.encode("utf-16-le"),
+        TABS.encode("utf-16-be"),
+        TABS[1:].encode("cp1252"),
+        GERMAN.replace(";", "|").encode(),
+        b'"Stra\xdfe",street,de,en\n"Acme, Inc.",Acme,de,en\n',
+    ],
+)
+def test_spreadsheet_programs_write_any_encoding_and_separator(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "terms.csv"
+    file.write_bytes(content)
+    terms = Terms((("Straße", "street"), ("Acme, Inc.", "Acme")))
+    assert read_offered(file, 2) == {Direction("de", "en"): terms}
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -32,7 +58,8 @@ def test_terms_with_their_languages(tmp_path: Path) -> None:
         (b"a,,en,de\n", "line 1: the translation is empty"),
         (b"a,b,en,de\nc,d,en,de\n", "2 terms into de; accepted: at most 1"),
         ("\u200b,b,en,de\n".encode(), "term 1 is '.u200b'; accepted: text with a word"),
-        (b"caf\xe9,b,en,de\n", "cannot be read"),
+        (b"a;b;en;de;fr\n", "line 1: more than one semicolon"),
+        (b"\x00\x01\x02", "cannot be read"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, content: bytes, problem: str) -> None:

@@ -35,9 +35,11 @@ def headers(native: Application) -> dict[str, str]:
     return native.headers()
 
 
-def put(native: Application, file: str, content: str, status: int = 200, **fields: str) -> Any:
+def put(native: Application, file: str, content: str | bytes, status: int = 200, **fields: str) -> Any:
     form = {"source": "en", "target": "de", "api_key": native.keys["rich"], **fields}
-    response = native.client.put("/memories", files={"file": (file, content.encode())}, data=form)
+    response = native.client.put(
+        "/memories", files={"file": (file, content.encode() if isinstance(content, str) else content)}, data=form
+    )
     assert response.status_code == status, response.text
     return response.json()
 
@@ -79,9 +81,17 @@ def test_a_memory_lives_from_upload_to_delete(native: Application, headers: dict
 
 
 @pytest.mark.parametrize(
-    ("name", "content"), [("a.xliff", XLIFF), ("a.xlf", XLIFF), ("a.po", PO), ("a.TSV", "Yes\tJa")]
+    ("name", "content"),
+    [
+        ("a.xliff", XLIFF),
+        ("a.xlf", XLIFF),
+        ("a.po", PO),
+        ("a.TSV", "Yes\tJa"),
+        ("excel.tsv", '"Yes, ""sir"""\tJa\r\nYes\tJa\r\nOut\tAußen\r\n'.encode("utf-16")),
+        ("excel.tsv", "Yes\tJa\r\nOut\tAußen\r\n".encode("cp1252")),
+    ],
 )
-def test_formats(native: Application, name: str, content: str) -> None:
+def test_formats(native: Application, name: str, content: str | bytes) -> None:
     made = put(native, name, content, name=f"of {name}")
     assert asked(native, "Yes", made["id"])["translatedText"] == "Ja"
 

@@ -29,6 +29,10 @@ def test_a_glossary_lives_from_create_to_delete(client: deepl.DeepLClient) -> No
 def test_a_glossary_may_come_as_csv(client: deepl.DeepLClient) -> None:
     made = client.create_glossary_from_csv("csv", "EN", "DE", '"dog, big",Hund,en,de\r\n\r\n"say ""so""",also\r\n')
     assert client.get_glossary_entries(made) == {"dog, big": "Hund", 'say "so"': "also"}
+    made = client.create_glossary_from_csv("excel", "DE", "EN", "Straße;street\r\nAcme, Inc.;Acme\r\n;;\r\n")
+    assert client.get_glossary_entries(made) == {"Straße": "street", "Acme, Inc.": "Acme"}
+    made = client.create_glossary_from_csv("csv", "EN", "DE", "dog,Hund;Köter\n")  # DeepL's separator
+    assert client.get_glossary_entries(made) == {"dog": "Hund;Köter"}
     entries = {'"quoted"': 'a "b', "it's": 'so "'}  # the SDK writes TSV without quotes
     assert client.get_glossary_entries(client.create_glossary("x", "EN", "DE", entries)) == entries
 

@@ -57,6 +57,7 @@ from mt.errors import DataError, RequestError, problems
 from mt.files import file_digest
 from mt.text.documents import PACKED_SUFFIXES
 from mt.text.encoding import check_encoding, decode_text
+from mt.text.formality import FORMALITY_CHOICES
 from mt.text.table import read_table
 from mt.text.terms import Terms
 
@@ -96,6 +97,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         metavar="FILE",
         help="glossary: a .csv or .tsv file; each row holds a term and its translation",
     )
+    add("--formality", choices=FORMALITY_CHOICES, help="formal (more) or informal (less) address in German and French")
     add("--json", action="store_true", help="write one JSON object per line")
     parser.add_device()
     add = parser.more.add_argument
@@ -116,6 +118,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if options.n_best is not None and not options.json:
         parser.error("--n-best requires --json")
     check_file(options.file, options.out)
+    if options.formality and options.sample:
+        parser.error("--formality applies to a search; it cannot be combined with --sample")
     if options.ray is not None and options.file == "-":
         parser.error("--ray translates a file, not stdin; accepted: FILE")
     named = {f"--{name.replace('_', '-')}": getattr(options, name) for name in LINE_OPTIONS}

@@ -34,12 +34,13 @@ def translate_files(job: TranslationJob, out: Path, console: Console) -> bool:
 
     Raises:
         DataError: if the document has an unknown format, or `out` cannot be used.
-        LanguageError, RequestError: if the model does not support the direction or the options.
+        RequestError: if the model does not support the options.
     """
     options, path = job.options, Path(job.options.file)
-    job.translator.direction_of(options.source, options.target)  # one error, not one for each file
     limits = replace(LIMITS, encoding=options.encoding or "")
-    translator = FileTranslator(job.translator, options.source, options.target, job.search, job.terms, limits)
+    translator = FileTranslator(
+        job.translator, options.source, options.target, job.search, job.terms, job.formality, limits
+    )
     counts = _Counts()
     for file, target in _files(path, out):
         if target is None:

@@ -16,6 +16,7 @@ from mt.decoding.options import SearchOptions
 from mt.errors import DataError
 from mt.pipeline.results import Failure, Translation
 from mt.pipeline.translator import Translator
+from mt.text.formality import Formality, chosen_formality
 from mt.text.terms import Terms
 
 
@@ -39,6 +40,7 @@ class TranslationJob:
     options: argparse.Namespace
     search: SearchOptions
     terms: Terms
+    formality: Formality | None
 
     @classmethod
     def load(cls, options: argparse.Namespace, terms: Terms) -> "TranslationJob":
@@ -52,7 +54,9 @@ class TranslationJob:
             others=options.ensemble,
             backend=backend,
         )
-        return cls(translator, options, search_options(translator, options), terms)
+        target = translator.direction_of(options.source, options.target)[1]
+        formality = chosen_formality(options.formality, target)
+        return cls(translator, options, search_options(translator, options), terms, formality)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the digests of the models and all options that influence the output, as JSON values."""
@@ -62,6 +66,7 @@ class TranslationJob:
             "models": [model_digest(model) for model in (options.model, *options.ensemble)],
             "source": source,
             "target": target,
+            "formality": self.formality,
             "sentences": options.sentences,
             "json": options.json,
             "device": self.translator.device.partition(":")[0],
@@ -119,7 +124,7 @@ class TranslationJob:
                 options=self.search,
                 sentences=self.options.sentences,
                 terms=self.terms,
-            )
+            ).with_formality(self.formality)
             for result in self.translator.run_stream(planner, texts(group)):
                 yield pending.popleft(), result
 

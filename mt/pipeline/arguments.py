@@ -6,6 +6,7 @@ from typing import Any, TypedDict
 
 from mt.decoding.options import SearchOptions
 from mt.errors import RequestError, problems
+from mt.text.formality import FORMALITY_CHOICES
 from mt.text.terms import Terms
 
 MOST_PROBLEMS = 20  # of a list of texts
@@ -20,6 +21,7 @@ class TextArguments(TypedDict, total=False):
     n_best: int | None
     glossary: Mapping[str, str] | None
     do_not_translate: Iterable[str]
+    formality: str | None
     alignment: bool
     sentences: bool
     options: SearchOptions | None
@@ -70,6 +72,8 @@ def _problems(arguments: Mapping[str, Any]) -> Iterator[str]:
     for name in ("beam_size", "n_best"):
         if not isinstance(value := arguments.get(name), int | None) or isinstance(value, bool):
             yield f"{name} is {shown(value)}; accepted: a whole number of at least 1, or None"
+    if (value := arguments.get("formality")) not in (None, *FORMALITY_CHOICES):
+        yield f"formality is {shown(value)}; accepted: {', '.join(FORMALITY_CHOICES)}, or None"
     if not isinstance(value := arguments.get("options"), SearchOptions | None):
         yield f"options is {shown(value)}; accepted: SearchOptions, or None"
     if not isinstance(glossary := arguments.get("glossary"), Mapping | None):

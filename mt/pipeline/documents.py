@@ -8,6 +8,7 @@ from mt.errors import DocumentError
 from mt.pipeline.results import ExplainOptions, Failure
 from mt.pipeline.translator import CHUNK_TEXTS, Translator
 from mt.text.documents import DocumentOptions, open_document
+from mt.text.formality import Formality
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.terms import Terms
 
@@ -33,6 +34,7 @@ class FileTranslator:
     target: str | None = None
     search: SearchOptions | None = None
     terms: Terms | None = None
+    formality: Formality | None = None
     limits: DocumentOptions = field(default_factory=DocumentOptions)
 
     def translate(self, name: str, content: bytes) -> TranslatedDocument:
@@ -60,7 +62,7 @@ class FileTranslator:
                 options=self.search,
                 terms=self.terms,
                 explain=ExplainOptions(alignment=alignment),
-            )
+            ).with_formality(self.formality)
             for alignment in (False, True)
         )
         planners = (aligned if segment.marks and not segment.ordered else plain for segment in segments)

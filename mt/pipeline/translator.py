@@ -33,6 +33,7 @@ from mt.pipeline.results import ExplainOptions, Failure, Translation
 from mt.pipeline.text_task import TextPlanner
 from mt.pipeline.variants import SentenceContext, WordKey
 from mt.scoring.confidence import QualityEstimator
+from mt.text.formality import chosen_formality
 from mt.text.normalise import Normaliser
 from mt.text.terms import Terms
 
@@ -211,6 +212,8 @@ class Translator:
             n_best: Number of translations in `Translation.alternatives`. By default, that of `options`.
             glossary: The required translation of each term (mt.text.terms).
             do_not_translate: Terms that are copied unchanged.
+            formality: `more` or `less`, for formal or informal address in German and French; `prefer_more` and
+                `prefer_less` have no effect on other target languages. Sampling ignores it.
             alignment: True sets `Translation.sentences[n].links`, which link words of source and translation.
             sentences: True translates the text as one sentence, as in a test set, into one line. The text is split
                 only if it is too long for the model.
@@ -218,7 +221,8 @@ class Translator:
 
         Raises:
             LanguageError: The model does not translate the direction.
-            RequestError: An argument cannot be used, or the model fails on the text.
+            RequestError: An argument cannot be used, the target language has no such formality, or the model fails on
+                the text.
 
         >>> translator = Translator.load("tests/frozen/model", device="cpu", dtype="float32")
         >>> text = "My husband is very fast."
@@ -324,7 +328,7 @@ class Translator:
     def _planner(self, arguments: TextArguments) -> TextPlanner:
         """Return the planner for the arguments of `translate`. Raises the errors of `translate`."""
         check_arguments(arguments)
-        return self.planner(
+        planner = self.planner(
             source=arguments.get("source"),
             target=arguments.get("target"),
             options=search_options(arguments, self.options),
@@ -332,6 +336,7 @@ class Translator:
             terms=terms_of(arguments),
             explain=ExplainOptions(alignment=arguments.get("alignment", False)),
         )
+        return planner.with_formality(chosen_formality(arguments.get("formality"), planner.context.target))
 
     def request(
         self,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mt.errors import RequestError
 from mt.languages import primary_language
 
 
@@ -17,6 +18,10 @@ class Formality(StrEnum):
     @property
     def opposite(self) -> "Formality":
         return Formality.LESS if self is Formality.MORE else Formality.MORE
+
+
+FORMALITY_CHOICES = ("default", "less", "more", "prefer_less", "prefer_more")
+"""Names of formalities in requests, as in DeepL's API."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,23 @@ _ENGLISH_ADDRESS = re.compile(r"\b(?:you|your|yours|yourself|yourselves)\b", re.
 def supports_formality(language: str) -> bool:
     """Return whether the words of formal and informal address in a language are known."""
     return primary_language(language) in _WORDS
+
+
+def chosen_formality(choice: str | None, language: str) -> Formality | None:
+    """Return the formality that one of FORMALITY_CHOICES selects; None for "default" and for None.
+
+    `prefer_less` and `prefer_more` have no effect on a language without formality. Raises: RequestError for `less` and
+    `more` in such a language.
+    """
+    wanted = (choice or "default").removeprefix("prefer_")
+    if wanted != "default" and supports_formality(language):
+        return Formality(wanted)
+    if choice in tuple(Formality):
+        raise RequestError(
+            f"target language {language} does not support formality {choice!r}; "
+            "accepted: default, prefer_less, prefer_more"
+        )
+    return None
 
 
 def formalities_of(text: str, language: str, source: str, source_language: str) -> set[Formality]:

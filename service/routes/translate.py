@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from mt.errors import RequestError
-from mt.text.formality import Formality, supports_formality
+from mt.text.formality import Formality, chosen_formality
 from mt.text.terms import Terms
 from service.access.control import Caller
 from service.errors import InvalidRequest, ServiceError, shorten
@@ -198,19 +198,15 @@ def formality_of(choice: str | None, target: str, name: str = "") -> Formality |
 
     Raises: InvalidRequest for `less` or `more` if the service does not support formality for the target language.
     """
-    wanted = (choice or "default").removeprefix("prefer_")
-    if wanted == "default":
-        return None
-    if supports_formality(target):
-        return Formality(wanted)
-    if choice == wanted:
+    try:
+        return chosen_formality(choice, target)
+    except RequestError as error:
         field = "target_lang" if name else "target"
         raise InvalidRequest(
             f"Target language {shorten(name or target)} does not support formality: "
             f"'formality' is not supported for given '{field}'",
             accepted="default, prefer_less, prefer_more",
-        )
-    return None
+        ) from error
 
 
 def model_of(name: str | None) -> str:

@@ -104,6 +104,18 @@ def test_a_glossary(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixt
     assert "Pudel" in first and second == Translator.load(small_model, "cpu").translate_many(["The river."])[0].text
 
 
+@pytest.mark.parametrize(("formality", "address"), [("more", "Sie"), ("prefer_less", "du")])
+def test_formality_of_lines_and_documents(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], formality: str, address: str
+) -> None:
+    texts, translation = tmp_path / "in.txt", tmp_path / "out.txt"
+    texts.write_text("Where did you buy your coat?\n")
+    options = (texts, "--source", "en", "--target", "de", "--formality", formality)  # by the starter model
+    assert address in output(capfd, *options)[0].split()
+    assert main([str(texts), str(translation), *options[1:]]) == 0
+    assert address in translation.read_text().split()
+
+
 def test_a_glossary_that_cannot_be_used(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     texts, terms = tmp_path / "in.en", tmp_path / "terms.tsv"
     texts.write_text("The dog.\n")
@@ -136,6 +148,7 @@ def test_an_ensemble(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFix
         ("FOLDER", "is a folder; name its translation, too: FILE OUT"),
         ("--model MODEL LINES --temperature 0.5", "temperature is 0.5 and sample is false; accepted: 1, or sample"),
         ("--model MODEL LINES --beam-size 0", "beam_size is 0; accepted: at least 1"),
+        ("--source de --target en LINES --formality more", "target language en does not support formality 'more'"),
         ("--model MODEL LINES --device toaster", "device 'toaster' cannot be used"),
         ("--model MODEL LINES --output /no/such/folder/out", "/no/such/folder/out: cannot be written"),
     ],
@@ -176,7 +189,7 @@ def test_the_model_may_be_left_out(
     assert "the model has several directions: give source and target; accepted: en-de" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", ["--n-best 2", "--threads 0"])
+@pytest.mark.parametrize("arguments", ["--n-best 2", "--threads 0", "--formality rude", "--formality more --sample"])
 def test_usage(small_model: Path, arguments: str, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--model", str(small_model), *arguments.split()])

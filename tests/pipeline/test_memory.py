@@ -7,6 +7,7 @@ import pytest
 
 import mt.bundled
 from mt import Translator
+from mt.errors import RequestError
 from mt.pipeline.driver import AttentionCall, DecodeCall
 from mt.pipeline.results import Translation
 from mt.pipeline.text_task import TextPlanner
@@ -124,9 +125,8 @@ QUESTION = "Where did you buy your coat?"
 def test_a_translation_has_the_wanted_formality(
     translator: Translator, target: str, informal: set[str], formal: set[str]
 ) -> None:
-    planner = translator.planner(source="en", target=target)
-    for formality, expected, other in ((Formality.LESS, informal, formal), (Formality.MORE, formal, informal)):
-        text = translated(planner.with_formality(formality), translator, QUESTION).text
+    for formality, expected, other in (("less", informal, formal), ("prefer_more", formal, informal)):
+        text = translator.translate(QUESTION, source="en", target=target, formality=formality).text
         result = set(text.replace("-", " ").rstrip(" ?").split())
         assert result & expected and not result & other
 
@@ -153,8 +153,10 @@ def test_formality_costs_nothing_where_the_translation_has_it_or_has_none(transl
 
 
 def test_formality_has_no_effect_on_other_languages(translator: Translator) -> None:
-    planner = translator.planner(source="de", target="en").with_formality(Formality.MORE)
-    assert (
-        translated(planner, translator, "Du hast recht.").text
-        == translator.translate("Du hast recht.", source="de", target="en").text
-    )
+    texts = {
+        translator.translate("Du hast recht.", source="de", target="en", formality=choice).text
+        for choice in (None, "default", "prefer_more", "prefer_less")
+    }
+    assert len(texts) == 1
+    with pytest.raises(RequestError, match="target language en does not support formality 'more'; accepted: default, "):
+        translator.translate("Du hast recht.", source="de", target="en", formality="more")

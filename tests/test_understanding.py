@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from mt.cli import explain
+from mt.config import TrainingConfig
 from mt.insight.pictures import DARK, LIGHT
+from mt.recipe import read_values
+from mt.training.schedule import peak_warning
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "understanding"
@@ -75,6 +78,19 @@ def test_code_that_the_pages_name_exists() -> None:
             assert re.search(rf"(\bdef |\bclass |^){name.rpartition('.')[2]}\b", sources, re.MULTILINE), (
                 f"{page}: {name}"
             )
+
+
+TRAINING = re.compile(r"mt-service train (scripts/recipes/[\w.-]+)((?:\s+(?:\\\n\s*)?[\w.]+=[^\s`]+)*)")
+
+
+def test_the_learning_rate_of_every_training_reaches_its_peak() -> None:
+    recipes = {(str(path.relative_to(ROOT)), "") for path in (ROOT / "scripts" / "recipes").glob("*.toml")}
+    shown = {match for path in PAGES.glob("*.md") for match in TRAINING.findall(path.read_text(encoding="utf-8"))}
+    assert any("max_updates" in overrides for _, overrides in shown)
+    for recipe, overrides in recipes | shown:
+        values, problems = read_values(ROOT / recipe, overrides.replace("\\\n", " ").split())
+        training = TrainingConfig.model_validate(values.get("training", {}))
+        assert (problems, peak_warning(training, training.max_updates, 0)) == ([], ""), f"{recipe}{overrides}"
 
 
 def test_another_picture_is_refused(small_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from mt.data_config import CorpusConfig
 from mt.evaluation import Report
 from mt.languages import Direction
 from mt.training.report import BLEU, MONITORED
-from mt.training.schedule import warmup_warning
+from mt.training.schedule import peak_warning
 from mt.training.state import Progress
 from mt.training.tuning import forgetting_warning
 
@@ -63,7 +63,7 @@ def _trained(recipe: Recipe, data: PreparedData, progress: Progress, published: 
     model = recipe.model
     corpora = ", ".join(_describe(corpus) for corpus in recipe.data.train)
     begin = f", beginning with `{recipe.tuning.model}`" if recipe.tuning else ""
-    warning = warmup_warning(recipe.training, progress.updates, progress.planned_updates)
+    warning = peak_warning(recipe.training, progress.updates, progress.planned_updates)
     return [
         "## How it was trained",
         "",

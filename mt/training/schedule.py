@@ -39,14 +39,25 @@ def warmup_updates(config: TrainingConfig, planned_updates: int) -> int:
     return config.warmup_updates or max(1, min(LONGEST_WARMUP, round(WARMUP_SHARE * planned)))
 
 
-def warmup_warning(config: TrainingConfig, updates: int, planned_updates: int) -> str:
-    """Return a warning if a run that ended after `updates` updates has not finished its warm-up, otherwise ""."""
+def peak_warning(config: TrainingConfig, updates: int, planned_updates: int) -> str:
+    """Return a warning if the learning rate does not reach its peak in a run of `updates` updates, otherwise "".
+
+    The run ends within the warm-up, or the cool-down begins before the end of the warm-up. The warning proposes the
+    default values for `updates`.
+    """
     warmup = warmup_updates(config, planned_updates)
-    if updates >= warmup:
+    overlap = cooldown(warmup, 0.0, config) < 1
+    if updates >= warmup and not overlap:
         return ""
+    falling = COOLDOWN_SHARE * config.max_updates if config.cooldown_updates is None else config.cooldown_updates
+    reached = min(updates / warmup, (config.max_updates + 1) / (warmup + falling) if overlap else 1.0)
+    phases, remedy = f"a warm-up of {warmup:,}", f"training.warmup_updates={max(1, round(WARMUP_SHARE * updates))}"
+    if overlap:
+        phases += f" and a cool-down of {falling:,.0f}"
+        remedy += f" training.cooldown_updates={round(COOLDOWN_SHARE * updates)}, or a larger training.max_updates"
     return (
-        f"training ended at update {updates:,}, within the warm-up of {warmup:,} updates: the learning rate never "
-        "reached its peak, and the model is poor; train longer, or set a smaller training.warmup_updates"
+        f"the learning rate reaches only {reached:.0%} of its peak in {updates:,} updates, with {phases} updates, and "
+        f"the model may be poor; set {remedy}{'' if overlap else ', or train longer'}"
     )
 
 

@@ -24,7 +24,7 @@ from mt.training.loss import batch_loss
 from mt.training.optimizer import optimizers, scaled_step
 from mt.training.precision import WorkingCopy, choose_precision
 from mt.training.report import BLEU, Reporter
-from mt.training.schedule import cooldown, learning_rate, warmup_updates, warmup_warning
+from mt.training.schedule import cooldown, learning_rate, peak_warning, warmup_updates
 from mt.training.speed import batch_operations, peak_operations
 from mt.training.state import (
     Progress,
@@ -148,6 +148,8 @@ class Trainer:
         Raises: TrainingError if more than `MAX_SKIPPED` updates in a row are skipped.
         """
         progress, config = self.progress, self.config
+        if warning := peak_warning(config, config.max_updates, progress.planned_updates):
+            report.print(f"warning: {warning}")
         began = time.monotonic() - progress.seconds
         interval = Interval()
         over = stopped = False
@@ -186,7 +188,7 @@ class Trainer:
             interval.resumed = time.monotonic()
         if progress.updates > self._saved:
             self._save()
-        warnings = (warmup_warning(config, progress.updates, progress.planned_updates), forgetting_warning(self.recipe))
+        warnings = (peak_warning(config, progress.updates, progress.planned_updates), forgetting_warning(self.recipe))
         for warning in filter(None, warnings if over else ()):
             report.print(f"warning: {warning}")
         return over

@@ -1,9 +1,12 @@
-from typing import Any
+import re
+from typing import Any, Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mt.config import TrainingConfig
-from mt.training.schedule import cooldown, inverse_sqrt, learning_rate, noam, warmup_updates
+from mt.training.schedule import cooldown, inverse_sqrt, learning_rate, noam, peak_warning, warmup_updates
 
 
 @pytest.mark.parametrize(
@@ -74,3 +77,54 @@ def test_a_warm_up_fits_into_the_run(warmup: int | None, planned: int, expected:
 )
 def test_the_rate_falls_to_zero_at_the_end(values: dict[str, Any], update: int, minutes: float, factor: float) -> None:
     assert cooldown(update, 60 * minutes, TrainingConfig(max_updates=1000, **values)) == pytest.approx(factor)
+
+
+@pytest.mark.parametrize(
+    ("values", "updates", "expected"),
+    [
+        ({}, 1000, ""),
+        ({"max_updates": 1}, 1, ""),
+        ({"max_updates": 3}, 3, ""),
+        ({"warmup_updates": 300, "cooldown_updates": 700}, 1000, ""),
+        ({"warmup_updates": 301, "cooldown_updates": 700}, 1000, ""),  # the peak lasts for one update
+        ({"schedule": "noam", "warmup_updates": 400, "cooldown_updates": 0}, 1000, ""),
+        ({"max_updates": 100_000, "max_minutes": 5.0}, 4000, ""),  # ended by patience
+        ({"warmup_updates": 100, "cooldown_updates": 700}, 99, "only 99% of its peak in 99 updates, with a warm-up of"),
+        ({"max_updates": 10**5, "warmup_updates": 2000}, 500, "set training.warmup_updates=50, or train longer"),
+        ({"max_updates": 50, "warmup_updates": 100}, 50, "only 46% of its peak in 50 updates"),  # 51 / (100 + 10)
+        (
+            {"max_updates": 300, "warmup_updates": 100, "cooldown_updates": 700},
+            300,
+            "only 38% of its peak in 300 updates, with a warm-up of 100 and a cool-down of 700 updates, and the model "
+            "may be poor; set training.warmup_updates=30 training.cooldown_updates=60, or a larger",
+        ),
+        ({"max_updates": 300, "cooldown_updates": 299}, 300, "a warm-up of 30 and a cool-down of 299 updates"),
+    ],
+)
+def test_a_rate_that_does_not_reach_its_peak_is_reported(values: dict[str, Any], updates: int, expected: str) -> None:
+    config = TrainingConfig(**{"max_updates": 1000, **values})
+    warning = peak_warning(config, updates, 0)
+    assert expected in warning and bool(expected) == bool(warning)
+
+
+@given(
+    maximum=st.integers(1, 60),
+    warmup=st.none() | st.integers(1, 80),
+    falling=st.none() | st.integers(0, 80),
+    schedule=st.sampled_from(["noam", "inverse_sqrt"]),
+)
+def test_the_warning_is_given_when_no_update_has_the_peak_and_its_values_fit(
+    maximum: int, warmup: int | None, falling: int | None, schedule: Literal["noam", "inverse_sqrt"]
+) -> None:
+    config = TrainingConfig(
+        max_updates=maximum, warmup_updates=warmup, cooldown_updates=falling, schedule=schedule, learning_rate=1.0
+    )
+    rising = warmup_updates(config, 0)
+    peak = learning_rate(rising, config, 64, rising)
+    highest = max(
+        learning_rate(update, config, 64, rising) * cooldown(update, 0.0, config) for update in range(1, maximum + 1)
+    )
+    warning = peak_warning(config, maximum, 0)
+    assert bool(warning) == (highest < peak * (1 - 1e-9))
+    proposed = {key: int(value) for key, value in re.findall(r"training\.(\w+)=(\d+)", warning)}
+    assert not peak_warning(config.model_copy(update=proposed), maximum, 0)

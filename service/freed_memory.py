@@ -4,9 +4,11 @@ import asyncio
 import ctypes
 import gc
 import sys
+from typing import Any
 
 MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt(3)
 BLOCK_BYTES = 1 << 18  # a block of this size is returned to the system when it is freed
+PIECE = 1000  # items that are freed in one step
 COLLECT_BYTES = 8_000_000  # size of the bodies after which garbage is collected
 COLLECT_SECONDS = 1.0  # time between the end of a request and the collection; the answer is sent meanwhile
 
@@ -25,6 +27,15 @@ def return_freed_memory() -> None:
     """Return the free memory of all heaps of glibc to the operating system."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
+
+
+def free(items: list[Any]) -> None:
+    """Empty a long list in pieces. Run this in a thread: the event loop works between the pieces.
+
+    The items of a list are freed in one step that keeps the interpreter lock: 200,000 pairs of texts took 48 ms.
+    """
+    while items:
+        del items[-PIECE:]
 
 
 class RequestGarbage:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mt.data.translation_memory import write_tmx
 from mt.languages import Direction
 from service.errors import InvalidRequest
+from service.freed_memory import free
 from service.glossaries.store import glossary_direction
 from service.http.admission import while_connected
 from service.http.attachments import attachment
@@ -107,8 +108,10 @@ async def store_file(
     memories, (name, direction) = services.memories, wanted
     reading = services.parsers.documents.run(owner, read_units, *file, *_languages(direction), memories.limits.units)
     pairs = await while_connected(request, reading)
-    units, skipped = await asyncio.to_thread(storable_units, pairs)
-    return await memories.put(owner, name, direction, units), skipped
+    units, skipped = await asyncio.to_thread(take_units, pairs)
+    memory = await memories.put(owner, name, direction, units)
+    await asyncio.to_thread(free, units)
+    return memory, skipped
 
 
 @router.get("")
@@ -160,10 +163,12 @@ async def tmx_parts(units: AsyncIterator[Sequence[MemoryUnit]], source: str, tar
     yield "".join([*pending, tail])
 
 
-def storable_units(pairs: Sequence[tuple[str, str]]) -> tuple[list[MemoryUnit], int]:
-    """Return the units with two texts that can be stored, and the number of the others."""
+def take_units(pairs: list[tuple[str, str]]) -> tuple[list[MemoryUnit], int]:
+    """Return the units with two texts that can be stored, and the number of the others. Empty `pairs`."""
     units = [MemoryUnit(*pair) for pair in pairs if storable(pair)]
-    return units, len(pairs) - len(units)
+    skipped = len(pairs) - len(units)
+    free(pairs)
+    return units, skipped
 
 
 def _languages(direction: Direction) -> tuple[str, str]:

@@ -36,8 +36,8 @@ LOG_EVENTS = {
     "reload refused": "New models cannot be used; the old models stay in use (problem).",
     "reloaded": "The new models are in use (models).",
     "reloading": "A reload has begun, by SIGHUP or POST /admin/reload.",
-    "request": "A request was answered (method, route, status, milliseconds, caller, characters, models, and times of "
-    "phases).",
+    "request": "A request was answered (method, route, status, milliseconds, caller, the code of an error, characters, "
+    "models, and times of phases).",
     "segments not translated": "Segments of a document could not be translated and stay unchanged (failed, segments).",
     "stopped": "The service has ended (texts, decoder_steps).",
     "stopping": "SIGTERM or SIGINT was received; new work is refused from now on (requests).",
@@ -60,12 +60,13 @@ class Phase(StrEnum):
 class RequestRecord:
     """Properties of a request, in addition to route and status, for its log line and for metrics."""
 
-    caller: str = ""
+    caller: str = ""  # a network address until the caller is admitted
     characters: int = 0
     phases: dict[Phase, float] = field(
         default_factory=dict
     )  # seconds; of a request with several parts, those of the slowest
     models: set[str] = field(default_factory=set)  # names
+    code: str = ""  # of the error, which is logged in place of its message, because that may quote the client
 
     def add_phase(self, phase: Phase, seconds: float) -> None:
         """Record the seconds that a part of the request spent in a phase. Only the slowest part is kept."""
@@ -73,7 +74,8 @@ class RequestRecord:
 
     def log_fields(self) -> dict[str, str | int | list[str]]:
         """Return the recorded properties as fields of a log line, with times in milliseconds."""
-        fields: dict[str, str | int | list[str]] = {"caller": self.caller} if self.caller else {}
+        named = {"caller": self.caller, "code": self.code}
+        fields: dict[str, str | int | list[str]] = {name: value for name, value in named.items() if value}
         if self.characters:
             fields["characters"] = self.characters
         if self.models:
@@ -85,9 +87,9 @@ _current: ContextVar[RequestRecord] = ContextVar("record")
 """Record of the request on which a task works. A task inherits the record of the task that started it."""
 
 
-def start_record() -> RequestRecord:
-    """Create the record of a new request, make it the current record, and return it."""
-    record = RequestRecord()
+def start_record(address: str) -> RequestRecord:
+    """Create the record of a new request from `address`, make it the current record, and return it."""
+    record = RequestRecord(address)
     _current.set(record)
     return record
 

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
+from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -35,7 +36,7 @@ from service.http.admission import RequestGate
 from service.http.bodies import check_fields
 from service.http.connections import HEAD_BYTES
 from service.http.problems import error_response, path_of, speaks_deepl
-from service.logs import RequestRecord, start_record
+from service.logs import RequestRecord, current_record, start_record
 from service.metrics import METHODS, Metrics
 from service.settings import Settings
 
@@ -127,7 +128,7 @@ class RequestLogMiddleware:
         merge_slashes(scope)
         client_id = Headers(scope=scope).get(REQUEST_ID, "")
         request_id = client_id if _ACCEPTED_ID.fullmatch(client_id) else token_hex(16)
-        record = start_record()
+        record = start_record(caller_network(scope["client"][0] if scope.get("client") else ""))
         scope.setdefault("state", {}).update(request_id=request_id, record=record)
         names = (REQUEST_ID, TRACE_ID) if speaks_deepl(scope) else (REQUEST_ID,)
         headers = SECURITY_HEADERS | {name.lower().encode(): request_id.encode() for name in names}
@@ -153,7 +154,8 @@ class RequestLogMiddleware:
         self._ended(scope, status, time.perf_counter() - started, record)
 
     def _ended(self, scope: Scope, status: int, seconds: float, record: RequestRecord) -> None:
-        route: str | None = getattr(scope.get("route"), "path", None)  # the template; a path may contain text
+        # The template, as a path may contain text. A body that was refused has not been routed.
+        route = getattr(scope.get("route") or route_of(scope), "path", None)
         self.metrics.count_request(route or "", scope["method"], status, seconds, record)
         if route in PROBES and status < 400:
             return
@@ -202,7 +204,7 @@ class RequestLimitMiddleware:
                 await error_response(scope, error)(scope, receive, send)
                 return
             starts = self._probe_starts if path_of(scope) in HEALTH else self._starts
-            address = caller_network(scope["client"][0] if scope.get("client") else "")
+            address = current_record().caller
             await starts.acquire(address)
             asyncio.get_running_loop().call_soon(starts.release, address)
             scope["state"]["body"] = bytes(body)
@@ -266,6 +268,11 @@ class RequestLimitMiddleware:
             more = message.get("more_body", False)
         if size > limit:
             raise BodyTooLarge(f"Invalid request: the body exceeds the limit of {limit} bytes")
+
+
+def route_of(scope: Scope) -> BaseRoute | None:
+    """Return the route of a request, or None if no route matches."""
+    return next((route for route in scope["app"].routes if route.matches(scope)[0] is Match.FULL), None)
 
 
 def merge_slashes(scope: Scope) -> None:

@@ -21,6 +21,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from service.errors import MAX_PROBLEMS, InternalError, InvalidRequest, ServiceError, StorageFull, well_formed
+from service.logs import current_record
 
 PROBLEM_JSON = "application/problem+json"
 MAX_MESSAGE = 4000  # characters; the body of an error contains the message three times
@@ -159,6 +160,7 @@ def _response(scope: Scope, body: Problem, headers: Mapping[str, str]) -> JSONRe
 
 def _problem(scope: Scope, status: int, code: str, message: str, error: str = "") -> Problem:
     message, error = (well_formed(text[:MAX_MESSAGE]) for text in (message, error or message))
+    current_record().code = code
     return Problem(
         type="about:blank",
         title=responses.get(status, "Error"),  # 456 is DeepL's and has no standard title

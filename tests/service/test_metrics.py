@@ -131,17 +131,21 @@ def test_lines_of_the_log(application: Application) -> None:
             body = {"q": f"text {id}", "source": "en", "target": "de"}
             application.client.post("/translate", json=body, headers={"X-Request-ID": id})
         application.client.get("/things")
-        application.until(lambda: sum(line["event"] == "request" for line in lines) == 4)  # each follows its answer
+        application.client.post("/translate", json={"api_key": "mt_wrong"})
+        application.client.post("/v2/translate", content=b" " * 2_000_000)
+        application.until(lambda: sum(line["event"] == "request" for line in lines) == 6)  # each follows its answer
     requests = [line for line in lines if line["event"] == "request"]
-    assert [(line["route"], line["status"]) for line in requests] == [
-        ("/translate", 200),
-        ("/translate", 500),
-        ("/translate", 500),
-        (None, 404),
+    assert [(line["route"], line["status"], line.get("code"), line["caller"]) for line in requests] == [
+        ("/translate", 200, None, "127.0.0.1"),
+        ("/translate", 500, "internal_error", "127.0.0.1"),
+        ("/translate", 500, "internal_error", "127.0.0.1"),
+        (None, 404, "not_found", "127.0.0.1"),
+        ("/translate", 403, "invalid_key", "127.0.0.1"),
+        ("/v2/translate", 413, "body_too_large", "127.0.0.1"),
     ]
     expected = {"request_id": "a", "method": "POST", "caller": "127.0.0.1", "characters": 6}
     assert {key: requests[0][key] for key in expected} == expected
-    assert "caller" not in requests[3] and "characters" not in requests[3]
+    assert "characters" not in requests[3]
     ours, theirs = (line for line in lines if line["event"] == "failed")
     assert (ours["location"], ours["request_id"]) == ("line 7", "ours")
     assert theirs["location"].startswith("MTError at ") and "somebody sent" not in str(lines)

@@ -34,6 +34,9 @@ _STANDARD = {
 }  # fmt: skip
 """Codes of translation models, each with its tag. Most codes are members of the macrolanguage that the tag names."""
 
+_ALIASES = ({"pb", "pt-BR"}, {"zh", "zh-Hans", "zh-CN"}, {"zt", "zh-Hant", "zh-TW", "zh-HK"})
+"""Sets of codes (LibreTranslate's code and BCP 47 tags) that name the same language."""
+
 
 def parse_tag(text: str) -> str:
     """Return a language tag in canonical letter case: `pt-BR` for `pt-br`, `PT_BR` and `pt-BR`.
@@ -144,6 +147,53 @@ def _known_language(tag: str) -> langcodes.Language | None:
     return language if language.is_valid() else None
 
 
+def closest_language(code: str, languages: Sequence[str]) -> str | None:
+    """Return the tag in `languages` that is closest to `code`; None if no tag is close enough.
+
+    The closest tag is `code` itself or another spelling of it (see `spellings`). Any other tag must have the primary
+    language of `code`. If `code` also names a script or a region, such a tag must have the same script and no region.
+    Examples: `PT-BR` matches `pt-BR`, `pb` and `pt`, in this order. `EN-GB` matches `en`. `ZH` matches `zh-Hant` if
+    `languages` has no other Chinese. `deu-AT` matches `de`.
+    """
+    if code in languages:
+        return code
+    for tag in spellings(code):
+        if tag in languages:
+            return tag
+    try:
+        wanted = standard_tag(code)
+    except LanguageError:
+        return None
+    is_bare = re.search("[-_]", code) is None
+    primary = _merge_norwegian(wanted)
+    related = [
+        tag
+        for tag in languages
+        if _merge_norwegian(tag) == primary
+        and (is_bare or (likely_script(tag) == likely_script(wanted) and not _has_region(tag)))
+    ]
+    return min(related, key=lambda tag: (tag != primary_language(tag), tag), default=None)
+
+
+def spellings(code: str) -> list[str]:
+    """Return the code, followed by the other codes of the same language."""
+    try:
+        tag = parse_tag(code.strip())
+    except LanguageError:
+        return [code]
+    return [code, tag, standard_tag(tag), *sorted(alias for group in _ALIASES if tag in group for alias in group)]
+
+
+def _has_region(tag: str) -> bool:
+    return tag == "pb" or any(len(subtag) in (2, 3) for subtag in tag.split("-")[1:])
+
+
+def _merge_norwegian(tag: str) -> str:
+    """Return the primary language of a tag, but `nb` instead of `no`, because clients mean Bokmål by `no`."""
+    language = primary_language(tag)
+    return "nb" if language == "no" else language
+
+
 @dataclass(frozen=True, order=True, slots=True)
 class Direction:
     """A source and a target language, as canonical tags. In pydantic models, a direction is written as a string."""
@@ -244,11 +294,15 @@ class DirectionSet(Collection[Direction]):
         return ", ".join(map(str, self))
 
     def choose(self, source: str | None = None, target: str | None = None) -> Direction:
-        """Return the only direction from `source` into `target`. A language that is None may be any.
+        """Return the only direction from `source` into `target`, in any spelling (see `closest_language`).
+
+        A language that is None may be any.
 
         Raises:
             LanguageError: No direction fits, or several fit.
         """
+        source = source and (closest_language(source, self.sources) or source)
+        target = target and (closest_language(target, self.targets) or target)
         sources = [source] if source else self.sources_of(target) if target else self.sources
         pairs = (Direction(one, other) for one in sources for other in ([target] if target else self.targets_of(one)))
         match list(islice((pair for pair in pairs if pair in self), 2)):

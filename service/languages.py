@@ -1,26 +1,13 @@
-"""Languages that the models translate, directly or through a pivot language, and the spellings of their codes."""
+"""Languages that the models translate, directly or through a pivot language."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from mt.errors import LanguageError
-from mt.languages import (
-    Direction,
-    DirectionSet,
-    language_name,
-    likely_script,
-    parse_tag,
-    primary_language,
-    standard_tag,
-)
+from mt.languages import Direction, DirectionSet, closest_language, language_name
 from service.errors import UnsupportedLanguage, shorten
 
 PIVOT = "en"  # preferred over other pivot languages
 MAX_LISTED = 20  # languages in an error message
-
-_ALIASES = ({"pb", "pt-BR"}, {"zh", "zh-Hans", "zh-CN"}, {"zt", "zh-Hant", "zh-TW", "zh-HK"})
-"""Sets of codes (LibreTranslate's code and BCP 47 tags) that name the same language."""
 
 TranslationRoute = tuple[Direction, ...]
 """Directions to apply one after the other: one, or two through a pivot language; empty if source equals target."""
@@ -114,34 +101,6 @@ class TranslationRoutes:
         return closest_language(code, self.languages) or code
 
 
-def closest_language(code: str, languages: Sequence[str]) -> str | None:
-    """Return the tag in `languages` that is closest to `code`; None if no tag is close enough.
-
-    The closest tag is `code` itself or another spelling of it (see `spellings`). Any other tag must have the primary
-    language of `code`. If `code` also names a script or a region, such a tag must have the same script and no region.
-    Examples: `PT-BR` matches `pt-BR`, `pb` and `pt`, in this order. `EN-GB` matches `en`. `ZH` matches `zh-Hant` if
-    `languages` has no other Chinese. `deu-AT` matches `de`.
-    """
-    if code in languages:
-        return code
-    for tag in spellings(code):
-        if tag in languages:
-            return tag
-    try:
-        wanted = standard_tag(code)
-    except LanguageError:
-        return None
-    is_bare = re.search("[-_]", code) is None
-    primary = _merge_norwegian(wanted)
-    related = [
-        tag
-        for tag in languages
-        if _merge_norwegian(tag) == primary
-        and (is_bare or (likely_script(tag) == likely_script(wanted) and not _has_region(tag)))
-    ]
-    return min(related, key=lambda tag: (tag != primary_language(tag), tag), default=None)
-
-
 def describe(code: str) -> str:
     """Return the name and the code of a language, such as `German (de)`."""
     return f"{language_name(code)} ({code})"
@@ -151,25 +110,6 @@ def listing(items: Sequence[object]) -> str:
     """Return a text with the first MAX_LISTED items, separated by commas, and the number of the other items."""
     more = len(items) - MAX_LISTED
     return ", ".join(map(str, items[:MAX_LISTED])) + (f" and {more} more (GET /languages)" if more > 0 else "")
-
-
-def spellings(code: str) -> list[str]:
-    """Return the code, followed by the other codes of the same language."""
-    try:
-        tag = parse_tag(code.strip())
-    except LanguageError:
-        return [code]
-    return [code, tag, standard_tag(tag), *sorted(alias for group in _ALIASES if tag in group for alias in group)]
-
-
-def _has_region(tag: str) -> bool:
-    return tag == "pb" or any(len(subtag) in (2, 3) for subtag in tag.split("-")[1:])
-
-
-def _merge_norwegian(tag: str) -> str:
-    """Return the primary language of a tag, but `nb` instead of `no`, because clients mean Bokmål by `no`."""
-    language = primary_language(tag)
-    return "nb" if language == "no" else language
 
 
 def pivot_order(code: str) -> tuple[bool, str]:

@@ -1,11 +1,11 @@
 """Arguments of `Translator.translate`, `translate_many` and `stream`, checked."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypedDict
 
 from mt.decoding.options import SearchOptions
-from mt.errors import RequestError, problems
+from mt.errors import LanguageError, RequestError, problems
 from mt.text.formality import FORMALITY_CHOICES
 from mt.text.terms import Terms
 
@@ -27,18 +27,28 @@ class TextArguments(TypedDict, total=False):
     options: SearchOptions | None
 
 
-def check_arguments(arguments: TextArguments) -> None:
-    """Check the names and the types of keyword arguments.
+def check_arguments(arguments: TextArguments, choose_direction: Callable[[str | None, str | None], object]) -> None:
+    """Check the names and the types of keyword arguments. `choose_direction` raises LanguageError for wrong languages.
 
     Raises:
         TypeError: A name is not an argument.
-        RequestError: Arguments have the wrong type. The message lists all of them.
+        LanguageError: Only the languages are wrong.
+        RequestError: Arguments have the wrong type or are too small. The message lists all of them.
     """
     names = TextArguments.__annotations__
     for name in arguments:
         if name not in names:
             raise TypeError(f"got an unexpected keyword argument {name!r}; accepted: {', '.join(names)}")
-    if wrong := list(_problems(arguments)):
+    wrong = list(_problems(arguments))
+    source, target = arguments.get("source"), arguments.get("target")
+    if isinstance(source, str | None) and isinstance(target, str | None):
+        try:
+            choose_direction(source, target)
+        except LanguageError as error:
+            if not wrong:
+                raise
+            wrong.append(str(error))
+    if wrong:
         raise RequestError(problems("the arguments cannot be used", wrong))
 
 
@@ -72,6 +82,8 @@ def _problems(arguments: Mapping[str, Any]) -> Iterator[str]:
     for name in ("beam_size", "n_best"):
         if not isinstance(value := arguments.get(name), int | None) or isinstance(value, bool):
             yield f"{name} is {shown(value)}; accepted: a whole number of at least 1, or None"
+        elif value is not None and value < 1:
+            yield f"{name} is {value}; accepted: at least 1"
     if (value := arguments.get("formality")) not in (None, *FORMALITY_CHOICES):
         yield f"formality is {shown(value)}; accepted: {', '.join(FORMALITY_CHOICES)}, or None"
     if not isinstance(value := arguments.get("options"), SearchOptions | None):

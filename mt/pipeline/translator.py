@@ -17,7 +17,7 @@ from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.threads import AnyEngine, ThreadedEngine
 from mt.errors import LanguageError, ModelError, RequestError, problems
-from mt.languages import DirectionSet
+from mt.languages import DirectionSet, closest_language
 from mt.pipeline.arguments import (
     TextArguments,
     check_arguments,
@@ -206,7 +206,8 @@ class Translator:
 
         Args:
             text: The text.
-            source: Source language. May be omitted if the model has only one source language for the target.
+            source: Source language, such as `de`, `DE` or `de-AT`. May be omitted if the model has only one source
+                language for the target.
             target: Target language. May be omitted if the model has only one target language for the source.
             beam_size: Number of hypotheses of the beam search; 1 is greedy. By default, that of `options`.
             n_best: Number of translations in `Translation.alternatives`. By default, that of `options`.
@@ -327,7 +328,7 @@ class Translator:
 
     def _planner(self, arguments: TextArguments) -> TextPlanner:
         """Return the planner for the arguments of `translate`. Raises the errors of `translate`."""
-        check_arguments(arguments)
+        check_arguments(arguments, self.direction_of)
         planner = self.planner(
             source=arguments.get("source"),
             target=arguments.get("target"),
@@ -369,6 +370,7 @@ class Translator:
         Raises:
             LanguageError: The model does not translate the direction, or several target languages are possible.
         """
+        target = target and (closest_language(target, self.directions.targets) or target)
         targets = [target] if target else self.directions.targets
         if source is None and len(targets) == 1 and len(self.directions.sources_of(targets[0])) > 1:
             return "", targets[0]

@@ -21,10 +21,10 @@ from mt.cli.main import all_verbs
 from mt.cli.main import main as run_verb
 from mt.config import Recipe
 from mt.interop.multilingual import FAMILIES
-from mt.languages import DirectionSet, language_name
+from mt.languages import DirectionSet, language_name, spellings
 from service.app import create_app
 from service.errors import ServiceError
-from service.languages import TranslationRoutes, spellings
+from service.languages import TranslationRoutes
 from service.logs import LOG_EVENTS
 from service.metrics import ALL_METRICS, METRIC_PREFIX
 from service.routes.deepl.language_codes import source_code, target_codes

@@ -140,6 +140,8 @@ def test_directions(small_model: Path, several_directions: Path) -> None:
     assert one.direction_of(None, None) == one.direction_of("en", None) == one.direction_of(None, "de") == ("en", "de")
     assert several.direction_of("fr", None) == ("fr", "de") and several.direction_of(None, "fr") == ("en", "fr")
     assert several.direction_of(None, "de") == ("", "de")
+    for source, target in (("EN", "de-DE"), ("en_GB", "DEU"), ("eng", "de-AT"), (None, "De-de"), ("en-us", None)):
+        assert one.direction_of(source, target) == ("en", "de")
     for source, target in [("en", None), (None, None), ("fr", "en"), ("de", "en"), ("en", "zz")]:
         with pytest.raises(LanguageError, match=r"accepted: en-de, en-fr, fr-de$"):
             several.translate_many(["a"], source=source, target=target)
@@ -182,6 +184,15 @@ def test_search_options_are_keywords(translator: Translator) -> None:
                 "beam_size is True; accepted: a whole number",
                 "glossary has 'Hi': 5; accepted: two values of type str",
                 "do_not_translate is 'a'; accepted: a list of str",
+            ],
+        ),
+        (
+            lambda t: t.translate("a", beam_size=0, n_best=-1, glossary=3, source="xx"),
+            [
+                "beam_size is 0; accepted: at least 1",
+                "n_best is -1; accepted: at least 1",
+                "glossary is 3; accepted: a mapping",
+                "no direction from xx; accepted: en-de",
             ],
         ),
         (lambda t: t.translate("a", glossary=[1]), ["glossary is [1]; accepted: a mapping"]),

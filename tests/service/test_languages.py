@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from mt.languages import Direction, DirectionSet
+from mt.languages import Direction, DirectionSet, closest_language
 from service.errors import InvalidRequest, UnsupportedLanguage
-from service.languages import TranslationRoutes, closest_language
+from service.languages import TranslationRoutes
 from service.routes.deepl.glossaries import parse_directions
 from service.routes.deepl.language_codes import parse_source, parse_target, source_languages, target_languages
 from service.routes.deepl.schemas import DictionaryBody

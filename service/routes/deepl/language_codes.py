@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
-from mt.languages import Direction, language_name, primary_language, standard_tag
+from mt.languages import Direction, closest_language, language_name, primary_language, standard_tag
 from service.errors import UnsupportedLanguage, shorten
 from service.glossaries.store import glossary_direction
-from service.languages import TranslationRoutes, closest_language, listing
+from service.languages import TranslationRoutes, listing
 
 _TARGET_CODES: dict[str, tuple[str, ...]] = {
     "en": ("EN-GB", "EN-US"),

@@ -75,6 +75,8 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
         configure_logs(not sys.stderr.isatty() if settings.log_json is None else settings.log_json)
         if settings.broad_proxies:
             structlog.get_logger().warning("clients may choose their address", networks=settings.broad_proxies)
+        if settings.is_open:
+            structlog.get_logger().warning("no key is required: every machine that reaches this one may translate")
         settings = install_models(settings)
         disable_core_dumps()
         return_large_blocks()

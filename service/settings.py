@@ -276,6 +276,11 @@ class Settings(BaseSettings):
         return () if _is_loopback(self.host) else ("*",)
 
     @property
+    def is_open(self) -> bool:
+        """Whether everybody who reaches the address from another machine may translate."""
+        return not self.require_key and not _is_loopback(self.host)
+
+    @property
     def broad_proxies(self) -> tuple[str, ...]:
         """Entries of trusted_proxies that are * or large networks: clients in them could forge their addresses."""
         return tuple(

@@ -222,6 +222,22 @@ def test_lists_of_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.broad_proxies == ("*", "10.0.0.0/8")
 
 
+@pytest.mark.parametrize(
+    ("options", "is_open"),
+    [
+        ({"host": "0.0.0.0"}, True),
+        ({"host": "::"}, True),
+        ({"host": "translate.example"}, True),
+        ({"host": "0.0.0.0", "require_key": "true", "database": "service.db"}, False),
+        ({"host": "127.0.0.2"}, False),
+        ({"host": "::1"}, False),
+        ({"host": "localhost"}, False),
+    ],
+)
+def test_a_service_that_other_machines_reach_without_a_key_is_open(options: dict[str, str], is_open: bool) -> None:
+    assert load_settings({"model": "m", **options}).is_open == is_open
+
+
 def body(**fields: Any) -> dict[str, Any]:
     return {"q": "The dog sees the cat.", "source": "en", "target": "de"} | fields
 

@@ -91,6 +91,7 @@ def test_what_keeps_it_from_starting(small_model: Path, tmp_path: Path) -> None:
     assert "the operator has no memory 'house'" in one_error(run(*no_model, "--page-memories", "house"))
     glossary = f"the glossary {rubbish} cannot be used"
     assert glossary in one_error(run(*no_model, "--page-memories", "", "--page-glossary", str(rubbish)))
+    assert "no key is required" in run(*no_model, "--host", "0.0.0.0").stderr
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert f"cannot listen on 127.0.0.1, port {port}" in one_error(run(*model, "--port", port))

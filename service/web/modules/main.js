@@ -84,7 +84,11 @@ class Page {
     );
     this.editing = new Editing({
       output: this.output,
-      onInput: (index, wording) => (this.#answer = withWording(this.#answer, index, wording)),
+      onInput: (index, wording) => {
+        this.#answer = withWording(this.#answer, index, wording);
+        this.output.mark(index, this.#answer.sentences[index]);
+        this.#showConfidence(this.#answer);
+      },
       onEnd: () => this.#show(this.#answer),
     });
     this.suggestion = new Suggestion({
@@ -291,6 +295,11 @@ class Page {
     byId("copy").hidden = !answer.text;
     byId("edit").hidden = !answer.sentences.length || answer === this.#partial;
     this.#offerStoring();
+    this.#showConfidence(answer);
+  }
+
+  /** Shows what is to be checked in an answer, and what its marks mean. */
+  #showConfidence(answer) {
     setText(byId("confidence"), summary(answer));
     byId("confidence").dataset.level = worst(answer);
     this.#showLegend(new Set(answer.sentences.flatMap((sentence) => [

@@ -68,6 +68,11 @@ export class OutputPane {
     }
   }
 
+  /** Marks a sentence by its confidence, which a change of its wording removes. */
+  mark(index, sentence) {
+    this.sentence(index).className = classes(sentence);
+  }
+
   /** Returns the element of a sentence. */
   sentence(index) {
     return this.output.querySelector(`[data-index="${index}"]`);
@@ -88,7 +93,7 @@ export class OutputPane {
   #sentence(answer, sentence, index, links) {
     const own = links.get(sentence).map(({ id, target }) => ({ id, range: target }));
     const attributes = {
-      class: ["sentence", level(sentence), matchKind(sentence.match)].filter(Boolean).join(" "),
+      class: classes(sentence),
       role: "button",
       tabindex: index === this.current ? 0 : -1,
       "data-index": index,
@@ -117,6 +122,10 @@ export class OutputPane {
     else return;
     event.preventDefault();
   }
+}
+
+function classes(sentence) {
+  return ["sentence", level(sentence), matchKind(sentence.match)].filter(Boolean).join(" ");
 }
 
 /** Returns the links of each sentence, each with an id. */

@@ -20,7 +20,7 @@ export class Models {
     });
   }
 
-  /** @param {{name: string, about: string, sources: string[], targets: string[], pairs: string[] | null, bundled: boolean}[]} list  as GET /models returns it */
+  /** @param {{name: string, about: string, sources: string[], targets: string[], pairs: string[] | null, licence: string, bundled: boolean}[]} list  as GET /models returns it */
   set list(list) {
     this.#list = list;
   }
@@ -63,7 +63,9 @@ export class Models {
     byId("trial").hidden = !this.#list.some(({ name, bundled }) => bundled && translating.includes(name));
     byId("about").hidden = !model || Boolean(second);
     const about = byId("about-model");
-    about.textContent = model?.about || localized("model.unstated");
-    about.lang = model?.about ? "en" : language; // models describe themselves in English
+    const stated = model?.bundled ? localized("model.about-bundled") : ""; // others describe themselves in English
+    about.textContent = stated || model?.about || localized("model.unstated");
+    about.lang = !stated && model?.about ? "en" : language;
+    setText(byId("about-licence"), model?.licence ? localized("model.licence", { licence: model.licence }) : "");
   }
 }

@@ -223,6 +223,7 @@ def create_double(double: Double) -> FastAPI:
                 "targets": [pair[3:]],
                 "pairs": [pair],
                 "about": about.get(name, ""),
+                "licence": "CC-BY 4.0" if name == "en-de" else "",
                 "bundled": name == "en-de",
             }
             for name, pair in names

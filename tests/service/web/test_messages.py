@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mt.bundled import STARTER_MODEL
 from service.routes.page import WEB
 
 Message = str | dict[str, str]
@@ -115,6 +116,11 @@ def test_modules_have_no_text_of_their_own(name: str) -> None:
 )
 def test_texts_in_code_are_recognized(code: str, texts: list[str]) -> None:
     assert texts_of_code(code) == texts
+
+
+def test_the_bundled_model_is_described_in_each_language() -> None:
+    config = json.loads((STARTER_MODEL / "config.json").read_text(encoding="utf-8"))
+    assert MESSAGES["en"]["model.about-bundled"] == config["about"]
 
 
 def test_marks_of_french_stand_behind_a_no_break_space() -> None:

@@ -321,7 +321,10 @@ def test_with_forced_colours_the_text_is_not_drawn_twice(visit: Callable[..., Vi
 
 def test_what_the_model_was_trained_on(visit: Callable[..., Visit]) -> None:
     seen = visit("#en/de")
-    expect(seen.page.locator("#about-model")).to_have_text("This model was trained on phrases.")
+    about = seen.page.locator("#about-model")
+    expect(about).to_contain_text("This model was trained on everyday sentences, encyclopaedia")
+    seen.page.click("#about summary")
+    expect(seen.page.locator("#about-licence")).to_have_text("Licence: CC-BY 4.0")
     expect(seen.page.locator("#trial")).to_contain_text("for trying out")  # the bundled model
     seen.page.locator("#target-language").select_option("fr")
     expect(seen.page.locator("#trial")).to_be_hidden()
@@ -421,7 +424,7 @@ def test_every_text_of_the_page_is_a_message(visit: Callable[..., Visit]) -> Non
     seen.send("a.exe")
     seen.page.click("#output .sentence >> nth=0", position={"x": 2, "y": 5})
     expect(seen.page.locator("#alternatives li button")).to_have_count(4)
-    known = ("English", "German", "a.exe", ".txt, .html, .docx", ".tmx, .xliff, .xlf, .po, .tsv")
+    known = ("English", "German", "CC-BY 4.0", "a.exe", ".txt, .html, .docx", ".tmx, .xliff, .xlf, .po, .tsv")
     texts = [re.sub("|".join(map(re.escape, known)), "", text) for text in seen.page.evaluate(LETTERS)]
     assert [text for text in texts if re.search(r"[^\W\d_]{2}", text)] == []
 
@@ -769,6 +772,13 @@ def test_editing_in_place(visit: Callable[..., Visit]) -> None:
     expect(seen.page.locator("#alternatives")).to_be_hidden()
     seen.page.keyboard.press("Control+End")
     seen.page.keyboard.type(" Tief!")
+    expect(first := seen.page.locator("#output .sentence").first).to_have_class("sentence unsure")
+    first.press("Home")
+    seen.page.keyboard.type("x")
+    expect(first).to_have_class("sentence")  # a sentence of the reader's own has no mark, also before the editing ends
+    expect(seen.page.locator("#confidence")).to_be_hidden()
+    seen.page.keyboard.press("Backspace")
+    expect(first).to_have_class("sentence unsure")
     seen.page.click("#copy")
     edited = f"{TRANSLATION} Tief!"
     assert seen.page.evaluate("navigator.clipboard.readText()") == edited

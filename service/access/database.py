@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event
 from typing import Self, TypeVar
 from weakref import WeakValueDictionary
 
@@ -134,6 +135,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             content BLOB NOT NULL -- the upload, and once it is done its translation
         )""",
     ),
+    ("ALTER TABLE memories ADD COLUMN ready INTEGER NOT NULL DEFAULT 1",),  # 0 during the upload that creates a memory
 )
 """SQL that updates the schema from each version to the next. Released statements never change; append new ones."""
 
@@ -161,21 +163,28 @@ class _Connection:
         Raises: StorageUnavailable if the database is locked or cannot be used, or if `work` has not ended after
             `seconds`; StorageFull if the disk is full.
         """
+        late = Event()
         try:
             async with asyncio.timeout(seconds), self._turns.setdefault(caller, asyncio.Lock()):
-                return await asyncio.wrap_future(self.submit(work))
-        except TimeoutError:  # a transaction that has not begun is cancelled, and one that has begun goes on
+                return await asyncio.wrap_future(self.submit(work, late))
+        except TimeoutError:  # a transaction that has not begun is cancelled; one in progress is rolled back at its end
+            late.set()
             raise StorageUnavailable("The database is slow: try again in 2 s") from None
         except sqlite3.DatabaseError as error:
             if not _is_unusable(error):
                 raise
             raise _storage_error(error.sqlite_errorcode) from error
 
-    def submit(self, work: DatabaseWork[T]) -> Future[T]:
+    def submit(self, work: DatabaseWork[T], late: Event | None = None) -> Future[T]:
+        """Let the thread run `work` in one transaction, which is rolled back if `late` is set before `work` ends."""
+
         def within() -> T:
             try:
                 with self._transaction():
-                    return work(self._connection)
+                    result = work(self._connection)
+                    if late and late.is_set():
+                        raise TimeoutError
+                    return result
             except sqlite3.DatabaseError as error:
                 if _is_unusable(error):
                     if not self._failed:
@@ -251,8 +260,8 @@ class Database:
     async def write(self, work: DatabaseWork[T], caller: str = "") -> T:
         """Run `work` in one transaction and return its result. If `work` raises, the transaction is rolled back.
 
-        Callers take turns, one transaction each. A write of a caller has WRITE_SECONDS; one of the service, without a
-        caller, has no limit.
+        Callers take turns, one transaction each. A write of a caller has WRITE_SECONDS, and is rolled back if it ends
+        later; one of the service, without a caller, has no limit.
 
         Raises: StorageUnavailable if the database is locked, cannot be used or is too slow, StorageFull if the disk is
             full.

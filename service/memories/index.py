@@ -8,6 +8,7 @@ A row of the index covers one word and BLOCK consecutive units. It stores each u
 Adding a unit therefore changes at most 8 KB for each of its words, and a search reads few rows.
 """
 
+import json
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -26,8 +27,17 @@ MAX_CANDIDATES = 32  # units that a search returns
 _APPEND = "ON CONFLICT DO UPDATE SET {0} = CAST({0} || excluded.{0} AS BLOB)"
 
 
-def add(connection: sqlite3.Connection, memory: int, first: int, sources: Iterable[str]) -> None:
-    """Add the sources of new units of the memory with the number `memory`. The first unit gets the number `first`."""
+def entry_count(source: str) -> int:
+    """Return the number of entries of a source in the index: at most one row of the index for each."""
+    count = len(words(source))
+    return count if count <= MAX_WORDS else 0
+
+
+def add(connection: sqlite3.Connection, memory: int, first: int, sources: Iterable[str]) -> int:
+    """Add the sources of new units of the memory with the number `memory`. Return the number of new rows.
+
+    The first unit gets the number `first`.
+    """
     offsets: dict[tuple[int, int], list[int]] = defaultdict(list)
     lengths: dict[int, list[int]] = defaultdict(list)
     for number, source in enumerate(sources, start=first):
@@ -36,6 +46,13 @@ def add(connection: sqlite3.Connection, memory: int, first: int, sources: Iterab
         lengths[block].append(len(keys) if len(keys) <= MAX_WORDS else 0)
         for key in keys if len(keys) <= MAX_WORDS else ():
             offsets[key, block].append(offset)
+    stored = (
+        "SELECT count(*) FROM memory_words WHERE memory = ? AND block = ? AND word IN (SELECT value FROM json_each(?))"
+    )
+    new = len(offsets)
+    for block in lengths:
+        keys_of_block = json.dumps([key for key, other in offsets if other == block])
+        new -= int(connection.execute(stored, (memory, block, keys_of_block)).fetchone()[0])
     connection.executemany(
         "INSERT INTO memory_words VALUES (?, ?, ?, ?) " + _APPEND.format("units"),
         ((memory, key, block, _blob(numbers)) for (key, block), numbers in offsets.items()),
@@ -44,6 +61,7 @@ def add(connection: sqlite3.Connection, memory: int, first: int, sources: Iterab
         "INSERT INTO memory_lengths VALUES (?, ?, ?) " + _APPEND.format("lengths"),
         ((memory, block, _blob(counts)) for block, counts in lengths.items()),
     )
+    return new
 
 
 def similar_units(

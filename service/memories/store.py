@@ -5,10 +5,12 @@ expires. The operator's memories can be used by every caller who knows their ids
 delete them.
 """
 
+import asyncio
 import re
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -21,17 +23,20 @@ from mt.text.normalise import normalise_text
 from service.access.control import KEY_PREFIX, is_anonymous
 from service.access.database import Database
 from service.access.eviction import ANONYMOUS, SpaceLimits, check_space
-from service.errors import InvalidRequest, NotFound, ServiceError, shorten
+from service.errors import InvalidRequest, NotFound, ServiceError, StorageUnavailable, shorten
 from service.glossaries.store import MAX_NAME_LENGTH, glossary_direction
-from service.memories.index import add, similar_units
+from service.memories.index import add, entry_count, similar_units
 
 OPERATOR = f"{KEY_PREFIX}operator"
 """Owner of the operator's memories. No caller has this id, because the ids of API keys are hexadecimal."""
 
 SUGGESTIONS = "suggestions"  # name of the operator's memories of suggestions
 MAX_TEXT_LENGTH = 4000  # characters of the source and of the target of a unit; longer units are not stored
-UNIT_BYTES = 250  # bytes of a unit in addition to its texts, most of them in the index
+UNIT_BYTES = 250  # bytes of a unit in addition to its texts and to new rows of the index
+ROW_BYTES = 35  # bytes of a row of the index with one unit
 SLICE = 1000  # units that one transaction stores or reads; transactions of other callers run in between
+SLICE_ENTRIES = 10_000  # entries of the index that one transaction adds, in about 0.1 s
+UNFINISHED_SECONDS = 3600.0  # from the last transaction of an interrupted upload to the deletion of its new memory
 PURGED_ROWS = 5000  # rows that one transaction deletes
 LOOKUPS = 8  # sentences that one transaction looks up
 
@@ -87,32 +92,32 @@ class MemoryStore:
         """Add units to the caller's memory with this name and direction; create the memory if necessary.
 
         A caller without a key always gets a new memory. A new unit replaces the stored unit with the same source. Each
-        transaction stores SLICE units, and the first one creates the memory: if the call is interrupted, some of the
-        units stay stored. If a later transaction is refused, a memory that this call has created, and that no other
-        call has changed since, is deleted. Units that are not `storable` are left out.
+        transaction stores one of `slices`. The first one creates the memory, and the last one makes it visible. If a
+        transaction is refused, a memory that is not visible yet is deleted; if the call is interrupted, such a memory
+        is deleted after UNFINISHED_SECONDS. Units that are not `storable` are left out.
         """
 
-        def begin(connection: sqlite3.Connection) -> tuple[Memory, bool]:
-            known = {memory.id for memory in list_owned(connection, owner)}
-            memory = find_or_create(connection, owner, name, direction, self.limits)
-            return add_units(connection, memory.number, units[:SLICE], self.limits), memory.id not in known
+        def store(connection: sqlite3.Connection, number: int | None, part: Sequence[MemoryUnit]) -> Memory:
+            if number is None:
+                number = find_or_create(connection, owner, name, direction, self.limits).number
+            memory = add_units(connection, number, part, self.limits)
+            if part is parts[-1]:
+                finish(connection, number)
+            return memory
 
-        def go_on(connection: sqlite3.Connection, slice: Sequence[MemoryUnit], last: Memory) -> tuple[Memory, bool]:
-            unchanged = _read(connection, last.number) == last
-            return add_units(connection, last.number, slice, self.limits), unchanged
-
-        memory, alone = await self._database.write(begin, owner)  # `alone`: the units of this call are the only ones
+        parts = await asyncio.to_thread(lambda: list(slices(units)) or [[]])
+        number: int | None = None
         try:
-            for first in range(SLICE, len(units), SLICE):
-                store = partial(go_on, slice=units[first : first + SLICE], last=memory)
-                memory, unchanged = await self._database.write(store, owner)
-                alone = alone and unchanged
+            for part in parts:
+                memory = await self._database.write(partial(store, number=number, part=part), owner)
+                number = memory.number
         except ServiceError:
-            if alone:
-                await self._database.write(partial(_delete_unchanged, memory=memory), owner)
-                await self._purge(owner)
+            if number is not None:
+                with suppress(StorageUnavailable):  # then it stays invisible
+                    await self._database.write(partial(_discard, number=number))
             raise
-        await self._purge(owner)
+        finally:
+            await self._purge(owner)
         return memory
 
     async def get(self, owner: str, id: str) -> Memory:
@@ -175,8 +180,9 @@ class MemoryStore:
         return matches
 
     async def _purge(self, owner: str) -> None:
-        while await self._database.write(purge, owner):
-            pass
+        with suppress(StorageUnavailable):  # nobody finds what is marked as deleted; the next change purges it
+            while await self._database.write(purge, owner):
+                pass
 
 
 def find_or_create(
@@ -184,26 +190,48 @@ def find_or_create(
 ) -> Memory:
     """Return the memory of `owner` with this name and direction. If there is none, create it.
 
-    If `owner` is a caller without a key, always create a new memory.
+    If `owner` is a caller without a key, always create a new memory. A new memory is invisible until `finish` is
+    called, or until another call of this function returns it: then it has units of several uploads.
 
     Raises: InvalidRequest if the name is not valid, or `owner` has too many memories.
     """
     if not name.strip() or len(name) > MAX_NAME_LENGTH:
         raise InvalidRequest.listing([f"name must have 1 to {MAX_NAME_LENGTH} characters"])
-    owned = list_owned(connection, owner)
+    wanted = (owner, name, direction.source, direction.target)
     if not is_anonymous(owner):
-        for memory in owned:
-            if (memory.name, memory.direction) == (name, direction):
-                return memory
-    if len(owned) >= limits.memories:
+        query = "SELECT number FROM memories WHERE owner = ? AND name = ? AND source = ? AND target = ?"
+        if row := connection.execute(query, wanted).fetchone():
+            finish(connection, *row)
+            return _read(connection, *row)
+    (count,) = connection.execute("SELECT count(*) FROM memories WHERE owner = ?", (owner,)).fetchone()
+    if count >= limits.memories:
         raise InvalidRequest.listing(
-            [f"{len(owned)} memories are stored already; accepted: at most {limits.memories}. Delete one first"]
+            [f"{count} memories are stored already; accepted: at most {limits.memories}. Delete one first"]
         )
     now = time.time()
-    row = (str(uuid4()), owner, name, direction.source, direction.target, now, now)
-    insert = "INSERT INTO memories (id, owner, name, source, target, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?)"
-    connection.execute(insert, row)
-    return find(connection, owner, row[0])
+    columns = "id, owner, name, source, target, created, updated, ready"
+    insert = f"INSERT INTO memories ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, 0)"
+    row = connection.execute(insert, (str(uuid4()), *wanted, now, now))
+    return _read(connection, row.lastrowid or 0)
+
+
+def finish(connection: sqlite3.Connection, number: int) -> None:
+    """Make a memory visible, once its first upload has ended."""
+    connection.execute("UPDATE memories SET ready = 1 WHERE number = ?", (number,))
+
+
+def slices(units: Iterable[MemoryUnit]) -> Iterator[list[MemoryUnit]]:
+    """Divide units into parts for one transaction each: of up to SLICE units, and of about SLICE_ENTRIES entries."""
+    part: list[MemoryUnit] = []
+    entries = 0
+    for unit in units:
+        part.append(unit)
+        entries += entry_count(clean_source(unit.source))
+        if len(part) >= SLICE or entries >= SLICE_ENTRIES:
+            yield part
+            part, entries = [], 0
+    if part:
+        yield part
 
 
 def find(connection: sqlite3.Connection, owner: str, id: str) -> Memory:
@@ -218,13 +246,14 @@ def _find_usable(connection: sqlite3.Connection, caller: str, id: str) -> Memory
 
 def list_owned(connection: sqlite3.Connection, owner: str) -> list[Memory]:
     """Return the memories of an owner, the oldest first."""
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM memories WHERE owner = ? ORDER BY number", (owner,))
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM memories WHERE owner = ? AND ready ORDER BY number", (owner,))
     return list(map(_memory, rows.fetchall()))
 
 
 def list_all(connection: sqlite3.Connection) -> list[Memory]:
     """Return all memories, the oldest first."""
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM memories WHERE owner != ? ORDER BY number", (_DELETED,))
+    query = f"SELECT {_COLUMNS} FROM memories WHERE owner != ? AND ready ORDER BY number"
+    rows = connection.execute(query, (_DELETED,))
     return list(map(_memory, rows.fetchall()))
 
 
@@ -250,8 +279,9 @@ def add_units(connection: sqlite3.Connection, number: int, units: Iterable[Memor
         "INSERT INTO memory_units VALUES (?, ?, ?, ?, ?)",
         ((number, first + place, digest, *unit) for place, (digest, unit) in enumerate(added.items())),
     )
-    add(connection, number, first, (unit.source for unit in added.values()))
-    size = sum(UNIT_BYTES + len(unit.source.encode()) + len(unit.target.encode()) for unit in added.values())
+    rows = add(connection, number, first, (unit.source for unit in added.values()))
+    size = ROW_BYTES * rows
+    size += sum(UNIT_BYTES + len(unit.source.encode()) + len(unit.target.encode()) for unit in added.values())
     connection.execute(
         "UPDATE memories SET count = count + ?, bytes = bytes + ?, updated = ? WHERE number = ?",
         (len(added), size, time.time(), number),
@@ -271,10 +301,9 @@ def delete(connection: sqlite3.Connection, memory: Memory) -> None:
     connection.execute("UPDATE memories SET owner = ?, bytes = 0 WHERE number = ?", (_DELETED, memory.number))
 
 
-def _delete_unchanged(connection: sqlite3.Connection, memory: Memory) -> None:
-    """Delete a memory, unless it has changed since `memory` was read. Raises: NotFound if it has been deleted."""
-    if _read(connection, memory.number) == memory:
-        delete(connection, memory)
+def _discard(connection: sqlite3.Connection, number: int) -> None:
+    """Mark a memory as deleted if it is not visible yet."""
+    connection.execute("UPDATE memories SET owner = ?, bytes = 0 WHERE number = ? AND NOT ready", (_DELETED, number))
 
 
 def purge(connection: sqlite3.Connection) -> bool:
@@ -349,16 +378,17 @@ def _check_limits(connection: sqlite3.Connection, memory: Memory, limits: Memory
     """
     if memory.count > limits.units:
         raise InvalidRequest.listing([f"the memory would have {memory.count} units; accepted: at most {limits.units}"])
-    expired = time.time() - limits.anonymous_seconds
+    now = time.time()
     connection.execute(
-        f"UPDATE memories SET owner = ?, bytes = 0 WHERE {ANONYMOUS} AND created <= ?", (_DELETED, expired)
+        f"UPDATE memories SET owner = ?, bytes = 0 WHERE {ANONYMOUS} AND created <= ? OR NOT ready AND updated <= ?",
+        (_DELETED, now - limits.anonymous_seconds, now - UNFINISHED_SECONDS),
     )
     changed = [(_DELETED, id) for id in check_space(connection, "memories", memory.id, memory.owner, limits)]
     connection.executemany("UPDATE memories SET owner = ?, bytes = 0 WHERE id = ?", changed)
 
 
 def _select(connection: sqlite3.Connection, id: str, condition: str, owner: str) -> Memory:
-    query = f"SELECT {_COLUMNS} FROM memories WHERE id = ? AND ({condition})"
+    query = f"SELECT {_COLUMNS} FROM memories WHERE id = ? AND ready AND ({condition})"
     row = connection.execute(query, (id, owner)).fetchone()
     if row is None:
         raise NotFound(f"There is no translation memory {shorten(id)}")

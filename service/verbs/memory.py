@@ -14,7 +14,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +40,11 @@ from service.memories.store import (
     add_units,
     delete,
     find_or_create,
+    finish,
     list_all,
     purge,
     read_units,
+    slices,
 )
 from service.verbs.keys import database_options, find_database, iso_date
 
@@ -122,15 +123,13 @@ def import_file(database: Database, options: argparse.Namespace) -> Memory:
         owner = f"{KEY_PREFIX}{database.run_sync(partial(get_key, id_or_name=options.key)).id}"
     file: Path = options.file
     pairs = read_pairs(file, options.source, options.target)
-    first = list(islice(pairs, SLICE))  # a file that cannot be read must not leave an empty memory
     name = options.name or file.name.partition(".")[0]
     direction = glossary_direction(options.source, options.target)
     create = partial(find_or_create, owner=owner, name=name, direction=direction, limits=UNLIMITED)
     memory = database.run_sync(create)
-    while first:
-        units = [MemoryUnit(pair.source, pair.target) for pair in first]
-        memory = database.run_sync(partial(add_units, number=memory.number, units=units, limits=UNLIMITED))
-        first = list(islice(pairs, SLICE))
+    for part in slices(MemoryUnit(pair.source, pair.target) for pair in pairs):
+        memory = database.run_sync(partial(add_units, number=memory.number, units=part, limits=UNLIMITED))
+    database.run_sync(partial(finish, number=memory.number))
     return memory
 
 

@@ -136,14 +136,19 @@ def test_a_write_of_a_caller_does_not_wait_long_for_the_disk(tmp_path: Path, mon
     monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.1)
     ran: list[str] = []
 
+    def make_slowly(connection: sqlite3.Connection) -> None:
+        make_key(connection, NewApiKey("wiki"))
+        time.sleep(0.5)
+
     async def use(database: Database) -> None:
-        slow = asyncio.create_task(database.write(lambda connection: time.sleep(0.5), "a"))
+        slow = asyncio.create_task(database.write(make_slowly, "a"))
         await asyncio.sleep(0)
         with pytest.raises(StorageUnavailable, match="The database is slow: try again in 2 s"):
             await database.write(lambda connection: ran.append("of a caller"), "b")
         with pytest.raises(StorageUnavailable):
             await slow
         await database.write(lambda connection: ran.append("of the service"))
+        assert await database.read(list_keys) == []  # the late transaction was rolled back
 
     with Database.open(tmp_path / "service.db") as database:
         asyncio.run(use(database))

@@ -5,6 +5,7 @@ import random
 import sqlite3
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,11 +14,13 @@ from hypothesis import strategies as st
 from mt.languages import Direction
 from mt.text.fuzzy_match import similarity, words
 from service.access.database import Database
-from service.errors import InvalidRequest, NotFound, StorageFull
+from service.errors import InvalidRequest, NotFound, StorageFull, StorageUnavailable
 from service.memories import index as memory_index
 from service.memories.store import (
     OPERATOR,
     SLICE,
+    UNFINISHED_SECONDS,
+    Memory,
     MemoryLimits,
     MemoryStore,
     MemoryUnit,
@@ -25,6 +28,7 @@ from service.memories.store import (
     clean_unit,
     find_matches,
     find_or_create,
+    slices,
 )
 
 EN_DE = Direction("en", "de")
@@ -128,6 +132,71 @@ async def test_limits_are_named_and_leave_nothing_behind(database: Database) -> 
         await store.put(KEY, "c", EN_DE, many(1))
     with pytest.raises(InvalidRequest, match="name must have 1 to 500"):
         await store.put(KEY, " ", EN_DE, many(1))
+
+
+@pytest.mark.parametrize(
+    ("source", "count", "sizes"),
+    [
+        pytest.param("one two three", 2500, [1000, 1000, 500], id="short"),
+        pytest.param(" ".join(f"w{word}" for word in range(200)), 120, [50, 50, 20], id="many words"),
+        pytest.param("我" * 100, 250, [100, 100, 50], id="many characters"),
+        pytest.param(" ".join(f"w{word}" for word in range(201)), 1200, [1000, 200], id="not in the index"),
+        pytest.param("", 0, [], id="none"),
+    ],
+)
+def test_a_transaction_adds_a_bounded_part_of_the_index(source: str, count: int, sizes: list[int]) -> None:
+    units = [MemoryUnit(source, f"{number}") for number in range(count)]
+    parts = list(slices(units))
+    assert [len(part) for part in parts] == sizes
+    assert [unit for part in parts for unit in part] == units
+
+
+async def test_the_bytes_of_a_memory_include_its_index(database: Database) -> None:
+    """They are compared with the growth of the database, for sources of 200 words that no other source has."""
+
+    def pages(connection: sqlite3.Connection) -> int:
+        return int(connection.execute("PRAGMA page_count").fetchone()[0])
+
+    before = database.run_sync(pages)
+    units = [MemoryUnit(" ".join(f"w{200 * unit + word}" for word in range(200)), "x") for unit in range(200)]
+    await MemoryStore(database, LIMITS).put(KEY, "x", EN_DE, units)
+    (size,) = database.run_sync(lambda connection: connection.execute("SELECT bytes FROM memories").fetchone())
+    assert 0.8 < size / (4096 * (database.run_sync(pages) - before)) < 1.5
+
+
+async def test_an_interrupted_upload_leaves_no_new_memory(
+    database: Database, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.memories.store.SLICE", 2)
+    upload = asyncio.create_task(store.put(KEY, "x", EN_DE, [MemoryUnit(f"{number}", "x") for number in range(6)]))
+    while rows(database) < 4:
+        await database.read(lambda connection: None)
+    upload.cancel()
+    await asyncio.wait([upload])
+    assert await store.owned(KEY) == []
+    later = time.time() + UNFINISHED_SECONDS + 1
+    monkeypatch.setattr(time, "time", lambda: later)
+    kept = await store.put("key:0b", "y", EN_DE, [MemoryUnit("a", "b")])
+    assert rows(database) == 4
+    assert await store.owned("key:0b") == [kept]
+
+
+async def test_a_late_transaction_leaves_no_new_memory(
+    database: Database, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.memories.store.SLICE", 2)
+    monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.2)
+    added: list[int] = []
+
+    def add_slowly(connection: sqlite3.Connection, number: int, *args: Any) -> Memory:
+        added.append(number)
+        time.sleep(0.5 * (len(added) > 1))
+        return add_units(connection, number, *args)
+
+    monkeypatch.setattr("service.memories.store.add_units", add_slowly)
+    with pytest.raises(StorageUnavailable):
+        await store.put("192.0.2.1", "x", EN_DE, [MemoryUnit(f"{number}", "x") for number in range(6)])
+    assert (len(added), rows(database)) == (2, 0)
 
 
 @pytest.mark.parametrize("delay", range(4))

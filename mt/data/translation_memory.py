@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import IO
 from xml.etree import ElementTree
@@ -80,9 +81,10 @@ def read_memory_stream(stream: IO[bytes], name: str, source: str, target: str) -
         raise DataError(f"{name}: no unit has both {source} and {target}; languages of its units: {listed}")
 
 
-def read_tab_separated(name: str, content: bytes) -> Iterator[SentencePair]:
+def read_tab_separated(name: str, content: bytes, source: str, target: str) -> Iterator[SentencePair]:
     """Yield the pairs of a .tsv file in any encoding: a source, a tab and its translation on each line.
 
+    A first line with the codes of both languages is a heading: it says which column is the source, and is no pair.
     Fields may be quoted as spreadsheet programs do (`unquoted`). Raises: DataError if the content cannot be read, or a
     line has no tab.
     """
@@ -90,7 +92,12 @@ def read_tab_separated(name: str, content: bytes) -> Iterator[SentencePair]:
         text, _ = decode_text(name, content)
     except DocumentError as error:
         raise DataError(str(error)) from error
-    for pair in read_tsv_stream(BytesIO(text.encode()), name, 0, 1):
+    heading = [_tag(field.strip()) for field in text.partition("\n")[0].split("\t")[:2]]
+    languages = [language_and_script(tag) for tag in heading if tag]
+    wanted = [language_and_script(source), language_and_script(target)]
+    columns = (1, 0) if languages == wanted[::-1] else (0, 1)
+    pairs = read_tsv_stream(BytesIO(text.encode()), name, *columns)
+    for pair in islice(pairs, int(languages in (wanted, wanted[::-1])), None):
         yield replace(pair, source=unquoted(pair.source.strip()), target=unquoted(pair.target.strip()))
 
 

@@ -99,7 +99,7 @@ def read_languages(name: str, content: bytes) -> tuple[str, list[str]]:
 def read_units_of(name: str, content: bytes, source: str, target: str) -> Iterator[tuple[str, str]]:
     """Yield (source text, target text) of each unit in a file. Raises: DataError if the file cannot be read."""
     if name.lower().endswith(".tsv"):
-        pairs = read_tab_separated(name, content)
+        pairs = read_tab_separated(name, content, source, target)
     else:
         pairs = read_memory_stream(io.BytesIO(content), name, source, target)
     return ((pair.source, pair.target) for pair in pairs)

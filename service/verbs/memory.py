@@ -137,7 +137,7 @@ def read_pairs(file: Path, source: str, target: str) -> Iterator[SentencePair]:
     """Yield the translation units of a .tsv file or of a translation memory. Raises: MTError if it cannot be read."""
     name = file.name.removesuffix(".gz").removesuffix(".xz")
     if name.lower().endswith(".tsv"):
-        return read_tab_separated(str(file), read_content(file))
+        return read_tab_separated(str(file), read_content(file), source, target)
     if memory_format(name) is None:
         raise MemoryCommandError(f"{file}: unknown format; accepted: {', '.join((*MEMORY_FORMATS, '.tsv'))}")
     return read_memory(file, source, target)

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mt.data.translation_memory import write_tmx
+from mt.data.translation_memory import read_tab_separated, write_tmx
+from mt.errors import DataError
 from mt.languages import Direction
 from service.memories.store import OPERATOR, MemoryLimits, MemoryUnit
 from service.routes.memories import TMX_PART, tmx_parts
@@ -94,6 +95,26 @@ def test_a_memory_lives_from_upload_to_delete(native: Application, headers: dict
 def test_formats(native: Application, name: str, content: str | bytes) -> None:
     made = put(native, name, content, name=f"of {name}")
     assert asked(native, "Yes", made["id"])["translatedText"] == "Ja"
+
+
+@pytest.mark.parametrize(
+    ("first", "pairs"),
+    [
+        ("en\tde", [("Yes", "Ja"), ("No", "Nein")]),
+        ("EN-US\tdeu\tnote", [("Yes", "Ja"), ("No", "Nein")]),
+        ("de_AT\ten", [("Ja", "Yes"), ("Nein", "No")]),  # the heading says which column is the source
+        ("it\tes", [("it", "es"), ("Yes", "Ja"), ("No", "Nein")]),  # words, and codes of other languages
+        ("en", None),
+    ],
+)
+def test_a_first_line_with_both_languages_is_a_heading(first: str, pairs: list[tuple[str, str]] | None) -> None:
+    content = f"\ufeff{first}\r\nYes\tJa\tx\r\nNo\tNein\ty\r\n".encode()
+    read = read_tab_separated("a.tsv", content, "en", "de")
+    if pairs is None:
+        with pytest.raises(DataError, match=r"a\.tsv:1: has 1 column"):
+            list(read)
+    else:
+        assert [(pair.source, pair.target) for pair in read] == pairs
 
 
 @pytest.mark.parametrize(

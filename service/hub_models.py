@@ -13,6 +13,7 @@ from types import FrameType
 
 import structlog
 
+from mt.bundled import model_directory
 from mt.errors import MTError, problems
 from mt.interop.catalogue import HUB, hub_name, installed_folder, is_installed, models_folder
 from service.settings import Settings, SettingsError
@@ -21,6 +22,7 @@ from service.settings import Settings, SettingsError
 def install_models(settings: Settings) -> Settings:
     """Install the models that the setting `model` names as `hub:NAME`, and replace the names by model directories.
 
+    The name `starter` is replaced by the directory of the starter model.
     Return the changed settings. Models are installed in the folder of the setting `models`, or else in the user's data
     folder. A model that is already installed stays as it is, even if the hub has another version. Raises: SettingsError
     if a name is wrong, or a model cannot be installed.
@@ -40,7 +42,7 @@ def install_models(settings: Settings) -> Settings:
     for text, directory in installed.items():
         if not is_installed(directory):
             _import(names[text], directory)
-    return settings.model_copy(update={"model": tuple(installed.get(text, Path(text)) for text in wanted)})
+    return settings.model_copy(update={"model": tuple(installed.get(text) or model_directory(text) for text in wanted)})
 
 
 def _import(name: str, directory: Path) -> None:

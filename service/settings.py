@@ -95,8 +95,8 @@ class Settings(BaseSettings):
     model: Directories = Field(
         (),
         description="Model directory, or `hub:NAME`, which installs a model of the Hugging Face hub if necessary (see "
-        "`mt-service models`). Several are separated by commas. Without `model` and `models`, the bundled model is "
-        "served.",
+        "`mt-service models`), or `starter`, the bundled model. Several are separated by commas. Without `model` and "
+        "`models`, the bundled model is served.",
     )
     models: Path | None = Field(
         None,

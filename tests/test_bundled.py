@@ -7,6 +7,7 @@ import pytest
 
 from mt import Translator
 from mt.bundled import STARTER_MODEL
+from service.hub_models import install_models
 from service.settings import Settings
 from service.workers.fleet import FleetConfig
 from service.workers.model_files import read_card
@@ -49,3 +50,10 @@ def test_it_is_small_and_names_its_sources() -> None:
         "CeCILL",
     ):
         assert licence in card
+
+
+def test_its_name_stands_for_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert install_models(Settings(model=(Path("starter"), Path("own")))).model == (STARTER_MODEL, Path("own"))
+    Path("starter").mkdir()
+    assert install_models(Settings(model=(Path("starter"),))).model == (Path("starter"),)

@@ -12,7 +12,7 @@ from typing import Protocol
 from rich.console import Console
 
 from mt.arguments import ArgumentParser
-from mt.bundled import STARTER_MODEL
+from mt.bundled import STARTER_MODEL, model_directory
 from mt.errors import MTError
 
 OPTIONAL = dict.fromkeys(("matplotlib", "tensorboard", "torch"), "'mt-service[training]'")
@@ -107,8 +107,8 @@ class CommandParser(ArgumentParser):
         """Add `--model`, by default MT_MODEL in the environment or else the starter model."""
         self.common.add_argument(
             "--model",
-            type=Path,
-            default=Path(os.environ.get("MT_MODEL") or STARTER_MODEL),
+            type=model_directory,
+            default=model_directory(os.environ.get("MT_MODEL") or STARTER_MODEL.name),
             metavar="MODEL",
             help="model directory (default: MT_MODEL in the environment, or the starter model)",
         )

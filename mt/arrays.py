@@ -17,6 +17,7 @@ Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 
 FLOATS = ("float16", "float32", "float64")
+MAX_PROBLEMS = 10  # arrays that a message lists
 BFLOAT16 = "BF16"
 TYPES = {
     "F16": "<f2",
@@ -159,7 +160,8 @@ def check_arrays(
         elif not _is_finite(array):
             wrong.append(f"{name} has values that are not finite")
     if wrong:
-        raise ModelError(problems(f"{path} does not fit its config.json", sorted(wrong)))
+        more = [f"and {len(wrong) - MAX_PROBLEMS} more"] if len(wrong) > MAX_PROBLEMS else []
+        raise ModelError(problems(f"{path} does not fit its config.json", [*sorted(wrong)[:MAX_PROBLEMS], *more]))
 
 
 def _is_finite(array: Array) -> bool:

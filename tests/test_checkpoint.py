@@ -283,6 +283,11 @@ def test_weights_that_do_not_fit_are_all_listed(folder: Path) -> None:
         "encoder.norm.biass is unknown",
         "encoder.norm.weight has values that are not finite",
     ]
+    change_weights(folder, lambda weights: [weights.pop(name) for name in sorted(weights)[-20:]])
+    with pytest.raises(ModelError) as caught:
+        load_model(folder)
+    heading, *result = str(caught.value).split("\n  - ")
+    assert len(result) == 11 and result[-1].startswith("and ") and result[-1].endswith(" more")
 
 
 def test_weights_in_half_precision_are_read_into_single(folder: Path, original: Transformer) -> None:

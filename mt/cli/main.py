@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import version
 
 from mt.cli.command import report_missing
 from mt.errors import did_you_mean
@@ -45,6 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(overview())
         return 0
+    if arguments[0] == "--version":
+        print(f"mt-service {version('mt-service')}")
+        return 0
     verb, *rest = arguments
     verbs = all_verbs()
     if verb not in verbs:
@@ -61,4 +65,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def overview() -> str:
     listed = "\n".join(f"  {verb:12} {description}" for verb, (_, description) in all_verbs().items())
-    return f"usage: mt-service VERB [options]\n\n{listed}\n\n`mt-service VERB --help` describes a verb."
+    return f"usage: mt-service VERB [options] | --version\n\n{listed}\n\n`mt-service VERB --help` describes a verb."

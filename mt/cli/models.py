@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mt.cli.command import UNLIMITED_WIDTH, CommandParser, command, tell
-from mt.errors import LanguageError
+from mt.errors import LanguageError, ModelError
 from mt.interop.catalogue import Entry, catalogue, installed_folder, is_installed, is_non_commercial, models_folder
 from mt.languages import Direction
 
@@ -36,9 +36,11 @@ def main(argv: Sequence[str]) -> int:
     folder = options.models or models_folder()
     console = Console(width=None) if Console().is_terminal else Console(width=UNLIMITED_WIDTH)
     entries = [entry for entry in catalogue() if matches(entry, options.wanted)]
-    console.print(listing(entries, folder))
     known = {installed_folder(entry.repository, folder) for entry in catalogue()}
     others = [path for path in other_models(folder, known) if options.wanted.lower() in path.name.lower()]
+    if not entries and not others:
+        raise ModelError(f"no model is called or translates {options.wanted!r}; accepted: see `mt-service models`")
+    console.print(listing(entries, folder))
     for line in [
         *(f"installed, not in the catalogue: {path}" for path in others),
         "Memory: of the weights, in float32 and in int8 (CPU). NC: no commercial use. -: the card states no licence.",

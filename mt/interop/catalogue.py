@@ -112,8 +112,8 @@ def hub_name(name: str) -> str:
     if NAME.fullmatch(asked) is None:
         near = did_you_mean(asked, [entry.name for entry in catalogue()])
         raise ModelError(
-            f"{name}: no such model{near}; accepted: a name that `mt-service models` lists, or owner/model or "
-            "owner/model@REVISION of the Hugging Face hub"
+            f"{name}: no such folder or model{near}; accepted: a name that `mt-service models` lists, or owner/model "
+            "or owner/model@REVISION of the Hugging Face hub"
         )
     return asked
 

@@ -86,7 +86,10 @@ def choose_reader(folder: Path) -> ModelReader:
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     kinds = {Path(name).suffix for name in names if name != PICKLE}
     if "config.json" in names:
-        kind = read_json(folder / "config.json").get("model_type")
+        config = read_json(folder / "config.json")
+        if "format_version" in config:
+            raise ModelError(f"{folder} is a model directory already; accepted: `mt-service serve --model {folder}`")
+        kind = config.get("model_type")
         return read_multilingual if kind in MODEL_TYPES else read_marian_mt
     if ".npz" in kinds or ".bin" in kinds:
         return read_marian

@@ -101,20 +101,22 @@ def check_limits(body: TranslateRequest, settings: Settings) -> None:
         ("beam_size", body.beam_size or 0, settings.max_beam_size),
         ("targets", len(body.targets), settings.max_targets),
     )
-    problems = []
+    problems, accepted = [], ""
     if size > settings.max_characters:
+        accepted = f"at most {settings.max_characters} characters"
         problems.append(f"request ({size}) exceeds text limit ({settings.max_characters})")
     elif size * languages > settings.max_pending_characters:
         limit = settings.max_pending_characters // languages
         problems.append(f"request ({size}) exceeds text limit ({limit}) for {languages} targets")
     if count > settings.max_texts:
+        accepted += f"{' and' if accepted else 'at most'} {settings.max_texts} texts"
         problems.append(f"request ({count}) exceeds text limit ({settings.max_texts})")
     problems += [f"{name} parameter must be <= {limit}" for name, value, limit in limits if value > limit]
     problems += body.term_problems(body.source, settings.max_terms)
     if body.stream and body.targets:
         problems.append("stream and targets cannot be used together")
     if problems:
-        raise InvalidRequest.listing(problems)
+        raise InvalidRequest("Invalid request: " + "; ".join(problems), accepted=accepted)
 
 
 async def terms_for(body: TermFields, languages: tuple[str, str], caller: str, glossaries: GlossaryStore) -> Terms:

@@ -81,7 +81,7 @@ def count_to(maximum: int) -> Callable[[str], int]:
     """Return a function that parses an integer from 1 to `maximum`, for the `type` of an option."""
 
     def parse_count(text: str) -> int:
-        if not 1 <= int(text) <= maximum:
+        if not text.isdecimal() or len(text) > len(str(maximum)) or not 1 <= int(text) <= maximum:
             raise argparse.ArgumentTypeError(f"{text}; accepted: 1 to {maximum}")
         return int(text)
 

@@ -1,5 +1,6 @@
 """The wrapper of all verbs."""
 
+import re
 import sys
 from collections.abc import Sequence
 
@@ -62,3 +63,8 @@ def test_the_nearest_verb_or_option_is_suggested(
     except SystemExit as ended:
         status = int(str(ended.code))
     assert status == 2 and message in capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert re.fullmatch(r"mt-service \d+\.\d+\S*\n", capsys.readouterr().out)

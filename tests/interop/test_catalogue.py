@@ -45,7 +45,7 @@ def test_names_become_those_of_the_hub() -> None:
     assert hub_name("somebody/model@v1") == "somebody/model@v1"
     assert find_entry("somebody/model") is None
     for wrong in ("nothing", "a/b/c", "hub:", "../secret", "a/b@../c"):
-        with pytest.raises(ModelError, match="no such model"):
+        with pytest.raises(ModelError, match="no such folder or model"):
             hub_name(wrong)
 
 
@@ -78,3 +78,7 @@ def test_models_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     assert main(["models", "nllb-200-3.3", "--models", str(tmp_path)]) == 0
     listed = capsys.readouterr().out
     assert "13.4 GB, 3.3 GB" in listed and "opus-mt" not in listed and "my-model" not in listed
+    for wanted in ("xx-yy", "no-model-has-this-name"):
+        assert main(["models", wanted, "--models", str(tmp_path)]) == 2
+        said = capsys.readouterr()
+        assert said.out == "" and f"no model is called or translates '{wanted}'" in said.err

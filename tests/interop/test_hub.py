@@ -211,7 +211,7 @@ def test_refusals_of_the_hub_say_what_to_do(
     (published / "README.md").write_text("nothing", encoding="utf-8")
     assert "has no weights that can be read (README.md)" in refusal(NAME, out)
     assert "no public model of this name" in refusal("Nobody/nothing", out)
-    assert "no such model (did you mean opus-mt-en-de?)" in refusal("opus-mt-ende", out)
+    assert "no such folder or model (did you mean opus-mt-en-de?)" in refusal("opus-mt-ende", out)
     assert "has no such revision" in refusal(f"{NAME}@v9", out)
     (published / SAFE).write_bytes(b"weights")
     here.repositories[NAME].gated = True

@@ -254,6 +254,7 @@ NOT_NPZ = "model.npz: damaged, or not an .npz file"
         (halved, NOT_NPZ),
         (shutil.rmtree, "no such folder exists; accepted: a folder of Marian"),
         (lambda folder: [path.unlink() for path in folder.iterdir()], "has no model in a known format"),
+        (lambda folder: (folder / "config.json").write_text('{"format_version": 1}'), "is a model directory already"),
         (sentencepiece_vocabulary, "pieces, but dim-vocabs says"),
     ],
 )

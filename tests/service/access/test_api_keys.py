@@ -240,7 +240,9 @@ def test_the_script(keys: Run, tmp_path: Path) -> None:
     assert secret not in f"{shown} {revoked} {listed}"
 
 
-@pytest.mark.parametrize("limit", [("--days", "9999999"), ("--rate", str(2**63)), ("--quota", "0"), ("--rate", "x")])
+@pytest.mark.parametrize(
+    "limit", [("--days", "9999999"), ("--rate", str(2**63)), ("--quota", "0"), ("--rate", "x"), ("--rate", "9" * 5000)]
+)
 def test_limits_that_cannot_be(limit: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["add", "wiki", *limit])

@@ -74,7 +74,7 @@ async def translate_sentence(
         parts = await _translate_in_parts(sentence, fits, context, kept)
         if parts:
             return parts
-    lowered = casing.lower_capitals(sentence, context.source, kept)
+    lowered = casing.lower_capitals(sentence, context.source, kept, context.knows_word)
     untitled = None if lowered else casing.lower_title_case(sentence, context.source, kept)
     variants = [
         context.variant(text, _ranges_in(text, sentence, kept), _ranges_in(text, sentence, terms))
@@ -156,7 +156,7 @@ async def _translate_variants(
     if decoded is None:
         raise RequestError("the model has no translation")
     if any_case and not context.options.sample:
-        decoded = await _decode_in_lower_case(decoded, context)
+        decoded = await _decode_in_lower_case(decoded, candidates, context)
     filled = await _decode_without_blanks(decoded, context)
     if filled is None:
         return None
@@ -180,18 +180,23 @@ def _read(variant: SourceVariant, reading: Reading, context: SentenceContext) ->
     return context.variant(variant.text, variant.kept, variant.terms, reading)
 
 
-async def _decode_in_lower_case(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
-    """Decode a short headline again in lower case if its translation contains capitalised words of the source.
+async def _decode_in_lower_case(
+    decoded: DecodedVariant, candidates: Sequence[DecodedVariant], context: SentenceContext
+) -> DecodedVariant:
+    """Decode a short headline in lower case if its translation contains capitalised words of the source.
 
-    The model may know these words in lower case only. Return the second result if it contains none of them, has no
-    fewer words than the source, and its score is at most _NAME_HANDICAP worse; otherwise the words may be names.
+    The model may know these words in lower case only. Return the result if it contains none of them, has no fewer words
+    than the source, and its score is at most _NAME_HANDICAP worse; otherwise the words may be names. A result among
+    `candidates` is used again.
     """
     variant = decoded.variant
     copied = casing.copied_words(variant.text, decoded.best.text, variant.kept)
     text = casing.lower_all(variant.text, context.source, variant.kept)
     if not copied or len(text.split()) > _SHORT_HEADLINE or len(text) != len(variant.text):
         return decoded
-    again, _ = await decode_variants([context.variant(text, variant.kept, variant.terms)], context, context.options)
+    again = [one for one in candidates if one.variant.text == text]
+    if not again:
+        again, _ = await decode_variants([context.variant(text, variant.kept, variant.terms)], context, context.options)
     if not again or again[0].best.score < decoded.best.score - _NAME_HANDICAP:
         return decoded
     words = re.findall(r"\w+", again[0].best.text.lower())
@@ -293,7 +298,7 @@ def _lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Ran
     spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER]
     return [
         (begin, end)
-        for begin, end in sorted({*symbols.lost_symbols(variant.text, text), *damaged})
+        for begin, end in sorted({*symbols.lost_symbols(variant.text, text, context.source), *damaged})
         if not any(span.begin < end and begin < span.end for span in spans)
     ]
 

@@ -73,6 +73,11 @@ class SentenceContext:
         """Return the ids of a normalised source text: the tag, the ids of the text, and EOS."""
         return self._encode(text)
 
+    def knows_word(self, word: str) -> bool:
+        """Return whether the model has read a source word: it is one token, or its tokens occurred side by side."""
+        ids = self.tokenizer.encode(word)
+        return len(ids) == 1 or (self.bigrams is not None and not any(self.bigrams.new_pairs(self.source, ids)[1:-1]))
+
     def request(self, text: str, options: SearchOptions) -> Request:
         source = self.encode(text)
         constraints = self.compiler.compile([], self.banned, self.target, UNLIMITED) if self.banned else None

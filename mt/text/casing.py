@@ -6,7 +6,7 @@ ALL CAPS, 6.6 in Title Case, and 40.9 in Title Case converted to sentence case.
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain, pairwise
 
 from mt.languages import primary_language
@@ -15,7 +15,7 @@ from mt.text.clauses import may_lower
 from mt.text.protect import ProtectedSpan, find_spans, find_translated_spans
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_INITIAL = re.compile(r"\b[^\W\d_]\. ?(?=[^\W\d_])")  # of a name, such as J. R. R. Tolkien
+_INITIAL = re.compile(r"\b[^\W\d_]\. ?(?=[^\W\d_])|\w\.[^\W\d_]")  # J. R. R. Tolkien and System.Data
 _FIRST_WORD = re.compile(r"[\W_]*([^\W\d_][^\s]*)")
 _LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most sentences with a long word in lower case
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
@@ -36,14 +36,17 @@ _LEAST_WORDS = 2  # a sentence in capitals has at least so many words, or a word
 _LONG_WORD = 6
 _LEAST_LONG = 3  # a word of at most so many letters may be a code, or in lower case in a headline
 _LEAST_TITLE = 4  # in a headline of at least so many words, short words may be in lower case
-_CAPITAL_NOUNS = frozenset({"de", "lb"})  # languages in which two or three capitalised words are ordinary
+CAPITAL_NOUNS = frozenset({"de", "lb"})  # languages in which two or three capitalised words are ordinary
 
 
-def lower_capitals(sentence: str, language: str, kept: Sequence[Range] = ()) -> str | None:
+def lower_capitals(
+    sentence: str, language: str, kept: Sequence[Range] = (), knows: Callable[[str], bool] = lambda word: False
+) -> str | None:
     """Return a sentence in ALL CAPS converted to sentence case, or None if the sentence is not in ALL CAPS.
 
     Known acronyms, words without a vowel, words of mixed case such as `kWh`, protected spans, and the ranges `kept`
-    keep their case. The result for a sentence of one or two short words is None, because the words may be codes.
+    keep their case. The result for a sentence of one or two short words is None, because the words may be codes, unless
+    they have four letters or more and the model `knows` them in lower or title case, as in `EXIT`.
     """
     if _has_lower_word(sentence):
         return None
@@ -54,7 +57,8 @@ def lower_capitals(sentence: str, language: str, kept: Sequence[Range] = ()) -> 
     if not capitals or len(capitals) < len([word for word in plain if not is_mixed_case(word)]):
         return None
     is_long = len(plain) >= _LEAST_WORDS and max(map(len, plain)) > _LEAST_LONG
-    if not is_long and max(map(len, plain)) < _LONG_WORD:
+    is_known = all(len(word) > _LEAST_LONG and (knows(word.lower()) or knows(word.title())) for word in plain)
+    if not is_long and max(map(len, plain)) < _LONG_WORD and not is_known:
         return None
     return _lower_words(sentence, words, language, {word for word in long if _is_code(word) or is_mixed_case(word)})
 
@@ -72,18 +76,21 @@ def raise_capitals(translation: str, source: str, language: str, kept: Sequence[
 
 
 def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -> str | None:
-    """Return a sentence in Title Case converted to sentence case, or None if the sentence is not in Title Case."""
+    """Return a sentence in Title Case converted to sentence case, or None if the sentence is not in Title Case.
+
+    Fewer than _LEAST_TITLE words become lower case: models translate `red car` better than `Red car`.
+    """
     if _has_lower_word(sentence) or _INITIAL.search(sentence):
         return None
     words = _free_words(sentence, kept)
     long = [word[0] for word in words if len(word[0]) > _LEAST_LONG]
     if len(words) < _LEAST_TITLE:
-        if len(words) < _LEAST_WORDS or primary_language(language) in _CAPITAL_NOUNS:
+        if len(words) < _LEAST_WORDS or primary_language(language) in CAPITAL_NOUNS:
             return None
         long = [word[0] for word in words]  # all words, because there are few
     if not long or any(not _in_title_case(word) and not _is_code(word) for word in long):
         return None
-    lowered = _lower_words(sentence, words, language, _fixed(words))
+    lowered = _lower_words(sentence, words, language, _fixed(words), is_headline=len(words) >= _LEAST_TITLE)
     return lowered if lowered != sentence else None
 
 

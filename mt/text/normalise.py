@@ -6,7 +6,7 @@
   when the text is encoded.
 - Soft hyphens, zero-width and bidirectional format characters, byte order marks and control characters are removed.
   U+200C and U+200D stay in scripts with joiners and in emoji, variation selectors in emoji.
-- `12,- €` becomes `12 €`, and »...« becomes „...“.
+- `12,- €` becomes `12 €`, »...« becomes „...“, and `Lehrer:innen` becomes `Lehrerinnen` (`_GENDER_FORMS`).
 - Letters and digits in compatibility forms (full width, ligatures, mathematical alphabets) become plain letters, unless
   the tokenizer knows the form. Superscripts, circled digits and fractions stay: NFKC would change m² to m2.
 - Punctuation that the tokenizer does not know becomes the closest punctuation that it knows.
@@ -39,6 +39,13 @@ _GROUPED = re.compile(  # 1 234,50 and 1 234 € and 1 234 567, but not 12 345: 
 )
 _HOURS = re.compile(r"(?<=\b\d\d)\.(?=[0-5]\d Uhr\b)|(?<=\b\d)\.(?=[0-5]\d Uhr\b)")  # 15.30 Uhr
 _NO_CENTS = re.compile(r"(?<=\d),[-–—]{1,2}(?= ?(?:[€$£]|Euro?\b|EUR\b|CHF\b))")  # 12,- €
+_GENDER_FORMS = re.compile(  # Lehrer:innen, Lehrer/-innen, Lehrer(innen); Lehrer*in, der/die Lehrer/in
+    r"(?<=[a-zäöüß]{2})(?:[:*_·]|/-?|\(-?(?=innen\)))(?P<plural>[iI]nnen)\b\)?"
+    r"|(?<=[a-zäöüß]{2})/-in\b"
+    r"|\b(?P<person>[A-ZÄÖÜ][a-zäöüß]{1,40}(?:er|or|nt|st|og|at))(?:[:*_/]in\b|\(in\))"
+    r"|(?<=\b[DdEe]er)/(?:die|eine)\b(?= \w+[:*_/(])|(?<=\b[Ee]in)/eine\b(?= \w+[:*_/(])"
+)
+_SPELLED_OTHERWISE = re.compile(r"[:*_·/(](?<=[a-zäöüß].)-?[Ii]n|,[-–—]|-\r?\n")  # a fast test
 _GERMAN_GUILLEMETS = re.compile(r"»(\w[^«»]{0,500}[^\s«»])«")
 _TO_PLAIN_SPACES = str.maketrans(dict.fromkeys(GROUP_SPACES, " "))
 
@@ -157,15 +164,19 @@ class Normaliser:
         self._replaced = re.compile(f"[{replaced}]") if replaced else None
         basic = "".join(_character_ranges(form for form in self._replacements if ord(form) < 0x10000))
         # `re` searches for characters above U+FFFF slowly if they are many ranges.
-        self._doubtful = re.compile(
-            f",[-–—]|[»{SPACES}{_REMOVED_BASIC}{basic}\U0001d100-\U0001d7ff\U000e0000-\U000e01ef]"
-        )
+        self._doubtful = re.compile(f"[»{SPACES}{_REMOVED_BASIC}{basic}\U0001d100-\U0001d7ff\U000e0000-\U000e01ef]")
 
     def normalise(self, text: str, kept: Sequence[Range] = ()) -> NormalisedText:
         """Return the normalised text. Characters in the ranges `kept` stay as they are."""
-        if text.isascii() and text.isprintable() and "  " not in text and ",-" not in text:
+        respelled = _SPELLED_OTHERWISE.search(text) is not None
+        if text.isascii() and text.isprintable() and "  " not in text and not respelled:
             return NormalisedText(text)
-        if self._doubtful.search(text) is None and "  " not in text and unicodedata.is_normalized("NFC", text):
+        if (
+            not respelled
+            and self._doubtful.search(text) is None
+            and "  " not in text
+            and unicodedata.is_normalized("NFC", text)
+        ):
             return NormalisedText(text)
         whole = _Draft.of(text)
         if not kept:
@@ -184,13 +195,16 @@ class Normaliser:
         draft = draft.replace(_HYPHEN_AT_END, lambda match: "")
         draft = draft.replace(_SPACE_RUN, lambda match: " " if match["run"] else match[0])
         draft = draft.replace(_NO_CENTS, lambda match: "")
+        draft = draft.replace(_GENDER_FORMS, lambda match: match["person"] or (match["plural"] or "").lower())
         draft = draft.replace(_GERMAN_GUILLEMETS, lambda match: f"„{match[1]}“")
         if self._replaced:
             draft = draft.replace(self._replaced, self._replacement)
         return _compose(draft)
 
     def _replacement(self, match: re.Match[str]) -> str:
-        """Return the replacement of a character. A dash between words gets spaces, as other dashes have."""
+        """Return the replacement of a character. A dash between words gets spaces, as others have. An arrow stays."""
+        if match[0] in "‹›" and not ("‹" in match.string and "›" in match.string):
+            return match[0]  # an arrow
         new = self._replacements[match[0]]
         around = match.string[match.start() - 1 : match.start()] + match.string[match.end() : match.end() + 1]
         return f" {new} " if match[0] in _LONG_DASHES and len(around) == 2 and around.isalpha() else new

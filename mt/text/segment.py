@@ -17,7 +17,7 @@ import sentencex
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
-from mt.text.clauses import AFTER_CLAUSE, conjunctions
+from mt.text.clauses import AFTER_CLAUSE, conjunctions, may_lower
 from mt.text.normalise import MARGIN, normalise_text, plain_spaces
 
 LONGEST_SENTENCE = 4000
@@ -51,8 +51,11 @@ _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
 _ROMAN_NUMERAL = re.compile(r"\s*[IVX]{1,5}\.\s*")
 _DOT_IN_WORD = re.compile(r"\.[^\W\d_]")  # a fast test
 _DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic and Data.DataSet, but not Berlin.Then
-    r"(?<![\w.])(?:\.[^\W\d_]\w{0,63}|(?:[A-Z]\w{1,63}\.){2,15}[A-Z]\w{1,63}"
+    r"(?<![\w.])(?:\.[^\W\d_]\w{0,63}|(?:[A-Z]\w{1,63}\.){2,15}[A-Z]\w{1,63}|(?:[a-z]\w{1,63}\.){2,9}[A-Z]\w{1,63}"
     r"|(?:[A-Z]{2,8}|[A-Z]\w{0,62}[A-Z]\w{0,62})\.[A-Z]{2,5}(?!\w)|[A-Z]\w{1,63}\.(?=\w{0,62}[a-z][A-Z])\w{2,64})"
+)
+_TWO_PARTS = re.compile(
+    r"(?<![\w.])(?:[A-Z]\w{1,30}|(?P<code>[b-df-hj-np-tv-xz]{2,8}))\.(?P<member>[A-Z][a-z]\w{0,30})(?!\w|\.\w)"
 )
 _ORDINAL = {  # the end of a German ordinal number, as in "am 30. September", not of a number as in "Es waren 30."
     "de": re.compile(
@@ -248,7 +251,7 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
     code, as in `a != b`, nor inside a name such as `ASP.NET`, nor in lower case after an abbreviation such as `a.m.`.
     """
     begin = end = 0
-    inside = {place for name in _dotted_names(paragraph) for place in range(name.start() + 1, name.end())}
+    inside = {place for name in _dotted_names(paragraph, language) for place in range(name.start() + 1, name.end())}
     ordinal = _ORDINAL.get(primary_language(language))
     for sentence in _split_in_blocks(paragraph, language):
         end += len(sentence)
@@ -269,8 +272,21 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
         yield paragraph[begin:]
 
 
-def _dotted_names(paragraph: str) -> Iterator[re.Match[str]]:
-    return _DOTTED_NAME.finditer(paragraph) if _DOT_IN_WORD.search(paragraph) else iter(())
+def _dotted_names(paragraph: str, language: str) -> Iterator[re.Match[str]]:
+    if _DOT_IN_WORD.search(paragraph):
+        yield from _DOTTED_NAME.finditer(paragraph)
+        yield from two_part_names(paragraph, language)
+
+
+def two_part_names(text: str, language: str) -> Iterator[re.Match[str]]:
+    """Yield the names of code with one dot, such as `System.Data` and `fmt.Println`.
+
+    They are no two sentences without a space between them: the second part is no word that begins sentences, and the
+    first one has no vowel, or the language is English or French, in which few sentences end with a capitalised word.
+    """
+    for match in _TWO_PARTS.finditer(text):
+        if match["code"] or (primary_language(language) in ("en", "fr") and not may_lower(match["member"], language)):
+            yield match
 
 
 def _split_in_blocks(paragraph: str, language: str) -> Iterator[str]:

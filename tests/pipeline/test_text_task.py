@@ -228,15 +228,15 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         "Lies",
     ),
     "a headline with a word that the model knows in lower case only": (
-        {"Big Dog": ["2|Big Hund"], "Big dog": ["1|Big"], "big dog": ["2|ein großer Hund"]},
+        {"Big Dog": ["2|Big Hund"], "big dog": ["2|ein großer Hund"]},
         "Big Dog",
-        ["Big Dog", "Big dog", "big dog"],
+        ["Big Dog", "big dog"],
         "Ein großer Hund",
     ),
     "a headline with a name": (
-        {"Big Ben": ["2|Big Ben"], "Big ben": ["1|Big"], "big ben": ["1|ein großer Mann"]},  # not likely enough
+        {"Big Ben": ["2|Big Ben"], "big ben": ["1|ein großer Mann"]},  # not likely enough
         "Big Ben",
-        ["Big Ben", "Big ben", "big ben"],
+        ["Big Ben", "big ben"],
         "Big Ben",
     ),
     "a loop is decoded again": (

@@ -49,6 +49,11 @@ CHANGED = {
         "die Haustürklingel, a- b, Haus- und",
     ),
     "quoted lines of an e-mail": ("in the\n> > garden", "in the garden"),
+    "gender forms": (
+        "Kolleg:innen, Leser*innen, Kund_innen, Schüler/innen",
+        "Kolleginnen, Leserinnen, Kundinnen, Schülerinnen",
+    ),
+    "gender forms of one person": ("Der/die Lehrer/in oder ein/eine Student(in)", "Der Lehrer oder ein Student"),
     "radical": ("\u2f00", "一"),
     "variation selector without emoji": ("a\ufe0f 葛\U000e0100", "a 葛"),
     "tag characters without a flag": ("a\U000e0067b", "ab"),
@@ -69,11 +74,14 @@ UNCHANGED = {
     "Chinese": "你好，世界！（是）",
     "private use": "\ue000 \uf0b7",
     "Croatian": "Džep",
+    "no gender forms": "check/in foo:in der/die/das (in) drinnen: innen",
+    "arrows": "‹ Previous",
     "French guillemets": "« a » et « b »",
     "price with cents, and lists": "12,-5 3,- Mark a,-b",
 }
 CLOSEST = {
     "single quotes": ("don‘t ‚a‘ ‹b› ´c", "don’t ’a’ ’b’ 'c"),
+    "arrow": ("more ›", "more ›"),
     "double quotes": ("”a“ «b» ‟c„", "“a“ “b“ “c„"),
     "hyphens": ("e\u2011mail a\u2010b 3\u22122", "e-mail a-b 3-2"),
     "dashes": ("a — b ‒ c ― d – e", "a – b – c – d – e"),

@@ -87,6 +87,9 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
             r"In C:\new and C:\Users\new, use \n or '\n' here",
             [r"In C:\new and C:\Users\new, use \n or '\n' here"],
         ),
+        ("en", "See System.Data in java.util.List. It", ["See System.Data in java.util.List.", "It"]),
+        ("en", "I was in Berlin.Then we left.", ["I was in Berlin.", "Then we left."]),
+        ("de", "Ich war zu Hause.Morgen gehen wir.", ["Ich war zu Hause.", "Morgen gehen wir."]),
         ("en", "One.\u00a0Two.\tThree.", ["One.", "Two.", "Three."]),
         (
             "de",

@@ -21,6 +21,8 @@ _LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most se
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
 _LATIN = re.compile(r"[A-ZÀ-ÖØ-Þ]+")
 _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")
+# A letter with a meaning of its own: G 1/2", Plan B, Size: M, L. Articles and prepositions are before other words.
+_SINGLE_CODE = re.compile(r"[B-DF-HJ-NP-TV-XZ](?= ?\d)|[A-Z](?=[^\w\s'’.-]|\.?$)")
 _DOTTED = frozenset({"az", "tr"})  # languages with the letter pairs I/ı and İ/i
 _ACRONYMS = frozenset(
     [
@@ -138,7 +140,8 @@ def _has_lower_word(sentence: str) -> bool:
 
 def _free_words(sentence: str, kept: Sequence[Range]) -> list[re.Match[str]]:
     spans = find_spans(sentence, kept)
-    return [word for word in _WORD.finditer(sentence) if not _is_within(word.start(), spans)]
+    words = (word for word in _WORD.finditer(sentence) if not _is_within(word.start(), spans))
+    return [word for word in words if not _SINGLE_CODE.match(sentence, word.start())]
 
 
 def _is_within(place: int, spans: Sequence[ProtectedSpan]) -> bool:

@@ -23,6 +23,7 @@ from mt.text.casing import as_clause, begin_with_capital, lower_capitals, lower_
         ("en-GB", "WE SANG, BUT I SLEPT.", "We sang, but I slept."),
         ("pt-BR", "UMA RUA EM SÃO PAULO", "Uma rua em são paulo"),
         ("el", "ΟΔΥΣΣΕΥΣ ΚΑΙ ΑΛΛΟΙ", "Οδυσσευς και αλλοι"),  # a final sigma at the end of a word
+        ("en", "TEST FOR HEPATITIS A, M 12 BOLTS", "Test for hepatitis A, M 12 bolts"),
         ("en", "USB", None),
         ("en", "OK", None),
         ("en", "NATO USB", None),
@@ -78,6 +79,10 @@ def test_translations_are_raised(language: str, source: str, translation: str, e
         ("New US Law on 10 kW Pumps", "New US law on 10 kW pumps"),
         ("Asian Food Section", "asian food section"),
         ("New LSB List in the EU", "New LSB list in the EU"),
+        ('Connection: G 1/2"', None),  # a letter of a size or a kind is no word of a headline
+        ('Pipe Connection: G 1/2" Made Of Steel', 'Pipe connection: G 1/2" made of steel'),
+        ("Our Plan B: What Next", "Our plan B: what next"),
+        ("In A 10-Minute Talk", "In a 10-minute talk"),
         ("Smith", None),
         ("J.R.R. Tolkien", None),
         ("Use System.Linq", None),

@@ -135,14 +135,21 @@ class MemoryStore:
         await self._purge(owner)
 
     async def units(self, owner: str, id: str) -> AsyncIterator[Sequence[MemoryUnit]]:
-        """Yield all units of a memory in lists of up to SLICE units, the oldest first."""
+        """Yield all units of a memory in lists of up to SLICE units, the oldest first.
+
+        Raises: NotFound also if the memory is deleted meanwhile, so that an export that is cut off has no proper end.
+        """
         memory = await self.get(owner, id)
         for first in range(0, memory.count, SLICE):
             yield await self.page(owner, memory, first)
 
     async def page(self, owner: str, memory: Memory, first: int) -> Sequence[MemoryUnit]:
         """Return up to SLICE units of a memory, beginning with unit number `first`."""
-        return await self._database.read(partial(read_units, number=memory.number, first=first), owner)
+
+        def read(connection: sqlite3.Connection) -> Sequence[MemoryUnit]:
+            return read_units(connection, _read(connection, memory.number).number, first)
+
+        return await self._database.read(read, owner)
 
     async def check(self, caller: str, id: str, source: str | None, target: str) -> None:
         """Raise NotFound if the caller may not use the memory, InvalidRequest if it is not from `source` to `target`.

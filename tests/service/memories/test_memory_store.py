@@ -245,6 +245,35 @@ async def test_a_deleted_memory_leaves_no_row(database: Database, monkeypatch: p
     assert len(await store.matches(KEY, kept.id, EN_DE, ["The dog sleeps."], 0.7)) == 1
 
 
+async def test_a_memory_is_deleted_while_the_disk_is_full(
+    database: Database, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(connection: sqlite3.Connection) -> bool:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    memory = await store.put(KEY, "x", EN_DE, ANIMALS)
+    with monkeypatch.context() as patch:
+        patch.setattr("service.memories.store.purge", fail)
+        await store.delete(KEY, memory.id)
+    assert await store.owned(KEY) == []
+    await store.put(KEY, "y", EN_DE, [])
+    assert rows(database) == 1
+
+
+async def test_the_units_of_a_memory_that_is_deleted_meanwhile_have_no_end(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.memories.store.SLICE", 1)
+    memory = await store.put(KEY, "x", EN_DE, ANIMALS)
+    units = store.units(KEY, memory.id)
+    assert list(await anext(units)) == ANIMALS[:1]
+    await store.delete(KEY, memory.id)
+    with pytest.raises(NotFound, match="deleted"):
+        await anext(units)
+
+
 @pytest.mark.parametrize("block", [4, 4096])
 def test_the_best_match_is_found(database: Database, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     """The index finds what a comparison with all units finds, also if units are added in several slices."""

@@ -113,6 +113,12 @@ def rows() -> list[tuple[str, str, str]]:
             "Rufen Sie auf <b>Save</b>, um zu gehen.",
         ),
         ("Tap <b>Save</b> to go.", "Va pour aller.", "0-0 2-1 3-2", "Va <b>Save</b> pour aller."),
+        (
+            "Open <b>Network</b> settings",
+            "Öffne Netzwerkeinstellungen",
+            "0-0 2-1",
+            "Öffne <b>Netzwerkeinstellungen</b>",
+        ),
         ("<i>The dog</i> sees <b>the</b> cat", "Hund sieht Katze", "1-0 2-1 4-2", "<i>Hund</i> sieht <b>Katze</b>"),
     ],
 )

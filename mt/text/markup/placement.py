@@ -228,7 +228,15 @@ class _Placement:
         between = [j for j in options if low < j < high and not self.units.back[j]]
         if unused.intersection(between) or mark.kept:
             first, last, count = first - left - 1, last - left - 1, after - left - 1
-        elif left >= 0 and mark.begin and self.is_name(mark):
+        elif (
+            left >= 0
+            and mark.begin
+            and self.is_name(mark)
+            and not (
+                (left == first - 1 and self._is_upper(among[left]) and self._is_compound(mark, among[left], low))
+                or (after == last + 1 < len(among) and self._is_compound(mark, among[after], high))
+            )
+        ):
             return range(low + 1, low + 1)
         else:
             between, count = options, len(among)
@@ -241,6 +249,15 @@ class _Placement:
         chosen = chosen or [min(unused.intersection(between), key=lambda j: abs(j - between[begin]))]
         ends = (a + 1 for a, b in pairwise(chosen) if not unused.issuperset(range(a, b)))
         return range(chosen[0], next(ends, chosen[-1] + 1))
+
+    def _is_upper(self, word: int) -> bool:
+        begin = self.units.left[word].begin
+        return begin > 0 and self.units.source[begin].isupper()
+
+    def _is_compound(self, mark: Mark, word: int, unit: int) -> bool:
+        """Return whether a target word is long enough to translate a mark and the source word beside it."""
+        left, right = self.units.left[word], self.units.right[unit]
+        return 5 * (right.end - right.begin) >= 4 * (mark.end - mark.begin + left.end - left.begin)
 
     def _anchors(self, among: Sequence[int], first: int, last: int, allowed: range) -> tuple[int, int, int, int]:
         """Return (before, low, after, high) for the nearest aligned words before and after a mark.

@@ -21,10 +21,15 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import torch
+try:
+    import torch
+
+    from mt import evaluation
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}; first: bash scripts/setup.sh && source .venv/bin/activate") from None
+
 from torch import Tensor
 
-from mt import evaluation
 from mt.config import ModelConfig
 from mt.data.demo import write_phrasebook
 from mt.model.attention import MultiHeadAttention, attention, attention_weights, causal_mask
@@ -264,5 +269,5 @@ print("singular values after: ", torch.linalg.svdvals(step)[[0, 3, 4, 31]])
 print("cosine to U V^T:", round(float((step * (u @ vh)).sum() / step.norm() / (u @ vh).norm()), 2))
 
 # %% [markdown]
-# With it, `scripts/recipes/phrasebook.toml` reaches in 300 updates what this loop needs many more for. Next:
-# [the pages](README.md) with pictures of every step, and `mt-service explain` for a sentence of yours.
+# Next: [the pages](README.md) with pictures of every step and a short training with Muon, and `mt-service explain` for
+# a sentence of yours.

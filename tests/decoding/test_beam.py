@@ -1,8 +1,11 @@
 """Beam search against tables made by hand, against all sentences there are, and against a plain reference."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -71,40 +74,31 @@ def test_a_beam_wider_than_all_sentences_finds_them_all(alpha: float, normalizat
     assert decode(scorer, [SOURCE], replace(options, n_best=1)) == [found[:1]]
 
 
-def reference(table: Table, source: Ids, options: SearchOptions, vocabulary: int) -> list[tuple[float, Ids]]:
-    """Beam search as its description reads, in plain Python, but for the exact bound."""
-    beams = options.beam_size
-    alive: list[tuple[float, Ids]] = [(0.0, ())]
-    pool: list[tuple[float, Ids]] = []
-    longest = options.longest(len(source))
-    for length in range(1, longest + 1):
-        candidates = []
-        for total, tokens in alive:
-            scores = log_probs(table, source, tokens)
-            ids = [EOS] if length == longest else range(EOS, vocabulary)
-            candidates += [(total + scores[token], (*tokens, token)) for token in ids]
-        candidates.sort(reverse=True)
-        pool += [(divided(s, length, options), t[:-1]) for s, t in candidates[:beams] if t[-1] == EOS]
-        alive = [candidate for candidate in candidates if candidate[1][-1] != EOS][:beams]
-        pool.sort(reverse=True)
-        worst = pool[min(options.n_best, len(pool)) - 1][0] if pool else -math.inf
-        if len(pool) >= beams and alive and divided(alive[0][0], length, options) <= worst:
-            break
-    return sorted(pool, reverse=True)[: options.n_best]
+def documented_search() -> Callable[..., list[tuple[float, Ids]]]:
+    """The plain `beam_search` of docs/understanding/search.md."""
+    page = (Path(__file__).parents[2] / "docs" / "understanding" / "search.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(page.partition("```python\n")[2].partition("```")[0], names)
+    search: Callable[..., list[tuple[float, Ids]]] = names["beam_search"]
+    return search
 
 
 @pytest.mark.parametrize("beams", [1, 2, 3, 5])
 @pytest.mark.parametrize("n_best", [1, 2, 5])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
-def test_stopping_early_changes_nothing(beams: int, n_best: int, alpha: float) -> None:
+def test_the_search_equals_the_documented_algorithm(beams: int, n_best: int, alpha: float) -> None:
     scorer = random_scorer(9)
     options = SearchOptions(
         beam_size=beams, n_best=min(n_best, beams), length_penalty=alpha, max_length_factor=1, max_length_offset=4
     )
     sources = [(word, word + 1, EOS)[word % 2 :] for word in range(10, 26)]
     for source, found in zip(sources, decode(scorer, sources, options), strict=True):
-        expected = reference(scorer.table, source, options, 9)
-        assert [hypothesis.tokens for hypothesis in found] == [tokens for _, tokens in expected]
+
+        def following(tokens: Ids, source: Ids = source) -> dict[int, float]:
+            return dict(list(enumerate(log_probs(scorer.table, source, tokens)))[EOS:])  # no special token but EOS
+
+        expected = documented_search()(following, EOS, options.longest(len(source)), beams, options.n_best, alpha)
+        assert [(*hypothesis.tokens, EOS) for hypothesis in found] == [tokens for _, tokens in expected]
         assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], rel=1e-4)
 
 

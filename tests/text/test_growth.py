@@ -15,6 +15,8 @@ from mt.text.documents.packages import root_name
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.strings import find_tags
 from mt.text.markup.tokens import MAX_TOKENS
+from mt.text.normalise import normalise_text
+from mt.text.numbers import mend_numbers
 from mt.text.symbols import lost_symbols, unknown_words
 from mt.text.terms import Terms
 from scripts.attack.payloads import SIZED_DOCUMENTS
@@ -130,7 +132,7 @@ def find_tags_of(unit: str, n: int) -> Callable[[], object]:
 
 
 def find_symbols(unit: str, size: int) -> Callable[[], object]:
-    return partial(lost_symbols, unit * size, "")
+    return partial(lost_symbols, unit * size, "", "en")
 
 
 UNITS = [
@@ -168,6 +170,13 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "casing: title case": (lambda n: partial(casing.lower_title_case, "Word A1 " * n, "en"), 1000),
     "repetition": (lambda n: partial(repetition.is_repetitive, ["a"] * n, ["a", "b", "c"] * n), 1000),
     "segment: line breaks": (partial(split, "\n"), 20_000),
+    "segment: joined lines": (partial(split, "in the\n"), 5000),
+    "segment: one long line": (partial(split, "> a-", "\nb"), 5000),
+    "normalise: gender forms": (lambda n: partial(normalise_text, "Aa/in »a »(in" * n), 2000),
+    "numbers: marks": (
+        lambda n: partial(mend_numbers, "1,5 5 pm €1.5 - " * n, "1,5 5 Uhr $1 - " * n, ("de", "fr")),
+        300,
+    ),
     "segment: kept lines": (partial(split, "-\n"), 20_000),
     "segment: no sentence ends": (partial(split, "house "), 20_000),
     "segment: no spaces": (partial(split, "house"), 20_000),

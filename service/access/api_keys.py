@@ -67,6 +67,12 @@ class ApiKeys:
         digest = _digest(secret)
         return await self._database.read_keys(lambda connection: _find(connection, digest), address)
 
+    async def is_valid(self, id: str, now: float) -> bool:
+        """Return whether the key with this id exists and is neither revoked nor expired."""
+        query = f"SELECT {_COLUMNS} FROM keys WHERE id = ?"
+        row = await self._database.read_keys(lambda connection: connection.execute(query, (id,)).fetchone(), id)
+        return row is not None and _key(row).valid(now)
+
 
 def same_secret(secret: str, expected: str) -> bool:
     """Return whether two secrets are equal, in constant time."""

@@ -102,6 +102,11 @@ class AccessControl:
             self._count(caller, RateLimitItemPerMinute(rate))
         return caller
 
+    async def check_owner(self, owner: str) -> None:
+        """Raise InvalidKey if `owner`, the `Caller.id` of an earlier request, has a key that is valid no more."""
+        if not is_anonymous(owner) and not await self._keys.is_valid(owner.removeprefix(KEY_PREFIX), self._clock()):
+            raise InvalidKey("The API key that created this is revoked or expired")
+
     @asynccontextmanager
     async def charged(self, caller: Caller, characters: int) -> AsyncIterator[Charge]:
         """Charge characters, and refund some of them at the end of the context (see Charge).

@@ -16,6 +16,7 @@ from service.glossaries.store import MAX_NAME_LENGTH, glossary_direction
 from service.http.admission import while_connected
 from service.http.bodies import JSON, BodyReader, body_of
 from service.http.fields import Number, TextField
+from service.http.problems import MAX_MESSAGE
 from service.memories.jobs import JobStatus, MemoryJob
 from service.parsers.operations import read_languages
 from service.routes.access import AddressAdmission, CallerDependency
@@ -181,7 +182,7 @@ async def get_job(job_id: str, caller: CallerDependency, request: Request, servi
 @router.put(FILE, dependencies=[AddressAdmission], openapi_extra={"requestBody": UPLOAD}, response_class=Response)
 async def upload_file(job_id: str, request: Request, services: ServicesDependency) -> Response:
     """Upload the file of an import job. If the file cannot be imported, the job states why."""
-    job = services.memory_jobs.file(job_id, is_import=True)
+    job = await job_of_file(services, job_id, is_import=True)
     content = body_of(request)
     if len(content) != job.size:
         raise InvalidRequest.listing([f"the file has {len(content)} bytes, but its job states {job.size}"])
@@ -193,7 +194,7 @@ async def upload_file(job_id: str, request: Request, services: ServicesDependenc
             job.set(JobStatus.AWAITING_INPUT)
             raise
         except ServiceError as error:
-            job.error = error.message
+            job.error = error.message[:MAX_MESSAGE]  # it may contain what the file contains
             job.set(JobStatus.FAILED)
         except BaseException:
             job.error = "Internal error"
@@ -211,8 +212,18 @@ async def upload_file(job_id: str, request: Request, services: ServicesDependenc
 )
 async def download_file(job_id: str, services: ServicesDependency) -> StreamingResponse:
     """Download the file of an export job."""
-    job = services.memory_jobs.file(job_id, is_import=False)
+    job = await job_of_file(services, job_id, is_import=False)
     return tmx_response(await services.memories.get(job.owner, job.memory), services.memories, job.owner)
+
+
+async def job_of_file(services: Services, id: str, is_import: bool) -> MemoryJob:
+    """Return the job whose file is uploaded or downloaded.
+
+    Raises: NotFound if there is none; InvalidKey if the key that created it is valid no more.
+    """
+    job = services.memory_jobs.file(id, is_import)
+    await services.access.check_owner(job.owner)
+    return job
 
 
 async def import_file(job: MemoryJob, content: bytes, request: Request, services: Services) -> None:

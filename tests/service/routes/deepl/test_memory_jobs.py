@@ -1,5 +1,6 @@
 """Import and export jobs of translation memories, by the official SDK, and by requests that it does not send."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,9 @@ import deepl
 import httpx
 import pytest
 
+from service.access.api_keys import list_keys, revoke_key
 from service.errors import NotFound
+from service.http.problems import MAX_MESSAGE
 from service.memories.jobs import MAX_JOBS_PER_CALLER, JobStatus, MemoryJob, MemoryJobs
 from tests.service.application import Application
 
@@ -75,6 +78,7 @@ def test_the_file_states_the_languages(
     ("content", "problem"),
     [
         (tmx({**PAIR, "fr": "Mot"}), "the file has the target languages de, fr; accepted: one"),
+        (tmx({"ab-" * 90_000: "Word", "de": "Wort"}), "ab-ab"),
         (tmx({"en": "Word", "xx": "W"}), "xx is not supported; accepted: de, en"),
         (tmx({"en": "Word"}), "a.tmx: the texts are in the languages en; accepted: at least two"),
         (tmx(), "a.tmx: the texts are in the languages none; accepted: at least two"),
@@ -86,7 +90,7 @@ def test_a_file_that_cannot_be_imported_fails_its_job(client: deepl.DeepLClient,
     before = len(client.list_translation_memories())
     job = imported(client, content)
     assert (job.status, job.result.translation_memory_id) == ("failed", None)
-    assert problem in job.result.error_message
+    assert problem in job.result.error_message and len(job.result.error_message) <= MAX_MESSAGE
     assert len(client.list_translation_memories()) == before
 
 
@@ -138,6 +142,20 @@ def test_jobs_belong_to_their_key(running: Application, client: deepl.DeepLClien
     for method, id in (("GET", job.job_id), ("PUT", export.job_id), ("GET", "unknown")):
         answer = httpx.request(method, f"{running.url}{JOBS}/{id}/file", content=b"x", trust_env=False)
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+def test_the_addresses_of_jobs_end_with_their_key(running: Application, client: deepl.DeepLClient) -> None:
+    job = imported(client, tmx(PAIR))
+    export = client.create_translation_memory_export(job.result.translation_memory_id)
+    upload = client.create_translation_memory_import("b.tmx", 1)
+    address = f"{running.url}{JOBS}/{{}}/file"
+    assert httpx.get(address.format(export.job_id), trust_env=False).status_code == 200
+    key = running.database.run_sync(list_keys)[-2]  # "rich", the first of the two newest
+    assert key.name.startswith("rich")
+    running.database.run_sync(partial(revoke_key, id_or_name=key.id))
+    for method, id in (("GET", export.job_id), ("PUT", upload.job_id)):
+        answer = httpx.request(method, address.format(id), content=b"x", trust_env=False)
+        assert (answer.status_code, answer.json()["code"]) == (403, "invalid_key")
 
 
 def test_the_oldest_jobs_of_a_caller_are_forgotten() -> None:

@@ -66,6 +66,10 @@ class TranslationRoutes:
         return self._routes[direction]
 
     def _find(self, source: str, target: str) -> TranslationRoute:
+        if source in self.languages and target not in self.languages:
+            raise UnsupportedLanguage(
+                f"{shorten(target)} is not supported", accepted=listing(self.targets_of(source)) or "none"
+            )
         self.check_supported(source, target)
         if source == target:
             return ()

@@ -1,6 +1,7 @@
 """What an operator relies on: probes, the admin's routes, metrics, settings, rates and quotas."""
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -161,6 +162,13 @@ def test_metrics_behind_the_admin_key(application: Application) -> None:
     assert client.get("/metrics").status_code == 403
     assert client.head("/metrics", headers=bearer(ADMIN)).status_code == 200
     assert b"mt_requests_total" in client.get("/metrics", headers=bearer(ADMIN)).content
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the variables of tests, such as MT_TEST_CORPORA, which are no settings."""
+    for name in [name for name in os.environ if name.startswith("MT_")]:
+        monkeypatch.delenv(name)
 
 
 @pytest.mark.parametrize(

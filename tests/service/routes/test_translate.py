@@ -291,7 +291,7 @@ REFUSALS = [
     ({"source": "zz"}, "zz is not supported; accepted: de, en, fr"),
     ({"source": "yy", "target": "zz"}, "yy is not supported; zz is not supported; accepted: de, en, fr"),
     ({"source": "auto", "target": "zz"}, "zz is not supported; accepted: de, en, fr"),
-    ({"target": "auto"}, "auto is not supported; accepted: de, en, fr"),
+    ({"target": "auto"}, "auto is not supported; accepted: de, fr"),
     ({"source": "fr", "target": "en"}, "English (en) is not available as a target language from French (fr); accepted"),
     ({"source": "y", "target": "x" * 5000}, "y is not supported; " + "x" * 39 + "… is not supported; accepted: "),
     ({"source": "\ud800"}, "\ufffd is not supported; accepted: "),
@@ -306,14 +306,14 @@ REFUSALS = [
     ({"do_not_translate": [1]}, INVALID + "do_not_translate must be a list of strings"),
     ({"formality": "rude"}, INVALID + "formality must be"),
     ({"quality": "perhaps"}, INVALID + "quality must be true or false"),
-    ({"targets": ["zz"]}, "zz is not supported; accepted: de, en, fr"),
+    ({"targets": ["zz"]}, "zz is not supported; accepted: de, fr"),
     ({"q": "a" * 5000, "targets": ["fr"]}, INVALID + "request (5000) exceeds text limit (4500) for 2 targets"),
     ({"glosary": {"a": "b"}}, INVALID + "unknown parameter glosary; did you mean glossary?"),
     ({"stream": True, "targets": ["fr"]}, INVALID + "stream and targets cannot be used together"),
     ({"targets": ["de", "zz"]}, "zz is not supported"),
     ({"model": "other"}, "model other is not served; accepted: words-de-fr, words-en-de"),
     ({"model": "words-de-fr"}, "en is not supported; accepted: de, fr"),
-    ({"model": "words-en-de", "target": "fr"}, "fr is not supported; accepted: de, en"),
+    ({"model": "words-en-de", "target": "fr"}, "fr is not supported; accepted: de"),
 ]
 
 

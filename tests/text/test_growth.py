@@ -171,7 +171,7 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "repetition": (lambda n: partial(repetition.is_repetitive, ["a"] * n, ["a", "b", "c"] * n), 1000),
     "segment: line breaks": (partial(split, "\n"), 20_000),
     "segment: joined lines": (partial(split, "in the\n"), 5000),
-    "segment: one long line": (partial(split, "> a-", "\nb"), 5000),
+    "segment: one long line": (lambda n: split("> a-", n, "\nb"), 5000),
     "normalise: gender forms": (lambda n: partial(normalise_text, "Aa/in »a »(in" * n), 2000),
     "numbers: marks": (
         lambda n: partial(mend_numbers, "1,5 5 pm €1.5 - " * n, "1,5 5 Uhr $1 - " * n, ("de", "fr")),

@@ -87,7 +87,7 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
     words = _free_words(sentence, kept)
     long = [word[0] for word in words if len(word[0]) > _LEAST_LONG]
     if len(words) < _LEAST_TITLE:
-        if len(words) < _LEAST_WORDS or primary_language(language) in CAPITAL_NOUNS:
+        if len(words) < _LEAST_WORDS or "." in sentence or primary_language(language) in CAPITAL_NOUNS:
             return None
         long = [word[0] for word in words]  # all words, because there are few
     if not long or any(not _in_title_case(word) and not _is_code(word) for word in long):

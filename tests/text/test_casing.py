@@ -86,6 +86,7 @@ def test_translations_are_raised(language: str, source: str, translation: str, e
         ("Smith", None),
         ("J.R.R. Tolkien", None),
         ("Use System.Linq", None),
+        ("See Fig. 3.", None),  # no headline
         ("Save as Draft", None),
         ("THE MEN ARE HERE NOW", None),
     ],

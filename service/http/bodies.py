@@ -251,7 +251,7 @@ def _json_object(body: bytes) -> dict[str, Any]:
     if len(body) > MAX_VALUES and next(islice(_VALUES.finditer(body), MAX_VALUES, None), None):
         raise InvalidRequest.listing([f"the body has more than {MAX_VALUES} strings, commas and brackets"])
     try:
-        fields = json.loads(body)
+        fields = json.loads(body.decode("utf-8-sig"))  # of bytes, it would also read UTF-16 and UTF-32
     except json.JSONDecodeError as error:
         raise InvalidRequest.listing([f"the body is not JSON: {error.msg} at character {error.pos}"]) from error
     except UnicodeDecodeError as error:

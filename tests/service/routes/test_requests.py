@@ -32,6 +32,8 @@ def part(name: str, value: bytes) -> bytes:
         ("text/plain", b'{"q": "a"}', "the body must be a JSON object, sent with Content-Type: application/json"),
         (JSON, b'{"q": ', "the body is not JSON: Expecting value at character 6"),
         (JSON, b'{"q": "\xff"}', "the body is not JSON in UTF-8 at byte 7"),
+        (JSON, '{"q": "a"}'.encode("utf-16"), "the body is not JSON in UTF-8 at byte 0"),
+        (JSON, '{"q": "a"}'.encode("utf-32-be"), "the body is not JSON: "),
         (JSON, b"[" * 10_000, "the body is not JSON: it is nested too deeply"),
         (JSON, b'{"n": ' + b"9" * 5000 + b"}", "the body is not JSON"),
         ("multipart/form-data", b"--x", ""),

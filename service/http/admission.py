@@ -18,6 +18,8 @@ from service.errors import Overloaded, TooManyRequests, Unavailable
 
 T = TypeVar("T")
 
+CLOSED = "The service is shutting down"
+
 
 class WorkKind(StrEnum):
     """Kinds of work of a request."""
@@ -67,7 +69,7 @@ class RequestGate:
         Raises: Unavailable if the gate is closed.
         """
         if self.closed:
-            raise Unavailable("The service is shutting down")
+            raise Unavailable(CLOSED)
         self.active += 1
         try:
             yield

@@ -32,7 +32,7 @@ from service.errors import (
 )
 from service.fair_semaphore import FairSemaphore
 from service.freed_memory import RequestGarbage
-from service.http.admission import RequestGate
+from service.http.admission import CLOSED, RequestGate
 from service.http.bodies import check_fields
 from service.http.connections import HEAD_BYTES
 from service.http.problems import error_response, path_of, speaks_deepl
@@ -115,7 +115,10 @@ class GateMiddleware:
 
 
 class RequestLogMiddleware:
-    """Middleware that gives every request an id, logs and counts it, and answers an unexpected exception with 500."""
+    """Middleware that gives every request an id, logs and counts it, and answers errors that nothing else answers.
+
+    An unexpected exception is answered with 500, and a request that is cancelled at the shutdown with 503.
+    """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app = app
@@ -148,6 +151,9 @@ class RequestLogMiddleware:
         except ClientDisconnect:
             status = CLIENT_DISCONNECTED
         except Exception as error:
+        except asyncio.CancelledError:  # uvicorn cancels the requests that are left after the grace period
+            if status == 0:
+                await error_response(scope, Unavailable(CLOSED))(scope, receive, send_with_headers)
             structlog.get_logger().error("failed", request_id=request_id, location=error_location(error))
             if status == 0:
                 await error_response(scope, InternalError(error_location(error)))(scope, receive, send_with_headers)

@@ -1,19 +1,21 @@
 """Limits of a request's head and body; hosts, proxies, and pages of other sites."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any, cast
 
 import httpx
 import pytest
-from fastapi import Request
+from fastapi import FastAPI, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from service.access.database import Database
 from service.app import create_app
 from service.http.connections import HEAD_BYTES
-from service.http.middleware import FORM_BYTES, SMALL_BYTES, RequestLimitMiddleware
+from service.http.middleware import FORM_BYTES, SMALL_BYTES, RequestLimitMiddleware, RequestLogMiddleware
+from service.metrics import Metrics
 from service.settings import Settings
 from service.workers.fleet import Fleet
 from tests.service.doubles import WordModels
@@ -136,6 +138,34 @@ async def read(messages: list[Message], headers: list[tuple[bytes, bytes]], sett
 
 
 def part(body: bytes, more: bool = False) -> Message:
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_request_that_is_cancelled_at_the_shutdown_is_answered_unless_its_answer_has_begun(begun: bool) -> None:
+    sent: list[Message] = []
+    start: Message = {"type": "http.response.start", "status": 200, "headers": []}
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if begun:
+            await send(start)
+        await asyncio.Future()
+
+    async def receive() -> Message:
+        return await asyncio.Future()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    middleware = RequestLogMiddleware(application, Metrics())
+    request = asyncio.create_task(middleware(scope("/translate", []) | {"app": FastAPI()}, receive, send))
+    await asyncio.sleep(0)
+    request.cancel()
+    await request
+    if begun:
+        assert sent == [start]
+    else:
+        assert sent[0]["status"] == 503 and b"x-request-id" in dict(sent[0]["headers"])
+        assert json.loads(sent[1]["body"])["message"] == "The service is shutting down"
+
+
     return {"type": "http.request", "body": body, "more_body": more}
 
 

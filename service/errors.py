@@ -111,6 +111,13 @@ class UnsupportedEncoding(ServiceError):
         self.headers["Accept-Encoding"] = "identity"  # RFC 9110, 15.5.16
 
 
+class UnsupportedTransfer(ServiceError):
+    """The body of the request is compressed for its transfer (RFC 9112, 6.1)."""
+
+    status = HTTPStatus.NOT_IMPLEMENTED
+    code = "unsupported_transfer"
+
+
 class ParsingLimitExceeded(ServiceError):
     """The file or the markup is too large, or parsing it takes too much time or memory."""
 

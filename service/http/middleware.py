@@ -27,6 +27,7 @@ from service.errors import (
     SlowRequest,
     Unavailable,
     UnsupportedEncoding,
+    UnsupportedTransfer,
     error_location,
     shorten,
 )
@@ -150,10 +151,10 @@ class RequestLogMiddleware:
             await self.app(scope, receive, send_with_headers)
         except ClientDisconnect:
             status = CLIENT_DISCONNECTED
-        except Exception as error:
         except asyncio.CancelledError:  # uvicorn cancels the requests that are left after the grace period
             if status == 0:
                 await error_response(scope, Unavailable(CLOSED))(scope, receive, send_with_headers)
+        except Exception as error:
             structlog.get_logger().error("failed", request_id=request_id, location=error_location(error))
             if status == 0:
                 await error_response(scope, InternalError(error_location(error)))(scope, receive, send_with_headers)
@@ -243,6 +244,11 @@ class RequestLimitMiddleware:
             raise InvalidRequest.listing([f"there are {len(hosts)} headers Host; accepted: one"])
         if (coding := headers.get("content-encoding", "identity").strip().lower()) not in ("identity", ""):
             raise UnsupportedEncoding(coding)
+        codings = ", ".join(headers.getlist("transfer-encoding")).strip().lower()
+        if codings not in ("chunked", ""):
+            raise UnsupportedTransfer(
+                f"Invalid request: the Transfer-Encoding is {shorten(codings)}", accepted="chunked"
+            )
         check_fields(headers.get("content-type", ""), scope["query_string"])
 
     async def _read(self, scope: Scope, receive: Receive, body: bytearray) -> None:
@@ -300,7 +306,7 @@ def host_name(host: str) -> str:
 def is_address(name: str) -> bool:
     """Return whether the name in a Host header is empty or an IP address. A DNS rebinding attack sends a name."""
     try:
-        return not name or bool(ip_address(name))
+        return not name or ("%" not in name and bool(ip_address(name)))  # a zone of IPv6 may be a name
     except ValueError:
         return False
 

@@ -50,6 +50,7 @@ def ask(settings: dict[str, Any], method: str, path: str, **headers: str) -> htt
         ({}, "192.0.2.1", 200),
         ({}, "[::1]:8000", 200),
         ({}, "evil.example", 400),
+        ({}, "[fe80::1%evil.example]", 400),
         ({"host": "0.0.0.0"}, "any.example", 200),
         ({"host": "0.0.0.0", "allowed_hosts": ("mt.example",)}, "MT.example:80", 200),
         ({"allowed_hosts": ("mt.example",)}, "evil.example", 400),
@@ -137,7 +138,6 @@ async def read(messages: list[Message], headers: list[tuple[bytes, bytes]], sett
     return sent[0]["status"], seen
 
 
-def part(body: bytes, more: bool = False) -> Message:
 @pytest.mark.parametrize("begun", [False, True])
 async def test_a_request_that_is_cancelled_at_the_shutdown_is_answered_unless_its_answer_has_begun(begun: bool) -> None:
     sent: list[Message] = []
@@ -166,6 +166,7 @@ async def test_a_request_that_is_cancelled_at_the_shutdown_is_answered_unless_it
         assert json.loads(sent[1]["body"])["message"] == "The service is shutting down"
 
 
+def part(body: bytes, more: bool = False) -> Message:
     return {"type": "http.request", "body": body, "more_body": more}
 
 
@@ -176,6 +177,9 @@ async def test_a_request_that_is_cancelled_at_the_shutdown_is_answered_unless_it
         ([part(b"a" * 100)], [(LENGTH, b"100")], 200),
         ([part(b"a" * 50, more=True), part(b"a" * 50)], [], 200),
         ([part(b"a" * 100, more=True), part(b"")], [], 200),
+        ([part(b"a")], [(b"transfer-encoding", b"Chunked")], 200),
+        ([part(b"a")], [(b"transfer-encoding", b"gzip, chunked")], 501),
+        ([part(b"a")], [(b"transfer-encoding", b"gzip"), (b"transfer-encoding", b"chunked")], 501),
         ([part(b"a" * 101)], [], 413),
         ([part(b"a" * 101)], [(LENGTH, b"5")], 413),
         ([], [(LENGTH, b"101")], 413),  # it is not even read

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from mt.text.alignment import CLOSING, Range
 from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, interleave
-from mt.text.markup.units import MAX_RUN, UnitAlignment, find_units
+from mt.text.markup.units import MAX_RUN, UnitAlignment, in_proportion
 
 MAX_WORK = 500_000  # marks * (characters + marks); above this, marks are placed by relative position, in linear time
 
@@ -28,7 +28,7 @@ def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedP
     if not marks:
         return [MarkedPiece(target)]
     if len(marks) * (len(source) + len(target) + len(marks)) > MAX_WORK:
-        return interleave(target, marks, _in_proportion(source, marks, target))
+        return interleave(target, marks, in_proportion(source, marks, target))
     cuts = {place for mark in marks for place in (mark.begin, mark.end)}
     placement = _Placement(marks, UnitAlignment(source, target, translated.alignment, cuts))
     if segment.ordered:
@@ -441,24 +441,4 @@ def _in_order(placement: _Placement) -> list[Range]:
         begin = max(last, begin)
         last = max(begin, end)
         places.append((begin, last))
-    return places
-
-
-def _in_proportion(source: str, marks: Sequence[Mark], target: str) -> list[Range]:
-    """Return the target range of each mark, at the same relative position as in the source.
-
-    The ends of the ranges are at the borders of words.
-    """
-    words = [unit for unit in find_units(target) if unit.word]
-
-    def place(at: int, closing: bool) -> int:
-        number = round(at / max(1, len(source)) * len(words))
-        if closing:
-            return words[number - 1].end if number else (words[0].begin if words else 0)
-        return words[number].begin if number < len(words) else (words[-1].end if words else 0)
-
-    places = []
-    for mark in marks:
-        begin = place(mark.begin, closing=False)
-        places.append((begin, begin if mark.kept or mark.empty else max(begin, place(mark.end, closing=True))))
     return places

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise, product
 
 from mt.text.alignment import OBJECTS, Link, Range
+from mt.text.markup.marks import Mark
 
 _TOKEN = re.compile(r"\S+")
 _UNSPACED = re.compile(
@@ -242,3 +243,23 @@ def _parts(source: str, target: str, link: Link, cuts: Sequence[int]) -> list[Li
         return [link]
     shift = copy - begin
     return [((left, right), (left + shift, right + shift)) for left, right in pairwise(borders)]
+
+
+def in_proportion(source: str, marks: Sequence[Mark], target: str) -> list[Range]:
+    """Return the target range of each mark, at the same relative position as in the source.
+
+    The ends of the ranges are at the borders of words.
+    """
+    words = [unit for unit in find_units(target) if unit.word]
+
+    def place(at: int, closing: bool) -> int:
+        number = round(at / max(1, len(source)) * len(words))
+        if closing:
+            return words[number - 1].end if number else (words[0].begin if words else 0)
+        return words[number].begin if number < len(words) else (words[-1].end if words else 0)
+
+    places = []
+    for mark in marks:
+        begin = place(mark.begin, closing=False)
+        places.append((begin, begin if mark.kept or mark.empty else max(begin, place(mark.end, closing=True))))
+    return places

@@ -18,7 +18,7 @@ from mt.cli.command import RUNS, CommandParser, command, count
 from mt.config import TrainingConfig
 from mt.engine.devices import select_device
 from mt.language_model.model import LanguageModel, LanguageModelConfig, read_config, save_language_model
-from mt.language_model.training import TextBytes, bits_per_byte, train
+from mt.language_model.training import TextBytes, bits_per_byte, train, unigram_bits
 
 UPDATE_BYTES = 2048
 
@@ -40,7 +40,10 @@ def main(argv: Sequence[str]) -> int:
     training = TrainingConfig(max_minutes=options.minutes, max_updates=options.updates, update_tokens=UPDATE_BYTES)
     updates = train(model, text, training, options.seed, show)
     save_language_model(out, model)
-    show(f"held out: {bits_per_byte(model, text.held_out):.3f} bits per byte after {updates:,} updates")
+    bits, unigram = bits_per_byte(model, text.held_out), unigram_bits(text.held_out)
+    show(f"held out: {bits:.3f} bits per byte after {updates:,} updates; the frequencies of bytes alone: {unigram:.3f}")
+    if bits >= unigram:
+        show("warning: the model knows less than the frequencies of bytes; train longer: --minutes or --updates")
     show(f"the model is in {out}")
     return 0
 

@@ -26,6 +26,7 @@ from mt.training.schedule import cooldown, learning_rate, warmup_updates
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.05, 1 << 16  # the end of the file, at most 64 KiB
 MEASURED_UPDATES = 5  # their duration gives the number of updates that a time limit allows
 REPORT_EVERY, SAMPLE_EVERY = 50, 200  # updates
+REPORT_SECONDS = 15.0  # a report is due after this time too
 SAMPLE_LENGTH = 120  # bytes
 Bytes = NDArray[np.uint8]
 
@@ -73,6 +74,12 @@ def bits_per_byte(model: LanguageModel, text: Bytes, batch: int = 32) -> float:
     return total / math.log(2) / (len(begins) * block)
 
 
+def unigram_bits(text: Bytes) -> float:
+    """Return the bits per byte of a model that knows the frequency of each byte of `text` and nothing else."""
+    shares = np.bincount(text) / len(text)
+    return float(-(shares * np.log2(shares, where=shares > 0, out=np.zeros_like(shares))).sum())
+
+
 def train(
     model: LanguageModel, text: TextBytes, config: TrainingConfig, seed: int, report: Callable[[str], None]
 ) -> int:
@@ -104,9 +111,9 @@ def train(
         for stepper in steppers:
             scaled_step(stepper, rate * cooldown(update, seconds, config), (norm / config.clip_norm).clamp_min(1.0))
         losses.append(loss.detach() / math.log(2))
-        if update % REPORT_EVERY == 0:
-            now = time.monotonic()
-            speed = REPORT_EVERY * inputs.numel() / (now - reported)
+        now = time.monotonic()
+        if update % REPORT_EVERY == 0 or now - reported >= REPORT_SECONDS:
+            speed = len(losses) * inputs.numel() / (now - reported)
             left = min(60 * minutes - seconds, (config.max_updates - update) * (now - began) / update)
             mean, losses, reported = float(torch.stack(losses).mean()), [], now
             report(f"update {update:,} | {mean:.3f} bits per byte | {speed:,.0f} bytes/s | {max(left, 0):.0f} s left")

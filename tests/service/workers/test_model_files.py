@@ -154,7 +154,8 @@ async def test_a_canary_is_translated_by_the_successor_of_a_model_that_was_close
         await fleet.reload()
         await until(lambda: not removed.ready)
         control.open()
-        await canary
+        await asyncio.wait([canary])
+        assert canary.exception() is None
 
 
 @pytest.mark.parametrize(

@@ -198,12 +198,18 @@ def find_or_create(
     """Return the memory of `owner` with this name and direction. If there is none, create it.
 
     If `owner` is a caller without a key, always create a new memory. A new memory is invisible until `finish` is
-    called, or until another call of this function returns it: then it has units of several uploads.
+    called, or until another call of this function returns it: then it has units of several uploads. First, delete
+    what has expired: nobody sees an interrupted upload, and it counts as a memory of its owner.
 
     Raises: InvalidRequest if the name is not valid, or `owner` has too many memories.
     """
     if not name.strip() or len(name) > MAX_NAME_LENGTH:
         raise InvalidRequest.listing([f"name must have 1 to {MAX_NAME_LENGTH} characters"])
+    now = time.time()
+    connection.execute(
+        f"UPDATE memories SET owner = ?, bytes = 0 WHERE {ANONYMOUS} AND created <= ? OR NOT ready AND updated <= ?",
+        (_DELETED, now - limits.anonymous_seconds, now - UNFINISHED_SECONDS),
+    )
     wanted = (owner, name, direction.source, direction.target)
     if not is_anonymous(owner):
         query = "SELECT number FROM memories WHERE owner = ? AND name = ? AND source = ? AND target = ?"
@@ -215,7 +221,6 @@ def find_or_create(
         raise InvalidRequest.listing(
             [f"{count} memories are stored already; accepted: at most {limits.memories}. Delete one first"]
         )
-    now = time.time()
     columns = "id, owner, name, source, target, created, updated, ready"
     insert = f"INSERT INTO memories ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, 0)"
     row = connection.execute(insert, (str(uuid4()), *wanted, now, now))
@@ -385,11 +390,6 @@ def _check_limits(connection: sqlite3.Connection, memory: Memory, limits: Memory
     """
     if memory.count > limits.units:
         raise InvalidRequest.listing([f"the memory would have {memory.count} units; accepted: at most {limits.units}"])
-    now = time.time()
-    connection.execute(
-        f"UPDATE memories SET owner = ?, bytes = 0 WHERE {ANONYMOUS} AND created <= ? OR NOT ready AND updated <= ?",
-        (_DELETED, now - limits.anonymous_seconds, now - UNFINISHED_SECONDS),
-    )
     changed = [(_DELETED, id) for id in check_space(connection, "memories", memory.id, memory.owner, limits)]
     connection.executemany("UPDATE memories SET owner = ?, bytes = 0 WHERE id = ?", changed)
 

@@ -164,9 +164,11 @@ async def test_the_bytes_of_a_memory_include_its_index(database: Database) -> No
     assert 0.8 < size / (4096 * (database.run_sync(pages) - before)) < 1.5
 
 
+@pytest.mark.parametrize("uploader", [KEY, "key:0b"])
 async def test_an_interrupted_upload_leaves_no_new_memory(
-    database: Database, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch, uploader: str
 ) -> None:
+    store = MemoryStore(database, replace(LIMITS, memories=1))
     monkeypatch.setattr("service.memories.store.SLICE", 2)
     upload = asyncio.create_task(store.put(KEY, "x", EN_DE, [MemoryUnit(f"{number}", "x") for number in range(6)]))
     while rows(database) < 4:
@@ -176,9 +178,9 @@ async def test_an_interrupted_upload_leaves_no_new_memory(
     assert await store.owned(KEY) == []
     later = time.time() + UNFINISHED_SECONDS + 1
     monkeypatch.setattr(time, "time", lambda: later)
-    kept = await store.put("key:0b", "y", EN_DE, [MemoryUnit("a", "b")])
+    kept = await store.put(uploader, "y", EN_DE, [MemoryUnit("a", "b")])
     assert rows(database) == 4
-    assert await store.owned("key:0b") == [kept]
+    assert await store.owned(uploader) == [kept]
 
 
 async def test_a_late_transaction_leaves_no_new_memory(

@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from mt import Translator
+from mt.bundled import STARTER_MODEL
 from mt.cli.translate import main
 from tests.conftest import sentences, write_model
 
 ROOT = Path(__file__).resolve().parents[2]
+FORMS = ("more", "prefer_less")
 TEXTS = ["The dog sees the cat.", "", "  The cat draws the dog. ", " ", "The river."]
 
 
@@ -104,16 +106,18 @@ def test_a_glossary(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixt
     assert "Pudel" in first and second == Translator.load(small_model, "cpu").translate_many(["The river."])[0].text
 
 
-@pytest.mark.parametrize(("formality", "address"), [("more", "Sie"), ("prefer_less", "du")])
-def test_formality_of_lines_and_documents(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], formality: str, address: str
-) -> None:
-    texts, translation = tmp_path / "in.txt", tmp_path / "out.txt"
-    texts.write_text("Where did you buy your coat?\n")
-    options = (texts, "--source", "en", "--target", "de", "--formality", formality)  # by the starter model
-    assert address in output(capfd, *options)[0].split()
-    assert main([str(texts), str(translation), *options[1:]]) == 0
-    assert address in translation.read_text().split()
+def test_formality_of_lines_and_documents(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    text, file, written = "Where did you buy your coat?", tmp_path / "in.txt", tmp_path / "out.txt"
+    file.write_text(f"{text}\n")
+    starter = Translator.load(STARTER_MODEL, "cpu")  # the default of the command
+    forms = {form: starter.translate(text, source="en", target="de", formality=form).text for form in FORMS}
+    assert len(set(forms.values())) == len(FORMS)
+    for form, translation in forms.items():
+        options = ("--source", "en", "--target", "de", "--formality", form)
+        assert output(capfd, file, *options) == [translation]
+        assert main([str(file), str(written), *options]) == 0
+        capfd.readouterr()
+        assert written.read_text() == f"{translation}\n"
 
 
 def test_a_glossary_that_cannot_be_used(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

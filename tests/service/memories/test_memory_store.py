@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mt.languages import Direction
 from mt.text.fuzzy_match import similarity, words
-from service.access.database import Database
+from service.access.database import WRITE_SECONDS, Database
 from service.errors import InvalidRequest, NotFound, StorageFull, StorageUnavailable
 from service.memories import index as memory_index
 from service.memories.store import (
@@ -154,14 +154,15 @@ def test_a_transaction_adds_a_bounded_part_of_the_index(source: str, count: int,
 async def test_the_bytes_of_a_memory_include_its_index(database: Database) -> None:
     """They are compared with the growth of the database, for sources of 200 words that no other source has."""
 
-    def pages(connection: sqlite3.Connection) -> int:
-        return int(connection.execute("PRAGMA page_count").fetchone()[0])
+    def size_of_database(connection: sqlite3.Connection) -> int:
+        (pages,), (page_size,) = (connection.execute(f"PRAGMA page_{name}").fetchone() for name in ("count", "size"))
+        return int(pages * page_size)
 
-    before = database.run_sync(pages)
+    before = database.run_sync(size_of_database)
     units = [MemoryUnit(" ".join(f"w{200 * unit + word}" for word in range(200)), "x") for unit in range(200)]
     await MemoryStore(database, LIMITS).put(KEY, "x", EN_DE, units)
     (size,) = database.run_sync(lambda connection: connection.execute("SELECT bytes FROM memories").fetchone())
-    assert 0.8 < size / (4096 * (database.run_sync(pages) - before)) < 1.5
+    assert 0.8 < size / (database.run_sync(size_of_database) - before) < 1.5
 
 
 @pytest.mark.parametrize("uploader", [KEY, "key:0b"])
@@ -187,13 +188,17 @@ async def test_a_late_transaction_leaves_no_new_memory(
     database: Database, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.memories.store.SLICE", 2)
-    monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.2)
     added: list[int] = []
 
     def add_slowly(connection: sqlite3.Connection, number: int, *args: Any) -> Memory:
+        memory = add_units(connection, number, *args)
         added.append(number)
-        time.sleep(0.5 * (len(added) > 1))
-        return add_units(connection, number, *args)
+        if len(added) == 1:  # only the next write has less time
+            monkeypatch.setattr("service.access.database.WRITE_SECONDS", 0.5)
+        else:
+            time.sleep(1)
+            monkeypatch.setattr("service.access.database.WRITE_SECONDS", WRITE_SECONDS)
+        return memory
 
     monkeypatch.setattr("service.memories.store.add_units", add_slowly)
     with pytest.raises(StorageUnavailable):

@@ -148,7 +148,7 @@ async def test_a_canary_is_translated_by_the_successor_of_a_model_that_was_close
     control = Control()
     async with Fleet(FleetConfig.of(Settings(models=models, device="cpu")), control.start) as fleet:
         removed = fleet.pools[1]
-        canary = asyncio.create_task(fleet.translate_by_each("The dog.", "canary", time.monotonic() + 20))
+        canary = asyncio.create_task(fleet.translate_by_each("The dog.", "canary", time.monotonic() + 600))
         await until(lambda: control.entered.acquire(blocking=False))
         (models / "b").rename(models / "c")
         await fleet.reload()

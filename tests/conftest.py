@@ -34,6 +34,11 @@ NOUNS = ["dog", "cat", "man", "woman", "child", "horse", "house", "river", "trai
 VERBS = ["sees", "finds", "likes", "follows", "draws", "hears", "paints", "forgets"]
 
 
+def without_settings() -> dict[str, str]:
+    """Return the environment without the settings of the service, which refuses those that it does not know."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
+
+
 def pytest_configure() -> None:
     """Use one torch thread in each test process, and no time limit for the examples of hypothesis.
 

@@ -18,6 +18,7 @@ from urllib.request import ProxyHandler, build_opener
 import pytest
 
 from mt.cli.main import all_verbs, main
+from tests.conftest import without_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -179,7 +180,7 @@ def demo() -> str:
     done = subprocess.run(
         ["bash", "scripts/demo.sh", "--check"],
         cwd=ROOT,
-        env={**os.environ, "MT_PORT": str(free_port())},
+        env={**without_settings(), "MT_PORT": str(free_port())},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -194,7 +195,7 @@ def service_port(demo: str) -> Iterator[int]:
     """A service with the demo's model, which accepts suggestions."""
     port = free_port()
     options = ["--model", str(DEMO_MODEL), "--port", str(port), "--suggestions", "true"]
-    process = subprocess.Popen([sys.executable, "-m", "service", *options], cwd=ROOT)
+    process = subprocess.Popen([sys.executable, "-m", "service", *options], cwd=ROOT, env=without_settings())
     opener = build_opener(ProxyHandler({}))
     try:
         while process.poll() is None:

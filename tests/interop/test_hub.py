@@ -23,6 +23,7 @@ from mt.interop.hub import fetch_model
 from mt.interop.importer import import_model
 from mt.interop.int8 import round_import
 from mt.interop.origin import ImportOptions
+from tests.conftest import without_settings
 from tests.interop.conftest import Write
 from tests.interop.hub_stub import HubStub, Repository, commit_of, running
 from tests.interop.parity import card, refusal
@@ -244,8 +245,7 @@ def test_one_command_serves_a_model_of_the_hub(write: Write, hub: HubStub, tmp_p
     """The second time it is installed, and needs no hub."""
     folder = write()
     hub.repositories[NAME] = Repository({"main": folder}, gated=True)
-    special = {"HF_TOKEN", "MT_MODELS", "MT_MODEL"}
-    environment = {key: value for key, value in os.environ.items() if key not in special} | {
+    environment = {key: value for key, value in without_settings().items() if key != "HF_TOKEN"} | {
         "XDG_DATA_HOME": str(tmp_path / "data"), "HF_HOME": str(tmp_path / "home"), "NO_PROXY": "127.0.0.1"
     }  # fmt: skip
 

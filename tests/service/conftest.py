@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -20,7 +19,7 @@ from service.settings import Settings
 from service.workers.fleet import Fleet, FleetConfig
 from service.workers.stats import FleetStats
 from service.workers.worker import Worker
-from tests.conftest import DEVICE
+from tests.conftest import DEVICE, without_settings
 from tests.service.app_thread import AppThread
 from tests.service.controlled import Control
 from tests.service.running import started
@@ -30,10 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def environment(settings: dict[str, str]) -> dict[str, str]:
     """This process's environment, but with no other settings of ours."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("MT_")} | {
-        "OMP_NUM_THREADS": "1",
-        **settings,
-    }
+    return {**without_settings(), "OMP_NUM_THREADS": "1", **settings}
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -114,7 +114,7 @@ class MemoryStore:
         except ServiceError:
             if number is not None:
                 with suppress(StorageUnavailable):  # then it stays invisible
-                    await self._database.write(partial(_discard, number=number))
+                    await self._database.write(partial(discard, number=number))
             raise
         finally:
             await self._purge(owner)
@@ -313,7 +313,7 @@ def delete(connection: sqlite3.Connection, memory: Memory) -> None:
     connection.execute("UPDATE memories SET owner = ?, bytes = 0 WHERE number = ?", (_DELETED, memory.number))
 
 
-def _discard(connection: sqlite3.Connection, number: int) -> None:
+def discard(connection: sqlite3.Connection, number: int) -> None:
     """Mark a memory as deleted if it is not visible yet."""
     connection.execute("UPDATE memories SET owner = ?, bytes = 0 WHERE number = ? AND NOT ready", (_DELETED, number))
 

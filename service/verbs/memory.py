@@ -39,6 +39,7 @@ from service.memories.store import (
     MemoryUnit,
     add_units,
     delete,
+    discard,
     find_or_create,
     finish,
     list_all,
@@ -111,13 +112,15 @@ def run_action(database: Database, options: argparse.Namespace) -> list[Memory]:
         export_tmx(database, memory, options.file)
     else:
         database.run_sync(partial(delete, memory=memory))
-        while database.run_sync(purge):
-            pass
+        purge_all(database)
     return [memory]
 
 
 def import_file(database: Database, options: argparse.Namespace) -> Memory:
-    """Add the translation units of a file to a memory, which is created if it does not exist. Return the memory."""
+    """Add the translation units of a file to a memory, which is created if it does not exist. Return the memory.
+
+    Raises: MTError, ServiceError if the file cannot be read or stored. Then no new memory is left.
+    """
     owner = OPERATOR
     if options.key:
         owner = f"{KEY_PREFIX}{database.run_sync(partial(get_key, id_or_name=options.key)).id}"
@@ -127,10 +130,21 @@ def import_file(database: Database, options: argparse.Namespace) -> Memory:
     direction = glossary_direction(options.source, options.target)
     create = partial(find_or_create, owner=owner, name=name, direction=direction, limits=UNLIMITED)
     memory = database.run_sync(create)
-    for part in slices(MemoryUnit(pair.source, pair.target) for pair in pairs):
-        memory = database.run_sync(partial(add_units, number=memory.number, units=part, limits=UNLIMITED))
-    database.run_sync(partial(finish, number=memory.number))
+    try:
+        for part in slices(MemoryUnit(pair.source, pair.target) for pair in pairs):
+            memory = database.run_sync(partial(add_units, number=memory.number, units=part, limits=UNLIMITED))
+        database.run_sync(partial(finish, number=memory.number))
+    except BaseException:
+        database.run_sync(partial(discard, number=memory.number))
+        purge_all(database)
+        raise
     return memory
+
+
+def purge_all(database: Database) -> None:
+    """Delete everything that is marked as deleted."""
+    while database.run_sync(purge):
+        pass
 
 
 def read_pairs(file: Path, source: str, target: str) -> Iterator[SentencePair]:

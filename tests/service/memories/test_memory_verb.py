@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,26 @@ def test_a_memory_may_belong_to_a_key(database: Path, units: Path) -> None:
     assert imported(database, units) == 0
     with Database.open(database) as opened:
         assert [memory.owner for memory in opened.run_sync(list_all)] == [f"key:{key.id}", OPERATOR]
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("a.tsv", lambda lines: lines + b"no tab\n"),
+        ("a.tsv.gz", lambda lines: gzip.compress(lines)[:-20]),
+        ("a.po", lambda lines: b""),
+        ("a.tmx", lambda lines: b"<tmx>" + lines),
+    ],
+)
+def test_an_import_that_fails_leaves_nothing(
+    database: Path, tmp_path: Path, name: str, damage: Callable[[bytes], bytes]
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(damage(b"".join(b"Page %d\tSeite %d\n" % (number, number) for number in range(1500))))
+    assert imported(database, file) == 2
+    with Database.open(database) as opened:
+        query = "SELECT (SELECT count(*) FROM memories), (SELECT count(*) FROM memory_units)"
+        assert opened.run_sync(lambda connection: connection.execute(query).fetchall()) == [(0, 0)]
 
 
 def test_problems_are_named(database: Path, units: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,7 +112,7 @@ class Fleet:
         self._closed = False
 
     async def __aenter__(self) -> Self:
-        """Load every model. Raises: ModelError that lists all models that cannot be loaded."""
+        """Load every model. Raises: ModelError that lists all models that cannot be loaded, or a TokenizerError."""
         self.pools = [self._new_pool(model) for model in self._config.find_first_models()]
         try:
             await self._open(self.pools)
@@ -295,7 +295,7 @@ class Fleet:
             log.info("reloading")
             try:
                 new, successors = await self._load_changed()
-            except ModelError as error:
+            except MTError as error:  # for example TokenizerError
                 self._counts.refused_reloads += 1
                 log.error("reload refused", problem=str(error))
                 raise ReloadRefused(str(error)) from error
@@ -329,7 +329,7 @@ class Fleet:
     async def _load_changed(self) -> tuple[list[WorkerPool], dict[WorkerPool, WorkerPool]]:
         """Load new and changed models, and serve them. Return the new pools, and the successor of each replaced pool.
 
-        Raises: ModelError if a model cannot be used. The fleet is unchanged in this case.
+        Raises: ModelError or TokenizerError if a model cannot be used. The fleet is unchanged in this case.
         """
         new: list[WorkerPool] = []
         pools: list[WorkerPool] = []
@@ -399,7 +399,9 @@ class Fleet:
         return pool
 
     async def _open(self, pools: Sequence[WorkerPool]) -> None:
-        """Open pools concurrently, which loads their models. Raises: ModelError that lists all models that fail.
+        """Open pools concurrently, which loads their models.
+
+        Raises: ModelError that lists all models that fail, or the error of the only one, such as TokenizerError.
 
         Files that cannot be read are reported before any worker starts. If memory is limited, the pools are opened one
         at a time. The first pool is opened last, so that its model stays loaded.

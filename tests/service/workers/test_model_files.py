@@ -121,6 +121,20 @@ async def test_a_reload_takes_up_what_is_new_and_lets_go_what_has_a_successor(tm
         assert fleet.stats().reloads == 4  # french, renamed, copy and new
 
 
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.model"])
+async def test_a_reload_of_a_model_without_one_of_its_files_is_refused(tmp_path: Path, file: str) -> None:
+    models = tmp_path / "models"
+    write_model(models / "old", ["en-de"])
+    control = Control()
+    control.open()
+    async with Fleet(FleetConfig.of(Settings(models=models, device="cpu")), control.start) as fleet:
+        write_model(models / "new", ["en-fr"])
+        (models / "new" / file).unlink()
+        with pytest.raises(ReloadRefused, match=file):
+            await fleet.reload()
+        assert directions(fleet) == {EN_DE} and fleet.ready and fleet.stats().refused_reloads == 1
+
+
 async def test_the_starter_model_leaves_for_any_model(tmp_path: Path) -> None:
     """It was served while the folder was empty, and translates more directions than most models of users."""
     models = tmp_path / "models"

@@ -298,7 +298,7 @@ def _lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Ran
     spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER]
     return [
         (begin, end)
-        for begin, end in sorted({*symbols.lost_symbols(variant.text, text, context.source), *damaged})
+        for begin, end in sorted({*symbols.lost_symbols(variant.text, text), *damaged})
         if not any(span.begin < end and begin < span.end for span in spans)
     ]
 

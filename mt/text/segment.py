@@ -9,7 +9,7 @@ concatenating all parts gives the text.
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 
@@ -17,24 +17,28 @@ import sentencex
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
-from mt.text.clauses import AFTER_CLAUSE, conjunctions, may_lower
+from mt.text.clauses import AFTER_CLAUSE, conjunctions
 from mt.text.normalise import MARGIN, normalise_text, plain_spaces
 
 LONGEST_SENTENCE = 4000
 """Maximum number of characters of a sentence; longer ones, which exceed the maximum length of any model, are cut."""
 
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
-_LINE_BREAK = re.compile(  # \\n in the text is a break too, but not in a path such as C:\\new
-    r"\r\n|[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|(?<![\s\"'`\\])(?<!\\r)(?:\\r)?\\n(?![a-z])(?:\\n)*|(?<=[.!?…])\\n"
+_LINE_BREAK = re.compile(  # \\n in the text is a break, too, if no code is around it (`_is_in_code`)
+    r"\r\n|[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
+    r"|(?<=[^\W_]|[,;:])(?:(?:\\r)?\\n)+(?=[^\W\d_a-zß-ÿ])|(?<=[.!?…])(?:(?:\\r)?\\n)+(?=[^\W\d_]|\Z)"
 )
+_CODE_BEFORE = re.compile(r"\\\S*\Z|(?<!\w)'[^']*\Z")  # a path, or a string
+_WINDOW = 200  # characters that are examined, so that the time is linear
 _QUOTE_MARK = r"(?:> ?)*"  # of a quoted line of an e-mail
 _LINE = re.compile(rf"{_QUOTE_MARK}(?P<indent> *)(?P<text>[^\r\n]*)")
-_OPEN_END = re.compile(  # a word after which no sentence ends
-    r"(?<![\w-])(?:an?|and|at|by|from|her|his|my|of|or|our|the|their|with|your"
-    r"|au|aux|avec|ces|cette|dans|de|des|du|et|la|le|les|leurs?|mes|notre|nos|ou|par|pour|ses|sur|une?|votre|vos"
-    r"|am|auf|aus|bei|beim|das|dem|den|der|des|die|ein|eine[mnrs]?|für|gegen|im|(?:ihr|kein|mein|sein|unser)e[mnrs]?|mit"
-    r"|nach|oder|ohne|seit|über|und|unter|vom|von|zum|zur|zwischen)$"
-)
+_OPEN_ENDS = {  # words after which no sentence ends
+    "de": re.compile(r"(?<!\S)(?:am|beim|dem|den|der|des|die|eine[mnrs]?|für|im|oder|und|vom|zum|zur)\Z"),
+    "en": re.compile(r"(?<!\S)(?:an|and|my|of|or|our|the|their|your)\Z"),
+    "fr": re.compile(r"(?<!\S)(?:aux?|cette|dans|des?|du|et|notre|ou|par|[cms]es|nos|vos|votre)\Z"),
+}
+_NO_PROSE = re.compile(r"[\w-]+:(?!//)|.*\s--?[a-z]")  # a line such as `author: Tom` or a command
+_SENTENCE_END = re.compile(r"[.!?…](?!\w)")
 _WITHIN_WORD = re.compile(r"[^\W\d_]{2}-$")  # a hyphen at the end of a line
 _ITEM = re.compile(r"(?:[-–—*•·]|\(?[\dA-Za-z]{1,3}[.)]) ")
 _LEAST_WRAPPED = 30  # characters of a line
@@ -44,18 +48,17 @@ _SEPARATOR = re.compile(  # of items, outside of brackets and code
     r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<all>(?:\A|(?<!\s)\s+)(?P<sign>[|¦·•∙●▪◆★/>→])(?:\s+|\Z))"
 )
 _WEAK_SIGNS = frozenset("/>→")  # separators between short items only
-_SHORT_ITEM = re.compile(r"(?:[^\s.!?…]+\s+){0,3}[^\s.!?…]+")
+_SHORT_ITEM = re.compile(r"(?:[^\s.!?…]+\s+){0,2}[^\s.!?…]+")
+_BARS = frozenset("|¦")
+_LETTER_AT_END, _LETTER_AT_BEGIN = re.compile(r"(?<!\w)\w\Z"), re.compile(r"\w(?!\w)")
+_OPERAND = re.compile(r"\A\d|(?:(?<!\d{3})\d|(?<!\w)[^\W\d])\Z")  # but not a year
 _OPERATORS = frozenset("=_+/\\|")
 _PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
 _ROMAN_NUMERAL = re.compile(r"\s*[IVX]{1,5}\.\s*")
-_DOT_IN_WORD = re.compile(r"\.[^\W\d_]")  # a fast test
 _DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic and Data.DataSet, but not Berlin.Then
     r"(?<![\w.])(?:\.[^\W\d_]\w{0,63}|(?:[A-Z]\w{1,63}\.){2,15}[A-Z]\w{1,63}|(?:[a-z]\w{1,63}\.){2,9}[A-Z]\w{1,63}"
     r"|(?:[A-Z]{2,8}|[A-Z]\w{0,62}[A-Z]\w{0,62})\.[A-Z]{2,5}(?!\w)|[A-Z]\w{1,63}\.(?=\w{0,62}[a-z][A-Z])\w{2,64})"
-)
-_TWO_PARTS = re.compile(
-    r"(?<![\w.])(?:[A-Z]\w{1,30}|(?P<code>[b-df-hj-np-tv-xz]{2,8}))\.(?P<member>[A-Z][a-z]\w{0,30})(?!\w|\.\w)"
 )
 _ORDINAL = {  # the end of a German ordinal number, as in "am 30. September", not of a number as in "Es waren 30."
     "de": re.compile(
@@ -86,7 +89,7 @@ def split_text(text: str, language: str) -> Iterator[TextPart]:
     """
     return _merge_kept(
         part
-        for number, paragraph in enumerate(_paragraphs(text))
+        for number, paragraph in enumerate(_paragraphs(text, language))
         for part in (
             [TextPart(paragraph, kept=True)]
             if number % 2
@@ -187,11 +190,15 @@ def lay_out(parts: Sequence[TextPart], translations: Sequence[str], source: str,
             yield part
 
 
-def _paragraphs(text: str) -> Iterator[str]:
+def _paragraphs(text: str, language: str) -> Iterator[str]:
     """Yield paragraphs and breaks (line breaks, tabs, separators) in turn: paragraph, break, ..., paragraph."""
     begin = 0
     for line_break in _LINE_BREAK.finditer(text):
-        if line_break[0] in ("\n", "\r\n") and _continues(text, begin, line_break):
+        if line_break[0] in ("\n", "\r\n") and _continues(text, begin, line_break, language):
+            continue
+        if line_break[0][0] == "\\" and _is_in_code(
+            text[max(begin, line_break.start() - _WINDOW) : line_break.start()]
+        ):
             continue
         yield from _items(text[begin : line_break.start()])
         yield line_break[0]
@@ -199,49 +206,75 @@ def _paragraphs(text: str) -> Iterator[str]:
     yield from _items(text[begin:])
 
 
-def _items(paragraph: str) -> Iterator[str]:
-    """Yield the items of a paragraph such as `Home | About us` and the separators between them in turn.
+def _is_in_code(before: str) -> bool:
+    """Return whether a text ends in a path, in a string, in brackets or in code between backticks."""
+    is_open = before.count('"') % 2 or before.count("`") % 2 or not _is_balanced(before)
+    return bool(is_open) or _CODE_BEFORE.search(before) is not None
 
-    A sign of _WEAK_SIGNS separates items only if all of them are short and none begins in lower case. Nothing separates
-    single letters.
-    """
+
+def _is_balanced(text: str) -> bool:
+    return all(text.count(opening) == text.count(closing) for opening, closing in ("()", "[]", "{}"))
+
+
+def _items(paragraph: str) -> Iterator[str]:
+    """Yield the items of a paragraph such as `Home | About us` and the separators between them in turn."""
     one_line = "\n" not in paragraph and _SIGN.search(paragraph)
     separators = [match for match in _SEPARATOR.finditer(paragraph) if match["all"]] if one_line else []
     ends = [0, *(match.end() for match in separators)]
     begins = [*(match.start() for match in separators), len(paragraph)]
-    items = [paragraph[a:b] for a, b in zip(ends, begins, strict=True)] if separators else []
-    if not all(len(item) > 1 and _SHORT_ITEM.fullmatch(item) and not item[0].islower() for item in items):
-        has_words = any(len(item) > 1 for item in items)
-        separators = [match for match in separators if has_words and match["sign"] not in _WEAK_SIGNS]
+    items = [paragraph[a:b] for a, b in zip(ends, begins, strict=True)]
     begin = 0
-    for match in separators:
+    for match in separators if _are_items(items, {match["sign"] for match in separators}) else ():
         yield paragraph[begin : match.start()]
         yield match[0]
         begin = match.end()
     yield paragraph[begin:]
 
 
-def _continues(text: str, begin: int, line_break: re.Match[str]) -> bool:
+def _are_items(texts: Sequence[str], signs: Set[str]) -> bool:
+    """Return whether the texts between separators are items, and not parts of a sentence, a formula or a command.
+
+    No item begins in lower case. Signs other than | are operators beside digits and single letters, and separate no
+    sentence. If a sign of _WEAK_SIGNS is among them, all items are short, and two of them have no word in lower case.
+    """
+    if any(text[:1].islower() or not _is_balanced(text) for text in texts) or max(map(len, texts)) < 2:
+        return False
+    if signs <= _BARS:
+        return not any(_LETTER_AT_END.search(a) and _LETTER_AT_BEGIN.match(b) for a, b in pairwise(texts))
+    if any(_OPERAND.search(text) for text in texts) or (_SENTENCE_END.search(texts[-1]) and len(texts) < 3):
+        return False
+    has_lower = any(word[0].islower() for text in texts for word in text.split())
+    is_short = all(map(_SHORT_ITEM.fullmatch, texts)) and (len(texts) > 2 or not has_lower)
+    return is_short or _WEAK_SIGNS.isdisjoint(signs)
+
+
+def _continues(text: str, begin: int, line_break: re.Match[str], language: str) -> bool:
     """Return whether a sentence of the paragraph that begins at `begin` continues after a line break.
 
-    The line ends within a word, or with a word such as "the". Or the next line begins with a small letter, after a
-    capital at the beginning of the paragraph, and the line is long, or the item of a list whose next line is indented.
+    The line ends within a word. Or the line is long, and ends with a word such as "the", or the paragraph begins with a
+    capital and the next line begins with a small letter and is long or ends a sentence. Or the paragraph is an item of
+    a list, and the next line is indented.
     """
     before = _LINE.match(text, text.rfind("\n", begin, line_break.start()) + 1 or begin)
     after = _LINE.match(text, line_break.end())
-    assert before and after
+    first = _LINE.match(text, begin, begin + _WINDOW)
+    assert before and after and first
     line, following = before["text"][: line_break.start() - before.start("text")].rstrip(), after["text"]
     if not following[:1].isalpha() or not line or (not line[-1].isalnum() and line[-1] not in ",-"):
         return False
-    if _ITEM.match(following):
+    if _ITEM.match(following) or _NO_PROSE.match(following):
         return False
-    if _OPEN_END.search(line) or (following[0].islower() and _WITHIN_WORD.search(line)):
+    is_long, open_end = len(line) >= _LEAST_WRAPPED, _OPEN_ENDS.get(primary_language(language))
+    if is_long and open_end and open_end.search(line):
         return True
-    first = _LINE.match(text, begin)
-    item = _ITEM.match(first["text"]) if first else None
-    capital = first is not None and first["text"][item.end() if item else 0 :][:1].isupper()
-    indented = item is not None and first is not None and len(after["indent"]) > len(first["indent"])
-    return following[0].islower() and capital and (indented or len(line) >= _LEAST_WRAPPED)
+    if not following[0].islower() or _WITHIN_WORD.search(line):
+        return following[0].islower()
+    item = _ITEM.match(first["text"])
+    if not first["text"][item.end() if item else 0 :][:1].isupper():
+        return False
+    if item and len(after["indent"]) > len(first["indent"]):
+        return True
+    return is_long and (len(following) >= _LEAST_WRAPPED or _SENTENCE_END.search(following) is not None)
 
 
 def _sentences(paragraph: str, language: str) -> Iterator[str]:
@@ -251,7 +284,7 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
     code, as in `a != b`, nor inside a name such as `ASP.NET`, nor in lower case after an abbreviation such as `a.m.`.
     """
     begin = end = 0
-    inside = {place for name in _dotted_names(paragraph, language) for place in range(name.start() + 1, name.end())}
+    inside = {place for name in _DOTTED_NAME.finditer(paragraph) for place in range(name.start() + 1, name.end())}
     ordinal = _ORDINAL.get(primary_language(language))
     for sentence in _split_in_blocks(paragraph, language):
         end += len(sentence)
@@ -270,23 +303,6 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
             begin = end
     if begin < end:
         yield paragraph[begin:]
-
-
-def _dotted_names(paragraph: str, language: str) -> Iterator[re.Match[str]]:
-    if _DOT_IN_WORD.search(paragraph):
-        yield from _DOTTED_NAME.finditer(paragraph)
-        yield from two_part_names(paragraph, language)
-
-
-def two_part_names(text: str, language: str) -> Iterator[re.Match[str]]:
-    """Yield the names of code with one dot, such as `System.Data` and `fmt.Println`.
-
-    They are no two sentences without a space between them: the second part is no word that begins sentences, and the
-    first one has no vowel, or the language is English or French, in which few sentences end with a capitalised word.
-    """
-    for match in _TWO_PARTS.finditer(text):
-        if match["code"] or (primary_language(language) in ("en", "fr") and not may_lower(match["member"], language)):
-            yield match
 
 
 def _split_in_blocks(paragraph: str, language: str) -> Iterator[str]:

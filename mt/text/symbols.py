@@ -11,7 +11,6 @@ from unicodedata import normalize
 from mt.languages import primary_language
 from mt.text.alignment import Range, is_wide
 from mt.text.casing import is_mixed_case
-from mt.text.segment import two_part_names
 
 # Not h, J and pm: "2 h" is a time of day in French, "3 J." are years in German, and "5 pm" is a time of day in English.
 ONE_UNIT = (
@@ -27,12 +26,11 @@ _SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg, 2,5 µg/ml, 5 - 10 kg
     rf"(?P<last>[-+\u2212]?{_NUMBER})"
     rf"[ \u00a0\u202f](?P<unit>{ONE_UNIT}(?:[/·]{ONE_UNIT}|/h)?)(?![\w'’/-])"
     rf"|(?<![\w-])(?P<standard>{_STANDARD}[ \u00a0]\d{{2,6}}(?:[-:.]\d{{1,6}}){{0,3}})(?![\w-])"
-    r"|(?<!\w)(?:Figs?\.|Abb\.|[Ff]igures?|Abbildung(?:en)?)[ \u00a0](?P<figure>\d{1,4}[a-z]?)(?!\w)"
     r"|[^\W\d_]+"
 )
 _LOCAL = re.compile(r"\W*\d+[.,’]\d[\d.,’]*\s\S+")  # one number, with separators
 _HINT = re.compile(
-    r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z])|(?<=\w\.[A-Z]))"
+    r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z]))"
 )  # a fast test, without a match in most sentences without symbols
 _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
@@ -58,10 +56,8 @@ _LETTER_WORDS = {  # letters that are words, such as "I" and "y"
 _VOWELLESS_WORDS = frozenset({"bg", "bs", "cs", "cy", "hr", "mk", "sk", "sl", "sr"})  # languages with words like "krk"
 
 
-def lost_symbols(source: str, translation: str, language: str) -> list[Range]:
-    """Return the ranges of the measures, standards, labels and words of mixed case that a translation lacks.
-
-    So are names of code such as `System.Data` (`two_part_names`).
+def lost_symbols(source: str, translation: str) -> list[Range]:
+    """Return the ranges of the measures, standards and words of mixed case that a translation lacks.
 
     A measure is a number, or two with a dash between them, and a unit. Only the unit, a sign such as ~, and whether
     there are two numbers are compared. Single numbers that may have other separators in the translation are left out.
@@ -70,10 +66,7 @@ def lost_symbols(source: str, translation: str, language: str) -> list[Range]:
         return []
     wanted = list(_symbols(source, is_source=True))
     lost = Counter(symbol for symbol, _ in wanted) - Counter(symbol for symbol, _ in _symbols(translation))
-    names = (name for name in two_part_names(source, language) if name[0] not in translation)
-    ranges = {name.span() for name in names} | {
-        place for symbol, place in wanted if symbol in lost
-    }  # all of a symbol: which of them is lost is unknown
+    ranges = {place for symbol, place in wanted if symbol in lost}  # all of a symbol: which is lost is unknown
     return sorted((begin, end) for begin, end in ranges if not _LOCAL.fullmatch(source, begin, end))
 
 
@@ -125,7 +118,7 @@ def _unknown_letters(word: str, known: Container[str]) -> list[str]:
 
 
 def _symbols(text: str, is_source: bool = False) -> Iterator[tuple[str, Range]]:
-    """Yield (symbol, range) of each measure, standard such as `EN 60335-1`, label, and other word of mixed case.
+    """Yield (symbol, range) of each measure, standard such as `EN 60335-1`, and other word of mixed case.
 
     A measure with two numbers is two symbols. A short word may be in place of their dash if the text is not the source.
     """
@@ -135,7 +128,5 @@ def _symbols(text: str, is_source: bool = False) -> Iterator[tuple[str, Range]]:
             yield (match["sign"] or "") + match["unit"], place
             if match["dash"] or (match["first"] and not is_source):
                 yield f"–{match['unit']}", place
-        elif match["figure"]:
-            yield f"figure {match['figure']}", match.span()
         elif match["standard"] or (is_mixed_case(match[0]) and not _GENDER.search(match[0])):
             yield match[0], match.span()

@@ -132,7 +132,7 @@ def find_tags_of(unit: str, n: int) -> Callable[[], object]:
 
 
 def find_symbols(unit: str, size: int) -> Callable[[], object]:
-    return partial(lost_symbols, unit * size, "", "en")
+    return partial(lost_symbols, unit * size, "")
 
 
 UNITS = [

@@ -11,7 +11,7 @@ from mt.errors import RequestError
 from mt.text.formality import Formality, chosen_formality
 from mt.text.terms import Terms
 from service.access.control import Caller
-from service.errors import InvalidRequest, ServiceError, shorten
+from service.errors import InvalidRequest, NotFound, ServiceError, shorten
 from service.glossaries.offered import OFFERED, OfferedTerms
 from service.glossaries.store import GlossaryStore, glossary_direction
 from service.http.admission import while_connected
@@ -137,10 +137,14 @@ async def terms_for(body: TermFields, languages: tuple[str, str], caller: str, g
 def terms_of_operator(body: TermFields, target: str, offered: OfferedTerms) -> OfferedTerms:
     """Return the operator's terms for each direction into `target`, with those of the request; {} without `operator`.
 
-    Raises: InvalidRequest if the terms cannot be used.
+    Raises:
+        NotFound: if the request names the operator's glossary, and the service has none.
+        InvalidRequest: if the terms cannot be used.
     """
     if body.glossary_id != OFFERED:
         return {}
+    if not offered:
+        raise NotFound(f"There is no glossary {OFFERED}: the service has no page_glossary")
     into_target = (direction for direction in offered if direction == glossary_direction(direction.source, target))
     return {direction: merged_terms(body, offered[direction]) for direction in into_target}
 
@@ -163,6 +167,7 @@ def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, s
     Raises:
         UnknownModel: the model of the request is not served.
         UnsupportedLanguage: no models translate between the languages.
+        NotFound, InvalidRequest: the terms of the operator are missing or cannot be used.
     """
     model = model_of(body.model)
     routes = services.translations.routes_of(model)

@@ -232,7 +232,11 @@ def test_a_glossary_that_is_kept_here(native: Application) -> None:
     made = native.post("/v2/glossaries", entries | {"source_lang": "en", "target_lang": "de"}, 201)["glossary_id"]
     answer = asked(native, q="cat dog Rex", glossary_id=made, glossary={"cat": "Kater"})
     assert answer["translatedText"] == "Kater Hund REX"
-    assert asked(native, 404, q="cat", glossary_id="another")["code"] == "not_found"
+    for unknown in ("another", "operator"):  # this service has no `page_glossary`
+        assert f"no glossary {unknown}" in asked(native, 404, q="cat", glossary_id=unknown)["error"]
+        fields, file = PAIR | {"glossary_id": unknown}, ("a.txt", b"cat")
+        answer = native.client.post("/translate_file", data=fields, files={"file": file})
+        assert f"no glossary {unknown}" in refused(answer, 404, "not_found")
     assert "glossary_id needs a source language" in asked(native, 400, **AUTO, q="cat", glossary_id=made)["error"]
 
 

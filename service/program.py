@@ -173,7 +173,9 @@ async def serve(settings: Settings) -> None:
 
 def check_page_memories(settings: Settings, database: Database) -> None:
     """Raise SettingsError if the operator has no memory with a name of `page_memories`."""
-    owned = database.run_sync(partial(list_owned, owner=OPERATOR))
+    if not settings.page_memories:
+        return
+    owned = database.read_sync(partial(list_owned, owner=OPERATOR))  # no other process's lock delays a reader
     later = [SUGGESTIONS] if settings.suggestions else []  # the first suggestion creates this memory
     check_names(settings.page_memories, [*(memory.name for memory in owned), *later])
 

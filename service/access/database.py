@@ -282,8 +282,16 @@ class Database:
 
     def run_sync(self, work: DatabaseWork[T]) -> T:
         """Run `work` as `write` does, but block until it ends. Raises: DatabaseError if the database cannot be used."""
+        return self._run_sync(self._writer, work)
+
+    def read_sync(self, work: DatabaseWork[T]) -> T:
+        """Run `work` as `read` does, but block until it ends. Raises: DatabaseError if the database cannot be used."""
+        return self._run_sync(self._reader, work)
+
+    @staticmethod
+    def _run_sync(connection: _Connection, work: DatabaseWork[T]) -> T:
         try:
-            return self._writer.submit(work).result()
+            return connection.submit(work).result()
         except sqlite3.DatabaseError as error:
             if not _is_unusable(error):
                 raise

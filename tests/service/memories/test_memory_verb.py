@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from mt.data.translation_memory import read_memory
 from service.access.api_keys import NewApiKey, make_key
 from service.access.database import Database
 from service.memories.store import OPERATOR, list_all
+from service.program import check_page_memories
+from service.settings import Settings, SettingsError
 from service.verbs.memory import main
 
 
@@ -106,3 +110,13 @@ def test_problems_are_named(database: Path, units: Path, tmp_path: Path, capsys:
     assert "there is no key 'nobody'" in capsys.readouterr().err
     assert run(database, "import", units, "--source", "de", "--target", "en") == 0
     assert "2 memories have the name 'handbook'" in refused("delete", "handbook")
+
+
+def test_the_service_starts_while_another_process_writes(database: Path, units: Path) -> None:
+    assert imported(database, units) == 0
+    with Database.open(database) as opened, closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        check_page_memories(Settings(), opened)
+        check_page_memories(Settings(page_memories=("handbook",)), opened)
+        with pytest.raises(SettingsError, match="accepted: handbook:\\n  - the operator has no memory 'house'"):
+            check_page_memories(Settings(page_memories=("house",)), opened)

@@ -30,6 +30,7 @@ from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import read_marked_sentence, split_marked_text
 from mt.text.normalise import NormalisedText, join_numbers, remove_invisible
 from mt.text.numbers import localise_numbers, mend_numbers
+from mt.text.protect import SpanKind
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces, mend_marks
 
@@ -326,12 +327,15 @@ class TextPlanner:
     ) -> TranslatedSentence:
         """Translate a sentence without tags: text that looks like a tag once others are removed is no tag."""
         normalised = self.context.normaliser.normalise(sentence, kept)
-        normalised = normalised._replace(text=join_numbers(normalised.text))
+        ranges = [normalised.normalised_range(*place) for place in kept]
+        if join_numbers(normalised.text) != normalised.text:
+            spans = protect.find_spans(normalised.text, ranges)
+            fixed = [(span.begin, span.end) for span in spans if span.kind is not SpanKind.NUMBER]
+            normalised = normalised._replace(text=join_numbers(normalised.text, fixed))
         source = self.context.encode(normalised.text)
         if exact := exact_translation(match, kept):
             return TranslatedSentence((exact,), self._expectation(source, exact))
-        kept = [normalised.normalised_range(*place) for place in kept]
-        alternatives = await self._translate_normalised(normalised.text, kept, match)
+        alternatives = await self._translate_normalised(normalised.text, ranges, match)
         if normalised.text != sentence or no_break_spaces:
             alternatives = await restore_typography(sentence, normalised, alternatives, self.context, no_break_spaces)
         return TranslatedSentence(alternatives, self._expectation(source, alternatives[0]))
@@ -414,7 +418,7 @@ class TextPlanner:
             pieces = protect.split_at_long_spans(text, kept) if protects else [text]
             for piece, ranges in zip(pieces, split_ranges(kept, pieces), strict=True):
                 if self._is_untranslatable(piece, ranges):
-                    yield TextPart(piece, kept=True)
+                    yield TextPart(piece, kept=True, kept_ranges=ranges)
                     continue
                 short = segment.split_long_sentence(piece, self._is_short, self.context.source)
                 if not ranges:

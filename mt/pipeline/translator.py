@@ -305,7 +305,7 @@ class Translator:
         options = options or self.options
         context = SentenceContext(
             tokenizer=self.tokenizer,
-            normaliser=self._normaliser,
+            normaliser=self._normaliser.of_language(source_language),
             compiler=self._compiler,
             words_alone=self._words_alone,
             request_ids=self._ids,
@@ -353,7 +353,7 @@ class Translator:
             RequestError: The sentence is too long for the model.
         """
         context = self.planner(source=source, target=target, options=options).context
-        sentence = self._normaliser.normalise(sentence.strip()).text
+        sentence = context.normaliser.normalise(sentence.strip()).text
         length = len(context.encode(sentence))
         if length > self._max_length:
             raise RequestError(

@@ -6,7 +6,8 @@
   when the text is encoded.
 - Soft hyphens, zero-width and bidirectional format characters, byte order marks and control characters are removed.
   U+200C and U+200D stay in scripts with joiners and in emoji, variation selectors in emoji.
-- `12,- €` becomes `12 €`, »...« becomes „...“, and `Lehrer:innen` becomes `Lehrerinnen` (`_GENDER_FORMS`).
+- `12,- €` becomes `12 €`, and »...« becomes „...“. In German, `Lehrer:innen` becomes `Lehrerinnen` (`_GENDER_FORMS`),
+  and words divided at the end of a line are joined.
 - Letters and digits in compatibility forms (full width, ligatures, mathematical alphabets) become plain letters, unless
   the tokenizer knows the form. Superscripts, circled digits and fractions stay: NFKC would change m² to m2.
 - Punctuation that the tokenizer does not know becomes the closest punctuation that it knows.
@@ -16,11 +17,13 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
+from mt.languages import primary_language
 from mt.text.alignment import Range
 
 LINE_BREAKS = "\t\n\x0b\x0c\r\x1c-\x1f\x85\u2028\u2029"
@@ -28,24 +31,29 @@ SPACES = f"{LINE_BREAKS}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 """All spaces and line breaks except U+0020, for use between the brackets of a regular expression."""
 
 GROUP_SPACES = "\u00a0\u2007\u2009\u202f"  # spaces that group the digits of a number
-_SPACE_RUN = re.compile(rf"(?<=\d)[{GROUP_SPACES}](?=\d{{3}}(?!\d))|(?P<run>[ {SPACES}]+(?:(?<=\n)(?:> ?)+ *)?)")
-_HYPHEN_AT_END = re.compile(  # of a line, but not in "Haus-\\nund Gartentür"
-    r"(?<=[^\W\d_]{2})[-\u2010]\r?\n(?:> ?)* *(?=[^\W\d_A-Z])(?!(?:and|et|ou|or|und|oder|bzw|sowie)\b)"
+QUOTE_MARKS = r"(?:(?<=\n)(?:> ?)+(?! *[\d=]) *)"
+"""Marks at the beginning of a quoted line of an e-mail, but not a comparison, as in `> 5`."""
+
+_SPACE_RUN = re.compile(rf"(?<=\d)[{GROUP_SPACES}](?=\d{{3}}(?!\d))|(?P<run>[ {SPACES}]+{QUOTE_MARKS}?)")
+_HYPHEN_AT_END = re.compile(  # of a line of German, but not in "Haus-\\nund Gartentür"
+    rf"(?<=[a-zäöüß]{{2}})[-\u2010]\r?\n(?:{QUOTE_MARKS}| *)(?=[a-zäöüß]{{2}})"
+    r"(?!(?:und|oder|bzw|sowie|bis|wie|als|aber|noch|statt)\b)"
 )
 
 _GROUPED = re.compile(  # 1 234,50 and 1 234 € and 1 234 567, but not 12 345: two numbers may follow each other
     r"(?<![\w.,])\d{1,3}(?: \d{3}){1,5}(?:(?=[.,]\d\d?(?!\d))|(?= ?[€$£¥%])|(?= (?:EUR|USD|CHF|GBP|[Ee]uros?)\b))"
     r"|(?<![\w.,])\d{1,3}(?: \d{3}){2,5}(?!\w)"
 )
-_HOURS = re.compile(r"(?<=\b\d\d)\.(?=[0-5]\d Uhr\b)|(?<=\b\d)\.(?=[0-5]\d Uhr\b)")  # 15.30 Uhr
+_HOURS = re.compile(r"(?<![\d.,])([01]?\d|2[0-4])\.(?=[0-5]\d Uhr\b)")  # 15.30 Uhr
 _NO_CENTS = re.compile(r"(?<=\d),[-–—]{1,2}(?= ?(?:[€$£]|Euro?\b|EUR\b|CHF\b))")  # 12,- €
 _GENDER_FORMS = re.compile(  # Lehrer:innen, Lehrer/-innen, Lehrer(innen); Lehrer*in, der/die Lehrer/in
-    r"(?<=[a-zäöüß]{2})(?:[:*_·]|/-?|\(-?(?=innen\)))(?P<plural>[iI]nnen)\b\)?"
-    r"|(?<=[a-zäöüß]{2})/-in\b"
-    r"|\b(?P<person>[A-ZÄÖÜ][a-zäöüß]{1,40}(?:er|or|nt|st|og|at))(?:[:*_/]in\b|\(in\))"
-    r"|(?<=\b[DdEe]er)/(?:die|eine)\b(?= \w+[:*_/(])|(?<=\b[Ee]in)/eine\b(?= \w+[:*_/(])"
+    r"(?<![\w./:@-])(?P<plural>[A-ZÄÖÜ][a-zäöüß]{2,40})(?:[:*·]|/-|(?<=[eon][rnt])/|\(-?(?=innen\)))[iI]nnen\b\)?"
+    r"|(?<![\w./:@-])(?P<person>[A-ZÄÖÜ][a-zäöüß]{2,40}(?:er|or|nt|st|og|at))(?:[:*]in\b|/-in\b|\(in\))"
+    r"|\b(?P<article>[Dd]er|[Ee]in)/(?:die|eine)(?P<one> (?:[a-zäöüß]{2,40} )?[A-ZÄÖÜ][a-zäöüß]{2,40})"
+    r"(?:[:*]in\b|/-?in\b|\(in\))"
 )
-_SPELLED_OTHERWISE = re.compile(r"[:*_·/(](?<=[a-zäöüß].)-?[Ii]n|,[-–—]|-\r?\n")  # a fast test
+_RESPELLED = re.compile(r",[-–—]")  # fast tests
+_RESPELLED_GERMAN = re.compile(r"[:*·/(](?<=[a-zäöüß].)-?[Ii]n|,[-–—]|-\r?\n")
 _GERMAN_GUILLEMETS = re.compile(r"»(\w[^«»]{0,500}[^\s«»])«")
 _TO_PLAIN_SPACES = str.maketrans(dict.fromkeys(GROUP_SPACES, " "))
 
@@ -159,6 +167,7 @@ class Normaliser:
 
         Without `knows`, letters and digits in compatibility forms are always replaced, and punctuation never.
         """
+        self._is_german = False
         self._replacements = dict(_replacements(knows))
         replaced = "".join(_character_ranges(self._replacements))
         self._replaced = re.compile(f"[{replaced}]") if replaced else None
@@ -166,9 +175,15 @@ class Normaliser:
         # `re` searches for characters above U+FFFF slowly if they are many ranges.
         self._doubtful = re.compile(f"[»{SPACES}{_REMOVED_BASIC}{basic}\U0001d100-\U0001d7ff\U000e0000-\U000e01ef]")
 
+    def of_language(self, language: str) -> "Normaliser":
+        """Return the normaliser of sentences in a language."""
+        own = copy(self)
+        own._is_german = primary_language(language) == "de"
+        return own
+
     def normalise(self, text: str, kept: Sequence[Range] = ()) -> NormalisedText:
         """Return the normalised text. Characters in the ranges `kept` stay as they are."""
-        respelled = _SPELLED_OTHERWISE.search(text) is not None
+        respelled = (_RESPELLED_GERMAN if self._is_german else _RESPELLED).search(text) is not None
         if text.isascii() and text.isprintable() and "  " not in text and not respelled:
             return NormalisedText(text)
         if (
@@ -192,10 +207,12 @@ class Normaliser:
 
     def _normalise(self, draft: "_Draft") -> "_Draft":
         draft = _compose(draft.replace(_REMOVED, lambda match: ""))
-        draft = draft.replace(_HYPHEN_AT_END, lambda match: "")
+        if self._is_german:
+            draft = draft.replace(_HYPHEN_AT_END, lambda match: "")
         draft = draft.replace(_SPACE_RUN, lambda match: " " if match["run"] else match[0])
         draft = draft.replace(_NO_CENTS, lambda match: "")
-        draft = draft.replace(_GENDER_FORMS, lambda match: match["person"] or (match["plural"] or "").lower())
+        if self._is_german:
+            draft = draft.replace(_GENDER_FORMS, _without_gender_form)
         draft = draft.replace(_GERMAN_GUILLEMETS, lambda match: f"„{match[1]}“")
         if self._replaced:
             draft = draft.replace(self._replaced, self._replacement)
@@ -210,14 +227,20 @@ class Normaliser:
         return f" {new} " if match[0] in _LONG_DASHES and len(around) == 2 and around.isalpha() else new
 
 
+def _without_gender_form(match: re.Match[str]) -> str:
+    if match["plural"]:
+        return f"{match['plural']}innen"
+    return match["person"] or match["article"] + match["one"]
+
+
 @cache
-def _general_normaliser() -> Normaliser:
-    return Normaliser()
+def _general_normaliser(language: str) -> Normaliser:
+    return Normaliser().of_language(language)
 
 
-def normalise_text(text: str) -> NormalisedText:
+def normalise_text(text: str, language: str = "") -> NormalisedText:
     """Return a text normalised for an unknown tokenizer: punctuation stays as it is."""
-    return _general_normaliser().normalise(text)
+    return _general_normaliser(language).normalise(text)
 
 
 def normalise_training_text(text: str) -> str:
@@ -230,13 +253,18 @@ def remove_invisible(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _REMOVED.sub("", text)
 
 
-def join_numbers(text: str) -> str:
+def join_numbers(text: str, kept: Sequence[Range] = ()) -> str:
     """Join the groups of a number by no-break spaces, and hours and minutes by a colon, as in `15:30 Uhr`.
 
-    The length of the text does not change.
+    The ranges `kept` stay as they are. The length of the text does not change.
     """
-    text = _HOURS.sub(":", text) if " Uhr" in text else text
-    return _GROUPED.sub(lambda match: match[0].replace(" ", "\u00a0"), text)
+
+    def is_kept(match: re.Match[str]) -> bool:
+        return any(begin < match.end() and match.start() < end for begin, end in kept)
+
+    if " Uhr" in text:
+        text = _HOURS.sub(lambda match: match[0] if is_kept(match) else f"{match[1]}:", text)
+    return _GROUPED.sub(lambda match: match[0] if is_kept(match) else match[0].replace(" ", "\u00a0"), text)
 
 
 def plain_spaces(text: str) -> str:

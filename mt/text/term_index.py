@@ -115,7 +115,7 @@ class IndexPreparation:
             if self._added == len(self._entries):
                 raise StopIteration
             text, translation = self._entries[self._added]
-            text = normalise_text(text).text
+            text = normalise_text(text, "de").text  # sentences have no gender forms of German
             tokens = list(TOKEN.finditer(text))
             term = IndexedTerm(len(text), self._added, tokens[0][0], tokens[-1][0], translation)
             keys = token_keys(tokens, LetterCase.EXACT)

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from itertools import cycle
 
 from mt.languages import primary_language
-from mt.text.normalise import GROUP_SPACES, LINE_BREAKS
+from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS
 from mt.text.numbers import NO_BREAK_SPACE, NOT_DIGIT, NUMBER
 from mt.text.protect import ProtectedSpan, SpanKind
 
 NARROW_NO_BREAK_SPACE = "\u202f"
-BREAKS = re.compile(rf"\s*[{LINE_BREAKS}]\s*(?:(?<=\n)(?:> ?)+ *)?| {{3,}}")
+BREAKS = re.compile(rf"\s*[{LINE_BREAKS}]\s*{QUOTE_MARKS}?| {{3,}}")
 """Line breaks with the marks of quoted lines, tabs, and the runs of spaces between columns."""
 
 _NO_BREAK = re.compile("[\u00a0\u2007\u202f]")

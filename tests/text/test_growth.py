@@ -172,7 +172,7 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "segment: line breaks": (partial(split, "\n"), 20_000),
     "segment: joined lines": (partial(split, "in the\n"), 5000),
     "segment: one long line": (lambda n: split("> a-", n, "\nb"), 5000),
-    "normalise: gender forms": (lambda n: partial(normalise_text, "Aa/in »a »(in" * n), 2000),
+    "normalise: gender forms": (lambda n: partial(normalise_text, "Aa/in »a »(in Der/die Aer/" * n, "de"), 2000),
     "numbers: marks": (
         lambda n: partial(mend_numbers, "1,5 5 pm €1.5 - " * n, "1,5 5 Uhr $1 - " * n, ("de", "fr")),
         300,

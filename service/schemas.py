@@ -156,11 +156,6 @@ class SuggestRequest(RequestFields):
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
-def percent(confidence: float | None) -> float | None:
-    """Convert a confidence from 0 to 1 to LibreTranslate's scale from 0 to 100; None stays None."""
-    return None if confidence is None else round(100 * confidence, 1)
-
-
 class DetectedLanguage(BaseModel):
     """The detected language of a text, with a confidence from 0 to 100."""
 

@@ -31,10 +31,9 @@ from service.schemas import (
     SourceField,
     TermFields,
     TextRange,
-    percent,
 )
 from service.translation.answers import other_texts, rounded_match
-from service.translation.jobs import Answer, StreamedSentence, untranslated_parts
+from service.translation.jobs import Answer, StreamedSentence, percent, untranslated_parts
 
 
 class TranslateRequest(TermFields):

@@ -16,13 +16,13 @@ from service.parsers.operations import read_document, write_document
 from service.parsers.pool import ParserPool
 from service.translation.answers import alignment_of, untranslated_answer
 from service.translation.coroutines import WorkThreads, gather_or_raise, when_admitted
-from service.translation.jobs import Answer, Job
+from service.translation.jobs import Answer, Job, percent
 from service.translation.preparation import beginning_of
 from service.workers.messages import SourceText
 
 PART_CHARACTERS, PART_TEXTS = 20_000, 200  # largest part of a document that goes to the models in one request
 MAX_PARTS = 2  # parts of a document that are translated at a time
-DOUBTFUL = 0.55  # a sentence with a lower confidence should be checked; web/modules/confidence.js says why
+DOUBTFUL = 55  # a sentence with a lower confidence, in percent, should be checked; web/modules/confidence.js says why
 
 TranslateTexts = Callable[[Sequence[SourceText]], Awaitable[Sequence[Answer]]]
 
@@ -148,7 +148,7 @@ def count_doubtful(sentences: Sequence[SentenceTranslation]) -> int | None:
     known = [sentence for sentence in sentences if sentence.untranslated or sentence.confidence is not None]
     if sentences and not known:
         return None
-    return sum(sentence.untranslated or (sentence.confidence or 0) < DOUBTFUL for sentence in known)
+    return sum(sentence.untranslated or (percent(sentence.confidence) or 0) < DOUBTFUL for sentence in known)
 
 
 class _Progress:

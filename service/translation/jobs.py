@@ -110,6 +110,11 @@ def untranslated_parts(sentence: SentenceTranslation) -> tuple[str, ...]:
     return tuple(without_objects(part) for part in parts)
 
 
+def percent(confidence: float | None) -> float | None:
+    """Convert a confidence from 0 to 1 to LibreTranslate's scale from 0 to 100; None stays None."""
+    return None if confidence is None else round(100 * confidence, 1)
+
+
 def free_characters(answers: Iterable[Answer]) -> int:
     """Return the number of characters of the texts whose language is not served. They are not charged."""
     return sum(len(answer.text) for answer in answers if not answer.served)

@@ -50,7 +50,7 @@ def test_other_requests_run_between_parts_that_are_translated_without_waiting() 
 @pytest.mark.parametrize(
     ("confidences", "count"),
     [
-        ([0.9, 0.549, 0.55, None, 0.1], 2),
+        ([0.9, 0.549, 0.5496, 0.55, None, 0.1], 2),  # 54.9, and 55.0 twice, as /translate answers
         ([0.9, "untranslated"], 1),
         ([None, "untranslated"], 1),
         ([None, None], None),  # the model estimates nothing
@@ -66,4 +66,4 @@ def test_doubtful_sentences_are_counted(confidences: list[float | str | None], c
 
 
 def test_the_page_marks_what_the_service_counts() -> None:
-    assert f"const DOUBTFUL = {100 * DOUBTFUL:.0f};" in (WEB / "modules" / "confidence.js").read_text()
+    assert f"const DOUBTFUL = {DOUBTFUL};" in (WEB / "modules" / "confidence.js").read_text()

@@ -118,7 +118,7 @@ def test_texts_in_code_are_recognized(code: str, texts: list[str]) -> None:
     assert texts_of_code(code) == texts
 
 
-def test_the_bundled_model_is_described_in_each_language() -> None:
+def test_the_page_describes_the_bundled_model_as_its_config_does() -> None:
     config = json.loads((STARTER_MODEL / "config.json").read_text(encoding="utf-8"))
     assert MESSAGES["en"]["model.about-bundled"] == config["about"]
 

@@ -322,7 +322,7 @@ def test_with_forced_colours_the_text_is_not_drawn_twice(visit: Callable[..., Vi
 def test_what_the_model_was_trained_on(visit: Callable[..., Visit]) -> None:
     seen = visit("#en/de")
     about = seen.page.locator("#about-model")
-    expect(about).to_contain_text("This model was trained on everyday sentences, encyclopaedia")
+    expect(about).to_contain_text("This model was trained on everyday sentences, an encyclopaedia")
     seen.page.click("#about summary")
     expect(seen.page.locator("#about-licence")).to_have_text("Licence: CC-BY 4.0")
     expect(seen.page.locator("#trial")).to_contain_text("for trying out")  # the bundled model

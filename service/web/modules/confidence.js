@@ -33,8 +33,9 @@ export function describe(sentence) {
 /** Returns a text such as "Not translated: Bokmål, Zyklon"; "" if everything is translated. */
 export function describeUntranslated(texts) {
   if (!texts.length) return "";
-  const list = [...new Set(texts)].map(isolated).join(", ");
-  return localized("untranslated", { texts: list.length > LISTED ? `${list.slice(0, LISTED)}…` : list });
+  const list = [...new Set(texts)].join(", ");
+  const shown = list.length > LISTED ? `${list.slice(0, LISTED)}…` : list; // cut first: an isolated word ends with a mark
+  return localized("untranslated", { texts: shown.split(", ").map(isolated).join(", ") });
 }
 
 /** Returns the class of the least sure sentence of an answer; "untranslated" if there is none but words are not translated. */

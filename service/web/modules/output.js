@@ -68,7 +68,7 @@ export class OutputPane {
     }
   }
 
-  /** Marks a sentence by its confidence, which a change of its wording removes. */
+  /** Marks a sentence by its confidence, or as the reader's own wording, which has no marks. */
   mark(index, sentence) {
     this.sentence(index).className = classes(sentence);
   }
@@ -125,7 +125,7 @@ export class OutputPane {
 }
 
 function classes(sentence) {
-  return ["sentence", level(sentence), matchKind(sentence.match)].filter(Boolean).join(" ");
+  return ["sentence", level(sentence), matchKind(sentence.match), sentence.original && "reworded"].filter(Boolean).join(" ");
 }
 
 /** Returns the links of each sentence, each with an id. */

@@ -291,6 +291,7 @@ def create_double(double: Double) -> FastAPI:
             named = {"glossary_id": str(form["glossary_id"])} if "glossary_id" in form else {}
             double.file_terms.append(named | {name: json.loads(str(form[name])) for name in TERMS if name in form})
             body = {key: form.get(key, "") for key in ("source", "target", "memory")}
+            quality = form.get("quality")
         if body["memory"] and body["memory"] not in double.memories:
             return problem(404, f"There is no translation memory {body['memory']}")
         answer = double.translate(content.decode(), body)
@@ -298,7 +299,7 @@ def create_double(double: Double) -> FastAPI:
         double.files |= {name: answer["translatedText"].encode(), tmx: b"<tmx/>"}
         # as behind a proxy that offers https and is not trusted: only the name leads to the file
         urls = [f"http://internal.invalid/download_file/{stored}" for stored in (name, tmx)]
-        counts = {"sentences": 3, "doubtful": content.count(b"DOUBTFUL")}
+        counts = {"sentences": 3, "doubtful": content.count(b"DOUBTFUL")} if quality == "true" else {}
         return JSONResponse({"translatedFileUrl": urls[0], "tmxUrl": urls[1], **counts})
 
     @app.put("/memories")

@@ -582,8 +582,16 @@ def test_words_that_are_not_translated_are_marked_and_named(visit: Callable[...,
     expect(sentence.locator(".untranslated")).to_have_css("font-style", "italic")  # lines state the confidence
     note = seen.page.locator(f"#{sentence.get_attribute('aria-describedby')}").text_content()
     assert note == "Confidence 88 of 100. Not translated: Zyklon"
+    named = seen.page.evaluate(
+        "import('./web/modules/confidence.js').then((module) => module.describeUntranslated(['שלום '.repeat(40)]))"
+    )
+    assert named.count("\u2068") == named.count("\u2069") == 2  # cut before it is isolated
     expect(seen.page.locator("#confidence")).to_have_text("Not translated: Zyklon")
     expect(seen.page.locator("#legend")).to_have_text("not translated", use_inner_text=True)
+    seen.page.click("#edit")
+    sentence.press("Home")
+    seen.page.keyboard.type("x")
+    expect(sentence.locator(".untranslated")).to_have_css("font-style", "normal")  # the wording is the reader's
 
 
 def test_attention(visit: Callable[..., Visit]) -> None:
@@ -775,7 +783,9 @@ def test_editing_in_place(visit: Callable[..., Visit]) -> None:
     expect(first := seen.page.locator("#output .sentence").first).to_have_class("sentence unsure")
     first.press("Home")
     seen.page.keyboard.type("x")
-    expect(first).to_have_class("sentence")  # a sentence of the reader's own has no mark, also before the editing ends
+    expect(first).to_have_class(
+        "sentence reworded"
+    )  # a sentence of the reader's own has no mark, also before the editing ends
     expect(seen.page.locator("#confidence")).to_be_hidden()
     seen.page.keyboard.press("Backspace")
     expect(first).to_have_class("sentence unsure")

@@ -18,9 +18,12 @@ BREAKS = re.compile(rf"\s*[{LINE_BREAKS}]\s*{QUOTE_MARKS}?| {{3,}}")
 
 _NO_BREAK = re.compile("[\u00a0\u2007\u202f]")
 _SPACED_QUOTE = re.compile(r'(?<!\S)"\s(?=[^\s"][^"]*")')
-_OPENING_QUOTE = re.compile(r'(?<![^\s(\[{/–—-])"(?=[^\s"])')
+_QUOTED = re.compile(r'[^"]*(?:(?<![^\s(\[{/–—:-])"[^\s"](?:[^"]*[^\s"])?"(?!\w)[^"]*)+')  # marks in pairs only
+_QUOTED_CODE = re.compile(r'=\s?"|":\s?"')  # attributes of HTML and keys of JSON
 _MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
 _QUOTES = ("„“", "„”", "“”", "«»")
+_OTHER_QUOTES = frozenset({"de-CH", "de-LI"})
+_CLOSING = frozenset(".,:;!?…\"'”’“»)]}。！？ ")
 _AFTER_NUMBER = re.compile(rf"({NUMBER})([{GROUP_SPACES}])(?=[^\s\d])")
 _BEFORE_NUMBER = re.compile(rf"(?<=\S)([{GROUP_SPACES}])({NUMBER})")
 _SPACE_AFTER_NUMBER = re.compile(rf"({NUMBER}) (?=[^\W\d]|[°%‰\u20a0-\u20cf$£¥])")
@@ -57,16 +60,17 @@ def join_numbers(translation: str, spans: Sequence[ProtectedSpan]) -> str:
 
 
 def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str) -> str:
-    """Replace straight quotation marks by those of German, or by the typographic ones that the translation also has.
+    """Replace straight quotation marks by the typographic ones that the translation also has, or by those of German.
 
-    `spans` are the protected spans of the source; code may contain straight ones. The length does not change.
+    They are replaced if all of them are in pairs and none is in code. `spans` are the protected spans of the source.
+    The length does not change.
     """
     if '"' not in translation or any('"' in span.text for span in spans):
         return translation
-    if primary_language(language) == "de" and not _SPACED_QUOTE.search(translation):
-        return _OPENING_QUOTE.sub("„", translation).replace('"', "“").replace("”", "“")
     used = next((pair for pair in _QUOTES if all(mark in translation for mark in pair)), None)
-    if used is None or translation.count('"') % 2:
+    if used is None and primary_language(language) == "de" and language not in _OTHER_QUOTES:
+        used = "„“"
+    if used is None or not _QUOTED.fullmatch(translation) or _QUOTED_CODE.search(translation):
         return translation
     marks = cycle(used)
     return re.sub('"', lambda match: next(marks), translation)
@@ -118,12 +122,12 @@ def places_of_sentence_ends(source: str, translation: str, places: Sequence[int]
 def insert_breaks(translation: str, breaks: Sequence[tuple[int, str]]) -> str:
     """Insert line breaks (place, text) in a translation. They replace the white space at their places.
 
-    A break after the last word goes before it.
+    A break after the last word, before closing punctuation, goes before the word.
     """
     parts: list[str] = []
     end = 0
     for place, text in sorted(breaks, key=lambda item: item[0]):
-        if not any(map(str.isalnum, translation[place:])):
+        if _CLOSING.issuperset(translation[place:]):
             place = max(end, translation.rfind(" ", 0, place)) if " " in translation[end:place] else place
         parts += [translation[end:place].rstrip(" "), text]
         end = place + len(translation[place:]) - len(translation[place:].lstrip(" "))

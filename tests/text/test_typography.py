@@ -43,8 +43,13 @@ def test_spaces_in_numbers_do_not_break(source: str, translation: str, expected:
     [
         ('"a" and "b"', '„a“ und "b"', "de-AT", "„a“ und „b“"),
         ('"a" and "b"', '"a" und ("b")', "de", "„a“ und („b“)"),
-        ('"a."', '"a.', "de", "„a."),
-        ('"a."', '“a."', "de", "“a.“"),
+        ('"a."', '"a.', "de", '"a.'),
+        ('"Hallo"', 'sagte:"Hallo"', "de", "sagte:„Hallo“"),
+        ('Enter ""', 'Geben Sie "" ein', "de", 'Geben Sie "" ein'),
+        ('alt="x"', 'alt="x"', "de", 'alt="x"'),
+        ('"a": "b"', '"a": "b"', "de", '"a": "b"'),
+        ('5" by 7"', '5" mal 7"', "de", '5" mal 7"'),
+        ('"a"', '"a"', "de-CH", '"a"'),
         ('"a" and "b"', '"a" et « b »', "fr", "«a» et « b »"),
         ('"a" and "b"', '"a" et "b"', "fr", '"a" et "b"'),
         ('"a" and 5"', '„a“ und 5"', "de", '„a“ und 5"'),
@@ -78,4 +83,6 @@ def test_ends_of_sentences_correspond() -> None:
 def test_breaks_replace_the_spaces_at_their_places() -> None:
     assert insert_breaks("a b c", [(1, "\n"), (3, "\n\n")]) == "a\nb\n\nc"
     assert insert_breaks("a b.", [(4, "\n> ")]) == "a\n> b.", "no line without words"
+    assert insert_breaks("alle ✓", [(4, "   ")]) == "alle   ✓"
+    assert insert_breaks("Hallo da! 😀", [(9, "\n")]) == "Hallo da!\n😀"
     assert insert_breaks("abc", [(0, "\t"), (3, "\n")]) == "\tabc\n"

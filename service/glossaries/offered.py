@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+import structlog
+
 from mt.errors import DocumentError, LanguageError, MTError, RequestError, problems
 from mt.languages import Direction, standard_tag
 from mt.text.encoding import decode_text
@@ -29,8 +31,8 @@ def read_offered(path: Path, limit: int) -> OfferedTerms:
     """Read a glossary: a term, its translation, and the codes of their languages on each line.
 
     The file may be in any encoding and have any separator that spreadsheet programs write (`read_table`). A first row
-    without a language tag in its columns of languages is a heading. A later line replaces an earlier one with the same
-    term and languages.
+    whose columns of languages are not two language tags is a heading, which is logged: a heading may have words that
+    are tags (`von`, `to`, `de`). A later line replaces an earlier one with the same term and languages.
 
     Raises: OfferedGlossaryError if the file cannot be read, lines cannot be used, or more than `limit` terms have one
         target language.
@@ -41,8 +43,9 @@ def read_offered(path: Path, limit: int) -> OfferedTerms:
         rows = list(table.rows)
     except (OSError, DocumentError) as error:
         raise OfferedGlossaryError(f"the glossary {path} cannot be read: {error}") from error
-    if rows and len(rows[0][1]) == COLUMNS and not any(map(_is_tag, rows[0][1][2:])):
-        del rows[0]
+    if rows and len(rows[0][1]) == COLUMNS and not all(map(_is_tag, rows[0][1][2:])):
+        line, heading = rows.pop(0)
+        structlog.get_logger().warning("heading in the glossary is no term", path=str(path), line=line, heading=heading)
     wrong: list[str] = []
     terms: dict[Direction, dict[str, str]] = {}
     for line, fields in rows:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from mt.languages import Direction
 from mt.text.terms import Terms
@@ -32,6 +33,9 @@ TABS = '\ufeffStraße\tstreet\tde\ten\r\n"Acme, Inc."\tAcme\tde\ten\r\n'  # Exce
         GERMAN.encode("cp1252"),
         GERMAN.encode("utf-8-sig"),
         f"Deutsch;Englisch;Quelle;Ziel\r\n{GERMAN}".encode("cp1252"),
+        f"Term;Übersetzung;von;nach\r\n{GERMAN}".encode(),  # `von`, `to` and `de` are language tags
+        f"Term;Translation;from;to\r\n{GERMAN}".encode(),
+        f"Terme;Traduction;de;vers\r\n{GERMAN}".encode("cp1252"),
         f"sep=;\r\n{GERMAN}".encode("cp1252"),
         GERMAN.replace("en\r\n", "en;;\r").encode("cp1252"),
         TABS.encode("utf-16-le"),
@@ -54,7 +58,7 @@ def test_spreadsheet_programs_write_any_encoding_and_separator(tmp_path: Path, c
         (b"station\n", "line 1: no comma"),
         (b"a,b,en,de\nstation,Bahnhof\n", "line 2: no languages; accepted: term, translation, language"),
         (b"a,b,en,de,fr\n", "line 1: more than one comma"),
-        (b"a,b,en,!\n", "line 1: '!' is not a language tag"),
+        (b"c,d,en,fr\na,b,en,!\n", "line 2: '!' is not a language tag"),
         (b"a,,en,de\n", "line 1: the translation is empty"),
         (b"a,b,en,de\nc,d,en,de\n", "2 terms into de; accepted: at most 1"),
         ("\u200b,b,en,de\n".encode(), "term 1 is '.u200b'; accepted: text with a word"),
@@ -67,6 +71,16 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, content: bytes, p
     file.write_bytes(content)
     with pytest.raises(OfferedGlossaryError, match=problem):
         read_offered(file, 1)
+
+
+@pytest.mark.parametrize("languages", ["english,german", "en,German", "von,nach"])
+def test_a_heading_is_logged(tmp_path: Path, languages: str) -> None:
+    """A person whose first term has names instead of codes sees why it is missing."""
+    file = tmp_path / "terms.csv"
+    file.write_text(f"dog,Hund,{languages}\nstation,Bahnhof,en,de\n", encoding="utf-8")
+    with capture_logs() as logs:
+        assert read_offered(file, 2) == {EN_DE: Terms((("station", "Bahnhof"),))}
+    assert [line["heading"] for line in logs] == [["dog", "Hund", *languages.split(",")]]
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

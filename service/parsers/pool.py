@@ -120,6 +120,7 @@ class ParserPool:
         task = asyncio.create_task(self._run_in_place(caller, called))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())  # perhaps nobody waits for it
         try:
             outcome = await asyncio.shield(task)
         except asyncio.CancelledError:

@@ -1,6 +1,7 @@
 """Operations in parser processes: limits, isolation, turns."""
 
 import asyncio
+import gc
 import os
 import pickle
 from collections.abc import Callable, Iterator
@@ -149,6 +150,21 @@ async def test_a_long_operation_that_is_cancelled_is_killed_and_frees_its_place(
         assert await opened.run("a", identity, 7) == 7
         assert parsers and not parsers & children()
         assert opened.counts.started == 2
+
+
+async def test_the_error_of_a_cancelled_operation_is_no_error_of_the_event_loop() -> None:
+    unhandled: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(context))
+    with pool() as opened:
+        task = asyncio.create_task(opened.run("a", sleep, 60))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    with pytest.raises(Unavailable):  # the operation has failed, too: its pool is closed
+        await opened.run("a", identity, 7)
+    del task
+    gc.collect()
+    assert not unhandled
 
 
 async def test_cancelled_operations_end_no_process_that_starts_or_is_nearly_done(

@@ -27,6 +27,8 @@ LOG_EVENTS = {
     "the folder of models is empty: the starter model is served; put models there, then reload": "The folder of the "
     "setting models, such as a new volume, has no file (folder).",
     "no GPU: the CPU translates": "The setting device is auto, but no GPU can be used (reason).",
+    "no key is required": "The service listens beyond this machine without require_key: every machine that reaches it "
+    "may translate (host).",
     "not answered in time": "The grace period ended before all requests were answered (requests).",
     "parser did not start": "No process of a document library could be started (problem).",
     "parser failed": "A document library raised an unexpected exception in its process (location).",

@@ -76,7 +76,7 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
         if settings.broad_proxies:
             structlog.get_logger().warning("clients may choose their address", networks=settings.broad_proxies)
         if settings.is_open:
-            structlog.get_logger().warning("no key is required: every machine that reaches this one may translate")
+            structlog.get_logger().warning("no key is required", host=settings.host)
         settings = install_models(settings)
         disable_core_dumps()
         return_large_blocks()

@@ -417,7 +417,7 @@ class TextPlanner:
         else:
             pieces = protect.split_at_long_spans(text, kept) if protects else [text]
             for piece, ranges in zip(pieces, split_ranges(kept, pieces), strict=True):
-                if self._is_untranslatable(piece, ranges):
+                if self._is_untranslatable(piece, ranges) or self._is_endless_word(piece):
                     yield TextPart(piece, kept=True, kept_ranges=ranges)
                     continue
                 short = segment.split_long_sentence(piece, self._is_short, self.context.source)
@@ -431,6 +431,10 @@ class TextPlanner:
     def _fits(self, text: str, kept: Sequence[Range] = ()) -> bool:
         longest = min(self.context.max_length, _LONGEST_SENTENCE * self.context.covered_length)
         return self._length(text, kept) <= longest
+
+    def _is_endless_word(self, text: str) -> bool:
+        """Return whether a text consists of one word that no language has."""
+        return all(letter.islower() or letter.isupper() for letter in text) and not self._fits(text)
 
     def _is_short(self, text: str) -> bool:
         return self._length(text, ()) <= min(self.context.max_length, self.context.covered_length)

@@ -147,7 +147,7 @@ def config(**changes: object) -> Callable[[Path], object]:
         (config(format_version=1), "weights is int8 and format_version is 1; accepted: version 2"),
         (config(format_version=3), "format_version is 3; accepted: 1 or 2"),
         (config(weights="int4"), "weights: .*'float32' or 'int8'"),
-        (config(weights="float32", format_version=1), f"{OUTER} has the type int8; accepted: float16"),
+        (config(weights="float32", format_version=1), "key.weight has the type int8; accepted: float16"),
         (lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:-1]), "not a complete safetensors file"),
         (lambda f: (f / "float.safetensors").write_bytes(b"x"), "float.safetensors: not a complete safetensors file"),
     ],

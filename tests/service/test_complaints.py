@@ -103,7 +103,7 @@ def test_html_what_was_escaped_stays_escaped(client: httpx.Client, reversing: Ap
         assert re.findall(r"<[^>]*", re.sub(r'"[^"]*"', '""', found)) == tags
 
 
-@pytest.mark.parametrize("number", ["2.200.112", "DE123456789", "10.0.0.1", "1,234.56", "A-4711/b", "+49 30 123456"])
+@pytest.mark.parametrize("number", ["2.200.112", "DE123456789", "10.0.0.1", "A-4711/b", "+49 30 123456"])
 def test_numbers_and_identifiers(client: httpx.Client, number: str) -> None:
     assert number in translated(client, f"The hotel {number} is in front of the monument.")
     assert translated(client, number) == number

@@ -16,4 +16,4 @@ def test_translations_preserve_items() -> None:
     counts = sum(
         (judge(case, translation.text) for case, translation in zip(cases, translations, strict=True)), Counter[str]()
     )
-    assert counts["preserved"] >= 0.95 * sum(counts.values())
+    assert counts["preserved"] + counts["localized"] >= 0.95 * sum(counts.values())

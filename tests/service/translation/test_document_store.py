@@ -90,6 +90,7 @@ def test_a_database_of_an_earlier_release_keeps_its_keys(tmp_path: Path) -> None
     old.execute("DROP TABLE documents")
     old.execute("CREATE TABLE documents (id TEXT PRIMARY KEY, content BLOB NOT NULL)")
     old.execute("CREATE TABLE editable_documents (number INTEGER PRIMARY KEY)")
+    old.execute("ALTER TABLE memories DROP COLUMN ready")
     old.execute("PRAGMA user_version = 6")
     old.commit()
     old.close()

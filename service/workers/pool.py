@@ -13,7 +13,7 @@ import structlog
 
 from mt.errors import ModelError
 from mt.pipeline.results import SentenceReport, Translation
-from service.errors import CannotTranslate, DeadlineExceeded, InternalError, shorten
+from service.errors import CannotTranslate, DeadlineExceeded, InternalError, UnsupportedLanguage, shorten
 from service.workers.messages import (
     OnSentence,
     Ready,
@@ -218,10 +218,14 @@ class WorkerPool:
     def submit(self, request: PendingRequest) -> None:
         """Queue the texts of a request. The request fails at once if one of its texts is known to crash workers.
 
-        If this pool has a successor, and its workers have ended, the successor gets the request.
+        If this pool has a successor, and its workers have ended, the successor gets the request, which fails if the
+        successor, as one of the starter model may, does not translate its direction.
         """
         if self._successor and not self.ready:
             self._successor.submit(request)
+            return
+        if request.options.direction not in self.description.directions:
+            request.fail(UnsupportedLanguage(f"{request.options.direction} is not supported by the model {self.name}"))
             return
         request.begin(self._ids, partial(self._withdraw, request))
         self.requests.add(request)

@@ -12,10 +12,12 @@ import pytest
 from mt.bundled import STARTER_MODEL
 from mt.errors import ModelError
 from mt.languages import Direction
-from service.errors import ReloadRefused
+from service.errors import ReloadRefused, UnsupportedLanguage
 from service.settings import Settings
 from service.workers.fleet import Fleet, FleetConfig
+from service.workers.messages import SourceText, TranslateOptions
 from service.workers.model_files import find_models, model_name
+from service.workers.pool import PendingRequest
 from tests.conftest import write_model
 from tests.service.controlled import Control
 from tests.service.running import until
@@ -146,8 +148,16 @@ async def test_the_starter_model_leaves_for_any_model(tmp_path: Path) -> None:
         with pytest.raises(ReloadRefused, match="holds no model"):
             await fleet.reload()
         write_model(models / "own", ["en-de"])
+        starter = fleet.pools[0]
         await fleet.reload()
         assert directions(fleet) == {EN_DE} and fleet.ready
+        await until(lambda: not starter.ready)
+        late = PendingRequest(
+            (SourceText("The dog."),), TranslateOptions(EN_FR), "late", time.monotonic() + 600, asyncio.Future()
+        )
+        starter.submit(late)
+        with pytest.raises(UnsupportedLanguage, match="en-fr is not supported by the model small"):
+            await asyncio.wait_for(late.result, 60)
         (models / "own").rename(tmp_path / "own")
         write_model(models / "other", ["en-fr"])
         with pytest.raises(ReloadRefused, match="own was removed, but no other model translates en-de"):

@@ -46,7 +46,7 @@ async def admit(request: Request) -> Caller:
     key = key_of(request.headers.get("authorization"))
     if not key:
         fields = await read_fields(request)
-        key = first_text(fields, "api_key") or first_text(fields, "auth_key")
+        key = first_text(fields, "api_key").strip() or first_text(fields, "auth_key").strip()
     caller = await services.access.admit(key or None, _address(request))
     _enter(request, services, caller.id)
     return caller

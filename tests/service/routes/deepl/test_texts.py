@@ -132,8 +132,10 @@ def test_where_a_key_may_stand(running: Application, client: deepl.DeepLClient) 
         bare.post("/v2/translate", data=fields | {"auth_key": "no"}).status_code,
         bare.post("/v2/translate", json=PLAIN).status_code,
         bare.get("/v2/usage", params={"auth_key": running.keys["rich"]}).status_code,
+        bare.post("/v2/translate", json=PLAIN | {"auth_key": f" {running.keys['rich']}\n"}).status_code,
+        bare.post("/v2/translate", json=fields | {"api_key": " "}).status_code,
     ]
-    assert statuses == [200, 200, 403, 403, 200]
+    assert statuses == [200, 200, 403, 403, 200, 200, 200]
 
 
 @pytest.mark.parametrize("path", ["usage", "languages", "glossaries"])

@@ -107,7 +107,7 @@ def dependencies() -> Iterator[tuple[str, str, object]]:
 def create_app(
     settings: Settings, fleet: Fleet, database: Database, detector: NewDetector = LanguageDetector
 ) -> FastAPI:
-    """Create the application. `fleet` and `database` must be open, and must stay open while the application runs.
+    """Create the application. `fleet` and `database` must be open while the application runs.
 
     `detector` creates the detector of the languages that are served.
 

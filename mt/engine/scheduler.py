@@ -18,7 +18,7 @@ class Limits:
 
     - `rows` limits the decoder rows of all bulk batches together.
     - `source_tokens` limits the padded source tokens that are encoded between two decoder steps. A longer source is
-      encoded alone, and the next ones wait for as many steps as it has times this number.
+      encoded alone, and the next ones wait one step for each further multiple of this number that it begins.
     - `join_divisor`: waiting requests join when at least rows / join_divisor rows are free. With a smaller number, the
       encoder runs less often.
     - `small_divisor`: a batch with at most rows / small_divisor rows is small. Its step takes about as long as a step

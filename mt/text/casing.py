@@ -21,7 +21,8 @@ _LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most se
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
 _LATIN = re.compile(r"[A-ZÀ-ÖØ-Þ]+")
 _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")
-# A letter with a meaning of its own: G 1/2", Plan B, Size: M, L. Articles and prepositions are before other words.
+# A letter with a meaning of its own: G 1/2", Plan B, Size: M, L. In other languages, single letters are words.
+_LANGUAGES_OF_CODES = frozenset({"de", "en"})
 _SINGLE_CODE = re.compile(r"[B-DF-HJ-NP-TV-XZ](?= ?\d)|[A-Z](?=[^\w\s'’.-]|\.?$)")
 _DOTTED = frozenset({"az", "tr"})  # languages with the letter pairs I/ı and İ/i
 _ACRONYMS = frozenset(
@@ -38,7 +39,7 @@ _LEAST_WORDS = 2  # a sentence in capitals has at least so many words, or a word
 _LONG_WORD = 6
 _LEAST_LONG = 3  # a word of at most so many letters may be a code, or in lower case in a headline
 _LEAST_TITLE = 4  # in a headline of at least so many words, short words may be in lower case
-CAPITAL_NOUNS = frozenset({"de", "lb"})  # languages in which two or three capitalised words are ordinary
+_CAPITAL_NOUNS = frozenset({"de", "lb"})  # languages in which two or three capitalised words are ordinary
 
 
 def lower_capitals(
@@ -52,15 +53,15 @@ def lower_capitals(
     """
     if _has_lower_word(sentence):
         return None
-    words = _free_words(sentence, kept)
+    words = _free_words(sentence, language, kept)
     long = [word[0] for word in words if len(word[0]) > 1]
     plain = [word for word in long if not _is_code(word)]
     capitals = [word for word in plain if _in_capitals(word)]
     if not capitals or len(capitals) < len([word for word in plain if not is_mixed_case(word)]):
         return None
     is_long = len(plain) >= _LEAST_WORDS and max(map(len, plain)) > _LEAST_LONG
-    is_known = all(len(word) > _LEAST_LONG and (knows(word.lower()) or knows(word.title())) for word in plain)
-    if not is_long and max(map(len, plain)) < _LONG_WORD and not is_known:
+    is_long = is_long or max(map(len, plain)) >= _LONG_WORD
+    if not is_long and not all(len(w) > _LEAST_LONG and (knows(w.lower()) or knows(w.title())) for w in plain):
         return None
     return _lower_words(sentence, words, language, {word for word in long if _is_code(word) or is_mixed_case(word)})
 
@@ -84,10 +85,10 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
     """
     if _has_lower_word(sentence) or _INITIAL.search(sentence):
         return None
-    words = _free_words(sentence, kept)
+    words = _free_words(sentence, language, kept)
     long = [word[0] for word in words if len(word[0]) > _LEAST_LONG]
     if len(words) < _LEAST_TITLE:
-        if len(words) < _LEAST_WORDS or "." in sentence or primary_language(language) in CAPITAL_NOUNS:
+        if len(words) < _LEAST_WORDS or "." in sentence or primary_language(language) in _CAPITAL_NOUNS:
             return None
         long = [word[0] for word in words]  # all words, because there are few
     if not long or any(not _in_title_case(word) and not _is_code(word) for word in long):
@@ -98,13 +99,13 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
 
 def lower_all(sentence: str, language: str, kept: Sequence[Range] = ()) -> str:
     """Return a sentence with its words in lower case, except codes, mixed-case words and the ranges `kept`."""
-    words = _free_words(sentence, kept)
+    words = _free_words(sentence, language, kept)
     return _lower_words(sentence, words, language, _fixed(words), is_headline=False)
 
 
 def copied_words(sentence: str, translation: str, kept: Sequence[Range] = ()) -> set[str]:
     """Return the capitalised words outside the ranges `kept` that a translation contains unchanged, in lower case."""
-    words = (word[0] for word in _free_words(sentence, kept) if len(word[0]) >= _LEAST_LONG)
+    words = (word[0] for word in _free_words(sentence, "", kept) if len(word[0]) >= _LEAST_LONG)
     return set(map(str.lower, set(filter(_in_title_case, words)) & set(_WORD.findall(translation))))
 
 
@@ -138,10 +139,11 @@ def _has_lower_word(sentence: str) -> bool:
     )
 
 
-def _free_words(sentence: str, kept: Sequence[Range]) -> list[re.Match[str]]:
+def _free_words(sentence: str, language: str, kept: Sequence[Range]) -> list[re.Match[str]]:
     spans = find_spans(sentence, kept)
     words = (word for word in _WORD.finditer(sentence) if not _is_within(word.start(), spans))
-    return [word for word in words if not _SINGLE_CODE.match(sentence, word.start())]
+    has_codes = primary_language(language) in _LANGUAGES_OF_CODES
+    return [word for word in words if not (has_codes and _SINGLE_CODE.match(sentence, word.start()))]
 
 
 def _is_within(place: int, spans: Sequence[ProtectedSpan]) -> bool:

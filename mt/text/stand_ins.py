@@ -46,8 +46,10 @@ _AROUND = {"(": ")", "[": "]", '"': '"', "“": "”", "„": "“", "«": "»",
 _OPENING, _CLOSING = "([{\"“„”«»‘‚’'「『（", ")]}\"“”«»’‘'」』）"
 _SPACED_QUOTES = "«»‹›"
 _TITLE = re.compile(  # that a model adds to a name, as in "Sehr geehrte Frau Anna" for "Dear Anna"
-    r"(?<!\w)(?:Frau|Fräulein|Herrn?|Mrs?|Miss|Ms|Sir|Madam|Mme|Madame|Mlle|Monsieur|Señor|Señora|Sra?|Dr|Signora?"
-    r"|Senhora?|Mevrouw|Meneer|Pani?)\.?\s$"
+    r"(?<!\w)(?:Frau|Fräulein|Herrn?|Mrs?|Miss|Ms|Sir|Madam|Mme|Madame|Mlle|Monsieur)\.?\s$"
+)
+_GREETING = re.compile(  # without a title
+    r"(?<!\w)(?:Dear|Hello|Hi|Hallo|Lieber?|Sehr geehrte[rs]?|Chère?|Bonjour)\s$", re.IGNORECASE
 )
 _COMPOUND = re.compile(r"-[^\W\d_]+(?![\w-])")
 _LETTER = re.compile(f"[^\\W{WIDE}]")
@@ -210,11 +212,12 @@ def _ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[Range]:
 
 
 def put_back(translation: str, source: str, stand_ins: Sequence[StandIn], language: str) -> str | None:
-    """Return the translation with the text of each stand-in in place of the stand-in, and of a title before it.
+    """Return the translation with the text of each stand-in in place of the stand-in.
 
-    Return None if the translation does not contain each stand-in exactly once, if a number beside it is not in the
-    source, if it has become a part of a number, if it has lost its brackets or quotation marks, or if placeholders
-    without names have changed their order.
+    A title before a stand-in is removed if the source has a greeting without a title, as in "Dear Anna". Return None if
+    the translation does not contain each stand-in exactly once, if a number beside it is not in the source, if it has
+    become a part of a number, if it has lost its brackets or quotation marks, or if placeholders without names have
+    changed their order.
     """
     if not stand_ins:
         return translation
@@ -232,7 +235,7 @@ def put_back(translation: str, source: str, stand_ins: Sequence[StandIn], langua
     text, end = "", 0
     for number, (begin, stop) in places:
         before, after = translation[end:begin], stand_ins[number]
-        if after.word.isalpha() and not _TITLE.search(source[: source.find(after.word)]):
+        if _GREETING.search(source[: source.find(after.word)]):
             before = _TITLE.sub("", before)
         text += (
             before.rstrip() if after.enclosed and before.rstrip()[-1:] not in _SPACED_QUOTES else before

@@ -25,7 +25,7 @@ class TextTable:
     rows: Iterator[tuple[int, list[str]]]
 
 
-def read_table(text: str, separator: str = "", usual: str = "") -> TextTable:
+def read_table(text: str, usual: str, separator: str = "") -> TextTable:
     """Read a table that a spreadsheet program or a person has written.
 
     Without `separator`, it is found as for .csv (see `find_separator`); `usual` is the one of two that divide the rows

@@ -33,7 +33,7 @@ def parse_entries(text: str, format: EntriesFormat) -> tuple[GlossaryEntry, ...]
         InvalidRequest: if lines cannot be used, or there is no entry. The message lists the lines with their problems.
     """
     tsv = format is EntriesFormat.TSV
-    table = read_table(text.removeprefix("\ufeff"), separator="\t" if tsv else "", usual=",")
+    table = read_table(text.removeprefix("\ufeff"), usual=",", separator="\t" if tsv else "")
     entries: dict[str, tuple[str, int]] = {}  # by term: the translation and its line
     problems: list[str] = []
     try:

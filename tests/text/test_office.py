@@ -121,7 +121,7 @@ def test_a_translated_presentation() -> None:
 @pytest.mark.parametrize(
     "sheet",
     [
-        '<sheetData><row><c><f>IF(A1="a Dog",1)</f></c></row></sheetData>',
+        '<sheetData><row><c><f>IF(A1="","",IF(A1="a Dog",1))</f></c></row></sheetData>',
         '<dataValidation type="list"><formula1>"red, a dog"</formula1></dataValidation>',
         '<autoFilter><filterColumn><filters><filter val="A dog"/></filters></filterColumn></autoFilter>',
     ],

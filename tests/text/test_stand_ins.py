@@ -93,6 +93,8 @@ def test_other_spans_stand_for_themselves(text: str) -> None:
         ("Tom, 37", [StandIn("Tom", "%s", ordered=True), StandIn("37", "%d", ordered=True)], "37, Tom", None),
         ("Tom住", [StandIn("Tom", "{x}")], "在Tom住", "在{x}住"),
         ("Dear Anna,", [StandIn("Anna", "«x»")], "Sehr geehrte Frau Anna,", "Sehr geehrte «x»,"),
+        ("M. Tom dort", [StandIn("Tom", "{x}")], "Herr Tom schläft", "Herr {x} schläft"),
+        ("Dear Doctor Anna,", [StandIn("Anna", "{x}")], "Liebe Frau Anna,", "Liebe Frau {x},"),
         ("Mrs Anna sleeps", [StandIn("Anna", "{x}")], "Frau Anna schläft", "Frau {x} schläft"),
     ],
 )

@@ -51,7 +51,7 @@ _NAMING_ROOTS = frozenset(
     f"spreadsheetml/main/{name}" for name in ("table", "pivotCacheDefinition", "worksheet", "workbook")
 )
 _FORMULAS = ("{*}f", "{*}formula", "{*}formula1", "{*}formula2", "{*}definedName")
-_LITERAL = re.compile(r'"((?:[^"]|"")+)"')
+_LITERAL = re.compile(r'"((?:[^"]|"")*)"')
 _EAST_ASIAN = frozenset({"Bopo", "Hang", "Hans", "Hant", "Jpan", "Kore"})
 _ATTRIBUTES = {
     **dict.fromkeys(("cNvPr", "docPr"), ("title", "descr")),
@@ -350,7 +350,7 @@ def _named_texts(root: Element) -> Iterator[str]:
         if name := element.get("name" if element.get("val") is None else "val"):
             yield name
     for formula in root.iter(*_FORMULAS):
-        for literal in _LITERAL.findall(formula.text or ""):
+        for literal in filter(None, _LITERAL.findall(formula.text or "")):
             text = literal.replace('""', '"')
             yield text
             if formula.tag.endswith("formula1"):  # a list of choices

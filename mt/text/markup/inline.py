@@ -23,6 +23,7 @@ _SPACES = re.compile(r"[ \t\n\f\r]+")
 _GLUED = re.compile(r"\A([,;:!?)])(?=[^\W\d_]{2})")  # after a tag, as in `<b>Size</b>:big`
 _BRACKET = re.compile(r"(?<=[^\W\d_]{3})(?=[\[(]\Z)")  # before a tag, as in `dog(<i>old</i>)`
 _NO_WORD_AFTER = re.compile(r"""[.,;!?)\]}’”»…]["'”’»)\]]*$""")  # an empty element directly after it is not a word
+_REVISED = frozenset({"del", "ins", "s", "strike", "u"})  # elements around deleted and inserted words
 _SEPARATORS = "|·•"  # of items, as in `<a>Help</a>|<a>Contact</a>`
 _SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’»)\]]*\s*$""")
 _NO_WORD_BEFORE = re.compile(
@@ -313,15 +314,15 @@ def _divisions(items: Sequence[InlineItem[PartType]], decode: Decode) -> Iterato
 def _touch(tags: Sequence[InlineItem[PartType]], before: str, after: str) -> bool:
     """Return whether an end tag and the start tag after it divide two words, which are not parts of one word.
 
-    Programs divide words by elements of the same name, such as <span>, but not by links. `before` and `after` are the
-    three characters before and after the tags.
+    Programs divide words by elements, but not by links, nor by the deleted word and the inserted one. `before` and
+    `after` are the three characters before and after the tags.
     """
     if not is_in_word(before[-1:]) or not is_in_word(after[:1]):
         return False
     whole = len(before) == len(after) == 3 and (before + after).isalpha()
     return any(
         (one.kind, other.kind) == (InlineKind.CLOSE, InlineKind.OPEN)
-        and (one.divides == "a" if one.divides == other.divides else whole)
+        and (one.divides == "a" if one.divides == other.divides else whole and {one.divides, other.divides} <= _REVISED)
         for one, other in pairwise(tags)
     )
 
@@ -330,7 +331,7 @@ def _look_like_code(before: str, after: str) -> bool:
     """Return whether two texts would look like code if they were joined, as in `Name:the`, `dog1` and `dog[a]`."""
     last, first = before[-1:], after[:1]
     if last and first and (last in _SEPARATORS or first in _SEPARATORS):
-        return not (last + first).isspace()
+        return any(len(text) > 1 and text.isalpha() for text in (before[-2:], after[:2]))  # not |x|
     if first and first in "[(" and last.islower():
         return len(before) > 2 and before[-3:].isalpha()
     if not first.isalnum() or not last or (first.isdigit() and before[-2:-1].isdigit()):

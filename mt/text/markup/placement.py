@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
-from mt.text.alignment import CLOSING, Range
+from mt.text.alignment import Range
 from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, interleave
 from mt.text.markup.units import MAX_RUN, UnitAlignment, in_proportion
 
@@ -34,7 +34,6 @@ def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedP
     if segment.ordered:
         return interleave(target, marks, _in_order(placement))
     placement.place_all()
-    target = placement.with_dropped(target)
     return interleave(target, placement.marks, [placement.places[number] for number in range(len(marks))])
 
 
@@ -49,24 +48,6 @@ class _Placement:
         self.marks, self.units = list(marks), units
         self.places: dict[int, Range] = {}
         self.spans: dict[int, range] = {}
-        self.dropped: list[int] = []  # marks around names whose translation is missing
-
-    def with_dropped(self, target: str) -> str:
-        """Insert the source text of the `dropped` marks into the target, and move the places of all marks."""
-        for number in self.dropped:
-            at, mark = self.places[number][0], self.marks[number]
-            text = self.units.source[mark.begin : mark.end]
-            before = " " if at and not target[at - 1].isspace() else ""
-            after = "" if at == len(target) or target[at].isspace() or target[at] in CLOSING else " "
-            length = len(before + text + after)
-            self.places = {
-                other: (begin + length * (begin >= at), end + length * (begin >= at or end > at))
-                for other, (begin, end) in self.places.items()
-            }
-            begin = at + len(before)
-            self.places[number] = (begin, begin + len(text))
-            target = target[:at] + before + text + after + target[at:]
-        return target
 
     def place_all(self) -> None:
         children: dict[int, list[int]] = {}
@@ -121,8 +102,6 @@ class _Placement:
                 self._assign(number, self.spans[sibling], unused)
             else:
                 span = self._place_by_position(mark, allowed, unused)
-                if not span and self.is_name(mark):
-                    self.dropped.append(number)
                 self._assign(number, self._with_punctuation(mark, span, allowed, unused), unused)
 
     def _assign(self, number: int, span: range, unused: set[int]) -> None:
@@ -136,7 +115,7 @@ class _Placement:
         If there are several copies, choose the one whose relative position is most similar to that of the mark.
         """
         text = self.units.source[mark.begin : mark.end].strip()
-        is_copied = mark.kept or (self.is_name(mark) and text in self.units.target)
+        is_copied = mark.kept or (self._is_name(mark) and text in self.units.target)
         if not is_copied or not text or not allowed:
             return None
         begins = {self.units.right[j].begin: j for j in allowed}
@@ -153,7 +132,7 @@ class _Placement:
             default=None,
         )
 
-    def is_name(self, mark: Mark) -> bool:
+    def _is_name(self, mark: Mark) -> bool:
         """Return whether a mark encloses a word in capitals, such as the name of a button, and no other mark."""
         text = self.units.source[mark.begin : mark.end]
         return not mark.kept and len(text) > 2 and text[0].isupper() and mark not in self._parents
@@ -212,8 +191,7 @@ class _Placement:
         """Return target units for a mark without aligned words, at the relative position of the mark.
 
         The position is relative to the nearest aligned words before and after the mark. For a kept mark, the range is
-        empty, so that the kept text replaces no word. It is also empty for a name within a sentence if no free word is
-        left between these words: its translation is missing. The ending of a number follows the number.
+        empty, so that the kept text replaces no word. The ending of a number follows the number.
         """
         right = self.units.right
         words = self.units.words(mark.begin, mark.end)
@@ -228,16 +206,6 @@ class _Placement:
         between = [j for j in options if low < j < high and not self.units.back[j]]
         if unused.intersection(between) or mark.kept:
             first, last, count = first - left - 1, last - left - 1, after - left - 1
-        elif (
-            left >= 0
-            and mark.begin
-            and self.is_name(mark)
-            and not (
-                (left == first - 1 and self._is_upper(among[left]) and self._is_compound(mark, among[left], low))
-                or (after == last + 1 < len(among) and self._is_compound(mark, among[after], high))
-            )
-        ):
-            return range(low + 1, low + 1)
         else:
             between, count = options, len(among)
         scale = len(between) / count
@@ -249,15 +217,6 @@ class _Placement:
         chosen = chosen or [min(unused.intersection(between), key=lambda j: abs(j - between[begin]))]
         ends = (a + 1 for a, b in pairwise(chosen) if not unused.issuperset(range(a, b)))
         return range(chosen[0], next(ends, chosen[-1] + 1))
-
-    def _is_upper(self, word: int) -> bool:
-        begin = self.units.left[word].begin
-        return begin > 0 and self.units.source[begin].isupper()
-
-    def _is_compound(self, mark: Mark, word: int, unit: int) -> bool:
-        """Return whether a target word is long enough to translate a mark and the source word beside it."""
-        left, right = self.units.left[word], self.units.right[unit]
-        return 5 * (right.end - right.begin) >= 4 * (mark.end - mark.begin + left.end - left.begin)
 
     def _anchors(self, among: Sequence[int], first: int, last: int, allowed: range) -> tuple[int, int, int, int]:
         """Return (before, low, after, high) for the nearest aligned words before and after a mark.

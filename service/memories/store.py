@@ -137,7 +137,8 @@ class MemoryStore:
     async def units(self, owner: str, id: str) -> AsyncIterator[Sequence[MemoryUnit]]:
         """Yield all units of a memory in lists of up to SLICE units, the oldest first.
 
-        Raises: NotFound also if the memory is deleted meanwhile, so that an export that is cut off has no proper end.
+        Raises: NotFound also if the memory is deleted meanwhile. An export that fails closes the connection without the
+            final chunk, so that clients see an error.
         """
         memory = await self.get(owner, id)
         for first in range(0, memory.count, SLICE):

@@ -91,7 +91,8 @@ class ParserPool:
 
     Processes are started on demand, also to replace a killed process. An operation that fails or exceeds a limit does
     not affect the next operation. Whatever a caller cancels, a starting process becomes ready, and a process that is
-    killed for a cancelled operation is replaced before its place is free: clients that leave cost others no start.
+    killed for a cancelled operation is replaced before its place is free, so that clients that disconnect do not make
+    others wait for a process to start.
     """
 
     def __init__(self, limits: ParserLimits | None = None, module: str = "service.parsers.process") -> None:

@@ -39,7 +39,8 @@ def main(argv: Sequence[str]) -> int:
     known = {installed_folder(entry.repository, folder) for entry in catalogue()}
     others = [path for path in other_models(folder, known) if options.wanted.lower() in path.name.lower()]
     if not entries and not others:
-        raise ModelError(f"no model is called or translates {options.wanted!r}; accepted: see `mt-service models`")
+        accepted = "a direction such as en-de, or a part of a name that `mt-service models` lists"
+        raise ModelError(f"no model is called or translates {options.wanted!r}; accepted: {accepted}")
     console.print(listing(entries, folder))
     for line in [
         *(f"installed, not in the catalogue: {path}" for path in others),

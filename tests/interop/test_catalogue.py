@@ -81,4 +81,4 @@ def test_models_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     for wanted in ("xx-yy", "no-model-has-this-name"):
         assert main(["models", wanted, "--models", str(tmp_path)]) == 2
         said = capsys.readouterr()
-        assert said.out == "" and f"no model is called or translates '{wanted}'" in said.err
+        assert said.out == "" and f"no model is called or translates '{wanted}'; accepted: a direction such" in said.err

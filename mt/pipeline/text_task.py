@@ -29,7 +29,7 @@ from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import read_marked_sentence, split_marked_text
 from mt.text.normalise import NormalisedText, join_numbers, remove_invisible
-from mt.text.numbers import localise_numbers, mend_numbers
+from mt.text.numbers import mend_numbers
 from mt.text.protect import SpanKind
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces, mend_marks
@@ -258,7 +258,7 @@ class TextTask:
                 if not any(map(str.isalnum, text)):
                     text = remove_invisible(text)
                 elif self.planner.protect and not part.kept_ranges:
-                    text = localise_numbers(text, text, (context.source, context.target), only_money=True)
+                    text = mend_numbers(text, text, (context.source, context.target), only_money=True)
                 gaps[-1] += text
             else:
                 gaps.append("")
@@ -356,7 +356,7 @@ class TextPlanner:
 
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
         languages = self.context.source, self.context.target
-        mended = mend_numbers(sentence, mend_marks(sentence, translation), languages)
+        mended = mend_numbers(sentence, mend_marks(sentence, translation), languages, kept)
         raised = begin_with_capital(mended, sentence, self.context.target, kept)
         terms = filter(None, (term.strip() for _, term in self.context.terms.glossary)) if raised != mended else ()
         has_term = any(mended.startswith(term) and not mended[len(term) : len(term) + 1].isalnum() for term in terms)

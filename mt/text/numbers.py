@@ -1,10 +1,13 @@
 """Numbers in a translation: the notation of the target language, and repairs of what models do with numbers."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from mt.languages import primary_language
+from mt.text.alignment import Range
 from mt.text.normalise import GROUP_SPACES
+from mt.text.protect import SpanKind, find_spans
 from mt.text.span_patterns import ISO_4217, MONEY
 from mt.text.symbols import ONE_UNIT
 
@@ -12,18 +15,30 @@ NO_BREAK_SPACE = "\u00a0"
 NUMBER = rf"\d+(?:[.,’'{GROUP_SPACES}]\d+){{0,9}}"  # not possessive: see mt.text.span_patterns
 NOT_DIGIT = re.compile(r"\D+")
 
-_SEPARATED = re.compile(rf"(?<![\w:])(?<![\d][.,’'])\d+(?:[.,’'{GROUP_SPACES}]\d+){{1,9}}(?![\d:_]|[.,]\d)")
-_MONEY_BEFORE = re.compile(rf"(?:[{MONEY}]|\b{ISO_4217})[ \u00a0]?$")
-_MONEY_AFTER = re.compile(rf"[ \u00a0\u202f]?(?:[{MONEY}]|{ISO_4217}(?!\w)|[Ee]uros?\b)")
-_UNIT_AFTER = re.compile(rf"[ \u00a0\u202f]?(?:[%‰]|°[CF]?(?!\w)|{ONE_UNIT}(?![\w'’-])|cm\b)|[ -]inch")
-_DASH = re.compile("[-–—]")
-_DIGIT = re.compile(r"\d")
-_SIGN = re.compile(rf"[{MONEY}]")
-_TIME = re.compile(r"(?<![\w:.,])(1[0-2]|0?[1-9])(?:[:.]([0-5]\d))? ?([ap])\.?m\b", re.IGNORECASE)
-_PART_OF_DAY = re.compile(
-    r"\b[ap]\.?m\b|morgen|mittag|abend|nacht|früh|matin|midi|soir|nuit|avond|middag|sera|pomeriggio|notte|noche|tarde",
+_SEPARATED = re.compile(
+    rf"(?<![\w:/])(?<![^\W\d_]-)(?<![\d][.,’'])\d+(?:[.,’'{GROUP_SPACES}]\d+){{1,9}}(?![\d:_]|[.,]\d|\.\w)"
+)
+_RANGE = r"(?: ?[-–—] ?| [^\W\d_]{1,3} )"  # 2.5 - 3.5 kg, 2.5 to 3.5 kg
+_MONEY_BEFORE = re.compile(rf"(?:[{MONEY}]|\b{ISO_4217})[ \u00a0]?(?:\d+[.,]\d+{_RANGE})?$")
+_REST = rf"(?:{_RANGE}\d+[.,]\d+)?[ \u00a0\u202f]?"
+_MONEY_AFTER = re.compile(rf"{_REST}(?:[{MONEY}]|{ISO_4217}(?!\w)|[Ee]uros?\b)")
+_UNIT_AFTER = re.compile(rf"{_REST}(?:[%‰]|°[CF]?(?!\w)|(?=\w\w|(?<=\s)){ONE_UNIT}(?![\w'’-])|cm\b)|[ -]inch")
+_LETTER_AFTER = re.compile(rf"{_REST}\w(?!\w)")
+_LABEL = re.compile(  # a word after which a number has another meaning, as in Figure 2.3 A, in several languages
+    r"(?<![^\W\d_])(?:abb|abs(?:chn|atz|ätz)|anhang|annex|art|bild|chap|cap[ií]t|fig|kap|lign|line|n(?:[or]\.|[°º])|paragr"
+    r"|part|rys|se[ck][tçc]|sec\.|sez|schritt|step|stap|ta[bf][eul.]|teil|tel|vers|zeil|§)[^\W\d_]{0,12}\.?[ \u00a0]$",
     re.IGNORECASE,
 )
+_DASH = re.compile("[-–—]")
+_DIGIT = re.compile(r"\d")
+_SIGN = re.compile("[$£¥\u20a0-\u20cf]")  # not of cents: 50¢ are 0.50 $
+_ONE = "\ufffc"  # stands for a span whose digits stay
+_TIME = re.compile(r"(?<![\w:.,])(1[0-2]|0?[1-9])(?:[:.]([0-5]\d))? ?([ap])\.?m\b", re.IGNORECASE)
+_PART_OF_DAY = re.compile(
+    r"\b[ap]\.?m\b|morgen|mittag|abend|nacht|früh|matin|midi|soir|nuit|ochtend|avond|middag",
+    re.IGNORECASE,
+)
+_WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages of _PART_OF_DAY
 _SPACED_RANGE = re.compile(r"(?<![\d.,:])(\d{1,9})( [-–—] )(\d{1,9})(?![\d:]|[.,]\d)")
 _DAMAGED_RANGE = re.compile(r"(?<![\d:])(\d{1,9})(?::| ?-- ?)(\d{1,9})(?![\d:])")
 _NUMBER_AND_NOUN = re.compile(r"((?:^|(?<!\S)[a-zäöüß]{1,40} )(\d{1,9}))-(?=[A-ZÄÖÜ][a-zäöüß]+(?![\w-]))")
@@ -48,20 +63,39 @@ _MARKS = {
 _OTHER_MARKS = frozenset({"de-CH", "de-LI", "en-ZA", "es-419", "es-MX", "es-US", "fr-CH", "it-CH"})
 
 
-def mend_numbers(source: str, translation: str, languages: tuple[str, str]) -> str:
+def mend_numbers(
+    source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = (), *, only_money: bool = False
+) -> str:
     """Undo what models do with numbers, and write them as the target language does.
 
     `5:10` for `5 - 10` and `3-Dateien` for `3 files` are mended. A time with "pm" that the translation has lost becomes
     a time of 24 hours. Another sign of money than that of the source, as in `$12` for `12 €`, is replaced. `languages`
-    are source and target.
+    are source and target. Code, addresses and the ranges `kept` of the source stay. With `only_money`, amounts of money
+    are all that is written otherwise.
     """
+    if not (_DIGIT.search(translation) or _SIGN.search(translation)):
+        return translation
+    texts = {span.text for span in find_spans(source, kept) if span.kind is not SpanKind.NUMBER}
+    texts = {text for text in texts if _DIGIT.search(text) or _SIGN.search(text)}
+    stay: list[str] = []
+    if texts:
+        longest_first = sorted(texts, key=len, reverse=True)
+        spans = re.compile(rf"(?<!\d)(?:{'|'.join(map(re.escape, longest_first))})(?!\d)|{_ONE}")
+        stay = spans.findall(translation)
+        source, translation = spans.sub(_ONE, source), spans.sub(_ONE, translation)
+    if not only_money:
+        translation = _mend(source, translation, languages)
+    translation = _localise(source, translation, languages, only_money)
+    texts_in_order = iter(stay)
+    return re.sub(_ONE, lambda match: next(texts_in_order), translation) if stay else translation
+
+
+def _mend(source: str, translation: str, languages: tuple[str, str]) -> str:
     if (written := set(_SIGN.findall(translation))) and written.isdisjoint(signs := set(_SIGN.findall(source))):
         translation = _SIGN.sub(signs.pop(), translation) if len(signs) == 1 else translation
-    if not _DIGIT.search(translation):
-        return translation
     if _DASH.search(source) or "-" in translation:
         translation = _with_ranges(source, translation)
-    return localise_numbers(source, _with_hours_of_day(source, translation, languages[1]), languages)
+    return _with_hours_of_day(source, translation, languages)
 
 
 def _with_ranges(source: str, translation: str) -> str:
@@ -78,11 +112,11 @@ def _with_ranges(source: str, translation: str) -> str:
     return _NUMBER_AND_NOUN.sub(with_space, translation)
 
 
-def localise_numbers(source: str, translation: str, languages: tuple[str, str], *, only_money: bool = False) -> str:
-    """Return a translation in which the numbers of the source have the marks of the target language.
+def _localise(source: str, translation: str, languages: tuple[str, str], only_money: bool) -> str:
+    """Return a translation in which the amounts of the source have the marks of the target language.
 
-    The notation of a number that has another meaning, such as a version, stays that of the model: a number is converted
-    if its marks allow one reading in the source language, or if money or a unit is beside it.
+    The notation of a number that may have another meaning, such as a version, stays that of the model: a number is
+    converted if money or a unit is beside it, if it has groups and decimals, or if it is a number of thousands.
     """
     if not _SEPARATED.search(source):
         return translation
@@ -106,33 +140,46 @@ def _notation(match: re.Match[str], before: _Marks, after: _Marks, only_money: b
     grouped = len(whole) > 1
     if len(groups) > 1 or (grouped and (len(whole[0]) > 3 or any(len(group) != 3 for group in whole[1:]))):
         return None
-    if not decimals.isdecimal() and decimals:
+    if (not decimals.isdecimal() and decimals) or (grouped and whole[0].startswith("0")):
         return None
-    money = _MONEY_BEFORE.search(text, max(0, match.start() - 5), match.start()) or _MONEY_AFTER.match(
-        text, match.end()
-    )
-    if text[match.end() : match.end() + 1].isalpha() and not _UNIT_AFTER.match(text, match.end()):
-        return None
-    is_amount = money is not None or (not only_money and _UNIT_AFTER.match(text, match.end()) is not None)
-    if not is_amount and (only_money or (before.decimal == "." != after.decimal and not grouped)):
-        return None
-    if not money and len(whole) == 4 and max(map(int, whole)) < 256:  # an address of the Internet
-        return None
+    if not _is_amount(match, only_money):
+        surely = grouped and (decimals or whole[-1] == "000")
+        before_it = text[max(0, match.start() - 20) : match.start()]
+        if only_money or not surely or before_it.endswith(("(", "[", "{")) or _LABEL.search(before_it):
+            return None
     space = re.search(f"[{GROUP_SPACES}]", number)  # of the language, or of the International System
     space = space if after.group == NO_BREAK_SPACE or before.group != NO_BREAK_SPACE else None
     return (space[0] if space else after.group).join(whole) + (after.decimal + decimals if decimals else "")
 
 
-def _with_hours_of_day(source: str, translation: str, language: str) -> str:
-    """Add 12 to the hours of times with "pm" in the source, unless the translation tells the part of the day."""
+def _is_amount(match: re.Match[str], only_money: bool) -> bool:
+    """Return whether money or, unless `only_money`, a unit is beside a number. A unit of one letter may be a label."""
+    text, begin, end = match.string, match.start(), match.end()
+    unit = _UNIT_AFTER.match(text, end)
+    if text[end : end + 1].isalpha() and not unit:
+        return False
+    if _MONEY_AFTER.match(text, end) or _MONEY_BEFORE.search(text, max(0, begin - 20), begin):
+        return True
+    if only_money or not unit:
+        return False
+    return not (_LETTER_AFTER.match(text, end) and _LABEL.search(text, max(0, begin - 20), begin))
+
+
+def _with_hours_of_day(source: str, translation: str, languages: tuple[str, str]) -> str:
+    """Add 12 to the hours of times with "pm" in an English source, if the translation tells no part of the day.
+
+    The translation stays if it is unclear which of its numbers is the hour.
+    """
     times = _TIME.findall(source) if "m" in source or "M" in source else []
-    if not times or _MARKS.get(primary_language(language), _Marks(".", "")).decimal == ".":
+    source_language, language = map(primary_language, languages)
+    if not times or source_language != "en" or language not in _WITH_24_HOURS or _PART_OF_DAY.search(translation):
         return translation
-    if _PART_OF_DAY.search(translation) or len({(hour, minute) for hour, minute, _ in times}) < len(times):
+    numbers, written = re.findall(r"\d+", source), re.findall(r"\d+", translation)
+    of_day = {hour: str(int(hour) % 12 + (12 if half in "pP" else 0)) for hour, _, half in times}
+    changed = {hour: other for hour, other in of_day.items() if other != hour}
+    if any(numbers.count(hour) > 1 or written.count(hour) > 1 or other in written for hour, other in changed.items()):
         return translation
-    for hour, minute, half in times:
-        of_day = int(hour) % 12 + (12 if half in "pP" else 0)
+    for hour, minute, _ in times:
         follows = rf"(?:[:.]| ?h ?| heures ){minute}(?!\d)" if minute else r"(?: ?h\b|[:.]00| (?:Uhr|heures?|uur)\b)"
-        pattern = rf"(?<![\d:.,]){hour}(?={follows})"
-        translation = re.sub(pattern, str(of_day), translation, count=1)
+        translation = re.sub(rf"(?<![\d:.,]){hour}(?={follows})", of_day[hour], translation, count=1)
     return translation

@@ -174,7 +174,7 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "segment: one long line": (lambda n: split("> a-", n, "\nb"), 5000),
     "normalise: gender forms": (lambda n: partial(normalise_text, "Aa/in »a »(in Der/die Aer/" * n, "de"), 2000),
     "numbers: marks": (
-        lambda n: partial(mend_numbers, "1,5 5 pm €1.5 - " * n, "1,5 5 Uhr $1 - " * n, ("de", "fr")),
+        lambda n: partial(mend_numbers, "1.5 5 pm €1.5 - `5` " * n, "1.5 5 Uhr $1 - `5` " * n, ("en", "fr")),
         300,
     ),
     "segment: kept lines": (partial(split, "-\n"), 20_000),

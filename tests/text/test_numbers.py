@@ -2,7 +2,7 @@
 
 import pytest
 
-from mt.text.numbers import localise_numbers, mend_numbers
+from mt.text.numbers import mend_numbers
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,18 @@ def test_numbers_are_mended(source: str, translation: str, expected: str) -> Non
         ("en de", "version 2.5 costs $2.5", "2.5 kostet $2.5", "2.5 kostet $2.5"),  # a version and a price
         ("en de", "version 1.234.56", "1.234.56", "1.234.56"),
         ("en ja", "2.5 kg", "2.5 kg", "2.5 kg"),
+        ("en de", "rgb(255,128,255)", "rgb(255,128,255)", "rgb(255,128,255)"),
+        ("en de", "https://x.org/?s=100,200", "https://x.org/?s=100,200", "https://x.org/?s=100,200"),
+        ("en de", r"\d{1,300} (100,200)", r"\d{1,300} (100,200)", r"\d{1,300} (100,200)"),
+        ("de en", "0.125 kg", "0.125 kg", "0.125 kg"),
+        ("de en", "Tel. 089.123.456", "Tel. 089.123.456", "Tel. 089.123.456"),
+        ("de en", "x-1.234.pdf", "x-1.234.pdf", "x-1.234.pdf"),
+        ("de en", "Kapitel 1.100, Version 2.345", "chapter 1.100, version 2.345", "chapter 1.100, version 2.345"),
+        ("de en", "Zeilen 12,13", "lines 12,13", "lines 12,13"),
+        ("de en", "Absätze 1,2 und 3", "paragraphs 1,2 and 3", "paragraphs 1,2 and 3"),
+        ("en de", "802.11g, Figure 2.3 A", "802.11g, Abbildung 2.3 A", "802.11g, Abbildung 2.3 A"),
+        ("en de", "Art. 3.1 g of the act", "Art. 3.1 g des Gesetzes", "Art. 3.1 g des Gesetzes"),
+        ("en de", "add 2.5 g, 2.5-3.5 kg", "2.5 g, 2.5-3.5 kg", "2,5 g, 2,5-3,5 kg"),
         ("en xx", "2.5 kg", "2.5 kg", "2.5 kg"),  # an unknown language
     ],
 )
@@ -55,9 +67,13 @@ def test_numbers_have_the_marks_of_the_target_language(
     assert mend_numbers(source, translation, (before, after)) == expected
 
 
+def test_numbers_in_kept_ranges_stay() -> None:
+    assert mend_numbers("take 1,234 for $2,500", "1,234 für $2,500", ("en", "de"), [(5, 10)]) == "1,234 für $2.500"
+
+
 def test_amounts_of_money_are_converted_alone() -> None:
     text = "1,234.50 2.5% €5.50 3.20 EUR"
-    assert localise_numbers(text, text, ("en", "de"), only_money=True) == "1,234.50 2.5% €5,50 3,20 EUR"
+    assert mend_numbers(text, text, ("en", "de"), only_money=True) == "1,234.50 2.5% €5,50 3,20 EUR"
 
 
 @pytest.mark.parametrize(
@@ -69,6 +85,9 @@ def test_amounts_of_money_are_converted_alone() -> None:
         ("5 am or 5 pm", "5 Uhr oder 5 Uhr", "5 Uhr oder 5 Uhr"),
         ("at 5 pm", "um 5 Uhr nachmittags", "um 5 Uhr nachmittags"),
         ("at 5 pm", "um 17 Uhr", "um 17 Uhr"),
+        ("Open from 8 am to 8:00 pm", "Von 8:00 bis 20:00", "Von 8:00 bis 20:00"),
+        ("at 5:00 and 5:00 pm", "um 5:00 und 17:00", "um 5:00 und 17:00"),
+        ("section 5.30 at 5:30 pm", "Kapitel 5.30 um 17:30", "Kapitel 5.30 um 17:30"),
         ("I am 5", "ich bin 5", "ich bin 5"),
     ],
 )
@@ -82,6 +101,8 @@ def test_times_are_of_the_same_half_of_the_day(source: str, translation: str, ex
         ("ab {preis} €", "from {preis} $", "from {preis} €"),
         ("12 € or 13 $", "13 $", "13 $"),
         ("12 Euro", "$12", "$12"),
+        ("50¢ Rabatt", "0.50 $ off", "0.50 $ off"),
+        ("`$x` 12 €", "`$x` $12", "`$x` €12"),
         ("12 € und 3 £", "$12", "$12"),
     ],
 )

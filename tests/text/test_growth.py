@@ -170,7 +170,11 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "casing: title case": (lambda n: partial(casing.lower_title_case, "Word A1 " * n, "en"), 1000),
     "repetition": (lambda n: partial(repetition.is_repetitive, ["a"] * n, ["a", "b", "c"] * n), 1000),
     "segment: line breaks": (partial(split, "\n"), 20_000),
-    "segment: joined lines": (partial(split, "in the\n"), 5000),
+    "segment: joined lines": (partial(split, "in this very small old house of the\n"), 1000),
+    "segment: lines after a long line": (
+        lambda n: split("A" * 50 * n + "\nand a dog is running in the big old house" * n, 1),
+        1000,
+    ),
     "segment: one long line": (lambda n: split("> a-", n, "\nb"), 5000),
     "normalise: gender forms": (lambda n: partial(normalise_text, "Aa/in »a »(in Der/die Aer/" * n, "de"), 2000),
     "numbers: marks": (

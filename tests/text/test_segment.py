@@ -98,6 +98,7 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("en", "apples\npears\nThe dog\nsleeps", ["apples", "pears", "The dog", "sleeps"]),
         ("en", "Log in\nSign up\nThe\n- dog", ["Log in", "Sign up", "The", "- dog"]),
         ("en", "A dog.\\nA cat,\\r\\n\\nA cow!\\nmoo", ["A dog.", "A cat,", "A cow!", "moo"]),
+        ("zh", "你好。\\n世界", ["你好。", "世界"]),
         ("en", "I came on Monday.Peter left.", ["I came on Monday.", "Peter left."]),
         (
             "en",
@@ -115,7 +116,7 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
                 "They rated it 4.5 ★ by our users.",
                 "x = 3 · y + 2 · z",
                 "The unit is 5 N · M here.",
-                "Tom / Jerry were here.",
+                "Tom / Jerry were here",
                 "The ratio is km / Hour",
             )
         ),

@@ -28,9 +28,8 @@ from mt.text.casing import begin_with_capital
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import read_marked_sentence, split_marked_text
-from mt.text.normalise import NormalisedText, join_numbers, remove_invisible
-from mt.text.numbers import mend_numbers
-from mt.text.protect import SpanKind
+from mt.text.normalise import NormalisedText, remove_invisible
+from mt.text.numbers import join_numbers, mend_numbers
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces, mend_marks
 
@@ -254,10 +253,8 @@ class TextTask:
         context, gaps = self.planner.context, [""]
         for part in segment.lay_out(self.parts, [""] * len(self._sources), context.source, context.target):
             if part.kept:
-                text = part.text
-                if not any(map(str.isalnum, text)):
-                    text = remove_invisible(text)
-                elif self.planner.protect and not part.kept_ranges:
+                text = part.text if any(map(str.isalnum, part.text)) else remove_invisible(part.text)
+                if self.planner.protect and not part.kept_ranges:
                     text = mend_numbers(text, text, (context.source, context.target), only_money=True)
                 gaps[-1] += text
             else:
@@ -328,10 +325,7 @@ class TextPlanner:
         """Translate a sentence without tags: text that looks like a tag once others are removed is no tag."""
         normalised = self.context.normaliser.normalise(sentence, kept)
         ranges = [normalised.normalised_range(*place) for place in kept]
-        if join_numbers(normalised.text) != normalised.text:
-            spans = protect.find_spans(normalised.text, ranges)
-            fixed = [(span.begin, span.end) for span in spans if span.kind is not SpanKind.NUMBER]
-            normalised = normalised._replace(text=join_numbers(normalised.text, fixed))
+        normalised = normalised._replace(text=join_numbers(normalised.text, ranges))
         source = self.context.encode(normalised.text)
         if exact := exact_translation(match, kept):
             return TranslatedSentence((exact,), self._expectation(source, exact))
@@ -355,8 +349,8 @@ class TextPlanner:
         return await repair_match(sentence, alternatives, match, kept, self.context)
 
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
-        languages = self.context.source, self.context.target
-        mended = mend_numbers(sentence, mend_marks(sentence, translation), languages, kept)
+        translation = mend_marks(sentence, translation)
+        mended = mend_numbers(sentence, translation, (self.context.source, self.context.target), kept)
         raised = begin_with_capital(mended, sentence, self.context.target, kept)
         terms = filter(None, (term.strip() for _, term in self.context.terms.glossary)) if raised != mended else ()
         has_term = any(mended.startswith(term) and not mended[len(term) : len(term) + 1].isalnum() for term in terms)
@@ -417,16 +411,15 @@ class TextPlanner:
         else:
             pieces = protect.split_at_long_spans(text, kept) if protects else [text]
             for piece, ranges in zip(pieces, split_ranges(kept, pieces), strict=True):
+                short = segment.split_long_sentence(piece, self._is_short, self.context.source)
                 if self._is_untranslatable(piece, ranges) or self._is_endless_word(piece):
                     yield TextPart(piece, kept=True, kept_ranges=ranges)
-                    continue
-                short = segment.split_long_sentence(piece, self._is_short, self.context.source)
-                if not ranges:
+                elif not ranges:
                     yield from short
-                    continue
-                parts = list(short)
-                for part, kept_ranges in zip(parts, split_ranges(ranges, [part.text for part in parts]), strict=True):
-                    yield replace(part, kept_ranges=kept_ranges)
+                else:
+                    parts = list(short)
+                    ranges_of = split_ranges(ranges, [part.text for part in parts])
+                    yield from (replace(part, kept_ranges=own) for part, own in zip(parts, ranges_of, strict=True))
 
     def _fits(self, text: str, kept: Sequence[Range] = ()) -> bool:
         longest = min(self.context.max_length, _LONGEST_SENTENCE * self.context.covered_length)

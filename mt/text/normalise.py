@@ -40,11 +40,6 @@ _HYPHEN_AT_END = re.compile(  # of a line of German, but not in "Haus-\\nund Gar
     r"(?!(?:und|oder|bzw|sowie|bis|wie|als|aber|noch|statt)\b)"
 )
 
-_GROUPED = re.compile(  # 1 234,50 and 1 234 € and 1 234 567, but not 12 345: two numbers may follow each other
-    r"(?<![\w.,])\d{1,3}(?: \d{3}){1,5}(?:(?=[.,]\d\d?(?!\d))|(?= ?[€$£¥%])|(?= (?:EUR|USD|CHF|GBP|[Ee]uros?)\b))"
-    r"|(?<![\w.,])\d{1,3}(?: \d{3}){2,5}(?!\w)"
-)
-_HOURS = re.compile(r"(?<![\d.,])([01]?\d|2[0-4])\.(?=[0-5]\d Uhr\b)")  # 15.30 Uhr
 _NO_CENTS = re.compile(r"(?<=\d),[-–—]{1,2}(?= ?(?:[€$£]|Euro?\b|EUR\b|CHF\b))")  # 12,- €
 _GENDER_FORMS = re.compile(  # Lehrer:innen, Lehrer/-innen, Lehrer(innen); Lehrer*in, der/die Lehrer/in
     r"(?<![\w./:@-])(?P<plural>[A-ZÄÖÜ][a-zäöüß]{2,40})(?:[:*·]|/-|(?<=[eon][rnt])/|\(-?(?=innen\)))[iI]nnen\b\)?"
@@ -251,20 +246,6 @@ def normalise_training_text(text: str) -> str:
 def remove_invisible(text: str) -> str:
     """Return `text` without the characters that `Normaliser.normalise` removes."""
     return text if text.isascii() and text.isprintable() else _REMOVED.sub("", text)
-
-
-def join_numbers(text: str, kept: Sequence[Range] = ()) -> str:
-    """Join the groups of a number by no-break spaces, and hours and minutes by a colon, as in `15:30 Uhr`.
-
-    The ranges `kept` stay as they are. The length of the text does not change.
-    """
-
-    def is_kept(match: re.Match[str]) -> bool:
-        return any(begin < match.end() and match.start() < end for begin, end in kept)
-
-    if " Uhr" in text:
-        text = _HOURS.sub(lambda match: match[0] if is_kept(match) else f"{match[1]}:", text)
-    return _GROUPED.sub(lambda match: match[0] if is_kept(match) else match[0].replace(" ", "\u00a0"), text)
 
 
 def plain_spaces(text: str) -> str:

@@ -42,6 +42,11 @@ _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages of _PART_OF_DAY
 _SPACED_RANGE = re.compile(r"(?<![\d.,:])(\d{1,9})( [-–—] )(\d{1,9})(?![\d:]|[.,]\d)")
 _DAMAGED_RANGE = re.compile(r"(?<![\d:])(\d{1,9})(?::| ?-- ?)(\d{1,9})(?![\d:])")
 _NUMBER_AND_NOUN = re.compile(r"((?:^|(?<!\S)[a-zäöüß]{1,40} )(\d{1,9}))-(?=[A-ZÄÖÜ][a-zäöüß]+(?![\w-]))")
+_GROUPED = re.compile(  # 1 234,50 and 1 234 € and 1 234 567, but not 12 345: two numbers may follow each other
+    r"(?<![\w.,])\d{1,3}(?: \d{3}){1,5}(?:(?=[.,]\d\d?(?!\d))|(?= ?[€$£¥%])|(?= (?:EUR|USD|CHF|GBP|[Ee]uros?)\b))"
+    r"|(?<![\w.,])\d{1,3}(?: \d{3}){2,5}(?!\w)"
+)
+_HOURS = re.compile(r"(?<![\d.,])([01]?\d|2[0-4])\.(?=[0-5]\d Uhr\b)")  # 15.30 Uhr
 
 
 class _Marks(NamedTuple):
@@ -61,6 +66,20 @@ _MARKS = {
     for language in languages.split()
 }
 _OTHER_MARKS = frozenset({"de-CH", "de-LI", "en-ZA", "es-419", "es-MX", "es-US", "fr-CH", "it-CH"})
+
+
+def join_numbers(text: str, kept: Sequence[Range] = ()) -> str:
+    """Join the groups of a number by no-break spaces, and hours and minutes by a colon, as in `15:30 Uhr`.
+
+    Code, addresses and the ranges `kept` stay. The length of the text does not change.
+    """
+    matches = [*(_HOURS.finditer(text) if " Uhr" in text else ()), *_GROUPED.finditer(text)]
+    spans = [span for span in find_spans(text, kept) if span.kind is not SpanKind.NUMBER] if matches else []
+    for match in matches:
+        if not any(span.begin < match.end() and match.start() < span.end for span in spans):
+            joined = match[0].replace(".", ":") if match.re is _HOURS else match[0].replace(" ", NO_BREAK_SPACE)
+            text = text[: match.start()] + joined + text[match.end() :]
+    return text
 
 
 def mend_numbers(

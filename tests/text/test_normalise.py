@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from mt.text.normalise import (
     NormalisedText,
     Normaliser,
-    join_numbers,
     normalise_training_text,
     plain_spaces,
     remove_invisible,
@@ -159,24 +158,6 @@ def test_kept_ranges_stay() -> None:
 def test_training_text_has_ordinary_spaces_in_numbers() -> None:
     assert normalise_training_text("Il y a 1\u202f234\u00a0chiens\u00a0!") == "Il y a 1 234 chiens !"
     assert plain_spaces("1\u2009000") == "1 000"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("1 234,50 or 1 000 EUR", "1\u00a0234,50 or 1\u00a0000 EUR"),
-        ("1 234 567 dogs, 5 300 €", "1\u00a0234\u00a0567 dogs, 5\u00a0300 €"),
-        ("15.30 Uhr, 7.05 Uhr, 15.30, 15.99 Uhr", "15:30 Uhr, 7:05 Uhr, 15.30, 15.99 Uhr"),
-        ("am 24.12.15 Uhr", "am 24.12.15 Uhr"),
-        ("in 2020 300 dogs, 12 345 cats, x1 234,50", "in 2020 300 dogs, 12 345 cats, x1 234,50"),
-    ],
-)
-def test_numbers_are_joined(text: str, expected: str) -> None:
-    assert join_numbers(text) == expected
-
-
-def test_kept_numbers_are_not_joined() -> None:
-    assert join_numbers("15.30 Uhr 16.30 Uhr", [(0, 9)]) == "15.30 Uhr 16:30 Uhr"
 
 
 def test_invisible_characters_are_removed() -> None:

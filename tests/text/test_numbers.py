@@ -2,7 +2,7 @@
 
 import pytest
 
-from mt.text.numbers import mend_numbers
+from mt.text.numbers import join_numbers, mend_numbers
 
 
 @pytest.mark.parametrize(
@@ -108,3 +108,22 @@ def test_times_are_of_the_same_half_of_the_day(source: str, translation: str, ex
 )
 def test_signs_of_money_stay(source: str, translation: str, expected: str) -> None:
     assert mend_numbers(source, translation, ("de", "en")) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1 234,50 or 1 000 EUR", "1\u00a0234,50 or 1\u00a0000 EUR"),
+        ("1 234 567 dogs, 5 300 €", "1\u00a0234\u00a0567 dogs, 5\u00a0300 €"),
+        ("15.30 Uhr, 7.05 Uhr, 15.30, 15.99 Uhr", "15:30 Uhr, 7:05 Uhr, 15.30, 15.99 Uhr"),
+        ("`15.30 Uhr` 030 123 456 789", "`15.30 Uhr` 030 123 456 789"),
+        ("am 24.12.15 Uhr", "am 24.12.15 Uhr"),
+        ("in 2020 300 dogs, 12 345 cats, x1 234,50", "in 2020 300 dogs, 12 345 cats, x1 234,50"),
+    ],
+)
+def test_numbers_are_joined(text: str, expected: str) -> None:
+    assert join_numbers(text) == expected
+
+
+def test_kept_numbers_are_not_joined() -> None:
+    assert join_numbers("15.30 Uhr 16.30 Uhr", [(0, 9)]) == "15.30 Uhr 16:30 Uhr"

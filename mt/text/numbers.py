@@ -1,6 +1,7 @@
 """Numbers in a translation: the notation of the target language, and repairs of what models do with numbers."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -73,12 +74,20 @@ def join_numbers(text: str, kept: Sequence[Range] = ()) -> str:
 
     Code, addresses and the ranges `kept` stay. The length of the text does not change.
     """
-    matches = [*(_HOURS.finditer(text) if " Uhr" in text else ()), *_GROUPED.finditer(text)]
-    spans = [span for span in find_spans(text, kept) if span.kind is not SpanKind.NUMBER] if matches else []
-    for match in matches:
-        if not any(span.begin < match.end() and match.start() < span.end for span in spans):
-            joined = match[0].replace(".", ":") if match.re is _HOURS else match[0].replace(" ", NO_BREAK_SPACE)
-            text = text[: match.start()] + joined + text[match.end() :]
+    patterns = [pattern for pattern in (_HOURS, _GROUPED) if pattern.search(text)]
+    if not patterns:
+        return text
+    spans = [span for span in find_spans(text, kept) if span.kind is not SpanKind.NUMBER]
+    ends = [span.end for span in spans]
+
+    def joined(match: re.Match[str]) -> str:
+        number = bisect_right(ends, match.start())
+        if number < len(spans) and spans[number].begin < match.end():
+            return match[0]
+        return match[0].replace(".", ":") if match.re is _HOURS else match[0].replace(" ", NO_BREAK_SPACE)
+
+    for pattern in patterns:
+        text = pattern.sub(joined, text)
     return text
 
 

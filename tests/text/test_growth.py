@@ -16,7 +16,7 @@ from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.strings import find_tags
 from mt.text.markup.tokens import MAX_TOKENS
 from mt.text.normalise import normalise_text
-from mt.text.numbers import mend_numbers
+from mt.text.numbers import join_numbers, mend_numbers
 from mt.text.symbols import lost_symbols, unknown_words
 from mt.text.terms import Terms
 from scripts.attack.payloads import SIZED_DOCUMENTS
@@ -177,6 +177,7 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     ),
     "segment: one long line": (lambda n: split("> a-", n, "\nb"), 5000),
     "normalise: gender forms": (lambda n: partial(normalise_text, "Aa/in »a »(in Der/die Aer/" * n, "de"), 2000),
+    "numbers: joined": (lambda n: partial(join_numbers, "15.30 Uhr `x1` 1 000 € " * n), 300),
     "numbers: marks": (
         lambda n: partial(mend_numbers, "1.5 5 pm €1.5 - `5` " * n, "1.5 5 Uhr $1 - `5` " * n, ("en", "fr")),
         300,

@@ -18,6 +18,8 @@ LOG_EVENTS = {
     "rate limits by address (networks).",
     "database failed": "The database could not be read or written; requests that need it get 503 or 507 (problem).",
     "failed": "A request failed because of a defect and was answered with 500 (location, request_id).",
+    "heading in the glossary is no term": "The first row of the operator's glossary names no languages and is left out "
+    "(path, line, heading).",
     "installing a model": "A model of the Hugging Face hub is downloaded and converted (model, directory).",
     "listening": "The service accepts connections (host, port).",
     "model loaded": "The workers of a model are ready (model, version, devices).",

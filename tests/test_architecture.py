@@ -89,7 +89,7 @@ CEILINGS = {
     "mt.model": 950,
     "mt.pipeline": 3_490,
     "mt.scoring": 400,
-    "mt.text": 12_490,
+    "mt.text": 12_500,
     "mt.training": 1_850,
     "mt": 3_060,
     "service.access": 870,

@@ -42,7 +42,8 @@ _HYPHEN_AT_END = re.compile(  # of a line of German, but not in "Haus-\\nund Gar
 
 _NO_CENTS = re.compile(r"(?<=\d),[-–—]{1,2}(?= ?(?:[€$£]|Euro?\b|EUR\b|CHF\b))")  # 12,- €
 _GENDER_FORMS = re.compile(  # Lehrer:innen, Lehrer/-innen, Lehrer(innen); Lehrer*in, der/die Lehrer/in
-    r"(?<![\w./:@-])(?P<plural>[A-ZÄÖÜ][a-zäöüß]{2,40})(?:[:*·]|/-|(?<=[eon][rnt])/|\(-?(?=innen\)))[iI]nnen\b\)?"
+    r"(?<![\w./:@-])(?P<plural>[A-ZÄÖÜ][a-zäöüß]{2,40})"
+    r"(?:(?:[:*·]|/-)[iI]nnen\b|(?<=er|or|nt|st|og|at|eg|nd|ur)(?:/innen\b|\(-?innen\)))"
     r"|(?<![\w./:@-])(?P<person>[A-ZÄÖÜ][a-zäöüß]{2,40}(?:er|or|nt|st|og|at))(?:[:*]in\b|/-in\b|\(in\))"
     r"|\b(?P<article>[Dd]er|[Ee]in)/(?:die|eine)(?P<one> (?:[a-zäöüß]{2,40} )?[A-ZÄÖÜ][a-zäöüß]{2,40})"
     r"(?:[:*]in\b|/-?in\b|\(in\))"

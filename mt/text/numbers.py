@@ -26,15 +26,20 @@ _MONEY_AFTER = re.compile(rf"{_REST}(?:[{MONEY}]|{ISO_4217}(?!\w)|[Ee]uros?\b)")
 _UNIT_AFTER = re.compile(rf"{_REST}(?:[%‰]|°[CF]?(?!\w)|(?=\w\w|(?<=\s)){ONE_UNIT}(?![\w'’-])|cm\b)|[ -]inch")
 _LETTER_AFTER = re.compile(rf"{_REST}\w(?!\w)")
 _LABEL = re.compile(  # a word after which a number has another meaning, as in Figure 2.3 A, in several languages
-    r"(?<![^\W\d_])(?:abb|abs(?:chn|atz|ätz)|anhang|annex|art|bild|chap|cap[ií]t|fig|kap|lign|line|n(?:[or]\.|[°º])|paragr"
-    r"|part|rys|se[ck][tçc]|sec\.|sez|schritt|step|stap|ta[bf][eul.]|teil|tel|vers|zeil|§)[^\W\d_]{0,12}\.?[ \u00a0]$",
+    r"(?<![^\W\d_])(?:(?:abbild|abs(?:chn|atz|ätz)|anhang|annex|arti[ck]|chap|cap[ií]t|figur|kapit|lign|paragr|rys"
+    r"|se[ck][tçc]|schritt|ta[bf][eul]|telef|téléph|version|zeil)[^\W\d_]{0,12}|abb|art|bild(?:er)?|fig|kap"
+    r"|n(?:[or]\.|[°º])|parts?|se[cz]|steps?|stap|tab|teile?|tel|vers|§)\.?[ \u00a0]$",
     re.IGNORECASE,
 )
+_CODE_BEFORE = re.compile(r"[\[{]$|\w\($")  # f(1,000), but not a town (10,000 people)
 _DASH = re.compile("[-–—]")
 _DIGIT = re.compile(r"\d")
 _SIGN = re.compile("[$£¥\u20a0-\u20cf]")  # not of cents: 50¢ are 0.50 $
 _ONE = "\ufffc"  # stands for a span whose digits stay
 _TIME = re.compile(r"(?<![\w:.,])(1[0-2]|0?[1-9])(?:[:.]([0-5]\d))? ?([ap])\.?m\b", re.IGNORECASE)
+_TIME_RANGE = re.compile(  # 2 to 4 pm: both are in the afternoon
+    r"\d ?(?:[-–—]|to|and|until|till) ?(?:1[0-2]|0?[1-9])(?:[:.]\d\d)? ?[ap]\.?m\b", re.IGNORECASE
+)
 _PART_OF_DAY = re.compile(
     r"\b[ap]\.?m\b|morgen|mittag|abend|nacht|früh|matin|midi|soir|nuit|ochtend|avond|middag",
     re.IGNORECASE,
@@ -173,7 +178,7 @@ def _notation(match: re.Match[str], before: _Marks, after: _Marks, only_money: b
     if not _is_amount(match, only_money):
         surely = grouped and (decimals or whole[-1] == "000")
         before_it = text[max(0, match.start() - 20) : match.start()]
-        if only_money or not surely or before_it.endswith(("(", "[", "{")) or _LABEL.search(before_it):
+        if only_money or not surely or _CODE_BEFORE.search(before_it) or _LABEL.search(before_it):
             return None
     space = re.search(f"[{GROUP_SPACES}]", number)  # of the language, or of the International System
     space = space if after.group == NO_BREAK_SPACE or before.group != NO_BREAK_SPACE else None
@@ -201,6 +206,8 @@ def _with_hours_of_day(source: str, translation: str, languages: tuple[str, str]
     times = _TIME.findall(source) if "m" in source or "M" in source else []
     source_language, language = map(primary_language, languages)
     if not times or source_language != "en" or language not in _WITH_24_HOURS or _PART_OF_DAY.search(translation):
+        return translation
+    if _TIME_RANGE.search(source):
         return translation
     numbers, written = re.findall(r"\d+", source), re.findall(r"\d+", translation)
     of_day = {hour: str(int(hour) % 12 + (12 if half in "pP" else 0)) for hour, _, half in times}

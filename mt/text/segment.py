@@ -26,7 +26,8 @@ LONGEST_SENTENCE = 4000
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
 _LINE_BREAK = re.compile(  # \\n in the text is a break, too, if no code is around it (`_is_in_code`)
     r"\r\n|[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
-    r"|(?<=[^\W_]|[,;:])(?:(?:\\r)?\\n)+(?=[^\W\d_a-zß-ÿ])|(?<=[.!?…。！？])(?:(?:\\r)?\\n)+(?=[^\W\d_]|\Z)"
+    r"|(?<!\\[rn])(?<=[^\W_]|[,;:)}])(?:(?:\\r)?\\n)+(?=[^\W\d_a-zß-ÿ]|[%{])"
+    r"|(?<=[.!?…。！？])(?:(?:\\r)?\\n)+(?=[^\W_]|[ \"„“«(•*%{-]|\Z)"
 )
 _CODE_BEFORE = re.compile(r"\\\S*\Z|(?<!\w)'[^']*\Z")  # a path, or a string
 _WINDOW = 200  # characters that are examined, so that the time is linear

@@ -182,6 +182,7 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
         lambda n: partial(mend_numbers, "1.5 5 pm €1.5 - `5` " * n, "1.5 5 Uhr $1 - `5` " * n, ("en", "fr")),
         300,
     ),
+    "segment: written line breaks": (lambda n: split("a", 1, r"\n" * n + "5"), 20_000),
     "segment: kept lines": (partial(split, "-\n"), 20_000),
     "segment: no sentence ends": (partial(split, "house "), 20_000),
     "segment: no spaces": (partial(split, "house"), 20_000),

@@ -85,8 +85,8 @@ GERMAN = {
         "Der neue Lehrer oder ein Student, Leser",
     ),
     "no gender forms": (
-        "https://www.hotel.de/innen Temperatur außen/innen; von unten/innen, Zimmer/in Wien, Sensor_innen",
-        "https://www.hotel.de/innen Temperatur außen/innen; von unten/innen, Zimmer/in Wien, Sensor_innen",
+        "https://www.hotel.de/innen Temperatur außen/innen; Außen/Innen, Tür(innen), Zimmer/in Wien, Sensor_innen",
+        "https://www.hotel.de/innen Temperatur außen/innen; Außen/Innen, Tür(innen), Zimmer/in Wien, Sensor_innen",
     ),
     "a comparison at the beginning of a line": ("wenn x\n> 5, dann", "wenn x > 5, dann"),
 }

@@ -56,6 +56,8 @@ def test_numbers_are_mended(source: str, translation: str, expected: str) -> Non
         ("de en", "Absätze 1,2 und 3", "paragraphs 1,2 and 3", "paragraphs 1,2 and 3"),
         ("en de", "802.11g, Figure 2.3 A", "802.11g, Abbildung 2.3 A", "802.11g, Abbildung 2.3 A"),
         ("en de", "Art. 3.1 g of the act", "Art. 3.1 g des Gesetzes", "Art. 3.1 g des Gesetzes"),
+        ("en de", "a town (10,000 people), f(1,000)", "(10,000 Menschen), f(1,000)", "(10.000 Menschen), f(1,000)"),
+        ("de en", "Es bildeten 10.000 Menschen", "10.000 people formed", "10,000 people formed"),
         ("en de", "add 2.5 g, 2.5-3.5 kg", "2.5 g, 2.5-3.5 kg", "2,5 g, 2,5-3,5 kg"),
         ("en xx", "2.5 kg", "2.5 kg", "2.5 kg"),  # an unknown language
     ],
@@ -85,6 +87,7 @@ def test_amounts_of_money_are_converted_alone() -> None:
         ("5 am or 5 pm", "5 Uhr oder 5 Uhr", "5 Uhr oder 5 Uhr"),
         ("at 5 pm", "um 5 Uhr nachmittags", "um 5 Uhr nachmittags"),
         ("at 5 pm", "um 17 Uhr", "um 17 Uhr"),
+        ("from 2:00 to 4:00 pm", "von 2:00 bis 4:00 Uhr", "von 2:00 bis 4:00 Uhr"),
         ("Open from 8 am to 8:00 pm", "Von 8:00 bis 20:00", "Von 8:00 bis 20:00"),
         ("at 5:00 and 5:00 pm", "um 5:00 und 17:00", "um 5:00 und 17:00"),
         ("section 5.30 at 5:30 pm", "Kapitel 5.30 um 17:30", "Kapitel 5.30 um 17:30"),

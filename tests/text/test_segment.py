@@ -105,6 +105,8 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
             r"In C:\new and C:\Users\new, use \n or '\n' here",
             [r"In C:\new and C:\Users\new, use \n or '\n' here"],
         ),
+        ("en", r"Hello.\n1. Open it.\n- Close", ["Hello.", "1. Open it.", "- Close"]),
+        ("en", r"Dear {name},\n%s has left (now)\nBye", ["Dear {name},", "%s has left (now)", "Bye"]),
         *(
             ("en", text, [text])
             for text in (

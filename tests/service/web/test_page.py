@@ -672,7 +672,7 @@ def test_sentences_from_the_memory_say_so(visit: Callable[..., Visit], double: D
     expect(popover).to_contain_text(similar)
     expect(popover.locator("li button").nth(1)).to_have_text("ein big Hund läuft und läuft.")  # the model's own
     popover.locator("li button").nth(1).click()
-    expect(sentences.nth(1)).to_have_class("sentence")
+    expect(sentences.nth(1)).to_have_class("sentence reworded")
 
 
 def test_a_memory_belongs_to_its_languages_until_it_is_deleted(visit: Callable[..., Visit], double: Double) -> None:

@@ -277,7 +277,7 @@ class Settings(BaseSettings):
 
     @property
     def is_open(self) -> bool:
-        """Whether everybody who reaches the address from another machine may translate."""
+        """True if everybody who reaches the address from another machine may translate."""
         return not self.require_key and not _is_loopback(self.host)
 
     @property

@@ -89,7 +89,7 @@ def _has_new_word(pieces: Sequence[str], new_pairs: Sequence[bool]) -> bool:
 
 
 def _may_be_guessed(source: Sequence[_Word], target: Sequence[_Word]) -> bool:
-    """Return whether `_guesses` can find a guess at all. Most translations have none, and need no attention pass."""
+    """Return whether `_guesses` can find a guess at all. Most translations have none, and need no attention."""
     new = max((word.new for word in source if len(word.text) >= LEAST_LETTERS), default=0)
     return any(
         _is_improbable([word], strict=not word.new and new == 1)

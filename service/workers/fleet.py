@@ -31,7 +31,7 @@ from service.workers.messages import ModelSetup, OnSentence, SourceText, Transla
 from service.workers.model_files import find_models, is_empty
 from service.workers.model_memory import MEGABYTE, ModelMemory
 from service.workers.pool import PendingRequest, TransportFactory, WorkerPool
-from service.workers.served_models import ServedModel, assign_names, preferred_first, successor_of, unknown_model
+from service.workers.served_models import ServedModel, assign_names, preferred_first, successors_of, unknown_model
 from service.workers.stats import FleetCounts, FleetStats, ModelStats
 from service.workers.worker import ProcessTransport, WorkerTimeouts
 
@@ -264,7 +264,7 @@ class Fleet:
     async def reload(self) -> None:
         """Load every new or changed model and replace the old versions. If a model cannot be used, replace no model.
 
-        A model may disappear from the folder of models if another model translates all its directions; the starter
+        A model may disappear from the folder of models if other models translate all its directions; the starter
         model, served while the folder was empty, leaves in any case. New workers load and try the new version while the
         old workers translate. Then the new workers get the new requests, and the old workers end once they have
         finished their requests.
@@ -301,9 +301,9 @@ class Fleet:
                 raise ReloadRefused(str(error)) from error
             self._counts.reloads += len(new)
             log.info("reloaded", models=[pool.name for pool in new])
-            for old, successor in successors.items():
+            for old, pools in successors.items():
                 self._retiring.append(old)
-                old.retire(successor)
+                old.retire(pools)
                 self._start_task(self._close_when_idle(old))
 
     def stats(self) -> FleetStats:
@@ -326,8 +326,8 @@ class Fleet:
         await asyncio.gather(*(worker.refresh() for worker in workers))
         return self.stats()
 
-    async def _load_changed(self) -> tuple[list[WorkerPool], dict[WorkerPool, WorkerPool]]:
-        """Load new and changed models, and serve them. Return the new pools, and the successor of each replaced pool.
+    async def _load_changed(self) -> tuple[list[WorkerPool], dict[WorkerPool, Sequence[WorkerPool]]]:
+        """Load new and changed models, and serve them. Return the new pools, and the successors of each replaced pool.
 
         Raises: ModelError or TokenizerError if a model cannot be used. The fleet is unchanged in this case.
         """
@@ -341,7 +341,7 @@ class Fleet:
             pools.append(pool)
         try:
             await self._open(new)
-            successors = {old: successor_of(old, pools) for old in self.pools if old not in pools}
+            successors = {old: successors_of(old, pools) for old in self.pools if old not in pools}
             self._serve(pools)
         except BaseException:
             await asyncio.gather(*(pool.close() for pool in new))

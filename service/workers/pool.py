@@ -124,7 +124,7 @@ class WorkerPool:
         self.memory = self.size  # bytes that the workers use; before the first load, an estimate
         self.loaded = False  # false: no worker runs, and texts wait until `load`
         self.loading = False  # true during `load`
-        self.idle = asyncio.Event()  # set once the pool has a successor and no request left
+        self.idle = asyncio.Event()  # set once the pool has been replaced and has no request left
         self._device = device
         self._new_transport = new_transport
         self._timeouts = timeouts
@@ -136,7 +136,7 @@ class WorkerPool:
         self._request_of: dict[int, PendingRequest] = {}  # by text id
         self._queues: dict[str, OrderedDict[int, Translate]] = {}  # by caller and text id
         self._quarantine = Quarantine()
-        self._successor: WorkerPool | None = None
+        self._successors: Sequence[WorkerPool] = ()  # pools that have replaced this one
         self._worker_freed = asyncio.Event()  # set if a worker has finished its texts or ended
 
     async def open(self) -> None:
@@ -161,9 +161,8 @@ class WorkerPool:
             self._worker_freed.clear()
             await self._worker_freed.wait()
         await asyncio.gather(*(worker.unload() for worker in self.workers))
-        if self._successor:
-            self._hand_over(self._successor)
-            self._check_idle()
+        if self._successors:
+            self._hand_over()
         elif self.busy:
             self._on_needed(self)
 
@@ -218,14 +217,10 @@ class WorkerPool:
     def submit(self, request: PendingRequest) -> None:
         """Queue the texts of a request. The request fails at once if one of its texts is known to crash workers.
 
-        If this pool has a successor, and its workers have ended, the successor gets the request, which fails if the
-        successor, as one of the starter model may, does not translate its direction.
+        If this pool has been replaced, and its workers have ended, its successor gets the request.
         """
-        if self._successor and not self.ready:
-            self._successor.submit(request)
-            return
-        if request.options.direction not in self.description.directions:
-            request.fail(UnsupportedLanguage(f"{request.options.direction} is not supported by the model {self.name}"))
+        if self._successors and not self.ready:
+            self._pass_on(request)
             return
         request.begin(self._ids, partial(self._withdraw, request))
         self.requests.add(request)
@@ -241,16 +236,17 @@ class WorkerPool:
             self._on_needed(self)
         self._distribute()
 
-    def retire(self, successor: "WorkerPool") -> None:
-        """Finish the accepted requests, but restart no worker. The fleet sends new requests to the successor.
+    def retire(self, successors: Sequence["WorkerPool"]) -> None:
+        """Finish the accepted requests, but restart no worker. The fleet sends new requests to the successors.
 
-        If all workers of this pool end, the successor takes over the unfinished requests.
+        If all workers of this pool end, each unfinished request goes to the first successor that translates its
+        direction.
         """
-        self._successor = successor
+        self._successors = successors
         for worker in self.workers:
             worker.retire()
         if not self.ready:
-            self._hand_over(successor)
+            self._hand_over()
         self._check_idle()
 
     def restarted(self, ready: Ready) -> bool:
@@ -282,9 +278,8 @@ class WorkerPool:
         for message in filter(self._quarantine.blocks, texts):
             self._counts.failed += 1
             self._request_of[message.id].fail(_crash_error(message))
-        if self._successor and not self.ready:
-            self._hand_over(self._successor)
-            self._check_idle()
+        if self._successors and not self.ready:
+            self._hand_over()
         self._distribute()
 
     def _finish(self, answer: TextDone | TextFailed) -> None:
@@ -367,14 +362,24 @@ class WorkerPool:
         if not queue:
             self._queues.pop(message.caller, None)
 
-    def _hand_over(self, successor: "WorkerPool") -> None:
-        successor._quarantine.inherit(self._quarantine)
+    def _hand_over(self) -> None:
+        for successor in self._successors:
+            successor._quarantine.inherit(self._quarantine)
         for request in list(self.requests):
             self._withdraw(request)
-            successor.submit(request)
+            self._pass_on(request)
+
+    def _pass_on(self, request: PendingRequest) -> None:
+        """Submit a request to a successor. It fails if none translates its direction, which the starter model did."""
+        direction = request.options.direction
+        pool = next((pool for pool in self._successors if direction in pool.description.directions), None)
+        if pool is None:
+            request.fail(UnsupportedLanguage(f"{direction} is not supported"))
+        else:
+            pool.submit(request)
 
     def _check_idle(self) -> None:
-        if self._successor and not self.requests:
+        if self._successors and not self.requests:
             self.idle.set()
 
     def _add_worker(self, device: str) -> Worker:

@@ -74,26 +74,27 @@ def preferred_first(pools: Sequence[WorkerPool], preferred: Sequence[str]) -> li
     return sorted(pools, key=lambda pool: ranks.get(pool.name, len(ranks)))
 
 
-def successor_of(old: WorkerPool, pools: Sequence[WorkerPool]) -> WorkerPool:
-    """Return the pool of `pools` that replaces `old`. It must translate every direction of `old`.
+def successors_of(old: WorkerPool, pools: Sequence[WorkerPool]) -> Sequence[WorkerPool]:
+    """Return those of `pools` that replace `old`: together, they must translate every direction of `old`.
 
-    The successor has the same model directory as `old`, or any directory if no pool has the same. The starter model,
-    which only stood in for the models of an empty folder, is replaced by any model.
+    These are the pool with the same model directory, or all pools if no pool has the same directory. The starter model,
+    which only stood in for the models of an empty folder, is replaced by any models.
 
-    Raises: ModelError if no such pool translates every direction of `old`.
+    Raises: ModelError if they do not translate a direction of `old`.
     """
     same = [pool for pool in pools if pool.model == old.model]
-    for pool in same or pools:
-        if all(direction in pool.description.directions for direction in old.description.directions):
-            return pool
-    if old.model == STARTER_MODEL and not same:
-        return pools[0]
-    kept = same[0].description.directions if same else ()
-    lost = [direction for direction in old.description.directions if direction not in kept]
+    successors = same or pools
+    lost = [
+        direction
+        for direction in old.description.directions
+        if not any(direction in pool.description.directions for pool in successors)
+    ]
+    if not lost or (old.model == STARTER_MODEL and not same):
+        return successors
     listed = ", ".join(map(str, sorted(lost)[:MAX_LISTED]))
     raise ModelError(
         f"{old.model}: the new version does not translate {listed}; accepted: every direction of the old version"
         if same
-        else f"{old.model} was removed, but no other model translates {listed}; accepted: another model "
-        "with all directions of the removed model"
+        else f"{old.model} was removed, but no other model translates {listed}; accepted: other models that translate "
+        "all directions of the removed model"
     )

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -17,7 +18,6 @@ from service.settings import Settings
 from service.workers.fleet import Fleet, FleetConfig
 from service.workers.messages import SourceText, TranslateOptions
 from service.workers.model_files import find_models, model_name
-from service.workers.pool import PendingRequest
 from tests.conftest import write_model
 from tests.service.controlled import Control
 from tests.service.running import until
@@ -137,30 +137,32 @@ async def test_a_reload_of_a_model_without_one_of_its_files_is_refused(tmp_path:
         assert directions(fleet) == {EN_DE} and fleet.ready and fleet.stats().refused_reloads == 1
 
 
-async def test_the_starter_model_leaves_for_any_model(tmp_path: Path) -> None:
+async def test_the_starter_model_leaves_for_any_models_which_take_over_its_requests(tmp_path: Path) -> None:
     """It was served while the folder was empty, and translates more directions than most models of users."""
     models = tmp_path / "models"
     models.mkdir()
     control = Control()
-    control.open()
     async with Fleet(FleetConfig.of(Settings(models=models, device="cpu")), control.start) as fleet:
         assert len(directions(fleet)) == 6
         with pytest.raises(ReloadRefused, match="holds no model"):
             await fleet.reload()
-        write_model(models / "own", ["en-de"])
-        starter = fleet.pools[0]
+        requests = [
+            asyncio.create_task(fleet.translate([SourceText("The dog.")], TranslateOptions(direction)))
+            for direction in (EN_DE, EN_FR, Direction("fr", "de"))
+        ]
+        await until(lambda: fleet.stats().running == 3)
+        for name, direction in (("german", "en-de"), ("russian", "en-ru"), ("french", "en-fr")):
+            write_model(models / name, [direction])
         await fleet.reload()
-        assert directions(fleet) == {EN_DE} and fleet.ready
-        await until(lambda: not starter.ready)
-        late = PendingRequest(
-            (SourceText("The dog."),), TranslateOptions(EN_FR), "late", time.monotonic() + 600, asyncio.Future()
-        )
-        starter.submit(late)
-        with pytest.raises(UnsupportedLanguage, match="en-fr is not supported by the model small"):
-            await asyncio.wait_for(late.result, 60)
-        (models / "own").rename(tmp_path / "own")
-        write_model(models / "other", ["en-fr"])
-        with pytest.raises(ReloadRefused, match="own was removed, but no other model translates en-de"):
+        assert directions(fleet) == {EN_DE, EN_FR, Direction("en", "ru")} and fleet.ready
+        control.failed_devices = 1  # the starter model's worker ends before it has answered
+        control.open()
+        german, french, other = await asyncio.gather(*requests, return_exceptions=True)
+        assert isinstance(german, list) and isinstance(french, list)
+        with pytest.raises(UnsupportedLanguage, match="fr-de is not supported"):
+            raise cast(Exception, other)
+        (models / "german").rename(tmp_path / "german")
+        with pytest.raises(ReloadRefused, match="german was removed, but no other model translates en-de"):
             await fleet.reload()
 
 

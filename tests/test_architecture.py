@@ -64,7 +64,7 @@ OWNERS = {
     "httptools": ("service",),
     "ray": ("mt.cli.translate_on_ray",),
     "pyarrow": ("mt.cli.translate_on_ray",),
-    "matplotlib": ("mt.training", "mt.insight", "mt.cli.reliability"),
+    "matplotlib": ("mt.training", "mt.insight"),
 }
 
 TOP_LEVEL = {

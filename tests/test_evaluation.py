@@ -2,19 +2,17 @@
 
 import math
 import random
-from typing import Any
 
 import pytest
 
 from mt import evaluation
 from mt.errors import DataError
 from mt.evaluation import (
+    bleu_tokenizer,
     evaluate,
-    exact_match_by_group,
     lowercased_moses_bleu,
     moses_tokens,
     paired_bootstrap,
-    resolve_tokenizer,
     worst_sentences,
 )
 
@@ -89,40 +87,7 @@ def test_chinese_is_split_into_characters() -> None:
     ],
 )
 def test_tokenizer_of_a_language(language: str, tokenizer: str) -> None:
-    assert resolve_tokenizer(None, language) == tokenizer
-
-
-def test_tokenizer_asked_for_wins() -> None:
-    assert resolve_tokenizer("char", "zh") == "char"
-    assert "tok:intl" in evaluate(["a"], ["a"], target_language="de", tokenize="intl")["BLEU"].signature
-
-
-@pytest.mark.parametrize(
-    ("failure", "said"),
-    [
-        (
-            RuntimeError("\nIt needs more.\n\n    pip install sacrebleu[ko]\n"),
-            r"It needs more\. pip install sacrebleu\[ko\];",
-        ),
-        (OSError("no network"), "no network;"),
-    ],
-)
-def test_a_tokenizer_that_lacks_something_says_what(
-    monkeypatch: pytest.MonkeyPatch, failure: Exception, said: str
-) -> None:
-    def lacking(self: object, tokenize: str) -> None:
-        raise failure
-
-    monkeypatch.setattr("mt.evaluation.BLEU.__init__", lacking)
-    with pytest.raises(
-        DataError, match=f"tokenize 'ko-mecab' cannot be used here: {said} accepted: another tokenizer, such as char"
-    ):
-        resolve_tokenizer("ko-mecab", "ko")
-
-
-def test_unknown_tokenizer_names_the_nearest() -> None:
-    with pytest.raises(DataError, match=r"'zhh' \(did you mean zh\?\).*13a"):
-        evaluate(["a"], ["a"], target_language="zh", tokenize="zhh")
+    assert bleu_tokenizer(language) == tokenizer
 
 
 def test_lengths_that_differ_are_named() -> None:
@@ -132,8 +97,6 @@ def test_lengths_that_differ_are_named() -> None:
         paired_bootstrap(["a"], ["a"] * 3, ["a", "b"], target_language="de")
     with pytest.raises(DataError, match="sources: 0"):
         worst_sentences([], ["a"], ["a"], 1)
-    with pytest.raises(DataError, match="groups: 1"):
-        exact_match_by_group(["a", "b"], ["a", "b"], ["g"])
     with pytest.raises(DataError, match="no references to score against"):
         evaluate([], [], target_language="de")
 
@@ -174,47 +137,6 @@ def test_worst_come_first_and_keep_their_place() -> None:
     assert [(sentence.index, sentence.source) for sentence in result] == [(1, "s1"), (2, "s2")]
     assert result[0].chrf == 0
     assert result[1].hypothesis == "sane"
-
-
-def test_exact_match_by_group() -> None:
-    groups = exact_match_by_group(["a", "b ", "x", "d"], ["a", "b", "c", "d"], ["q", "q", "n", "n"])
-    assert {name: (match.exact, match.sentences, match.percent) for name, match in groups.items()} == {
-        "n": (1, 2, 50.0),
-        "q": (2, 2, 100.0),
-    }
-    assert list(groups) == ["n", "q"]
-
-
-def test_reliability_by_hand() -> None:
-    result = evaluation.reliability([0.1, 0.9, 0.3, 0.5], [20, 80, 10, 60], bins=2)
-    expected: list[tuple[Any, ...]] = [
-        (2, pytest.approx(0.2), pytest.approx(0.15)),
-        (2, pytest.approx(0.7), pytest.approx(0.7)),
-    ]
-    assert [(row.sentences, row.confidence, row.chrf) for row in result.bins] == expected
-    assert result.error == pytest.approx(0.025)
-    assert result.spearman == pytest.approx(0.8)  # 1 - 6 x (1 + 1) / (4 x 15)
-
-
-@pytest.mark.parametrize(
-    ("confidence", "chrf", "spearman"),
-    [
-        ([0.1, 0.2, 0.9], [1, 50, 51], 1),
-        ([0.1, 0.2, 0.9], [51, 50, 1], -1),
-        ([0.1, 0.2, 0.2, 0.3], [1, 2, 2, 3], 1),
-        ([0.5, 0.5], [1, 2], 0),
-        ([0.5], [1], 0),
-    ],
-)
-def test_rank_correlation(confidence: list[float], chrf: list[float], spearman: float) -> None:
-    assert evaluation.reliability(confidence, chrf).spearman == pytest.approx(spearman)
-
-
-def test_reliability_needs_as_many_of_both() -> None:
-    with pytest.raises(DataError, match="confidence: 1"):
-        evaluation.reliability([0.5], [1, 2])
-    with pytest.raises(DataError, match="no references to score against"):
-        evaluation.reliability([], [])
 
 
 def test_chrf_of_each_sentence_is_that_of_a_corpus_of_one() -> None:

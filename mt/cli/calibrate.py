@@ -2,7 +2,6 @@
 
     mt-service calibrate runs/multi30k-en-de/model --source-file val.en --reference-file val.de
     mt-service calibrate runs/mine/model --tsv dev.tsv en,de --other-tsv news.tsv en,de
-    mt-service evaluate runs/multi30k-en-de/model --source-file test.en --reference-file test.de --reliability plot.png
 
 `mt-service train` calibrates a model on its validation set. Use this command for imported models, and for models that
 translate text of another kind than their training text. Give about a thousand sentence pairs that are not training

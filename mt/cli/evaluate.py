@@ -1,7 +1,6 @@
 """Score a model, or existing translations, by BLEU, chrF2 and TER, and print the signature of each score.
 
     mt-service evaluate runs/multi30k-en-de/model --source-file test.en --reference-file test.de
-    mt-service evaluate runs/phrasebook-en-de/model --tsv test.tsv --columns en,de,construction --by construction
     mt-service evaluate NEW --baseline OLD --source-file test.en --reference-file test.de --worst 10
     mt-service evaluate --hypothesis-file out.de --tsv test.tsv --columns en,de
 
@@ -13,8 +12,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,25 +23,12 @@ from rich.table import Column, Table
 
 from mt import evaluation
 from mt.cli.command import CommandParser, command, stderr_console
-from mt.data.corpus import read_lines, read_parallel, read_tsv
+from mt.data.corpus import SentencePair, read_lines, read_parallel, read_tsv
 from mt.decoding.options import SearchOptions
 from mt.engine.devices import cpu_threads
 from mt.errors import DataError, did_you_mean
 from mt.languages import Direction
-from mt.pipeline.results import Translation
 from mt.pipeline.translator import Translator
-
-
-@dataclass(frozen=True)
-class EvaluationSet:
-    """Sources and references of a test set.
-
-    `groups` has the value of the column --by for each sentence. It is empty without --by.
-    """
-
-    sources: list[str]
-    references: list[str]
-    groups: list[str] = field(default_factory=list)
 
 
 @command
@@ -72,9 +57,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         help="score the translations in FILE, one per line, instead of a model",
     )
     add("--show", type=int, default=0, metavar="N", help="show N evenly spaced translations")
-    add("--by", metavar="COLUMN", help="count exact matches for each value of a column of --tsv")
-    add("--tokenize", metavar="NAME", help="sacreBLEU tokenizer for BLEU (default: by language; zh for Chinese)")
-    add("--reliability", type=Path, metavar="FILE.png", help="plot sentence chrF by the confidence of the model")
     add("--beam-size", type=int, metavar="N", help="hypotheses of beam search; 1 is greedy (default: the model's)")
     add("--length-penalty", type=float, metavar="X", help="higher favours longer translations (default: the model's)")
     parser.add_precision()
@@ -84,11 +66,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("give either a MODEL or --hypothesis-file FILE, not both")
     if (options.tsv is None) == (options.source_file is None or options.reference_file is None):
         parser.error("give --source-file FILE and --reference-file FILE, or --tsv FILE")
-    for name in ("baseline", "ensemble", "reliability"):
+    for name in ("baseline", "ensemble"):
         if options.hypothesis_file is not None and getattr(options, name):
             parser.error(f"--{name} requires a MODEL; --hypothesis-file cannot be combined with it")
-    if options.by is not None and options.tsv is None:
-        parser.error("--by requires --tsv")
     if min(options.worst, options.show) < 0:
         parser.error("--worst and --show accept at least 0")
     return options
@@ -98,8 +78,8 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     """Print the tables, and return the scores as JSON values. Raises: MTError if an input cannot be used."""
     translator = None if options.model is None else load(options.model, options, options.ensemble)
     direction = find_direction(options, translator)
-    tokenize = evaluation.resolve_tokenizer(options.tokenize, direction.target)
-    test = read_test_set(options, direction)
+    pairs = read_test_set(options, direction)
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     if translator is None:
         scores: dict[str, Any] = {"hypothesis": str(options.hypothesis_file), "direction": str(direction)}
         hypotheses = list(read_lines(options.hypothesis_file))
@@ -107,44 +87,35 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         search = search_options(translator, options)
         scores = conditions(options.model, translator, direction, search)
         scores["ensemble"] = [str(model) for model in options.ensemble]
-        with console.status(f"translating {len(test.sources):,} sentences"):
+        with console.status(f"translating {len(sources):,} sentences"):
             began = time.monotonic()
-            translations = translate(translator, test, direction, search)
-            scores["sentences_per_second"] = len(test.sources) / (time.monotonic() - began)
-        hypotheses = [translation.text for translation in translations]
+            hypotheses = translate(translator, sources, direction, search)
+            scores["sentences_per_second"] = len(sources) / (time.monotonic() - began)
 
-    report = evaluation.evaluate(hypotheses, test.references, target_language=direction.target, tokenize=tokenize)
+    report = evaluation.evaluate(hypotheses, references, target_language=direction.target)
     scores |= report.to_json()
     console.print(score_table(report, str(options.model or options.hypothesis_file)))
-    if test.groups:
-        groups = evaluation.exact_match_by_group(hypotheses, test.references, test.groups)
-        scores["by"] = {options.by: {group: match.to_json() for group, match in groups.items()}}
-        console.print(group_table(groups, options.by))
     if options.baseline is not None:
         baseline = load(options.baseline, options)
         search = search_options(baseline, options)
         with console.status(f"comparing with {options.baseline}"):
             comparisons = evaluation.paired_bootstrap(
-                [translation.text for translation in translate(baseline, test, direction, search)],
+                translate(baseline, sources, direction, search),
                 hypotheses,
-                test.references,
+                references,
                 target_language=direction.target,
-                tokenize=tokenize,
             )
         scores["baseline"] = conditions(options.baseline, baseline, direction, search)
         scores["comparison"] = [asdict(comparison) for comparison in comparisons]
         console.print(comparison_table(comparisons, str(options.baseline)))
-    if options.reliability is not None:
-        reliability = measure_reliability(translations, test.references, options.model)
-        scores["reliability"] = asdict(reliability)
-        import_module("mt.cli.reliability").plot_reliability(reliability, options.reliability)  # needs matplotlib
-        console.print(reliability_table(reliability))
     if options.show:
-        console.print(sentence_table("Translations", evenly_spaced_sentences(test, hypotheses, options.show)))
+        step = max(1, len(sources) // options.show)
+        sentences = list(zip(sources, hypotheses, references, strict=True))[::step][: options.show]
+        console.print(sentence_table("Translations", sentences))
     if options.worst:
-        sentences = evaluation.worst_sentences(test.sources, hypotheses, test.references, options.worst)
-        scores["worst"] = [asdict(sentence) for sentence in sentences]
-        console.print(sentence_table("Worst", [(s.source, s.hypothesis, s.reference) for s in sentences]))
+        worst = evaluation.worst_sentences(sources, hypotheses, references, options.worst)
+        scores["worst"] = [asdict(sentence) for sentence in worst]
+        console.print(sentence_table("Worst", [(s.source, s.hypothesis, s.reference) for s in worst]))
     return scores
 
 
@@ -170,22 +141,15 @@ def find_direction(options: argparse.Namespace, translator: Translator | None) -
     return Direction.parse(f"{source}-{target}")
 
 
-def read_test_set(options: argparse.Namespace, direction: Direction) -> EvaluationSet:
-    """Read the test set.
-
-    Raises: DataError if a file cannot be read, or --columns lacks a language of `direction` or the column of --by.
-    """
+def read_test_set(options: argparse.Namespace, direction: Direction) -> list[SentencePair]:
+    """Read the test set. Raises: DataError if a file cannot be read, or --columns lacks a language of `direction`."""
     if options.tsv is None:
-        pairs = list(read_parallel(options.source_file, options.reference_file))
-        return EvaluationSet([pair.source for pair in pairs], [pair.target for pair in pairs])
+        return list(read_parallel(options.source_file, options.reference_file))
     names = options.columns.split(",")
-    required = [direction.source, direction.target, *([] if options.by is None else [options.by])]
+    required = (direction.source, direction.target)
     if unknown := [f"{name}{did_you_mean(name, names)}" for name in required if name not in names]:
         raise DataError(f"{options.tsv}: --columns {options.columns} lacks {', '.join(unknown)}")
-    source, target, *group = map(names.index, required)
-    pairs = list(read_tsv(options.tsv, source, target))
-    groups = [pair.target for pair in read_tsv(options.tsv, None, group[0])] if group else []
-    return EvaluationSet([pair.source for pair in pairs], [pair.target for pair in pairs], groups)
+    return list(read_tsv(options.tsv, *map(names.index, required)))
 
 
 def search_options(translator: Translator, options: argparse.Namespace) -> SearchOptions:
@@ -197,30 +161,11 @@ def search_options(translator: Translator, options: argparse.Namespace) -> Searc
     return replace(translator.options, **{name: value for name, value in changes.items() if value is not None})
 
 
-def translate(
-    translator: Translator, test: EvaluationSet, direction: Direction, search: SearchOptions
-) -> list[Translation]:
-    return translator.translate_many(
-        test.sources, source=direction.source, target=direction.target, options=search, sentences=True
+def translate(translator: Translator, sources: Sequence[str], direction: Direction, search: SearchOptions) -> list[str]:
+    translations = translator.translate_many(
+        sources, source=direction.source, target=direction.target, options=search, sentences=True
     )
-
-
-def measure_reliability(
-    translations: Sequence[Translation], references: Sequence[str], model: Path
-) -> evaluation.Reliability:
-    """Compare the confidence of each translation with its chrF. Raises: DataError if the model has no confidence.json.
-
-    `model` is the model directory, for the error message.
-    """
-    scores = evaluation.sentence_chrf([translation.text for translation in translations], references)
-    points = [
-        (translation.confidence, score)
-        for translation, score in zip(translations, scores, strict=True)
-        if translation.confidence is not None
-    ]
-    if not points:
-        raise DataError(f"{model} has no confidence.json. Run mt-service calibrate for this model first")
-    return evaluation.reliability([confidence for confidence, _ in points], [score for _, score in points])
+    return [translation.text for translation in translations]
 
 
 def conditions(model: Path, translator: Translator, direction: Direction, search: SearchOptions) -> dict[str, Any]:
@@ -239,12 +184,6 @@ def conditions(model: Path, translator: Translator, direction: Direction, search
     }
 
 
-def evenly_spaced_sentences(test: EvaluationSet, hypotheses: Sequence[str], n: int) -> list[tuple[str, str, str]]:
-    """Return (source, hypothesis, reference) for at most `n` evenly spaced sentences of the test set."""
-    step = max(1, len(hypotheses) // n)
-    return list(zip(test.sources, hypotheses, test.references, strict=True))[::step][:n]
-
-
 def score_table(report: evaluation.Report, title: str) -> Table:
     table = Table(
         "score",
@@ -260,13 +199,6 @@ def score_table(report: evaluation.Report, title: str) -> Table:
     return table
 
 
-def group_table(groups: dict[str, evaluation.ExactMatch], column: str) -> Table:
-    table = Table(column, *(Column(name, justify="right") for name in ("sentences", "exact", "%")))
-    for group, match in groups.items():
-        table.add_row(escape(group), f"{match.sentences:,}", f"{match.exact:,}", f"{match.percent:.1f}")
-    return table
-
-
 def comparison_table(comparisons: Sequence[evaluation.Comparison], baseline: str) -> Table:
     right = [Column(name, justify="right") for name in ("baseline", "model", "difference", "p")]
     table = Table("score", *right, title=f"compared with {baseline}", title_justify="left")
@@ -274,14 +206,6 @@ def comparison_table(comparisons: Sequence[evaluation.Comparison], baseline: str
         table.add_row(
             c.name, f"{c.baseline:.2f}", f"{c.system:.2f}", f"{c.system - c.baseline:+.2f}", f"{c.p_value:.3f}"
         )
-    return table
-
-
-def reliability_table(reliability: evaluation.Reliability) -> Table:
-    right = [Column(name, justify="right") for name in ("sentences", "confidence", "chrF / 100")]
-    table = Table(*right, title=f"Confidence: Spearman {reliability.spearman:.3f}", title_justify="left")
-    for row in reliability.bins:
-        table.add_row(f"{row.sentences:,}", f"{row.confidence:.3f}", f"{row.chrf:.3f}")
     return table
 
 

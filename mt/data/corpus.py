@@ -87,13 +87,12 @@ def read_parallel(source: Path, target: Path) -> Iterator[SentencePair]:
     return _without_faults(_aligned(source, target), f"{source} and {target}")
 
 
-def read_tsv(path: Path, source_column: int | None, target_column: int) -> Iterator[SentencePair]:
+def read_tsv(path: Path, source_column: int, target_column: int) -> Iterator[SentencePair]:
     """Yield the pairs of two columns of a tab-separated file. Columns are counted from 0.
 
-    If `source_column` is None, all sources are empty. Raises: DataError as `read_lines` does, or if a line has too few
-    columns.
+    Raises: DataError as `read_lines` does, or if a line has too few columns.
     """
-    assert target_column >= 0 and (source_column is None or 0 <= source_column != target_column)
+    assert 0 <= source_column != target_column >= 0
     _must_exist(path)
     return _without_faults(_columns(_lines(path), str(path), source_column, target_column), str(path))
 
@@ -203,9 +202,9 @@ def _aligned(source: Path, target: Path) -> Iterator[SentencePair | Fault]:
 
 
 def _columns(
-    lines: Iterable[str | Fault], file: str, source_column: int | None, target_column: int
+    lines: Iterable[str | Fault], file: str, source_column: int, target_column: int
 ) -> Iterator[SentencePair | Fault]:
-    needed = 1 + max(source_column or 0, target_column)
+    needed = 1 + max(source_column, target_column)
     for number, line in enumerate(lines, start=1):
         if isinstance(line, Fault):
             yield line
@@ -216,5 +215,4 @@ def _columns(
             text = repr(line if len(line) <= 60 else line[:57] + "...")
             yield Fault(f"{file}:{number}: has {has} where at least {needed} are needed: {text}")
         else:
-            source = "" if source_column is None else columns[source_column]
-            yield SentencePair(source, columns[target_column], number, file)
+            yield SentencePair(columns[source_column], columns[target_column], number, file)

@@ -22,7 +22,7 @@ def corpus(tmp_path: Path) -> Path:
     columns = {"en": SOURCES, "de": REFERENCES, "out": [*REFERENCES[:4], "Das Kind weint.", "Der Bus."]}
     for name, lines in columns.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    rows = zip(SOURCES, REFERENCES, ["a", "a", "a", "b", "b", "b"], strict=True)
+    rows = zip(SOURCES, REFERENCES, strict=True)
     (tmp_path / "test.tsv").write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     return tmp_path
 
@@ -44,19 +44,6 @@ def test_translations_that_are_there(corpus: Path, capsys: pytest.CaptureFixture
     assert [score["name"] for score in result["scores"]] == ["BLEU", "chrF2", "TER", "BLEU-lc-moses"]
     assert all("version:" in score["signature"] for score in result["scores"])
     assert result["worst"][0]["source"] in SOURCES[4:]
-
-
-def test_groups_of_a_column(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = ["--tsv", str(corpus / "test.tsv"), "--columns", "en,de,kind", "--by", "kind"]
-    result = scored(capsys, "--hypothesis-file", str(corpus / "out"), "--source", "en", "--target", "de", *table)
-    assert [(name, match["exact"]) for name, match in result["by"]["kind"].items()] == [("a", 3), ("b", 1)]
-
-
-@pytest.mark.parametrize("column", ["en", "de"])
-def test_each_sentence_a_group_of_its_own(corpus: Path, column: str, capsys: pytest.CaptureFixture[str]) -> None:
-    table = ["--tsv", str(corpus / "test.tsv"), "--by", column]
-    result = scored(capsys, "--hypothesis-file", str(corpus / "out"), *table)
-    assert sorted(result["by"][column]) == sorted(SOURCES if column == "en" else REFERENCES)
 
 
 def test_a_model_scores_as_its_translations_do(
@@ -96,7 +83,6 @@ def test_a_model_is_no_better_than_itself(small_model: Path, corpus: Path, capsy
         (["MODEL"], "--source-file FILE and --reference-file FILE, or --tsv FILE"),
         (["--hypothesis-file", "out", "--tsv", "t", "--baseline", "MODEL"], "--baseline requires a MODEL"),
         (["--hypothesis-file", "out", "--tsv", "t", "--ensemble", "MODEL"], "--ensemble requires a MODEL"),
-        (["MODEL", "--source-file", "a", "--reference-file", "b", "--by", "c"], "--by requires --tsv"),
         (["MODEL", "--tsv", "t", "--worst", "-1"], "at least 0"),
     ],
 )
@@ -113,10 +99,6 @@ def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture
         (["--columns", "en,fr", "--source", "en", "--target", "de"], "--columns en,fr lacks de"),
         (["--source", "de", "--target", "german"], "'de-german' is not a direction"),
         (["--target", "en"], "'en-en' is not a direction; accepted: two languages"),
-        (
-            ["--source", "en", "--target", "de", "--tokenize", "14a"],
-            "tokenize is '14a' (did you mean 13a?); accepted: 13a",
-        ),
     ],
 )
 def test_errors(corpus: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,6 @@ import gzip
 import hashlib
 import importlib.util
 import io
-import json
 import lzma
 import os
 import subprocess
@@ -29,12 +28,11 @@ from tempfile import TemporaryDirectory
 from urllib.request import Request, urlopen
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from mt.cli.command import CommandParser, command, stderr_console, tell
 from mt.data.demo import write_phrasebook
 from mt.errors import DataError, did_you_mean, problems
-from mt.files import atomic_file
 
 # SHA-256 of the uncompressed texts in multi30k/dataset, data/task1/raw; the compressed files differ between mirrors.
 MULTI30K = {
@@ -59,9 +57,12 @@ TATOEBA = {
     "nl": "nld", "no": "nob", "pl": "pol", "pt": "por", "ro": "ron", "ru": "rus", "sr": "srp", "sv": "swe",
     "tr": "tur", "uk": "ukr", "vi": "vie", "zh": "cmn",
 }  # fmt: skip
-TATOEBA_DEFAULT = ("de", "fr", "zh")
 
-NAMES = ("phrasebook", "multi30k", "tatoeba")
+NAMES = ("phrasebook", "multi30k", *(f"tatoeba-en-{language}" for language in TATOEBA))
+LICENCES = {
+    "multi30k": "research and education only; https://github.com/multi30k/dataset",
+    "tatoeba": "CC-BY 2.0 FR; https://tatoeba.org by way of https://www.manythings.org",
+}
 CHUNK = 1 << 16
 TIMEOUT_SECONDS = 30
 
@@ -94,20 +95,18 @@ def main(argv: Sequence[str]) -> int:
 def run(argv: Sequence[str], hosts: Hosts) -> int:
     """Run the verb, with downloads from `hosts`. Return the exit status."""
     parser = CommandParser("fetch", __doc__)
-    parser.add_argument("name", help=f"{', '.join(NAMES)}, tatoeba-en-XX, or the id of an mtdata data set")
+    parser.add_argument("name", help="phrasebook, multi30k, tatoeba-en-XX, or the id of an mtdata data set")
     parser.common.add_argument(
         "--out", type=Path, metavar="DIR", help="folder to write (default: NAME in data, or in $MT_DATA)"
     )
     options = parser.parse_args(argv)
     console = stderr_console()
-    folder = options.out or Path(os.environ.get("MT_DATA", "data")) / default_folder(options.name)
+    corpus = "tatoeba" if options.name in NAMES and options.name.startswith("tatoeba") else options.name
+    folder = options.out or Path(os.environ.get("MT_DATA", "data")) / corpus
     fetch(options.name, folder, hosts, console)
-    tell(console, f"{options.name} is in {folder}")
+    licence = f"; licence: {LICENCES[corpus]}" if corpus in LICENCES else ""
+    tell(console, f"{options.name} is in {folder}{licence}")
     return 0
-
-
-def default_folder(name: str) -> str:
-    return "tatoeba" if name.startswith("tatoeba-") else name
 
 
 def fetch(name: str, folder: Path, hosts: Hosts, console: Console) -> None:
@@ -118,19 +117,18 @@ def fetch(name: str, folder: Path, hosts: Hosts, console: Console) -> None:
     if name == "phrasebook":
         write_phrasebook(folder)
     elif name == "multi30k":
-        files = [RemoteFile(f"{hosts.multi30k}/{file}", folder / file, sha256) for file, sha256 in MULTI30K.items()]
-        download(files, console)
-        write_source(folder, "research and education only; https://github.com/multi30k/dataset", files)
-    elif name == "tatoeba":
-        fetch_tatoeba(TATOEBA_DEFAULT, folder, hosts, console)
-    elif name.startswith("tatoeba-"):
-        fetch_tatoeba([name.removeprefix("tatoeba-en-")], folder, hosts, console)
+        download(
+            [RemoteFile(f"{hosts.multi30k}/{file}", folder / file, sha256) for file, sha256 in MULTI30K.items()],
+            console,
+        )
+    elif name in NAMES:
+        fetch_tatoeba(name.removeprefix("tatoeba-en-"), folder, hosts, console)
     elif name.count("-") == 4:
         fetch_with_mtdata(name, folder, console)
     else:
         raise DataError(
-            f"{name}: unknown corpus{did_you_mean(name, NAMES)}; accepted: {', '.join(NAMES)}, "
-            "tatoeba-en-XX, or the id of an mtdata data set, GROUP-NAME-VERSION-SOURCE-TARGET"
+            f"{name}: unknown corpus{did_you_mean(name, NAMES)}; accepted: {', '.join(NAMES)}, or the id of an mtdata "
+            "data set, GROUP-NAME-VERSION-SOURCE-TARGET"
         )
 
 
@@ -141,36 +139,25 @@ def download(files: Iterable[RemoteFile], console: Console) -> None:
         DataError: if a checksum is wrong, or a file cannot be downloaded. The message says where to save the file.
     """
     wrong, missing, reason = [], [], ""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=console) as progress:
         for file in files:
             if file.path.exists():
-                if file.sha256 not in (None, digest := content_sha256(file.path)):
-                    wrong.append(
-                        f"{file.path}: the SHA-256 is {digest}, not {file.sha256}; delete the file to fetch it again"
-                    )
-            elif reason:
-                missing.append(f"{file.url} as {file.path}")  # do not wait for another time-out
-            else:
-                try:
+                if problem := checksum_problem(file, file.path):
+                    wrong.append(f"{file.path}: {problem}; delete the file to fetch it again")
+                continue
+            try:
+                if not reason:  # otherwise, do not wait for another time-out
                     wrong += _download_one(file, progress)
-                except (OSError, HTTPException) as error:
-                    reason = str(error)
-                    missing.append(f"{file.url} as {file.path}")
+            except (OSError, HTTPException) as error:
+                reason = str(error)
+            if reason:
+                missing.append(f"{file.url} as {file.path}")
     if wrong:
         raise DataError(problems("these files differ from the published ones", wrong))
     if missing:
-        raise DataError(
-            problems(
-                f"cannot download these files ({reason}); save each at its path and run the command again", missing
-            )
-        )
+        heading = f"cannot download these files ({reason}); save each at its path and run the command again"
+        raise DataError(problems(heading, missing))
 
 
 def _download_one(file: RemoteFile, progress: Progress) -> list[str]:
@@ -195,66 +182,41 @@ def _download_one(file: RemoteFile, progress: Progress) -> list[str]:
                 progress.update(task, completed=received)
         if length and received != length:
             raise OSError(f"the connection was lost after {received:,} of {length:,} bytes")
-        if file.sha256 not in (None, digest := content_sha256(temporary)):
-            return [f"{file.url}: the SHA-256 is {digest}, not {file.sha256}"]
+        if problem := checksum_problem(file, temporary):
+            return [f"{file.url}: {problem}"]
         os.replace(temporary, file.path)
         return []
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def content_sha256(path: Path) -> str:
-    """Return the SHA-256 of the uncompressed content of a file, or "none: it is damaged" for a damaged .gz file."""
+def checksum_problem(file: RemoteFile, path: Path) -> str:
+    """Return a message if the uncompressed content of `path` is not that of `file`, or "" if it is, or is unknown."""
+    if file.sha256 is None:
+        return ""
     digest = hashlib.sha256()
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             while chunk := stream.read(CHUNK):
                 digest.update(chunk)
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        return "none: it is damaged"
-    return digest.hexdigest()
+        return "the file is damaged"
+    return "" if digest.hexdigest() == file.sha256 else f"the SHA-256 is {digest.hexdigest()}, not {file.sha256}"
 
 
-def write_source(folder: Path, licence: str, files: Iterable[RemoteFile]) -> None:
-    """Write SOURCE.json into `folder`, with the licence and the address and SHA-256 of each file.
-
-    Entries of other files in an existing SOURCE.json are kept. Raises: DataError if this SOURCE.json is damaged.
-    """
-    target = folder / "SOURCE.json"
-    try:
-        known = json.loads(target.read_text(encoding="utf-8"))["files"] if target.exists() else {}
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            f"{target} is damaged, or not written by this command. Move it away and run the command again"
-        ) from error
-    fresh = {file.path.name: {"url": file.url, "sha256": content_sha256(file.path)} for file in files}
-    with atomic_file(target) as path:
-        path.write_text(json.dumps({"licence": licence, "files": known | fresh}, indent=2) + "\n", encoding="utf-8")
-
-
-def fetch_tatoeba(languages: Sequence[str], folder: Path, hosts: Hosts, console: Console) -> None:
-    """Write {train,dev,test}.en-XX.tsv.xz for each language XX. Archives are downloaded only for missing corpora.
+def fetch_tatoeba(language: str, folder: Path, hosts: Hosts, console: Console) -> None:
+    """Write {train,dev,test}.en-XX.tsv.xz for the language XX. The archive is downloaded only if they are missing.
 
     Raises:
-        DataError: if a language is unknown, or an archive cannot be downloaded or read.
+        DataError: if the archive cannot be downloaded or read.
     """
-    if unknown := [language for language in languages if language not in TATOEBA]:
-        accepted = ", ".join(f"tatoeba-en-{language}" for language in TATOEBA)
-        raise DataError(f"tatoeba: no archive is known for {', '.join(map(repr, unknown))}; accepted: {accepted}")
-    archives: dict[str, RemoteFile] = {}
-    for language in languages:
-        if all((folder / f"{split}.en-{language}.tsv.xz").exists() for split in ("train", "dev")):
-            continue
-        archive = f"{TATOEBA[language]}-eng.zip"
-        # The archives grow every month, so there is no expected checksum.
-        archives[language] = RemoteFile(f"{hosts.tatoeba}/{archive}", folder / archive, sha256=None)
-    download(archives.values(), console)
-    for language, file in archives.items():
-        split_tatoeba(file.path, f"{TATOEBA[language]}.txt", f"en-{language}")
-    if archives:
-        write_source(
-            folder, "CC-BY 2.0 FR; https://tatoeba.org by way of https://www.manythings.org", archives.values()
-        )
+    if all((folder / f"{split}.en-{language}.tsv.xz").exists() for split in ("train", "dev")):
+        return
+    name = f"{TATOEBA[language]}-eng.zip"
+    # The archives grow every month, so there is no expected checksum.
+    archive = RemoteFile(f"{hosts.tatoeba}/{name}", folder / name, sha256=None)
+    download([archive], console)
+    split_tatoeba(archive.path, f"{TATOEBA[language]}.txt", f"en-{language}")
 
 
 def split_tatoeba(archive: Path, member: str, direction: str) -> None:
@@ -313,11 +275,8 @@ def fetch_with_mtdata(name: str, folder: Path, console: Console) -> None:
             raise DataError(
                 f"mtdata could not download {name}: {last}\nwithout a network, save the corpus by hand as {finals}"
             )
-        files = []
         for language, part in zip(languages, parts, strict=True):
-            files.append(RemoteFile(f"mtdata:{name}", folder / f"corpus.{language}", sha256=None))
-            os.replace(part, files[-1].path)
-    write_source(folder, "see `mtdata list --full`", files)
+            os.replace(part, folder / f"corpus.{language}")
 
 
 def mtdata_parts(folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from mt.interop.catalogue import HUB, find_entry, hub_name, installed_folder, mo
 from mt.interop.foreign import ForeignModel, write_model
 from mt.interop.hub import OnReport, fetch_model
 from mt.interop.huggingface import read_marian_mt
-from mt.interop.huggingface_files import PICKLE, read_json
+from mt.interop.huggingface_files import read_json
 from mt.interop.marian import read_marian
 from mt.interop.multilingual import MODEL_TYPES, read_multilingual
 from mt.interop.origin import ImportOptions, Origin
@@ -84,18 +84,17 @@ def choose_reader(folder: Path) -> ModelReader:
         ModelError: No reader knows the format.
     """
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    kinds = {Path(name).suffix for name in names if name != PICKLE}
     if "config.json" in names:
         config = read_json(folder / "config.json")
         if "format_version" in config:
             raise ModelError(f"{folder} is a model directory already; accepted: `mt-service serve --model {folder}`")
         kind = config.get("model_type")
         return read_multilingual if kind in MODEL_TYPES else read_marian_mt
-    if ".npz" in kinds or ".bin" in kinds:
+    if any(name.endswith(".npz") for name in names):
         return read_marian
     what = "has no model in a known format" if folder.is_dir() else "no such folder exists"
     raise ModelError(
-        f"{folder}: {what}; accepted: a folder of Marian (.npz or .bin with vocabularies), or of transformers' "
+        f"{folder}: {what}; accepted: a folder of Marian (.npz with vocabularies), or of transformers' "
         "MarianMT, M2M-100, NLLB-200 or mBART-50 (config.json with safetensors); or the name of such a model of "
         "transformers on the Hugging Face hub, owner/model"
     )

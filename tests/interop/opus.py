@@ -2,7 +2,6 @@
 
 import io
 import json
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,17 +98,6 @@ class Opus:
 
     def save(self, folder: Path, options: Mapping[str, Any]) -> None:
         np.savez(folder / "model.npz", **self.arrays, **{"special:model.yml": described(options)})  # type: ignore[arg-type]
-
-
-def marian_bin(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """As saveItems in Marian's src/common/binary.cpp writes them."""
-    codes = {"int8": 0x101, "float16": 0x402, "float32": 0x404}
-    headers = [(len(name) + 1, codes[a.dtype.name], a.ndim, a.nbytes) for name, a in arrays.items()]
-    found = struct.pack("<2Q", 1, len(arrays)) + b"".join(struct.pack("<4Q", *header) for header in headers)
-    found += b"".join(name.encode() + b"\0" for name in arrays)
-    found += b"".join(struct.pack(f"<{a.ndim}i", *a.shape) for a in arrays.values())
-    offset = ((len(found) + 8) // 256 + 1) * 256 - len(found) - 8
-    return found + struct.pack("<Q", offset) + bytes(offset) + b"".join(a.tobytes() for a in arrays.values())
 
 
 def described(options: Mapping[str, Any]) -> np.ndarray:

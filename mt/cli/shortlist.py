@@ -21,7 +21,7 @@ from mt.data.shortlist import corpus_table, lexical_table, make_shortlist
 from mt.errors import ModelError
 from mt.kernels.shortlist import save_shortlist
 
-TRANSLATIONS, FREQUENT, ALIGNED_PAIRS = 50, 200, 100_000
+TRANSLATIONS, FREQUENT = 50, 200
 
 
 @command
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
         tables = [lexical_table(tokenizer, path) for path in options.lex]
     else:
         with console.status("aligning"):
-            tables = [corpus_table(tokenizer, options.tsv, direction, options.pairs) for direction in directions]
+            tables = [corpus_table(tokenizer, options.tsv, direction) for direction in directions]
     tags = [tokenizer.source_tag_id(tag) for tag in tokenizer.source_tags]
     tags += [
         id for direction in directions for id in tokenizer.source_prefix(direction.source, direction.target, directions)
@@ -72,7 +72,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     numbers = (
         ("--translations", TRANSLATIONS, "tokens that a source token allows in each direction (%(default)s)"),
         ("--frequent", FREQUENT, "frequent tokens of each direction that are always allowed (%(default)s)"),
-        ("--pairs", ALIGNED_PAIRS, "maximum number of pairs of a direction to align (%(default)s)"),
     )
     for name, default, help in numbers:
         parser.more.add_argument(name, type=count, default=default, metavar="N", help=help)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from mt.data.corpus import read_lines, read_tsv
-from mt.data.translation_table import TokenLists, TranslationTable, learn_translation_table
+from mt.data.translation_table import TranslationTable, learn_translation_table
 from mt.errors import DataError
 from mt.kernels.shortlist import Shortlist
 from mt.languages import Direction
@@ -21,14 +21,13 @@ from mt.tokenizer import EOS, Tokenizer
 
 SPACE = "\u2581"  # SentencePiece's mark for the space before a word
 EMPTY_WORD = "NULL"  # of fast_align and of Marian's lexical tables
+ALIGNED_PAIRS = 100_000
 FEWEST_OCCURRENCES = 5
 """Smallest number of occurrences of a source token in the aligned text. A sentence with a rarer one is not limited."""
 
 
-def corpus_table(
-    tokenizer: Tokenizer, files: Sequence[tuple[str, str]], direction: Direction, pairs: int
-) -> TranslationTable:
-    """Return the table of IBM model 1 that is learned from at most `pairs` evenly spaced pairs of `direction`.
+def corpus_table(tokenizer: Tokenizer, files: Sequence[tuple[str, str]], direction: Direction) -> TranslationTable:
+    """Return the table of IBM model 1 that is learned from about ALIGNED_PAIRS evenly spaced pairs of `direction`.
 
     `files` are tab-separated files. Each has a path and the languages of its columns, such as "en,de".
 
@@ -42,13 +41,11 @@ def corpus_table(
     chosen = []
     for path, tags in columns:
         places = tags.index(direction.source), tags.index(direction.target)
-        step = max(1, -(-sum(1 for _ in read_tsv(path, *places)) * len(columns) // pairs))
+        step = max(1, -(-sum(1 for _ in read_tsv(path, *places)) * len(columns) // ALIGNED_PAIRS))
         chosen += [pair for pair in islice(read_tsv(path, *places), 0, None, step) if pair.source.strip()]
-    source, target = (
-        TokenLists.of(tokenizer.encode_many(texts))
-        for texts in ([pair.source for pair in chosen], [pair.target for pair in chosen])
-    )
-    return learn_translation_table(source, target, len(tokenizer))
+    sources = tokenizer.encode_many([pair.source for pair in chosen])
+    targets = tokenizer.encode_many([pair.target for pair in chosen])
+    return learn_translation_table(list(zip(sources, targets, strict=True)), len(tokenizer))
 
 
 def lexical_table(tokenizer: Tokenizer, path: Path) -> TranslationTable:

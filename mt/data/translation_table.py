@@ -18,37 +18,14 @@ from numpy.typing import NDArray
 from mt.tokenizer import PAD
 
 CELLS_PER_BLOCK = 4_000_000
-"""Maximum number of pairs of a source and a target token that are processed at once, in about 300 MB of memory."""
-
-MAX_ENTRIES = 40_000_000
-"""Maximum number of entries of a table. An entry takes 16 bytes, and several times as much during learning."""
+"""Number of pairs of a source and a target token that are processed at once, in about 300 MB of memory."""
 
 EMPTY = PAD
 """Token id that represents the empty word. No text contains this id."""
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class TokenLists:
-    """Sentences of token ids: sentence i is data[offsets[i] : offsets[i + 1]]."""
-
-    data: Int
-    offsets: Int
-
-    @classmethod
-    def of(cls, sentences: Sequence[Sequence[int]]) -> "TokenLists":
-        offsets = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
-        return cls(np.fromiter(chain.from_iterable(sentences), np.int64, int(offsets[-1])), offsets)
-
-    @property
-    def lengths(self) -> Int:
-        return np.diff(self.offsets)
-
-    def part(self, begin: int, end: int) -> "TokenLists":
-        offsets = self.offsets[begin : end + 1]
-        return TokenLists(self.data[offsets[0] : offsets[-1]], offsets - offsets[0])
+Ids = Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -65,11 +42,6 @@ class TranslationTable:
     probabilities: Float  # [E]
     frequencies: Int | Float  # [V]
     occurrences: Int  # [V]
-
-    def probability(self, source: int, target: int) -> float:
-        key = source * self.vocabulary_size + target
-        place = int(np.searchsorted(self.keys, key))
-        return float(self.probabilities[place]) if place < len(self.keys) and self.keys[place] == key else 0.0
 
     def best(self, count: int, besides: Sequence[int] = ()) -> tuple[Int, Int]:
         """Return the `count` most probable target tokens of each source token, without those in `besides`.
@@ -92,82 +64,42 @@ class TranslationTable:
 
 
 def learn_translation_table(
-    source: TokenLists, target: TokenLists, vocabulary_size: int, iterations: int = 5
+    pairs: Sequence[tuple[Ids, Ids]], vocabulary_size: int, iterations: int = 5
 ) -> TranslationTable:
-    """Learn a table from sentence pairs. Each iteration reads all pairs.
-
-    If the table would have more than MAX_ENTRIES entries, the entries with the lowest expected counts are dropped.
-    """
-    keys, counts = np.empty(0, np.int64), np.empty(0)
-    for block in _blocks(source, target, vocabulary_size):
-        expected = block.expected(np.ones(len(block.keys)))  # the first iteration uses uniform probabilities
-        keys, counts = _merged((keys, counts), (block.keys, expected))
-    probabilities = _normalised(keys, counts, vocabulary_size)
-    for _ in range(iterations - 1):
+    """Learn a table from sentence pairs of token ids. Each iteration reads all pairs."""
+    keys = np.unique(np.concatenate([np.empty(0, np.int64), *(keys for keys, *_ in _blocks(pairs, vocabulary_size))]))
+    sources, probabilities = keys // vocabulary_size, np.ones(len(keys))
+    for _ in range(iterations):
         counts = np.zeros(len(keys))
-        for block in _blocks(source, target, vocabulary_size):
-            places = np.minimum(np.searchsorted(keys, block.keys), len(keys) - 1)
-            known = keys[places] == block.keys
-            counts[places[known]] += block.expected(np.where(known, probabilities[places], 0.0))[known]
-        probabilities = _normalised(keys, counts, vocabulary_size)
-    frequencies, occurrences = (np.bincount(side.data, minlength=vocabulary_size) for side in (target, source))
+        for block_keys, cells, widths in _blocks(pairs, vocabulary_size):
+            places = np.searchsorted(keys, block_keys)
+            expected = probabilities[places][cells]
+            expected /= np.repeat(np.add.reduceat(expected, np.cumsum(widths) - widths), widths)
+            counts[places] += np.bincount(cells, expected)
+        probabilities = counts / np.bincount(sources, counts)[sources]
+    occurrences, frequencies = (
+        np.bincount(np.fromiter(chain.from_iterable(side), np.int64), minlength=vocabulary_size)
+        for side in ([source for source, _ in pairs], [target for _, target in pairs])
+    )
     return TranslationTable(vocabulary_size, keys, probabilities, frequencies, occurrences)
 
 
-@dataclass(frozen=True)
-class _Block:
-    """Sentence pairs that are processed at once, as cells.
+def _blocks(pairs: Sequence[tuple[Ids, Ids]], vocabulary_size: int) -> Iterator[tuple[Int, Int, Int]]:
+    """Yield the cells of so many pairs that they have CELLS_PER_BLOCK cells together, or of all other pairs.
 
     A cell is a target token of a sentence with one possible alignment: a source token of the pair, or the empty word.
+    The arrays have the different keys of the cells in ascending order, the index of the key of each cell, and the
+    number of cells of each target token.
     """
-
-    keys: Int  # different keys (source * V + target) of the cells, in ascending order
-    places: Int  # the index in `keys` of each cell
-    starts: Int  # the index of the first cell of each target token
-    widths: Int  # the number of cells of each target token
-
-    @classmethod
-    def of(cls, source: TokenLists, target: TokenLists, vocabulary_size: int) -> "_Block":
-        lengths = source.lengths + 1
-        with_empty = np.insert(source.data, source.offsets[:-1], EMPTY)
-        begins = np.cumsum(lengths) - lengths
-        widths = np.repeat(lengths, target.lengths)
-        starts = np.cumsum(widths) - widths
-        shift = np.repeat(np.repeat(begins, target.lengths) - starts, widths)
-        sources = with_empty[shift + np.arange(len(shift))]
-        targets = np.repeat(target.data, widths)
-        keys, places = np.unique(sources * vocabulary_size + targets, return_inverse=True)
-        return cls(keys, places, starts, widths)
-
-    def expected(self, probabilities: Float) -> Float:
-        """Return the expected count of each of `keys`. `probabilities` has the probability of each of `keys`."""
-        cells = probabilities[self.places]
-        totals = np.add.reduceat(cells, self.starts)
-        cells /= np.repeat(np.where(totals > 0, totals, 1.0), self.widths)
-        return np.bincount(self.places, cells, len(self.keys)).astype(np.float64, copy=False)
-
-
-def _blocks(source: TokenLists, target: TokenLists, vocabulary_size: int) -> Iterator[_Block]:
-    """Divide sentence pairs into blocks. A block has one pair, or at most CELLS_PER_BLOCK cells."""
-    cells = np.cumsum((source.lengths + 1) * target.lengths)
-    begin = 0
-    while begin < len(cells):
-        done = cells[begin - 1] if begin else 0
-        end = max(begin + 1, int(np.searchsorted(cells, done + CELLS_PER_BLOCK, "right")))
-        yield _Block.of(source.part(begin, end), target.part(begin, end), vocabulary_size)
-        begin = end
-
-
-def _merged(first: tuple[Int, Float], second: tuple[Int, Float]) -> tuple[Int, Float]:
-    keys, places = np.unique(np.concatenate((first[0], second[0])), return_inverse=True)
-    counts: Float = np.bincount(places, np.concatenate((first[1], second[1])), len(keys)).astype(np.float64, copy=False)
-    if len(keys) > MAX_ENTRIES:
-        kept = np.sort(np.argpartition(-counts, MAX_ENTRIES)[:MAX_ENTRIES])
-        keys, counts = keys[kept], counts[kept]
-    return keys, counts
-
-
-def _normalised(keys: Int, counts: Float, vocabulary_size: int) -> Float:
-    sources = keys // vocabulary_size
-    totals = np.bincount(sources, counts, vocabulary_size)
-    return counts / np.where(totals > 0, totals, 1.0)[sources]
+    keys: list[Int] = []
+    widths: list[Int] = []
+    size = 0
+    for number, (source, target) in enumerate(pairs, 1):
+        aligned = np.array([EMPTY, *source], np.int64) * vocabulary_size
+        keys.append(np.tile(aligned, len(target)) + np.repeat(np.array(target, np.int64), len(aligned)))
+        widths.append(np.full(len(target), len(aligned)))
+        size += len(keys[-1])
+        if size >= CELLS_PER_BLOCK or number == len(pairs):
+            different, cells = np.unique(np.concatenate(keys), return_inverse=True)
+            yield different, cells, np.concatenate(widths)
+            keys, widths, size = [], [], 0

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mt.data import translation_table
-from mt.data.translation_table import EMPTY, TokenLists, TranslationTable, learn_translation_table
+from mt.data.translation_table import EMPTY, TranslationTable, learn_translation_table
 
 DAS, HAUS, BUCH, EIN, THE, HOUSE, BOOK, A = range(4, 12)
 PAIRS = [((DAS, HAUS), (THE, HOUSE)), ((DAS, BUCH), (THE, BOOK)), ((EIN, BUCH), (A, BOOK))]
@@ -18,8 +18,7 @@ Pairs = Sequence[tuple[tuple[int, ...], tuple[int, ...]]]
 
 
 def learnt(pairs: Pairs, iterations: int) -> TranslationTable:
-    source, target = (TokenLists.of([pair[side] for pair in pairs]) for side in (0, 1))
-    return learn_translation_table(source, target, 12, iterations)
+    return learn_translation_table(pairs, 12, iterations)
 
 
 def table(found: TranslationTable) -> dict[tuple[int, int], float]:
@@ -88,14 +87,3 @@ def test_equal_to_the_plain_loop_however_the_text_is_cut(pairs: Pairs, iteration
     assert table(result) == pytest.approx(plain(pairs, iterations))
     assert result.keys.tolist() == sorted(set(result.keys.tolist()))
     assert result.frequencies.sum() == sum(len(target) for _, target in pairs)
-
-
-def test_a_table_is_kept_small_by_what_is_least_likely(monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = [*PAIRS * 10, ((DAS,), (A,))]
-    assert learnt(pairs, 3).probability(DAS, A) > 0
-    monkeypatch.setattr(translation_table, "MAX_ENTRIES", len(learnt(PAIRS, 1).keys))
-    result = learnt(pairs, 3)
-    assert result.probability(DAS, A) == 0
-    assert len(result.keys) == translation_table.MAX_ENTRIES
-    for source in (EMPTY, DAS, HAUS, BUCH, EIN):
-        assert result.probabilities[result.keys // 12 == source].sum() == pytest.approx(1)

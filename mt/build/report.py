@@ -1,7 +1,6 @@
 """Report of a build, in Markdown: quality, speed and size of each model, and duration of each stage."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mt.build.runner import Record, Runner, score
@@ -10,30 +9,21 @@ from mt.checkpoint import read_description
 from mt.files import atomic_file
 
 
-@dataclass(frozen=True)
-class ReportTable:
-    """A table of the report. `notes` are printed below it."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    notes: Sequence[str] = ()
-
-
 def write_report(name: str, stages: Sequence[Stage], runner: Runner) -> Path:
     """Write the report `report.md` of the build `name`, whose `stages` the runner ran, and return its path."""
     records = {stage.name: record for stage in stages if (record := runner.record(stage.name))}
-    tables = [
+    parts = [
+        f"# Build {name}\n",
         models_table(stages, records, runner.work),
         teachers_table(stages, records, runner),
         stages_table(stages, records),
     ]
     with atomic_file(runner.work / "report.md") as file:
-        file.write_text(markdown(name, tables), encoding="utf-8")
+        file.write_text("\n".join(parts), encoding="utf-8")
     return runner.work / "report.md"
 
 
-def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: Path) -> ReportTable:
+def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: Path) -> str:
     """Return the table of the published models: scores on each test set, speed and size.
 
     `records` are the records of the stages by name, and `work` is the folder of the build.
@@ -77,10 +67,10 @@ def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: P
     sizes = ("layers", "pieces", "precision", "beam")
     header = ("model", "direction", "test set", *sizes, "BLEU", "chrF2", "sentences/s", "MB")
     note = "MB: the float32 weights on the disk."
-    return ReportTable("Models", header, rows, [*signatures, *conditions, note])
+    return table("Models", header, rows, [*signatures, *conditions, note])
 
 
-def teachers_table(stages: Sequence[Stage], records: Mapping[str, Record], runner: Runner) -> ReportTable:
+def teachers_table(stages: Sequence[Stage], records: Mapping[str, Record], runner: Runner) -> str:
     """Return a table of all teachers: their BLEU on the validation set, and the names of the published ones."""
     rows = []
     choices = [stage for stage in stages if stage.kind == "choose" and len(stage.candidates) > 1]
@@ -94,10 +84,10 @@ def teachers_table(stages: Sequence[Stage], records: Mapping[str, Record], runne
             bleu = runner.bleu(candidate.scores)
             rows.append((candidate.model, "not trained" if bleu is None else f"{bleu:.2f}", ", ".join(published)))
     note = "The build publishes the teacher with the highest BLEU on the validation set, whichever round it is from."
-    return ReportTable("Teachers", ("model", "BLEU on the validation set", "published as"), rows, [note])
+    return table("Teachers", ("model", "BLEU on the validation set", "published as"), rows, [note])
 
 
-def stages_table(stages: Sequence[Stage], records: Mapping[str, Record]) -> ReportTable:
+def stages_table(stages: Sequence[Stage], records: Mapping[str, Record]) -> str:
     """Return a table of all stages with their minutes. `records` are the records of the stages by name."""
     rows = [
         (stage.name, stage.kind, f"{record.seconds / 60:.1f}", record.state)
@@ -106,12 +96,10 @@ def stages_table(stages: Sequence[Stage], records: Mapping[str, Record]) -> Repo
         for stage in stages
     ]
     note = f"Sum of all stages: {sum(record.seconds for record in records.values()) / 60:.1f} minutes."
-    return ReportTable("Stages", ("stage", "verb", "minutes", "state"), rows, [note])
+    return table("Stages", ("stage", "verb", "minutes", "state"), rows, [note])
 
 
-def markdown(name: str, tables: Sequence[ReportTable]) -> str:
-    parts = [f"# Build {name}"]
-    for table in tables:
-        lines = [f"| {' | '.join(cells)} |" for cells in (table.header, ["---"] * len(table.header), *table.rows)]
-        parts += [f"## {table.title}", "\n".join(lines), "\n".join(f"- {note}" for note in table.notes)]
-    return "\n\n".join(parts) + "\n"
+def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], notes: Iterable[str]) -> str:
+    """Return a section in Markdown: a table, and `notes` below it."""
+    lines = [f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *rows)]
+    return "\n".join([f"## {title}\n", *lines, "", *(f"- {note}" for note in notes), ""])

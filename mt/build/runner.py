@@ -7,6 +7,7 @@ metrics of the stage. The state is `done` only when all output of the stage is o
 
 import json
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Any, Literal
 import tomli_w
 from pydantic import Field, ValidationError
 
-from mt.build.execution import Execution, StageCommand, StageExecutor
+from mt.build.execution import StageExecutor, interrupt
 from mt.build.stage import DATA, ORIGINAL_FOLDER, Candidate, Gate, Stage, stage_digests
 from mt.errors import BuildError
 from mt.files import atomic_file, atomic_folder
@@ -42,23 +43,14 @@ class Record(Section):
     metrics: dict[str, Any] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class TrainingState:
-    """State of a running training: fraction done (0 to 1), target tokens per second, and BLEU of each validation."""
-
-    fraction: float = 0.0
-    tokens_per_second: float = 0.0
-    bleu: tuple[float, ...] = ()
-
-
 @dataclass
 class RunningStage:
     """A stage whose program is running. `earlier_seconds` is the duration of all earlier attempts."""
 
     stage: Stage
-    execution: Execution
+    process: "subprocess.Popen[bytes]"
     earlier_seconds: float
-    work: Path
+    folder: Path
     began: float = field(default_factory=time.monotonic)
     saved: float = 0.0
 
@@ -66,11 +58,6 @@ class RunningStage:
     def seconds(self) -> float:
         """Return the seconds of this attempt and all earlier ones."""
         return self.earlier_seconds + time.monotonic() - self.began
-
-    @property
-    def training(self) -> TrainingState:
-        """Return the state of the training, or zeros if the stage is no training."""
-        return training_state(self.stage, self.work)
 
 
 OnProgress = Callable[[Sequence[RunningStage]], None]
@@ -146,8 +133,9 @@ class Runner:
                     continue
                 if running:
                     progress(running)
+                    time.sleep(POLL_SECONDS)
                 for entry in list(running):
-                    if (status := entry.execution.wait(POLL_SECONDS / len(running))) is not None:
+                    if (status := entry.process.poll()) is not None:
                         running.remove(entry)
                         self._finish(entry, status, digests[entry.stage.name])
                         executed.append(entry.stage.name)
@@ -156,7 +144,7 @@ class Runner:
                         self._write(entry.stage, Record(digest=digests[entry.stage.name], seconds=entry.seconds))
         finally:
             for entry in running:
-                entry.execution.stop()
+                interrupt(entry.process)
         return executed
 
     def _start(self, stage: Stage, digest: str, executor: StageExecutor, executed: list[str]) -> RunningStage | None:
@@ -174,7 +162,7 @@ class Runner:
             return None
         self._write(stage, record.model_copy(update={"state": "started"}))
         if stage.kind != "choose":
-            return RunningStage(stage, executor.start(self._command(stage)), record.seconds, self.work)
+            return RunningStage(stage, self._start_program(stage, executor), record.seconds, self.work / stage.folder)
         self._write(stage, Record(digest=digest, state="done", seconds=record.seconds, metrics=self._choose(stage)))
         executed.append(stage.name)
         return None
@@ -183,13 +171,13 @@ class Runner:
         with atomic_file(self.work / stage.folder / "stage.json") as file:
             file.write_text(record.model_dump_json(indent=2), encoding="utf-8")
 
-    def _command(self, stage: Stage) -> StageCommand:
-        """Write `stage.toml`, and return the command of a stage."""
+    def _start_program(self, stage: Stage, executor: StageExecutor) -> "subprocess.Popen[bytes]":
+        """Write `stage.toml`, and start the program of a stage."""
         folder = self.work / stage.folder
         if stage.recipe is not None:
             (folder / "stage.toml").write_text(tomli_w.dumps(self._recipe(stage.recipe)), encoding="utf-8")
-        argv = [self._resolved(argument) for argument in stage.argv]
-        return StageCommand((*self.command, stage.kind, *argv), self.work, folder / "log.txt", folder / "output.part")
+        argv = [*self.command, stage.kind, *map(self._resolved, stage.argv)]
+        return executor.start(argv, self.work, folder / "log.txt", folder / "output.part")
 
     def _recipe(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the recipe `values` with the folder of the corpora in place of `{data}` in the paths of corpora."""
@@ -220,15 +208,9 @@ class Runner:
             (folder / "output.part").replace(folder / "output.json")
         else:
             (folder / "output.part").unlink()
-        scores = self._evaluation(stage)
+        evaluates = stage.kind == "evaluate"
+        scores = json.loads((self.work / stage.output).read_text(encoding="utf-8")) if evaluates else {}
         self._write(stage, Record(digest=digest, state="done", seconds=entry.seconds, metrics=scores))
-
-    def _evaluation(self, stage: Stage) -> dict[str, Any]:
-        """Return the output of a stage `evaluate`: scores and conditions. Return {} for all other stages."""
-        if stage.kind != "evaluate":
-            return {}
-        evaluation: dict[str, Any] = json.loads((self.work / stage.output).read_text(encoding="utf-8"))
-        return evaluation
 
     def bleu(self, names: Iterable[str]) -> float | None:
         """Return the mean BLEU of the stages `names`, or None if one of them is not done or `names` is empty."""
@@ -264,18 +246,3 @@ class Runner:
 def score(evaluation: Mapping[str, Any], name: str) -> float:
     """Return the score `name`, such as BLEU, from the output of an evaluation."""
     return next(float(entry["value"]) for entry in evaluation["scores"] if entry["name"] == name)
-
-
-def training_state(stage: Stage, work: Path) -> TrainingState:
-    """Return the state of the training of `stage`, from its metrics. Return zeros for other stages, or at the start."""
-    if stage.kind != "train" or stage.recipe is None:
-        return TrainingState()
-    try:
-        lines = (work / stage.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        metrics = [json.loads(line) for line in lines]
-        fraction = float(metrics[-1]["update"]) / float(stage.recipe["training"]["max_updates"])
-    except (OSError, ValueError, IndexError):
-        return TrainingState()
-    speeds = [float(entry["train_speed"]) for entry in metrics if "train_speed" in entry]
-    bleu = tuple(float(entry["valid_bleu"]) for entry in metrics if "valid_bleu" in entry)
-    return TrainingState(fraction, speeds[-1] if speeds else 0.0, bleu)

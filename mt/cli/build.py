@@ -21,7 +21,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -32,7 +32,7 @@ from mt.build.config import BuildConfig, read_build_recipe
 from mt.build.execution import StageExecutor
 from mt.build.plan import Machine, make_plan
 from mt.build.report import write_report
-from mt.build.runner import OnProgress, Runner, RunningStage, TrainingState
+from mt.build.runner import OnProgress, Runner, RunningStage
 from mt.build.stage import Stage
 from mt.cli.command import RUNS, CommandParser, command, count, recipe_path, stderr_console, tell
 from mt.cli.train import MAX_PROCESSES
@@ -41,8 +41,6 @@ from mt.engine.devices import available_cores, select_device, visible_gpus, why_
 from mt.errors import BuildError, RequestError
 from mt.files import atomic_file, try_lock
 
-BARS = "▁▂▃▄▅▆▇█"  # of the curve of BLEU
-MAX_BARS = 20
 USEFUL_TOKENS = 5_000_000  # target tokens; a model that is trained on fewer is rarely useful
 LINE_SECONDS = 60  # interval of progress lines if the output is not a terminal
 
@@ -58,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
             raise BuildError(f"another process builds in {work}; wait until it has ended, or give another --run")
         try:
             runner = Runner(work, recipe.data.root, original=recipe.tuning.model if recipe.tuning else None)
-            run(recipe, build, runner, resources(options), options, console)
+            run(recipe, build, runner, resources(options), options.plan, console)
         except KeyboardInterrupt:
             console.print("stopped; the same command continues the build", style="yellow")
             return 130
@@ -88,16 +86,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_intermixed_args(argv)
 
 
-@dataclass(frozen=True)
-class Resources:
-    """The device and processes of every stage, and the executor of the stages."""
-
-    machine: Machine
-    executor: StageExecutor
-
-
-def resources(options: argparse.Namespace) -> Resources:
-    """Return the device and the executor for the options --device, --processes and --jobs.
+def resources(options: argparse.Namespace) -> tuple[Machine, StageExecutor]:
+    """Return the device and processes of every stage, and their executor, for --device, --processes and --jobs.
 
     Raises: RequestError if --jobs is not possible.
     """
@@ -105,9 +95,9 @@ def resources(options: argparse.Namespace) -> Resources:
     if device == "cpu":
         jobs = options.jobs or 1
         processes = options.processes or max(1, min(available_cores() // jobs, MAX_PROCESSES))
-        return Resources(Machine(device, processes), StageExecutor(slots=jobs))
+        return Machine(device, processes), StageExecutor(slots=jobs)
     processes = options.processes or 1
-    return Resources(Machine("cuda", processes), StageExecutor(gpu_slots(device, processes, options.jobs)))
+    return Machine("cuda", processes), StageExecutor(gpu_slots(device, processes, options.jobs))
 
 
 def stage_device(name: str) -> str:
@@ -146,46 +136,33 @@ def run(
     recipe: Recipe,
     build: BuildConfig,
     runner: Runner,
-    available: Resources,
-    options: argparse.Namespace,
+    available: tuple[Machine, StageExecutor],
+    only_plan: bool,
     console: Console,
 ) -> None:
-    """Run the stages of a build that have not finished, and write the report. With --plan, only print the plan.
+    """Run the stages of a build that have not finished, and write the report. With `only_plan`, print the plan.
 
     Raises: MTError if the build is not possible or a stage fails.
     """
     path = runner.work / "machine.json"
-    machine = Machine(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else available.machine
+    machine, executor = available
+    if path.exists():
+        machine = Machine(**json.loads(path.read_text(encoding="utf-8")))
     stages = make_plan(recipe, build, machine)
     pending = runner.pending(stages)
-    if options.plan:
+    if only_plan:
         console.print(plan_table(stages, {stage.name for stage in pending}))
     if warning := short_training_warning(recipe):
         console.print(warning, style="yellow", highlight=False, soft_wrap=True)
-    if options.plan:
+    if only_plan:
         return
     with atomic_file(path) as file:
         file.write_text(json.dumps(asdict(machine)), encoding="utf-8")
     console.print(f"{len(stages) - len(pending)} of {len(stages)} stages are done", highlight=False)
     with progress_display(stages, console) as observer:
-        runner.run(stages, observer, available.executor)
-    for line in chosen_models(stages, runner):
-        console.print(line, highlight=False, soft_wrap=True)
+        runner.run(stages, observer, executor)
     report = write_report(recipe.name, stages, runner)
     tell(console, f"the models are in {runner.work / 'models'}, the report is {report}")
-
-
-def chosen_models(stages: Sequence[Stage], runner: Runner) -> Iterator[str]:
-    """Yield a line for each published teacher: its model, and the BLEU of all candidates on the validation set."""
-    for stage in stages:
-        if stage.kind == "choose" and len(stage.candidates) > 1 and (record := runner.record(stage.name)):
-            scores = ", ".join(
-                f"{candidate.model.split('/')[1]} {bleu:.2f}"
-                for candidate in stage.candidates
-                if (bleu := runner.bleu(candidate.scores)) is not None
-            )
-            chosen = record.metrics["model"].split("/")[1]
-            yield f"{stage.output}: the model of the stage {chosen} (BLEU on the validation set: {scores})"
 
 
 def short_training_warning(recipe: Recipe) -> str:
@@ -218,13 +195,13 @@ def progress_display(stages: Sequence[Stage], console: Console) -> Iterator[OnPr
 
         def observe(running: Sequence[RunningStage]) -> None:
             nonlocal shown, last_line
-            trainings = [entry.training for entry in running]
+            trainings = list(map(training_state, running))
             title = "; ".join(
                 f"stage {numbers[entry.stage.name]} of {len(stages)}: {entry.stage.name}" for entry in running
             )
-            share = sum(training.fraction for training in trainings) / len(trainings)
+            share = sum(fraction for fraction, _ in trainings) / len(trainings)
             status = f"{share:.0%}, " * bool(share) + f"{running[0].seconds / 60:.1f} min"
-            status += "".join(map(describe, trainings))
+            status += "".join(text for _, text in trainings)
             bar.update(task, description=title, completed=share, status=status)
             if not console.is_terminal and (title != shown or time.monotonic() - last_line > LINE_SECONDS):
                 console.print(f"{title} | {status}", highlight=False)
@@ -234,12 +211,22 @@ def progress_display(stages: Sequence[Stage], console: Console) -> Iterator[OnPr
         yield observe
 
 
-def describe(training: TrainingState) -> str:
-    """Return the rate and the BLEU of a training, such as `, 4,900 target tokens/s, BLEU ▁▅█ 31.2`, or ""."""
-    text = f", {training.tokens_per_second:,.0f} target tokens/s" if training.tokens_per_second else ""
-    text = ", validating" if training.fraction == 1 else text
-    if training.bleu:
-        highest = max(*training.bleu, 1e-9)
-        bars = (BARS[round(value / highest * (len(BARS) - 1))] for value in training.bleu[-MAX_BARS:])
-        text += f", BLEU {''.join(bars)} {training.bleu[-1]:.1f}"
-    return text
+def training_state(running: RunningStage) -> tuple[float, str]:
+    """Return the fraction of a training that is done, and a text such as `, 4,900 target tokens/s, BLEU 31.2`.
+
+    For another stage, and until the first metrics of a training are written, return (0, "").
+    """
+    stage = running.stage
+    if stage.kind != "train" or stage.recipe is None:
+        return 0.0, ""
+    try:
+        lines = (running.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        metrics: dict[str, float] = {}  # the last value of each
+        for line in lines:
+            metrics |= json.loads(line)
+        fraction = metrics["update"] / float(stage.recipe["training"]["max_updates"])
+    except (OSError, ValueError, KeyError):
+        return 0.0, ""
+    rate = f", {metrics['train_speed']:,.0f} target tokens/s" if "train_speed" in metrics else ""
+    bleu = f", BLEU {metrics['valid_bleu']:.1f}" if "valid_bleu" in metrics else ""
+    return fraction, (", validating" if fraction == 1 else rate) + bleu

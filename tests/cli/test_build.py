@@ -1,6 +1,7 @@
 """Options of `build` for devices, and the display of progress."""
 
 import io
+import json
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,9 +13,9 @@ from rich.console import Console
 from mt.build.config import read_build_recipe
 from mt.build.execution import StageExecutor
 from mt.build.plan import Machine
-from mt.build.runner import Runner, TrainingState
+from mt.build.runner import Runner, RunningStage
 from mt.build.stage import Stage
-from mt.cli.build import Resources, describe, gpu_slots, progress_display, resources, run
+from mt.cli.build import gpu_slots, progress_display, resources, run
 from mt.errors import RequestError
 
 
@@ -50,40 +51,36 @@ def test_cores_are_divided_among_the_jobs(
     monkeypatch: pytest.MonkeyPatch, cores: int, jobs: int | None, processes: int | None, expected: tuple[int, int]
 ) -> None:
     monkeypatch.setattr("mt.cli.build.available_cores", lambda: cores)
-    available = resources(Namespace(device="cpu", jobs=jobs, processes=processes))
-    assert (available.executor.slots, available.machine.processes) == expected
-
-
-class OneMinute:
-    """A stage that has run for a minute."""
-
-    def __init__(self, name: str, training: TrainingState) -> None:
-        self.stage = Stage(name, "train", (), "")
-        self.seconds, self.training = 60.0, training
-
-
-def test_progress_of_stages_that_run_at_the_same_time() -> None:
-    running: Any = [OneMinute("a", TrainingState(0.5, 4900.4, (0.0, 21.8, 31.2))), OneMinute("b", TrainingState())]
-    output = io.StringIO()
-    stages = [Stage(name, "train", (), "") for name in "abc"]
-    with progress_display(stages, Console(file=output, width=200)) as observe:
-        observe(running)
-        observe(running)  # the same stages, and less than a minute later: no second line
-    assert (
-        output.getvalue() == "stage 1 of 3: a; stage 2 of 3: b | 25%, 1.0 min, 4,900 target tokens/s, BLEU ▁▆█ 31.2\n"
-    )
+    machine, executor = resources(Namespace(device="cpu", jobs=jobs, processes=processes))
+    assert (executor.slots, machine.processes) == expected
 
 
 @pytest.mark.parametrize(
-    ("training", "words"),
+    ("metrics", "words"),
     [
-        (TrainingState(0.5, 900, (20.0,)), ", 900 target tokens/s, BLEU █ 20.0"),
-        (TrainingState(1.0, 900, (20.0,)), ", validating, BLEU █ 20.0"),
-        (TrainingState(), ""),
+        ([{"update": 50, "train_speed": 4900.4}, {"update": 50, "valid_bleu": 31.2}], "25%, 1.0 min, 4,900 target to"),
+        ([{"update": 50, "train_speed": 900}, {"update": 50, "valid_bleu": 20}], "tokens/s, BLEU 20.0"),
+        ([{"update": 100, "train_speed": 900}, {"valid_bleu": 20}], "50%, 1.0 min, validating, BLEU 20.0"),
+        ([], "| 1.0 min\n"),
     ],
 )
-def test_description_of_a_training(training: TrainingState, words: str) -> None:
-    assert describe(training) == words
+def test_progress_of_stages_that_run_at_the_same_time(
+    tmp_path: Path, metrics: list[dict[str, float]], words: str
+) -> None:
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in metrics))
+    recipe = {"training": {"max_updates": 100}}
+    stages = [Stage(name, "train", (), "", recipe=recipe) for name in "abc"]
+    process: Any = None
+    running = [
+        RunningStage(stage, process, 60.0, folder)
+        for stage, folder in zip(stages, (tmp_path, tmp_path / "b"), strict=False)
+    ]
+    output = io.StringIO()
+    with progress_display(stages, Console(file=output, width=200)) as observe:
+        observe(running)
+        observe(running)  # the same stages, and less than a minute later: no second line
+    assert output.getvalue().startswith("stage 1 of 3: a; stage 2 of 3: b | ") and words in output.getvalue()
+    assert output.getvalue().count("\n") == 1
 
 
 def test_a_plan_runs_nothing_and_a_build_keeps_its_machine(tmp_path: Path) -> None:
@@ -91,7 +88,7 @@ def test_a_plan_runs_nothing_and_a_build_keeps_its_machine(tmp_path: Path) -> No
     planned: list[int | None] = []
     output = io.StringIO()
 
-    def run_with(processes: int, **options: bool) -> None:
+    def run_with(processes: int, plan: bool) -> None:
         class Interrupted(Runner):
             def pending(self, stages: Sequence[Stage]) -> list[Stage]:
                 training = next(stage.argv for stage in stages if stage.kind == "train")
@@ -101,8 +98,8 @@ def test_a_plan_runs_nothing_and_a_build_keeps_its_machine(tmp_path: Path) -> No
             def run(self, *_: object) -> list[str]:
                 raise KeyboardInterrupt
 
-        available = Resources(Machine("cpu", processes), StageExecutor())
-        run(recipe, build, Interrupted(tmp_path, tmp_path), available, Namespace(**options), Console(file=output))
+        available = Machine("cpu", processes), StageExecutor()
+        run(recipe, build, Interrupted(tmp_path, tmp_path), available, plan, Console(file=output))
 
     run_with(3, plan=True)
     assert list(tmp_path.iterdir()) == []

@@ -13,8 +13,8 @@ from typing import Literal
 from pydantic import model_validator
 
 from mt.errors import ModelError, did_you_mean
-from mt.interop.language_codes import M2M100, MBART50, NLLB200
-from mt.languages import DirectionSet, standard_tag
+from mt.interop.language_codes import LANGUAGE_TOKENS
+from mt.languages import DirectionSet
 from mt.section import Section
 
 HUB = "hub:"
@@ -22,12 +22,6 @@ HUB = "hub:"
 
 NAME = re.compile(r"(?P<name>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>\w[\w.-]*(/\w[\w.-]*)*))?")
 NON_COMMERCIAL = re.compile(r"(^|-)(nc|non-?commercial)(-|$)", re.IGNORECASE)
-FAMILIES = {
-    "M2M-100": tuple(standard_tag(code) for code in M2M100),
-    "NLLB-200": tuple(standard_tag(code) for code in NLLB200),
-    "mBART-50": tuple(standard_tag(code.split("_")[0]) for code in MBART50),
-}
-"""Languages that the models of each multilingual family know."""
 
 
 class Entry(Section):
@@ -64,7 +58,7 @@ class Entry(Section):
     def directions(self) -> DirectionSet:
         if self.direction:
             return DirectionSet.parse([self.direction])
-        languages = FAMILIES[self.family]
+        languages = LANGUAGE_TOKENS[self.family]
         sides = {"source": [self.source] if self.source else [*languages]}
         return DirectionSet.parse(sides | {"target": [self.target] if self.target else [*languages]})
 
@@ -73,7 +67,7 @@ class Entry(Section):
         """Short text about the languages: `en-de`, `100 languages` or `en to 52 languages`."""
         if self.direction:
             return self.direction
-        count = len(FAMILIES[self.family])
+        count = len(LANGUAGE_TOKENS[self.family])
         if self.source or self.target:
             others = f"{count - 1} languages"
             return f"{self.source or others} to {self.target or others}"

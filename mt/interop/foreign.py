@@ -20,7 +20,7 @@ from mt.checkpoint import LoadedModel, save_model
 from mt.config import ModelConfig
 from mt.description import Description
 from mt.errors import LanguageError, ModelError, MTError, problems
-from mt.interop.mapping import Table, find_misplaced, rename_weights
+from mt.interop.mapping import Row, find_misplaced, rename_weights
 from mt.languages import DirectionSet, standard_tag, three_letter_code
 from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
@@ -95,7 +95,7 @@ class ForeignModel:
     name: str
     kind: str  # "MarianMT model (Hugging Face)"
     architecture: Mapping[str, Any]  # fields of our ModelConfig
-    table: Callable[[ModelConfig], Table]
+    table: Callable[[ModelConfig], Iterable[Row]]
     weights: Mapping[str, Tensor]
     source: Side
     target: Side
@@ -162,7 +162,7 @@ def _model(model: ForeignModel, config: ModelConfig) -> Transformer:
 
 def _weight_problems(model: ForeignModel, config: ModelConfig) -> Iterator[str]:
     """Yield a message for each weight that exists in only one format, or has a wrong shape, type or value."""
-    ours, weights, table = _model(model, config).state_dict(), model.weights, model.table(config)
+    ours, weights, table = _model(model, config).state_dict(), model.weights, tuple(model.table(config))
     filled = {target for row in table for target in row.targets}
     yield from find_misplaced(table, weights, [name for name in ours if name != BIAS or BIAS in filled])
     for row in table:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from mt.config import ModelConfig
@@ -13,8 +12,15 @@ from mt.errors import LanguageError, ModelError, problems
 from mt.interop.foreign import ForeignModel, Side, tag_languages
 from mt.interop.huggingface_files import (
     ACTIVATIONS,
+    BIAS,
+    OUTPUT,
+    SHARED,
     SIZES,
+    SOURCE,
+    TARGET,
     Options,
+    final_bias,
+    learned_weights,
     missing_files,
     option_problems,
     read_json,
@@ -23,15 +29,11 @@ from mt.interop.huggingface_files import (
     search_options,
     weight_files,
 )
-from mt.interop.huggingface_layers import layer_rows
-from mt.interop.mapping import Row, Table, drop_tied_copies, embedding_rows
+from mt.interop.layer_names import huggingface_layer_rows
+from mt.interop.mapping import Row, embedding_rows
 from mt.interop.origin import AS_MARIAN, ImportOptions, Origin
 from mt.languages import likely_script, primary_language, standard_tag
-from mt.model.embedding import sinusoidal_positions
 
-BIAS = "final_logits_bias"
-SHARED = "model.shared.weight"
-SOURCE, TARGET, OUTPUT = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"
 POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 UNKNOWN = "<unk>"
 
@@ -61,7 +63,7 @@ def read_marian_mt(origin: Origin, import_options: ImportOptions) -> ForeignMode
         name=origin.name,
         kind="MarianMT model (Hugging Face)",
         architecture={**folder.architecture(), **(AS_MARIAN if import_options.as_marian else {})},
-        table=marian_mt_table,
+        table=marian_mt_rows,
         weights=weights,
         source=source,
         target=target,
@@ -89,22 +91,20 @@ class MarianMTFolder:
         needed = ["config.json", "vocab.json", "source.spm", "target.spm", *weight_files(folder, allow_pickle)]
         if lacking := missing_files(folder, needed):
             raise ModelError(problems(f"{folder} cannot be imported as a MarianMT model", lacking))
-        optional_files = {
-            name: read_json(folder / name) for name in ("generation_config.json", "tokenizer_config.json")
-        }
-        source = read_vocabulary(folder / "vocab.json")
-        two = (folder / "target_vocab.json").is_file() and optional_files["tokenizer_config.json"].get(
-            "separate_vocabs", True
+        config, generation, tokenizer = (
+            read_json(folder / name) for name in ("config.json", "generation_config.json", "tokenizer_config.json")
         )
-        optional = ["target_vocab.json"] if two else []
+        source = read_vocabulary(folder / "vocab.json")
+        two = (folder / "target_vocab.json").is_file() and tokenizer.get("separate_vocabs", True)
+        target = read_vocabulary(folder / "target_vocab.json") if two else source
         return cls(
-            config=read_json(folder / "config.json"),
-            generation=optional_files["generation_config.json"],
-            tokenizer=optional_files["tokenizer_config.json"],
-            vocabularies=(source, read_vocabulary(folder / "target_vocab.json") if two else source),
+            config=config,
+            generation=generation,
+            tokenizer=tokenizer,
+            vocabularies=(source, target),
             sentencepiece=((folder / "source.spm").read_bytes(), (folder / "target.spm").read_bytes()),
             weights=read_weights(folder, allow_pickle),
-            files=(*needed, *optional),
+            files=(*needed, *(["target_vocab.json"] if two else [])),
         )
 
     def option(self, name: str) -> Any:
@@ -187,28 +187,12 @@ class MarianMTFolder:
         shared, tied = (self.option(name) for name in ("share_encoder_decoder_embeddings", "tie_word_embeddings"))
         copies = [(SHARED, SOURCE), (SHARED, TARGET)] if shared else []
         copies += [(SHARED if shared else TARGET, OUTPUT)] if tied else []
-        learned, wrong = drop_tied_copies(self.weights, copies)
-        for name in POSITIONS:
-            if name in learned and not self._is_sinusoidal(learned.pop(name)):
-                wrong.append(f"{name} is not the sinusoidal table; accepted: sinusoidal positions")
-        learned[BIAS] = learned[BIAS].flatten() if BIAS in learned else torch.zeros(len(self.vocabularies[1]))
-        return learned, wrong
-
-    def _is_sinusoidal(self, stored: Tensor) -> bool:
-        """Return whether `stored` [length, d_model] contains sinusoidal positions, all sines before all cosines."""
-        d_model = self.config.get("d_model")
-        if stored.dim() != 2 or stored.shape[1] != d_model or d_model % 2 or not d_model:
-            return False
-        table = sinusoidal_positions(*stored.shape)
-        return torch.allclose(stored.float(), torch.cat((table[:, ::2], table[:, 1::2]), dim=1), atol=1e-3)
+        learned, wrong = learned_weights(self.weights, copies, self.architecture(), POSITIONS)
+        return {**learned, BIAS: final_bias(learned, len(self.vocabularies[1]))}, wrong
 
 
-def marian_mt_table(config: ModelConfig) -> Table:
-    return tuple(_rows(config))
-
-
-def _rows(config: ModelConfig) -> Iterator[Row]:
+def marian_mt_rows(config: ModelConfig) -> Iterator[Row]:
     yield from embedding_rows(SOURCE, SHARED if config.tie_source else TARGET, OUTPUT, config)
     if config.logits_bias:
         yield Row((BIAS,), ("embedding.bias",))
-    yield from layer_rows(config)
+    yield from huggingface_layer_rows(config)

@@ -21,8 +21,8 @@ from mt.errors import ModelError, problems
 from mt.files import atomic_folder
 from mt.interop.foreign import BIAS as OUR_BIAS
 from mt.interop.foreign import TAG
-from mt.interop.huggingface import BIAS, POSITIONS, SHARED, SOURCE, TARGET, marian_mt_table
-from mt.interop.huggingface_files import SAFE
+from mt.interop.huggingface import POSITIONS, marian_mt_rows
+from mt.interop.huggingface_files import BIAS, SAFE, SHARED, SOURCE, TARGET
 from mt.interop.mapping import Row, find_misplaced, parameter_rows, rename_weights
 from mt.interop.output import check_output, exported_card, require_source_tags, target_languages
 from mt.interop.residual import sines_first
@@ -121,7 +121,7 @@ def huggingface_weights(loaded: LoadedModel) -> dict[str, Tensor]:
     if config.norm == "post" and config.positions == "interleaved":
         ours = sines_first(ours)
     ours.setdefault(OUR_BIAS, torch.zeros(description.vocabulary_size))
-    rows = [*marian_mt_table(config.model_copy(update={"logits_bias": True}))]
+    rows = [*marian_mt_rows(config.model_copy(update={"logits_bias": True}))]
     if config.norm == "pre":
         for side in ("encoder", "decoder"):
             rows += parameter_rows(f"model.{side}.layer_norm", f"{side}.norm")

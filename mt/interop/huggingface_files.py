@@ -1,7 +1,7 @@
 """Files of a model in the format of transformers: JSON objects, and weights in one or several safetensors files."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,14 @@ import torch
 from torch import Tensor
 
 from mt.arrays import BFLOAT16, map_arrays
+from mt.config import ModelConfig
 from mt.errors import ModelError, problems
+from mt.interop.mapping import drop_tied_copies
 from mt.interop.origin import ALLOWED_PICKLE, load_pickle, named_tensors, shown
+from mt.model.embedding import position_table
 
+BIAS, SHARED, OUTPUT = "final_logits_bias", "model.shared.weight", "lm_head.weight"
+SOURCE, TARGET = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
 SAFE, PICKLE, INDEX = "model.safetensors", "pytorch_model.bin", "model.safetensors.index.json"
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
@@ -156,3 +161,39 @@ def read_vocabulary(path: Path) -> dict[str, int]:
     if not all(isinstance(number, int) for number in values.values()):
         raise ModelError(f"{path}: an id is not an integer; accepted: a JSON object from pieces to integer ids")
     return values
+
+
+def learned_weights(
+    weights: Mapping[str, Tensor],
+    ties: Sequence[tuple[str, str]],
+    positions: Mapping[str, Any],
+    sinusoids: Sequence[str],
+) -> tuple[dict[str, Tensor], list[str]]:
+    """Return the weights without constants and tied copies, and a message for each wrong constant or copy.
+
+    Args:
+        weights: All weights of a file.
+        ties: Pairs of names of equal weights; the second of each is removed.
+        positions: The values `d_model`, `positions` and `first_position` of our ModelConfig.
+        sinusoids: Names of tables of sinusoidal positions, which are removed.
+    """
+    learned, wrong = drop_tied_copies(weights, ties)
+    for name in sinusoids:
+        if name in learned and not _is_sinusoidal(learned.pop(name), positions):
+            wrong.append(f"{name} is not the sinusoidal table; accepted: sinusoidal positions")
+    return learned, wrong
+
+
+def _is_sinusoidal(stored: Tensor, positions: Mapping[str, Any]) -> bool:
+    """Return whether `stored` [length, d_model] has sinusoidal positions. Rows before the first one are for padding."""
+    d_model, first = positions.get("d_model"), positions.get("first_position", 0)
+    if stored.dim() != 2 or stored.shape[1] != d_model or not d_model or d_model % 2 or len(stored) <= first:
+        return False
+    sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_ff": 1, "heads": 1, "d_model": d_model}
+    config = ModelConfig.model_validate({**sizes, "positions": positions["positions"], "first_position": first})
+    return torch.allclose(stored[first:].float(), position_table(config, len(stored) - first), atol=1e-3)
+
+
+def final_bias(weights: Mapping[str, Tensor], vocabulary_size: int) -> Tensor:
+    """Return the bias of the output layer as a vector, which is zero if the file has none."""
+    return weights[BIAS].flatten() if BIAS in weights else torch.zeros(vocabulary_size)

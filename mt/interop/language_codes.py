@@ -1,5 +1,9 @@
 """Languages of multilingual models, in the order of the ids of their language tokens in fairseq and transformers."""
 
+from collections.abc import Mapping
+
+from mt.languages import standard_tag
+
 _M2M100 = """
 af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht hu hy id ig
 ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no ns oc or pa pl ps pt ro ru sd si sk sl
@@ -29,9 +33,15 @@ tum_Latn tur_Latn twi_Latn tzm_Tfng uig_Arab ukr_Cyrl umb_Latn urd_Arab uzn_Latn
 xho_Latn ydd_Hebr yor_Latn yue_Hant zho_Hans zho_Hant zul_Latn
 """
 
-M2M100 = tuple(_M2M100.split())
-"""Language codes of M2M-100. The token of `en` is `__en__`."""
-MBART50 = tuple(_MBART50.split())
-"""Language tokens of mBART-50: a language code, and a region code or XX. The region does not influence the text."""
 NLLB200 = tuple(_NLLB200.split())
 """Language tokens of NLLB-200: an ISO 639-3 code and a script."""
+
+LANGUAGE_TOKENS: Mapping[str, Mapping[str, str]] = {
+    "M2M-100": {standard_tag(code): f"__{code}__" for code in _M2M100.split()},
+    "NLLB-200": {standard_tag(code): code for code in NLLB200},
+    "mBART-50": {standard_tag(code.split("_")[0]): code for code in _MBART50.split()},
+}
+"""Token of each language tag, for each family of multilingual models.
+
+Tokens of mBART-50 have a language code, and a region code or XX. The region does not influence the text.
+"""

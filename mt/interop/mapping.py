@@ -4,7 +4,7 @@ Each name occurs exactly once in a table.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -58,7 +58,7 @@ def find_misplaced(table: Table, sources: Collection[str], targets: Collection[s
         yield from (f"{name} of {side} is {repeated} {times} times" for name, times in used.items() if times > 1)
 
 
-def rename_weights(table: Table, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def rename_weights(table: Iterable[Row], weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the weights under the target names of `table`. Tied targets share a tensor.
 
     `find_misplaced` must have found nothing.

@@ -19,7 +19,8 @@ from torch import Tensor
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
 from mt.interop.foreign import ForeignModel, Side
-from mt.interop.mapping import Row, Table, embedding_rows
+from mt.interop.layer_names import layer_modules
+from mt.interop.mapping import Row, embedding_rows
 from mt.interop.origin import AS_MARIAN, ImportOptions, Origin, parse_yaml, shown
 from mt.languages import has_two_letter_code
 from mt.tokenizer import sentencepiece_ids
@@ -82,7 +83,7 @@ def read_marian(origin: Origin, import_options: ImportOptions) -> ForeignModel:
         name=origin.name,
         kind="Marian model",
         architecture={**_architecture(options), **(AS_MARIAN if import_options.as_marian else {})},
-        table=partial(marian_table, output=LEGACY_OUTPUT if LEGACY_OUTPUT in arrays else OUTPUT),
+        table=partial(_rows, output=LEGACY_OUTPUT if LEGACY_OUTPUT in arrays else OUTPUT),
         weights={name: _as_torch(name, array) for name, array in arrays.items() if name != CONFIG},
         source=sides[0],
         target=sides[1],
@@ -286,32 +287,10 @@ def _as_torch(name: str, array: np.ndarray) -> Tensor:
     return tensor.T
 
 
-def marian_table(config: ModelConfig, output: str = OUTPUT) -> Table:
-    """Return the table that maps Marian's weight names to ours. `output` is Marian's name of the output layer."""
-    return tuple(_rows(config, output))
-
-
 def _rows(config: ModelConfig, output: str) -> Iterator[Row]:
+    """Yield the rows that map Marian's weight names to ours. `output` is Marian's name of the output layer."""
     yield from embedding_rows("encoder_Wemb", "Wemb" if config.tie_source else "decoder_Wemb", output, config)
     yield Row((BIAS,), ("embedding.bias",))
-    for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
-        attentions = {"self": "self_attention", **({"context": "cross_attention"} if side == "decoder" else {})}
-        for index in range(layers):
-            theirs, ours = f"{side}_l{index + 1}_", f"{side}.layers.{index}."
-            for short, name in attentions.items():
-                for letter, projection in (("q", "query"), ("k", "key"), ("v", "value"), ("o", "output")):
-                    yield from _linear(f"{theirs}{short}_", letter, f"{ours}{name}.{projection}")
-                yield from _norm(f"{theirs}{short}_Wo", f"{ours}around_{name}.norm")
-            yield from _linear(f"{theirs}ffn_", "1", f"{ours}feed_forward.inner")
-            yield from _linear(f"{theirs}ffn_", "2", f"{ours}feed_forward.outer")
-            yield from _norm(f"{theirs}ffn_ffn", f"{ours}around_feed_forward.norm")
-
-
-def _linear(theirs: str, suffix: str, ours: str) -> Iterator[Row]:
-    yield Row((f"{theirs}W{suffix}",), (f"{ours}.weight",))
-    yield Row((f"{theirs}b{suffix}",), (f"{ours}.bias",))
-
-
-def _norm(theirs: str, ours: str) -> Iterator[Row]:
-    yield Row((f"{theirs}_ln_scale",), (f"{ours}.weight",))
-    yield Row((f"{theirs}_ln_bias",), (f"{ours}.bias",))
+    for side, index, (ours, _, theirs) in layer_modules(config):
+        for kind, name in zip(("weight", "bias"), theirs, strict=True):
+            yield Row((f"{side}_l{index + 1}_{name}",), (f"{side}.layers.{index}.{ours}.{kind}",))

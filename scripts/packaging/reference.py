@@ -20,7 +20,7 @@ from mt.build.config import BuildConfig
 from mt.cli.main import all_verbs
 from mt.cli.main import main as run_verb
 from mt.config import Recipe
-from mt.interop.multilingual import FAMILIES
+from mt.interop.language_codes import LANGUAGE_TOKENS
 from mt.languages import DirectionSet, language_name, spellings
 from service.app import create_app
 from service.errors import ServiceError
@@ -254,7 +254,7 @@ def command_line_page() -> str:
 
 def languages_page() -> str:
     """Return the page of the codes of each language that an importable family of models has."""
-    m2m100, nllb200, mbart50 = (FAMILIES[name].tokens for name in ("m2m100", "nllb200", "mbart50"))
+    m2m100, nllb200, mbart50 = LANGUAGE_TOKENS.values()
     tags = sorted({*m2m100, *nllb200, *mbart50, "pt-BR", "zh-Hant"})
     routes = TranslationRoutes([DirectionSet.parse({"source": tags, "target": tags})])
     rows = []

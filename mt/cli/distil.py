@@ -18,8 +18,9 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from pydantic import BaseModel, FiniteFloat, ValidationError
+
 from mt.cli.command import CommandParser, command, stderr_console, tell
-from mt.cli.n_best import NBest, read_n_best
 from mt.data.corpus import read_lines
 from mt.errors import DataError, LanguageError, problems
 from mt.evaluation import sentence_bleu
@@ -27,6 +28,28 @@ from mt.files import atomic_file
 from mt.languages import Direction
 from mt.scoring.pair_filter import TextPair, drop_lowest, round_trip_scores
 from mt.scoring.pairs import PairScorer
+
+
+class ScoredTranslation(BaseModel):
+    """One of the alternative translations of a line, with its score."""
+
+    translation: str
+    score: FiniteFloat
+
+
+class NBest(BaseModel):
+    """A line of the output of `mt-service translate --json`. If it has a `problem`, it has no translation."""
+
+    source: str = ""
+    translation: str = ""
+    score: FiniteFloat = 0.0
+    alternatives: tuple[ScoredTranslation, ...] = ()
+    problem: str | None = None
+
+    @property
+    def translations(self) -> list[str]:
+        """All translations, best first."""
+        return [alternative.translation for alternative in self.alternatives] or [self.translation]
 
 
 @command
@@ -84,6 +107,25 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if not 0 <= options.drop < 1 or bool(options.drop) != bool(options.backward):
         parser.error(f"--drop is {options.drop}; accepted: above 0 and below 1, together with --backward")
     return options
+
+
+def read_n_best(path: Path) -> list[NBest]:
+    """Return the n-best list of each line.
+
+    Raises:
+        DataError: if a line is not in the format of `mt-service translate --json`; the message lists all such lines.
+    """
+    lists, invalid = [], []
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            lists.append(NBest.model_validate_json(line))
+        except ValidationError as error:
+            first = error.errors()[0]
+            invalid.append(f"line {number}: {'.'.join(map(str, first['loc'])) or 'JSON'}: {first['msg']}")
+    if invalid:
+        accepted = "accepted: output of `mt-service translate --n-best K --json`"
+        raise DataError(problems(f"{path} has lines that are not n-best lists; {accepted}", invalid))
+    return lists
 
 
 def load_backward(model: Path, direction: Direction, device: str) -> PairScorer:

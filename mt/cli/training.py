@@ -39,14 +39,7 @@ from mt.training.state import checkpoints, trained
 from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
 
-FIXED_SECTIONS = (
-    "seed",
-    "data",
-    "cleaning",
-    "tokenizer",
-    "model",
-    "tuning",
-)  # sections of a recipe that --resume may not change
+FIXED_SECTIONS = ("seed", "data", "cleaning", "tokenizer", "model", "tuning")  # --resume may not change them
 USEFUL_BLEU = 5  # below, a model has not learned to translate
 Tests = dict[Direction, list[SentencePair]]  # test pairs by direction
 

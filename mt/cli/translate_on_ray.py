@@ -8,7 +8,6 @@ starts it again and repeats its batches.
 import argparse
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from platform import node
 from typing import Any, Self
@@ -31,34 +30,20 @@ BLOCK_BYTES = 1 << 16  # of text; a block is what Ray Data passes on at a time, 
 LineRow = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class ActorPool:
-    """Number of actors, and the device and CPU cores of each. Each actor on a GPU has a GPU of its own."""
+def actor_pool(device: str, cores: int, resources: Mapping[str, float]) -> tuple[int, str]:
+    """Return the number of actors and the device of each: one on each GPU or, without GPUs, on each `cores` CPU cores.
 
-    size: int
-    device: str
-    cores: int
+    `device` is the value of --device. `resources` are those of the cluster, such as {"CPU": 16, "GPU": 2}.
 
-    @classmethod
-    def of(cls, device: str, cores: int, resources: Mapping[str, float]) -> "ActorPool":
-        """Return as many actors as there are GPUs or, if there is none, groups of `cores` CPU cores.
-
-        `device` is the value of --device. `resources` are those of the cluster, such as {"CPU": 16, "GPU": 2}.
-
-        Raises:
-            RequestError: if the cluster lacks the device.
-        """
-        if device not in ("auto", "cpu", "cuda"):
-            raise RequestError(f"--device is {device!r}; accepted with --ray: auto, cpu or cuda")
-        gpus = int(resources.get("GPU", 0)) if device != "cpu" else 0
-        if device == "cuda" and not gpus:
-            raise RequestError("--device is 'cuda', but the cluster has no GPU; accepted: auto or cpu")
-        return cls(gpus or max(1, int(resources.get("CPU", 0)) // cores), "cuda" if gpus else "cpu", cores)
-
-    @property
-    def resources(self) -> dict[str, int]:
-        """Resources of an actor, as Ray's keyword arguments."""
-        return {"num_cpus": self.cores, "num_gpus": int(self.device == "cuda")}
+    Raises:
+        RequestError: if the cluster lacks the device.
+    """
+    if device not in ("auto", "cpu", "cuda"):
+        raise RequestError(f"--device is {device!r}; accepted with --ray: auto, cpu or cuda")
+    gpus = int(resources.get("GPU", 0)) if device != "cpu" else 0
+    if device == "cuda" and not gpus:
+        raise RequestError("--device is 'cuda', but the cluster has no GPU; accepted: auto or cpu")
+    return (gpus, "cuda") if gpus else (max(1, int(resources.get("CPU", 0)) // cores), "cpu")
 
 
 class RayCluster:
@@ -70,8 +55,9 @@ class RayCluster:
         self._options.model = options.model.resolve()  # the actors run in other folders
         self._options.ensemble = [model.resolve() for model in options.ensemble]
         self._terms = terms
-        self._pool: ActorPool
-        self._fingerprint: dict[str, Any]
+        self._actors = 0
+        self._resources: dict[str, int] = {}  # of each actor, as Ray's keyword arguments
+        self._fingerprint: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
         """Connect to the cluster, and load the model there once.
@@ -89,9 +75,11 @@ class RayCluster:
             accepted = "accepted: auto or HOST:PORT. `ray start --head` starts a cluster"
             raise RequestError(f"--ray {address}: no cluster answers at this address: {error}; {accepted}") from error
         try:
-            self._pool = ActorPool.of(self._options.device, self._options.threads or 1, ray.cluster_resources())
-            self._options.device, self._options.threads = self._pool.device, self._pool.cores
-            load = ray.remote(fingerprint_on_worker).options(**self._pool.resources)
+            options = self._options
+            options.threads = options.threads or 1
+            self._actors, options.device = actor_pool(options.device, options.threads, ray.cluster_resources())
+            self._resources = {"num_cpus": options.threads, "num_gpus": int(options.device == "cuda")}
+            load = ray.remote(fingerprint_on_worker).options(**self._resources)
             self._fingerprint = ray.get(load.remote(self._options, self._terms))
         except RayTaskError as error:
             raise error.cause from None
@@ -125,8 +113,8 @@ class RayCluster:
                 fn_constructor_args=(self._options, self._terms, self._fingerprint),
                 batch_size=BATCH_LINES,
                 batch_format="pyarrow",
-                compute=ray.data.ActorPoolStrategy(size=self._pool.size),
-                **self._pool.resources,
+                compute=ray.data.ActorPoolStrategy(size=self._actors),
+                **self._resources,
             )
         )
         try:

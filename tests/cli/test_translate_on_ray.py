@@ -20,7 +20,7 @@ from uuid import uuid4
 import pytest
 
 from mt.cli.translate import main
-from mt.cli.translate_on_ray import ActorPool
+from mt.cli.translate_on_ray import actor_pool
 from mt.errors import RequestError
 from tests.conftest import sentences
 from tests.service.conftest import ROOT, environment
@@ -191,19 +191,19 @@ def test_a_mistake_is_reported_once(cluster: Cluster, tmp_path: Path, more: list
 @pytest.mark.parametrize(
     ("device", "resources", "pool"),
     [
-        ("auto", {"CPU": 16.0, "GPU": 2.0}, ActorPool(2, "cuda", 3)),
-        ("cpu", {"CPU": 16.0, "GPU": 2.0}, ActorPool(5, "cpu", 3)),
-        ("auto", {"CPU": 2.0}, ActorPool(1, "cpu", 3)),
+        ("auto", {"CPU": 16.0, "GPU": 2.0}, (2, "cuda")),
+        ("cpu", {"CPU": 16.0, "GPU": 2.0}, (5, "cpu")),
+        ("auto", {"CPU": 2.0}, (1, "cpu")),
         ("cuda:1", {"CPU": 16.0, "GPU": 2.0}, "--device is 'cuda:1'; accepted with --ray: auto, cpu or cuda"),
         ("cuda", {"CPU": 16.0}, "--device is 'cuda', but the cluster has no GPU; accepted: auto or cpu"),
     ],
 )
-def test_actors_of_a_cluster(device: str, resources: dict[str, float], pool: ActorPool | str) -> None:
-    if isinstance(pool, ActorPool):
-        assert ActorPool.of(device, 3, resources) == pool
+def test_actors_of_a_cluster(device: str, resources: dict[str, float], pool: tuple[int, str] | str) -> None:
+    if isinstance(pool, tuple):
+        assert actor_pool(device, 3, resources) == pool
     else:
         with pytest.raises(RequestError, match=pool):
-            ActorPool.of(device, 3, resources)
+            actor_pool(device, 3, resources)
 
 
 def test_standard_input_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 """The stages that prepare the corpora of a build, and the test sets of a direction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mt.build.config import BuildConfig, all_directions
 from mt.build.recipes import text_recipe
@@ -9,18 +9,6 @@ from mt.build.stage import DATA, ORIGINAL, ORIGINAL_FOLDER, ORIGINAL_MODEL, TEXT
 from mt.config import Recipe
 from mt.data_config import CorpusConfig
 from mt.languages import Direction
-
-
-@dataclass(frozen=True)
-class EvaluationText:
-    """A test set. `number` is its place in the recipe, or "" for the validation set.
-
-    `options` are those of `mt-service evaluate`, and `files` the files of the test set, relative to the data root.
-    """
-
-    number: str
-    options: tuple[str, ...]
-    files: tuple[str, ...] = ()
 
 
 def first_stages(recipe: Recipe, build: BuildConfig) -> list[Stage]:
@@ -50,23 +38,26 @@ def first_stages(recipe: Recipe, build: BuildConfig) -> list[Stage]:
     ]
 
 
-def test_sets(recipe: Recipe, direction: Direction, pair: Direction) -> list[EvaluationText]:
-    """Return the test sets of `direction` or, if the recipe has none, the validation set with an empty number.
+def test_sets(
+    recipe: Recipe, direction: Direction, pair: Direction
+) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Return the name, the options of `mt-service evaluate` and the files of each test set of `direction`.
 
-    `pair` is the direction in the name of the validation set: `direction` or its reverse.
+    The name is the place of the test set in the recipe, and the files are relative to the data root. If the recipe has
+    no test set, return the validation set with an empty name and no files. `pair` is the direction in the name of the
+    validation set: `direction` or its reverse.
     """
-    languages = direction.languages
-    tests: list[EvaluationText] = []
+    tests = []
     for number, corpus in enumerate(recipe.data.test, 1):
         if not corpus.may_have(direction):
             continue
-        source, *target = paths = corpus_paths(corpus, languages)
+        source, *target = paths = corpus_paths(corpus, direction.languages)
         if target:
-            options = ["--source-file", DATA + source, "--reference-file", DATA + target[0]]
+            options = ("--source-file", DATA + source, "--reference-file", DATA + target[0])
         else:
-            options = ["--tsv", DATA + source, "--columns", ",".join(corpus.columns)]
-        tests.append(EvaluationText(str(number), tuple(options), tuple(paths)))
-    return tests or [EvaluationText("", validation_options(pair))]
+            options = ("--tsv", DATA + source, "--columns", ",".join(corpus.columns))
+        tests.append((str(number), options, tuple(paths)))
+    return tests or [("", validation_options(pair), ())]
 
 
 def validation_options(pair: Direction) -> tuple[str, ...]:

@@ -5,24 +5,8 @@ from dataclasses import dataclass, replace
 
 from mt.build.config import BuildConfig, StudentConfig, all_directions
 from mt.build.corpora import first_stages, test_sets, validation_options
-from mt.build.recipes import (
-    SyntheticCorpus,
-    Values,
-    pair_of,
-    student_recipe,
-    teacher_recipe,
-    training_texts,
-)
-from mt.build.stage import (
-    DATA,
-    ORIGINAL,
-    ORIGINAL_MODEL,
-    TEXT,
-    Candidate,
-    Gate,
-    Stage,
-    folder_of,
-)
+from mt.build.recipes import SyntheticCorpus, Values, pair_of, student_recipe, teacher_recipe, training_texts
+from mt.build.stage import DATA, ORIGINAL, ORIGINAL_MODEL, TEXT, Candidate, Gate, Stage, folder_of
 from mt.config import Recipe
 from mt.languages import Direction
 
@@ -202,9 +186,9 @@ class Planner:
         pair = pair_of(direction, self.directions)
         texts = training_texts(self.recipe, pair, "sample" if self.build.translated_pairs else "train")
         corpora = []
-        for number, text in enumerate(texts, 1):
-            source, reference = (f"{text.path}.{language}" for language in direction.languages)
-            file = FileToTranslate(source, TEXT, reference, text.weight)
+        for number, (path, weight) in enumerate(texts, 1):
+            source, reference = (f"{path}.{language}" for language in direction.languages)
+            file = FileToTranslate(source, TEXT, reference, weight)
             suffix = f"-corpus{number}" if len(texts) > 1 else ""
             corpora.append(self._corpus(f"{name}{suffix}", file, direction, translators, backward))
         return corpora
@@ -309,17 +293,8 @@ class Planner:
         """
         stages = tuple(stage_of(candidate.model) for candidate in candidates)
         output = f"models/{name}"
-        return self._add(
-            Stage(
-                f"model-{name}",
-                "choose",
-                (output,),
-                output,
-                (*stages, *inputs),
-                candidates=tuple(candidates),
-                rank=rank,
-            )
-        )
+        stage = Stage(f"model-{name}", "choose", (output,), output, (*stages, *inputs))
+        return self._add(replace(stage, candidates=tuple(candidates), rank=rank))
 
     def _finish_model(self, group: ModelDirections, model: Stage, others: Sequence[Stage] = ()) -> None:
         """Append the stages that evaluate a published model on each test set, in the default precision and in float32.
@@ -329,16 +304,16 @@ class Planner:
         label = f"{group.label}-ensemble" if others else model.name.removeprefix("model-")
         ensemble = ensemble_option([Candidate(stage.output) for stage in others])
         inputs = (TEXT, model.name, *(stage.name for stage in others))
-        variants: dict[str, tuple[str, ...]] = {"": (), "-float32": ("--dtype", "float32")}
-        if others:  # always in float32
-            del variants["-float32"]
+        variants: dict[str, tuple[str, ...]] = {"": ()}
+        if not others:  # an ensemble always translates in float32
+            variants["-float32"] = ("--dtype", "float32")
         for direction in group.directions:
             if direction in self.recipe.data.directions:
-                for test in test_sets(self.recipe, direction, pair_of(direction, self.directions)):
+                for test, options, files in test_sets(self.recipe, direction, pair_of(direction, self.directions)):
                     for variant, precision in variants.items():
-                        name = f"test{test.number}-{label}-{direction}{variant}"
-                        argv = (*test.options, *language_options(direction), *self._device, *precision, *ensemble)
-                        self._evaluate(name, model.output, argv, inputs, test.files)
+                        name = f"test{test}-{label}-{direction}{variant}"
+                        argv = (*options, *language_options(direction), *self._device, *precision, *ensemble)
+                        self._evaluate(name, model.output, argv, inputs, files)
 
 
 def language_options(direction: Direction) -> tuple[str, ...]:

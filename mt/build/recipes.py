@@ -33,25 +33,14 @@ class SyntheticCorpus:
     monolingual: bool = False
 
 
-@dataclass(frozen=True)
-class TrainingText:
-    """Text of a training corpus of the recipe, which the stage `text` writes to TEXT_FOLDER/`name`.LANGUAGE."""
+def training_texts(recipe: Recipe, pair: Direction, part: str = "train") -> list[tuple[str, float]]:
+    """Return the path of the text of each training corpus that has the languages of `pair`, and the corpus's weight.
 
-    name: str
-    weight: float
-
-    @property
-    def path(self) -> str:
-        return f"{TEXT_FOLDER}/{self.name}"
-
-
-def training_texts(recipe: Recipe, pair: Direction, part: str = "train") -> list[TrainingText]:
-    """Return the text of each training corpus that has the languages of `pair`.
-
-    `part` is `train` for all pairs of a corpus, and `sample` for those that are translated (`translated_pairs`).
+    The stage `text` writes the files `path`.LANGUAGE. `part` is `train` for all pairs of a corpus, and `sample` for
+    those that are translated (`translated_pairs`).
     """
     return [
-        TrainingText(f"{part}{number}.{pair}", corpus.weight)
+        (f"{TEXT_FOLDER}/{part}{number}.{pair}", corpus.weight)
         for number, corpus in enumerate(recipe.data.train, 1)
         if corpus.may_have(pair)
     ]
@@ -89,12 +78,12 @@ def teacher_recipe(
     pairs = dict.fromkeys(pair_of(direction, everything) for direction in directions)
     train: list[Values] = [
         {
-            "path": f"{text.path}.{{language}}",
+            "path": f"{path}.{{language}}",
             "directions": [str(d) for d in directions if d in (pair, pair.reversed)],
-            "weight": text.weight,
+            "weight": weight,
         }
         for pair in pairs
-        for text in training_texts(recipe, pair)
+        for path, weight in training_texts(recipe, pair)
     ]
     tag = {"source_tag": BACK_TRANSLATED} if has_back_translation_tag(recipe) else {}
     for corpus in corpora:

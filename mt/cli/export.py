@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from mt.cli.command import CommandParser, command, stderr_console, tell
-from mt.interop.ctranslate2 import QUANTIZATIONS, export_ctranslate2
+from mt.interop.ctranslate2 import export_ctranslate2
 from mt.interop.huggingface_export import export_huggingface
 from mt.interop.int8 import export_int8
 
@@ -27,22 +27,18 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("model", type=Path, help="model directory")
     parser.add_argument("out", type=Path, help="folder to write; an existing model is replaced")
     parser.common.add_argument("--to", required=True, choices=FORMATS, help="format to write")
-    more = parser.more.add_argument
-    more("--quantization", choices=QUANTIZATIONS, help="data type of the weights for CTranslate2 (default: unchanged)")
-    more(
+    parser.more.add_argument(
         "--keep-float",
         action="store_true",
         help="with --to int8, also store the float32 weights, for GPUs, --dtype float32 and tuning",
     )
     options = parser.parse_args(argv)
-    if options.quantization and options.to != "ctranslate2":
-        parser.error(f"--quantization {options.quantization} requires --to ctranslate2")
     if options.keep_float and options.to != "int8":
         parser.error("--keep-float requires --to int8")
     exporters: Mapping[str, Callable[[Path, Path], None]] = {
         "int8": partial(export_int8, keep_float=options.keep_float),
         "huggingface": export_huggingface,
-        "ctranslate2": partial(export_ctranslate2, quantization=options.quantization),
+        "ctranslate2": export_ctranslate2,
     }
     exporters[options.to](options.model, options.out)
     tell(stderr_console(), f"{options.out}: exported")

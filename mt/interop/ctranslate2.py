@@ -19,7 +19,6 @@ try:
 except ModuleNotFoundError:  # an optional dependency, which `export_ctranslate2` reports
     transformer_spec = None
 
-QUANTIZATIONS = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
 POSITIONS = "embedding.positions"  # our position table; stored, because CTranslate2 would compute a different one
 
 LONGEST_INPUT = 1024  # tokens, the default limit of CTranslate2; the position table has one row per token
@@ -28,18 +27,16 @@ LONGEST_INPUT = 1024  # tokens, the default limit of CTranslate2; the position t
 def export_ctranslate2(model: Path, out: Path, quantization: str | None = None) -> None:
     """Convert the model directory `model` to a model of CTranslate2 in the folder `out`. An existing model is replaced.
 
-    The folder also gets `tokenizer.model` and a README.md with an example program. `quantization` is one of
-    QUANTIZATIONS; None keeps the type of the weights.
+    The folder also gets `tokenizer.model` and a README.md with an example program. The weights are float32, which
+    CTranslate2 converts to its `compute_type` when it loads them, or in a `quantization` of CTranslate2.
 
     Raises:
         ModelError: ctranslate2 is not installed, the model cannot be loaded, CTranslate2 has no counterpart of a
-            weight, `quantization` is unknown, or `out` exists and is not a model.
+            weight, or `out` exists and is not a model.
     """
     if transformer_spec is None:
         raise ModelError("ctranslate2 is not installed. Run pip install 'mt-service[interop]'")
     check_output(out, model)
-    if quantization is not None and quantization not in QUANTIZATIONS:
-        raise ModelError(f"quantization is {quantization!r}; accepted: {', '.join(QUANTIZATIONS)}")
     loaded = load_model(model)
     spec = specification(loaded)
     spec.validate()
@@ -71,7 +68,7 @@ def specification(loaded: LoadedModel) -> "transformer_spec.TransformerSpec":
     weights = dict(loaded.model.state_dict())
     if config.positions != "learned":
         weights[POSITIONS] = position_table(config, max(config.max_length, LONGEST_INPUT))
-    fill(spec, weights, table(config))
+    fill(spec, weights, tuple(weight_rows(config)))
     spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = config.scale_embedding
     spec.register_source_vocabulary(tokenizer.pieces(range(len(tokenizer))))
     spec.register_target_vocabulary(tokenizer.target.pieces(range(len(tokenizer.target))))
@@ -98,12 +95,8 @@ def fill(spec: "transformer_spec.TransformerSpec", weights: dict[str, Tensor], r
         setattr(model_spec.index_spec(spec, scope), attribute, tensor)
 
 
-def table(config: ModelConfig) -> Table:
-    """Return the table that maps our weight names to CTranslate2's."""
-    return tuple(_rows(config))
-
-
-def _rows(config: ModelConfig) -> Iterator[Row]:
+def weight_rows(config: ModelConfig) -> Iterator[Row]:
+    """Yield the rows that map our weight names to CTranslate2's."""
     source, target, output = "encoder/embeddings_0/weight", "decoder/embeddings/weight", "decoder/projection/weight"
     tied = (*([source] if config.tie_source else []), target, *([output] if config.tie_output else []))
     yield Row(("embedding.tokens.weight",), tied)

@@ -24,7 +24,7 @@ from mt.interop.foreign import TAG
 from mt.interop.huggingface import POSITIONS, marian_mt_rows
 from mt.interop.huggingface_files import BIAS, SAFE, SHARED, SOURCE, TARGET
 from mt.interop.mapping import Row, find_misplaced, parameter_rows, rename_weights
-from mt.interop.output import check_output, exported_card, require_source_tags, target_languages
+from mt.interop.output import check_output, exported_card
 from mt.interop.residual import sines_first
 from mt.model.embedding import position_table
 from mt.tokenizer import BOS, EOS, PAD, SOURCE_FILE, TARGET_FILE, UNK
@@ -77,8 +77,9 @@ def export_huggingface(model: Path, out: Path) -> None:
     check_output(out, model)
     loaded = load_model(model)
     architecture = architecture_of(loaded.description.model)
-    require_source_tags(loaded, model, architecture.name)
     wrong = list(unsupported(loaded.description.model))
+    if loaded.tokenizer.tags_each_side:
+        wrong.append("its translations begin with a token of the target language; accepted: --to ctranslate2")
     if wrong:
         raise ModelError(problems(f"{model} cannot be a {architecture.name} model", wrong))
     weights, sources = huggingface_weights(loaded), vocabulary(loaded)
@@ -148,7 +149,7 @@ def vocabulary(loaded: LoadedModel) -> dict[str, int]:
 def _tags(loaded: LoadedModel) -> dict[int, str]:
     tokenizer, description = loaded.tokenizer, loaded.description
     tags = {}
-    for target in target_languages(description):
+    for target in sorted(description.directions.targets):
         for id in tokenizer.source_prefix("", target, description.directions):
             (piece,) = tokenizer.pieces([id])
             tags[id] = piece if TAG.fullmatch(piece) else f">>{target}<<"

@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-from mt.checkpoint import LoadedModel
 from mt.description import Description
 from mt.errors import ModelError
 
@@ -35,24 +34,6 @@ def exported_card(description: Description, tool: str, body: str, model: Path) -
 Translates {description.directions}. Exported by `mt-service export`.
 
 {body}{origin}"""
-
-
-def require_source_tags(loaded: LoadedModel, model: Path, format: str) -> None:
-    """Check that the model does not need a token of the target language at the start of translations.
-
-    Raises:
-        ModelError: The model needs this token, which `format` does not support.
-    """
-    if loaded.tokenizer.tags_each_side:
-        raise ModelError(
-            f"{model}: its translations begin with a token of the target language, which {format} does not support; "
-            "accepted: --to ctranslate2"
-        )
-
-
-def target_languages(description: Description) -> list[str]:
-    """Return the target languages of a model in alphabetical order."""
-    return sorted(description.directions.targets)
 
 
 def _is_replaceable(out: Path) -> bool:

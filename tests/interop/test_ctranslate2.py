@@ -14,7 +14,7 @@ from mt.checkpoint import load_model
 from mt.decoding.options import SearchOptions
 from mt.decoding.scorer import ModelScorer
 from mt.errors import ModelError
-from mt.interop.ctranslate2 import POSITIONS, QUANTIZATIONS, export_ctranslate2, fill, table
+from mt.interop.ctranslate2 import POSITIONS, export_ctranslate2, fill, weight_rows
 from mt.interop.importer import import_model
 from mt.scoring.pairs import score_targets
 from mt.tokenizer import EOS
@@ -92,7 +92,7 @@ def test_a_language_tag_is_a_piece_before_the_text(build: Build, tmp_path: Path)
 
 
 def test_the_folder_describes_itself_and_its_readme_runs(build: Build, tmp_path: Path) -> None:
-    export_ctranslate2(build(), tmp_path / "out", "int8")
+    export_ctranslate2(build(), tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"README.md", "config.json", "model.bin", "shared_vocabulary.json", "tokenizer.model"}
     config = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))
@@ -101,18 +101,6 @@ def test_the_folder_describes_itself_and_its_readme_runs(build: Build, tmp_path:
     assert code is not None
     done = subprocess.run([sys.executable, "-c", code[1]], cwd=tmp_path / "out", capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.strip(), done.stderr
-
-
-def test_quantizations(build: Build, tmp_path: Path) -> None:
-    assert set(QUANTIZATIONS) == set(ctranslate2.specs.model_spec.ACCEPTED_MODEL_TYPES)
-    folder = build()
-    sizes = {}
-    for wanted in (None, "int8"):
-        export_ctranslate2(folder, tmp_path / str(wanted), wanted)
-        sizes[wanted] = (tmp_path / str(wanted) / "model.bin").stat().st_size
-    assert sizes["int8"] < 0.6 * sizes[None]  # positions, norms and biases stay
-    with pytest.raises(ModelError, match="quantization is 'int3'; accepted: int8"):
-        export_ctranslate2(folder, tmp_path / "out", "int3")
 
 
 def test_every_weight_without_a_place_is_named(build: Build) -> None:
@@ -125,7 +113,7 @@ def test_every_weight_without_a_place_is_named(build: Build) -> None:
     del weights["encoder.layers.1.self_attention.key.bias"]
     spec = ctranslate2.specs.TransformerSpec.from_config((3, 3), 4, pre_norm=True)
     with pytest.raises(ModelError) as caught:
-        fill(spec, weights, table(model.description.model))
+        fill(spec, weights, tuple(weight_rows(model.description.model)))
     for line in (
         "adapter.weight of the source model has no counterpart",
         "encoder.layers.1.self_attention.key.bias is missing in the source model",

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from mt.config import ModelConfig
 from mt.interop.mapping import Row, parameter_rows
 
-Names = tuple[str, str, tuple[str, str]]
+ModuleNames = tuple[str, str, tuple[str, str]]
 """Our name of a module, that of transformers, and the names of its weight and bias in Marian."""
 
 
-def _attention(ours: str, theirs: str, marian: str) -> Iterator[Names]:
+def _attention(ours: str, theirs: str, marian: str) -> Iterator[ModuleNames]:
     for projection, letter in (("query", "q"), ("key", "k"), ("value", "v"), ("output", "o")):
         name = "out" if letter == "o" else letter
         yield f"{ours}.{projection}", f"{theirs}.{name}_proj", (f"{marian}_W{letter}", f"{marian}_b{letter}")
     yield f"around_{ours}.norm", f"{theirs}_layer_norm", (f"{marian}_Wo_ln_scale", f"{marian}_Wo_ln_bias")
 
 
-ENCODER: tuple[Names, ...] = (
+ENCODER: tuple[ModuleNames, ...] = (
     *_attention("self_attention", "self_attn", "self"),
     ("feed_forward.inner", "fc1", ("ffn_W1", "ffn_b1")),
     ("feed_forward.outer", "fc2", ("ffn_W2", "ffn_b2")),
@@ -28,7 +28,7 @@ ENCODER: tuple[Names, ...] = (
 DECODER = (*ENCODER, *_attention("cross_attention", "encoder_attn", "context"))
 
 
-def layer_modules(config: ModelConfig) -> Iterator[tuple[str, int, Names]]:
+def layer_modules(config: ModelConfig) -> Iterator[tuple[str, int, ModuleNames]]:
     """Yield the side (encoder or decoder), the index of the layer and the names of each module of all layers."""
     for side, modules, layers in (
         ("encoder", ENCODER, config.encoder_layers),

@@ -86,34 +86,6 @@ def options(command: str) -> set[str]:
     return {word.split("=")[0] for word in shlex.split(command) if re.match(r"--[a-z]", word)}
 
 
-def test_commands_are_found_in_every_shape() -> None:
-    markdown = """
-```bash
-bash scripts/demo.sh          # a comment
-$ python scripts/train.py R.toml \\
-      --resume
-cd elsewhere && ls
-echo "a | b" | python scripts/translate.py --model M --json > out
-curl localhost:8000/translate -d '{
-  "q": "a"}' | python -m json.tool
-```
-```python
-python scripts/no.py
-```
-"""
-    assert commands(markdown) == [
-        "bash scripts/demo.sh",
-        "python scripts/train.py R.toml --resume",
-        "python scripts/translate.py --model M --json",
-        'curl localhost:8000/translate -d \'{\n  "q": "a"}\'',
-    ]
-    assert verb("torchrun --nproc-per-node 2 scripts/import_model.py R.toml") == "import-model"
-    assert verb("mt-service translate --model M") == "translate"
-    assert verb("python -m service --model M") == "serve"
-    assert verb("bash scripts/demo.sh") is None
-    assert options("x --beam-size=5 --json -n 3 'a --b'") == {"--beam-size", "--json"}
-
-
 def test_first_screen_names_the_two_commands() -> None:
     first_screen = "\n".join(README.read_text(encoding="utf-8").splitlines()[:40])
     assert {"bash scripts/demo.sh", "bash scripts/test.sh"} <= set(commands(first_screen))
@@ -121,7 +93,7 @@ def test_first_screen_names_the_two_commands() -> None:
 
 def test_files_in_commands_exist() -> None:
     files = {path for command in documented_commands() for path in SCRIPT.findall(command)}
-    assert files
+    assert len(files) >= 8 and len(documented_commands()) >= 80
     assert sorted(path for path in files if not (ROOT / path).is_file()) == []
 
 

@@ -9,9 +9,7 @@ import pytest
 from mt import Translator
 from mt.cli.translate import main
 from mt.pipeline.documents import FileTranslator
-from mt.text.markup.parsing import NOT_XML
 from scripts.attack.payloads import pdf
-from tests.text.test_tmx import memory
 
 MARKDOWN = "# The dog\n\nThe `cat` *sees* the dog.\n"
 PDF = pdf(b"BT /F 12 Tf 72 700 Td (The dog sees the cat.) Tj ET")
@@ -47,19 +45,6 @@ def test_a_document(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixt
     assert "`cat`" in text and text != MARKDOWN.splitlines()[-1]
 
 
-def test_marks_are_placed_by_alignment(small_model: Path) -> None:
-    translator = Translator.load(small_model, "cpu")
-    done = FileTranslator(translator).translate("a.html", b"<p>The <b>dog</b> sees <i>the cat</i>.</p>")
-    plain = translator.translate("The dog sees the cat.").text
-    written = done.content.decode()
-    assert all(written.count(tag) == 1 for tag in ("<b>", "</b>", "<i>", "</i>"))
-    stripped = written
-    for tag in ("p", "b", "i"):
-        stripped = stripped.replace(f"<{tag}>", "").replace(f"</{tag}>", "")
-    assert stripped == plain
-    assert (done.segments, done.problems) == (1, ())
-
-
 def test_a_pdf_file_becomes_a_word_document(
     small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -70,16 +55,6 @@ def test_a_pdf_file_becomes_a_word_document(
     translate(capfd, 0, "--model", small_model, source, tmp_path / "b.docx")
     (paragraph,) = docx.Document(str(tmp_path / "b.docx")).paragraphs
     assert paragraph.text == translation(small_model, "The dog sees the cat.")
-
-
-def test_a_memory_gets_the_language_of_the_model(
-    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    source, target = tmp_path / "a.tmx", tmp_path / "b.tmx"
-    source.write_text(memory('<tu><tuv xml:lang="en"><seg>The dog.</seg></tuv></tu>'))
-    translate(capfd, 0, "--model", small_model, source, target)
-    written = NOT_XML.sub("", translation(small_model, "The dog.")).replace("<", "&lt;")
-    assert f'<tuv xml:lang="de"><seg>{written}</seg></tuv>' in target.read_text()
 
 
 def folder(root: Path) -> Path:

@@ -142,19 +142,6 @@ def test_twenty_thousand_lines_equal_those_of_one_process(
 
 @pytest.mark.slow
 @pytest.mark.system
-def test_json_and_a_glossary(cluster: Cluster, tmp_path: Path) -> None:
-    (tmp_path / "in").write_text("\n".join(sentences(50)))
-    (tmp_path / "terms.tsv").write_text("dog\tPudel\n")
-    arguments = ["--model", str(FROZEN), str(tmp_path / "in"), "--json", "--n-best", "2"]
-    arguments += ["--glossary", str(tmp_path / "terms.tsv")]
-    process = start([*arguments, "--output", str(tmp_path / "spread"), "--ray", cluster.address])
-    assert process.wait() == 0
-    assert main([*arguments, "--threads", "1", "--device", "cpu", "--output", str(tmp_path / "alone")]) == 0
-    assert (tmp_path / "spread").read_bytes() == (tmp_path / "alone").read_bytes()
-
-
-@pytest.mark.slow
-@pytest.mark.system
 def test_an_actor_that_restarts_with_another_model_is_refused(cluster: Cluster, tmp_path: Path) -> None:
     """A machine may have an old copy of the model."""
     model, part = tmp_path / "model", tmp_path / "out.part"

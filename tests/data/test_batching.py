@@ -19,9 +19,7 @@ from mt.data.batching import (
     group_into_updates,
     load_batch,
     make_batch,
-    pad,
     plan_batches,
-    rows_of,
     split_among_ranks,
 )
 from mt.data.dataset import ParallelDataset, PreparedData, Ragged, load_prepared
@@ -95,12 +93,6 @@ def test_source_target_and_labels_by_hand() -> None:
     assert {tensor.dtype for tensor in (batch.source, batch.target, batch.labels)} == {torch.int64}
 
 
-def test_padding_by_hand() -> None:
-    short, long = rows_of([[5], [], [6, 7]]), rows_of([[], [8], [9]])
-    assert pad(short).tolist() == [[5, 0], [0, 0], [6, 7]]
-    assert pad(short, long).tolist() == [[5, 0, 0], [8, 0, 0], [6, 7, 9]]
-
-
 @given(st.data(), st.lists(st.tuples(ids, ids, st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=8))
 def test_the_batch_of_a_dataset_is_that_of_its_lists(data: st.DataObject, pairs: list[tuple[Any, ...]]) -> None:
     tags, source_tags = [[50], []], [[], [60], [61, 62]]
@@ -121,19 +113,19 @@ def test_the_batch_of_a_dataset_is_that_of_its_lists(data: st.DataObject, pairs:
     assert {tensor.dtype for tensor in (result.source, result.target, result.labels)} == {torch.int64}
 
 
-def test_batches_by_hand() -> None:
-    # Sorted by the longer side: pair 3 (1, 1), 0 (2, 2), 2 (2, 3), 1 (6, 3), 4 (9, 9). Ten tokens a side:
-    # 3 x 3 = 9 fit; a fourth would make 4 x 6 = 24; then 6 and 9 together make 18.
-    source, target = np.array([2, 6, 2, 1, 9]), np.array([2, 3, 3, 1, 9])
-    planned = plan_batches(source, target, 10, np.arange(5))
-    assert [batch.tolist() for batch in planned] == [[3, 0, 2], [1], [4]]
-
-
-def test_the_difference_goes_up_and_down_in_turn() -> None:
-    # The longer side is 3: the source is longer by -1, 0, 2; then it is 4, where the source is longer by 3, 0, -3.
-    source, target = np.array([3, 3, 2, 4, 4, 1]), np.array([1, 3, 3, 1, 4, 4])
-    planned = plan_batches(source, target, 1000, np.arange(6))
-    assert [batch.tolist() for batch in planned] == [[2, 1, 0, 3, 4, 5]]
+@pytest.mark.parametrize(
+    ("source", "target", "tokens", "expected"),
+    [
+        # Sorted by the longer side: pair 3 (1, 1), 0 (2, 2), 2 (2, 3), 1 (6, 3), 4 (9, 9). Ten tokens a side:
+        # 3 x 3 = 9 fit; a fourth would make 4 x 6 = 24; then 6 and 9 together make 18.
+        ([2, 6, 2, 1, 9], [2, 3, 3, 1, 9], 10, [[3, 0, 2], [1], [4]]),
+        # The longer side is 3: the source is longer by -1, 0, 2; then it is 4, and the source longer by 3, 0, -3.
+        ([3, 3, 2, 4, 4, 1], [1, 3, 3, 1, 4, 4], 1000, [[2, 1, 0, 3, 4, 5]]),
+    ],
+)
+def test_batches_by_hand(source: list[int], target: list[int], tokens: int, expected: list[list[int]]) -> None:
+    planned = plan_batches(np.array(source), np.array(target), tokens, np.arange(len(source)))
+    assert [batch.tolist() for batch in planned] == expected
 
 
 @pytest.mark.parametrize(

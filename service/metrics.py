@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from service.logs import RequestRecord
 from service.parsers.pool import ParserCounts
 from service.translation.cache import TranslationCache
-from service.workers.stats import FleetStats
+from service.workers.fleet import FleetStats
 
 T = TypeVar("T")
 AnyCache = TranslationCache[Any, Any]
@@ -91,21 +91,21 @@ FLEET_METRICS: tuple[SampledMetric[FleetStats], ...] = (
         "gauge",
         "model_loaded",
         "1 for a model in memory, otherwise 0.",
-        lambda stats: {name: float(model.loaded) for name, model in stats.models.items()},
+        lambda stats: {pool.name: float(pool.loaded) for pool in stats.pools},
         labels=("model",),
     ),
     SampledMetric(
         "counter",
         "model_loads",
         "Loads of a model into memory.",
-        lambda stats: {name: model.loads for name, model in stats.models.items()},
+        lambda stats: {pool.name: pool.loads for pool in stats.pools},
         labels=("model",),
     ),
     SampledMetric(
         "counter",
         "model_texts",
         "Texts that a model has translated.",
-        lambda stats: {name: model.finished for name, model in stats.models.items()},
+        lambda stats: {pool.name: pool.translated for pool in stats.pools},
         labels=("model",),
     ),
 )

@@ -47,7 +47,7 @@ from service.pauses import shorten_pauses
 from service.processes import disable_core_dumps
 from service.settings import Settings, SettingsError, load_settings, option, variable
 from service.signals import SignalHandlers
-from service.workers.fleet import Fleet, FleetConfig, process_transports
+from service.workers.fleet import Fleet, process_transports
 
 GROUPS = {
     "model": "models",
@@ -146,7 +146,7 @@ async def serve(settings: Settings) -> None:
     ):
         preparing = asyncio.create_task(asyncio.to_thread(load_tables))
         check_page_memories(settings, database)
-        fleet = Fleet(FleetConfig.of(settings), process_transports(settings))
+        fleet = Fleet(settings, process_transports(settings))
         app = create_app(settings, fleet, database)  # reads the glossary of the page before the models are loaded
         async with fleet:
             limit = connection_limit(settings.max_connections)

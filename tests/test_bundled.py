@@ -9,8 +9,7 @@ from mt import Translator
 from mt.bundled import STARTER_MODEL
 from service.hub_models import install_models
 from service.settings import Settings
-from service.workers.fleet import FleetConfig
-from service.workers.model_files import read_card
+from service.workers.model_files import find_models, read_card
 
 
 @pytest.mark.parametrize(
@@ -32,8 +31,8 @@ def test_it_translates(direction: str, text: str, translation: str) -> None:
 def test_it_is_served_if_no_model_is_configured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith("MT_")]:
         monkeypatch.delenv(name)
-    assert FleetConfig.of(Settings()).find_models() == (STARTER_MODEL,)
-    assert FleetConfig.of(Settings(model=(tmp_path,))).find_models() == (tmp_path,)
+    assert find_models(Settings()) == (STARTER_MODEL,)
+    assert find_models(Settings(model=(tmp_path,))) == (tmp_path,)
 
 
 def test_it_is_small_and_names_its_sources() -> None:

@@ -29,17 +29,17 @@ class Reloaded(BaseModel):
 async def reload(services: ServicesDependency) -> Reloaded:
     """Load the model directories that have changed. If a model cannot be used, no model is replaced."""
     fleet = services.fleet
-    before = {model.version for model in fleet.models}
+    before = {pool.description.version for pool in fleet.pools}
     await fleet.reload()
     return Reloaded(
         models=[
             ReloadedModel(
-                name=model.name,
-                version=model.version,
-                changed=model.version not in before,
-                sources=model.directions.sources,
-                targets=model.directions.targets,
+                name=pool.name,
+                version=pool.description.version,
+                changed=pool.description.version not in before,
+                sources=pool.description.directions.sources,
+                targets=pool.description.directions.targets,
             )
-            for model in fleet.models
+            for pool in fleet.pools
         ]
     )

@@ -32,17 +32,19 @@ async def models(services: ServicesDependency) -> list[ModelInfo]:
     """List the models with their languages. The first model of a direction is the default of this direction."""
     return [
         ModelInfo(
-            name=model.name,
-            version=model.version,
-            about=model.about,
-            licence=model.card.licence,
-            bundled=model.directory == STARTER_MODEL,
-            scores=model.card.scores,
-            size=model.size,
-            loaded=model.name in services.fleet.loaded_models,
-            sources=model.directions.sources,
-            targets=model.directions.targets,
-            pairs=None if model.directions.pairs is None else list(map(str, model.directions.pairs)),
+            name=pool.name,
+            version=pool.description.version,
+            about=pool.description.about,
+            licence=pool.card.licence,
+            bundled=pool.model == STARTER_MODEL,
+            scores=pool.card.scores,
+            size=pool.size,
+            loaded=pool.loaded,
+            sources=pool.description.directions.sources,
+            targets=pool.description.directions.targets,
+            pairs=None
+            if pool.description.directions.pairs is None
+            else list(map(str, pool.description.directions.pairs)),
         )
-        for model in services.fleet.models
+        for pool in services.fleet.pools
     ]

@@ -34,7 +34,8 @@ from service.translation.markup import MarkupTranslator
 from service.translation.preparation import PreparedText, SupportsDetect, detect, prepare_text
 from service.workers.fleet import Fleet
 from service.workers.messages import OnSentence, SourceText, TranslateOptions
-from service.workers.served_models import ServedModel, unknown_model
+from service.workers.pool import WorkerPool
+from service.workers.served_models import unknown_model
 
 DETECTION_COST = 100  # detecting the language of a text takes as long as other work on this many characters
 KEY_COST = 20  # hashing a text takes as long as other work on this many characters
@@ -72,7 +73,7 @@ class TranslationService:
         self._new_detector = detector
         self._detector: tuple[tuple[str, ...], SupportsDetect] | None = None
         self._detecting = asyncio.Lock()
-        self._routes: tuple[tuple[ServedModel, ...], dict[str, TranslationRoutes]] = (), {}  # by model; "": all models
+        self._routes: tuple[Sequence[WorkerPool], dict[str, TranslationRoutes]] = (), {}  # by model; "": all models
 
     @property
     def routes(self) -> TranslationRoutes:
@@ -84,14 +85,14 @@ class TranslationService:
 
         Raises: UnknownModel if no model has this name.
         """
-        models = self._fleet.models
-        if self._routes[0] != models:
-            self._routes = models, {}
+        pools = self._fleet.pools
+        if self._routes[0] != pools:
+            self._routes = pools, {}
         routes = self._routes[1]
         if model not in routes:
-            named = [served.directions for served in models if not model or served.name == model]
+            named = [pool.description.directions for pool in pools if not model or pool.name == model]
             if model and not named:
-                raise UnknownModel(unknown_model(model, (served.name for served in models)))
+                raise UnknownModel(unknown_model(model, (pool.name for pool in pools)))
             routes[model] = TranslationRoutes(named)
         return routes[model]
 
@@ -284,9 +285,10 @@ class TranslationService:
         A text without letters and digits stays unchanged.
         """
         source = options.direction.source
-        model = self._fleet.model_for(options.direction, options.model)
+        pool = self._fleet.pool_for(options.direction, options.model)
         effort = TERM_CHARACTERS * len(options.terms.glossary) + sum(KEY_COST + len(text.text) for text in texts)
-        keys = await self.threads.run(job.caller, effort, partial(keys_of, texts, model.version.encode(), options))
+        version = pool.description.version.encode()
+        keys = await self.threads.run(job.caller, effort, partial(keys_of, texts, version, options))
         by_key = dict(zip(keys, texts, strict=True))
 
         async def translate_missing(keys: Sequence[bytes]) -> list[Answer]:
@@ -297,11 +299,11 @@ class TranslationService:
                 deadline=job.deadline,
                 on_sentence=on_sentence,
             )
-            return [answer_of(translation, source, model.name) for translation in translations]
+            return [answer_of(translation, source, pool.name) for translation in translations]
 
         results = iter(await self.cache.get(job.caller, list(filter(None, keys)), translate_missing))
         return [
-            next(results) if key else unchanged_answer(text.text, source, model.name)
+            next(results) if key else unchanged_answer(text.text, source, pool.name)
             for key, text in zip(keys, texts, strict=True)
         ]
 

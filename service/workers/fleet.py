@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import structlog
 
-from mt.bundled import STARTER_MODEL
 from mt.checkpoint import check_files, model_digest
 from mt.errors import ModelError, MTError, RequestError, problems
 from mt.languages import Direction
@@ -28,58 +27,27 @@ from service.logs import Phase, current_record
 from service.settings import Settings
 from service.workers.admission import Admission, RequestSize
 from service.workers.messages import ModelSetup, OnSentence, SourceText, TranslateOptions
-from service.workers.model_files import find_models, is_empty
+from service.workers.model_files import find_models, find_models_at_start
 from service.workers.model_memory import MEGABYTE, ModelMemory
 from service.workers.pool import PendingRequest, TransportFactory, WorkerPool
-from service.workers.served_models import ServedModel, assign_names, preferred_first, successors_of, unknown_model
-from service.workers.stats import FleetCounts, FleetStats, ModelStats
+from service.workers.served_models import preferred_first, served_names, successors_of, unknown_model
+from service.workers.stats import FleetCounts
 from service.workers.worker import ProcessTransport, WorkerTimeouts
 
 TIMER_SECONDS = 0.02  # by which two timers of the event loop for the same time may differ
 
 
-@dataclass(frozen=True)
-class FleetConfig:
-    """Models and limits of a fleet."""
+@dataclass(kw_only=True)
+class FleetStats(FleetCounts):
+    """Statistics of the fleet: its counters, and present numbers."""
 
-    models: tuple[Path, ...]
-    device: str
-    limits: RequestSize
-    timeouts: WorkerTimeouts
-    request_seconds: float  # longest time of a request; also the time-out of a request without a deadline
-    folder: Path | None = None  # if `models` is empty, all models in this folder are served
-    preferred: tuple[str, ...] = ()  # names of models that precede the others
-    memory: int | None = None  # bytes that all loaded models may use
-
-    @classmethod
-    def of(cls, settings: Settings) -> Self:
-        """Create the configuration from the settings of the service."""
-        return cls(
-            models=settings.model or (STARTER_MODEL,),
-            folder=None if settings.model else settings.models,
-            device=settings.device,
-            limits=RequestSize(
-                settings.max_pending_requests, settings.max_pending_texts, settings.max_pending_characters
-            ),
-            timeouts=WorkerTimeouts(start=settings.load_timeout_seconds, step=settings.step_timeout_seconds),
-            request_seconds=settings.request_timeout_seconds,
-            preferred=settings.preferred_models,
-            memory=None if settings.model_memory_mb is None else settings.model_memory_mb * MEGABYTE,
-        )
-
-    def find_models(self) -> tuple[Path, ...]:
-        """Return the directories of the models to serve. Raises: ModelError if `folder` contains no model."""
-        return self.models if self.folder is None else find_models(self.folder)
-
-    def find_first_models(self) -> tuple[Path, ...]:
-        """Return the same when the service starts: if `folder` is empty, such as a new volume, the starter model."""
-        if self.folder is None or not is_empty(self.folder):
-            return self.find_models()
-        structlog.get_logger().warning(
-            "the folder of models is empty: the starter model is served; put models there, then reload",
-            folder=str(self.folder),
-        )
-        return (STARTER_MODEL,)
+    requests: int  # requests that are accepted and not yet answered
+    refused: int  # requests that were refused because the queue was full (a counter)
+    queued: int  # texts that have not been given to a worker
+    running: int  # texts that have been given to a worker and are not answered
+    workers: int  # workers that should run
+    workers_ready: int  # workers that are ready
+    pools: Sequence[WorkerPool] = ()  # of the versions of the models that are served now
 
 
 def process_transports(settings: Settings) -> TransportFactory:
@@ -96,15 +64,17 @@ def process_transports(settings: Settings) -> TransportFactory:
 class Fleet:
     """The models of the service, each with a pool of workers. `async with Fleet(...)` loads and unloads the models."""
 
-    def __init__(self, config: FleetConfig, new_transport: TransportFactory) -> None:
+    def __init__(self, settings: Settings, new_transport: TransportFactory) -> None:
         self.gate = RequestGate()
         self.pools: list[WorkerPool] = []  # one for each model, the preferred models first
-        self.models: tuple[ServedModel, ...] = ()
         self._retiring: list[WorkerPool] = []  # replaced pools that finish their requests
-        self._config = config
+        self._settings = settings
         self._new_transport = new_transport
-        self._admission = Admission(config.limits)
-        self._memory = ModelMemory(config.memory, self._start_task)
+        self._admission = Admission(
+            RequestSize(settings.max_pending_requests, settings.max_pending_texts, settings.max_pending_characters)
+        )
+        budget = None if settings.model_memory_mb is None else settings.model_memory_mb * MEGABYTE
+        self._memory = ModelMemory(budget, self._start_task)
         self._counts = FleetCounts()
         self._tasks: set[asyncio.Task[None]] = set()
         self._reloads: set[asyncio.Task[None]] = set()  # the tasks that load new versions
@@ -113,7 +83,7 @@ class Fleet:
 
     async def __aenter__(self) -> Self:
         """Load every model. Raises: ModelError that lists all models that cannot be loaded, or a TokenizerError."""
-        self.pools = [self._new_pool(model) for model in self._config.find_first_models()]
+        self.pools = [self._new_pool(model) for model in find_models_at_start(self._settings)]
         try:
             await self._open(self.pools)
             self._serve(self.pools)
@@ -139,19 +109,20 @@ class Fleet:
         """True if the fleet refuses new requests because it is being shut down."""
         return self._closed or self.gate.closed
 
-    @property
-    def loaded_models(self) -> frozenset[str]:
-        """Names of the models that are in memory."""
-        return frozenset(pool.name for pool in self.pools if pool.loaded)
-
-    def model_for(self, direction: Direction, name: str = "") -> ServedModel:
-        """Return the model with this name, or the default model of `direction` if `name` is "".
+    def pool_for(self, direction: Direction, name: str = "") -> WorkerPool:
+        """Return the pool of the model with this name, or of the default model of `direction` if `name` is "".
 
         Raises:
             UnknownModel: no model has this name.
             UnsupportedLanguage: the model of this name does not translate `direction`, or no model does.
         """
-        return self.models[self.pools.index(self._pool_for(direction, name))]
+        named = [pool for pool in self.pools if not name or pool.name == name]
+        if not named:
+            raise UnknownModel(unknown_model(name, (pool.name for pool in self.pools)))
+        pool = next((pool for pool in named if direction in pool.description.directions), None)
+        if pool is None:
+            raise UnsupportedLanguage(f"{direction} is not supported" + (f" by the model {name}" if name else ""))
+        return pool
 
     async def drain(self, seconds: float) -> bool:
         """Refuse new requests, cancel reloads, and wait at most `seconds` until the accepted requests are answered.
@@ -197,7 +168,7 @@ class Fleet:
         """
         if not texts:
             return []
-        pool = self._pool_for(options.direction, options.model)
+        pool = self.pool_for(options.direction, options.model)
         self._memory.use(pool, caller)
         return await self._translate(pool, texts, options, caller, deadline, on_sentence)
 
@@ -224,7 +195,7 @@ class Fleet:
             raise InvalidRequest(str(error)) from error
         loop = asyncio.get_running_loop()
         accepted = time.monotonic()
-        latest = accepted + self._config.request_seconds
+        latest = accepted + self._settings.request_timeout_seconds
         deadline = latest if deadline is None else min(deadline, latest)
         if deadline <= accepted:
             self._counts.expired += 1
@@ -317,7 +288,7 @@ class Fleet:
             running=sum(pool.running for pool in pools),
             workers=sum(len(pool.workers) for pool in self.pools if pool.loaded),
             workers_ready=sum(len(pool.ready_workers) for pool in self.pools),
-            models={pool.name: ModelStats(pool.loaded, pool.loads, pool.translated) for pool in self.pools},
+            pools=tuple(self.pools),
         )
 
     async def fresh_stats(self) -> FleetStats:
@@ -334,7 +305,7 @@ class Fleet:
         new: list[WorkerPool] = []
         pools: list[WorkerPool] = []
         known = {pool.model: pool for pool in self.pools}
-        for model in await asyncio.to_thread(self._config.find_models):
+        for model in await asyncio.to_thread(find_models, self._settings):
             pool = known.get(model)
             if pool is None or await asyncio.to_thread(model_digest, model) != pool.description.version:
                 new.append(pool := self._new_pool(model))
@@ -351,10 +322,11 @@ class Fleet:
         return new, successors
 
     def _serve(self, pools: list[WorkerPool]) -> None:
-        """Use these pools for new requests. Raises: the ModelErrors of `assign_names` and `preferred_first`."""
-        assign_names(pools)
-        self.pools = preferred_first(pools, self._config.preferred)
-        self.models = tuple(map(ServedModel.of, self.pools))
+        """Use these pools for new requests. Raises: the ModelErrors of `served_names` and `preferred_first`."""
+        names = served_names(pools)
+        self.pools = preferred_first(names, self._settings.preferred_models)
+        for pool, name in names.items():
+            pool.name = name
 
     async def _close_when_idle(self, pool: WorkerPool) -> None:
         await pool.idle.wait()
@@ -382,21 +354,13 @@ class Fleet:
             request.fail(Unavailable("The service is shutting down"))
 
     def _new_pool(self, model: Path) -> WorkerPool:
-        config = self._config
+        settings = self._settings
+        timeouts = WorkerTimeouts(start=settings.load_timeout_seconds, step=settings.step_timeout_seconds)
         return WorkerPool(
-            *(model, config.device, self._new_transport, config.timeouts, self._counts),
+            *(model, settings.device, self._new_transport, timeouts, self._counts),
             on_new_version=self.start_reload,
             on_needed=self._memory.need,
         )
-
-    def _pool_for(self, direction: Direction, model: str) -> WorkerPool:
-        named = [pool for pool in self.pools if not model or pool.name == model]
-        if not named:
-            raise UnknownModel(unknown_model(model, (pool.name for pool in self.pools)))
-        pool = next((pool for pool in named if direction in pool.description.directions), None)
-        if pool is None:
-            raise UnsupportedLanguage(f"{direction} is not supported" + (f" by the model {model}" if model else ""))
-        return pool
 
     async def _open(self, pools: Sequence[WorkerPool]) -> None:
         """Open pools concurrently, which loads their models.

@@ -8,7 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
+from mt.bundled import STARTER_MODEL
 from mt.errors import ModelError
+from service.settings import Settings
 
 MAX_NAME_LENGTH = 100
 MAX_CARD_LENGTH = 100_000
@@ -60,7 +64,25 @@ def folder_name(model: Path) -> str:
     return next((part for part in reversed(model.absolute().parts) if part != "model"), model.name)
 
 
-def find_models(folder: Path) -> tuple[Path, ...]:
+def find_models(settings: Settings) -> tuple[Path, ...]:
+    """Return the directories of the models that the settings name. Raises: the ModelError of `models_in`."""
+    if settings.model or settings.models is None:
+        return settings.model or (STARTER_MODEL,)
+    return models_in(settings.models)
+
+
+def find_models_at_start(settings: Settings) -> tuple[Path, ...]:
+    """Return the same when the service starts: if the folder is empty, such as a new volume, the starter model."""
+    if settings.model or settings.models is None or not _is_empty(settings.models):
+        return find_models(settings)
+    structlog.get_logger().warning(
+        "the folder of models is empty: the starter model is served; put models there, then reload",
+        folder=str(settings.models),
+    )
+    return (STARTER_MODEL,)
+
+
+def models_in(folder: Path) -> tuple[Path, ...]:
     """Return the model directories in `folder`, sorted by name, or only `folder` if it is a model directory itself.
 
     Hidden directories are skipped, because they are incomplete models. Raises: ModelError if no model is readable.
@@ -79,7 +101,7 @@ def find_models(folder: Path) -> tuple[Path, ...]:
     return tuple(models)
 
 
-def is_empty(folder: Path) -> bool:
+def _is_empty(folder: Path) -> bool:
     """Return whether a folder holds nothing, as a new volume, in which some file systems create `lost+found`."""
     try:
         return all(path.name == "lost+found" for path in _visible(folder))

@@ -1,38 +1,15 @@
-"""Models that the fleet serves: their order of preference, and the model that replaces another."""
+"""Models that the fleet serves: their names and order of preference, and the models that replace another."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Self
+from collections.abc import Iterable, Mapping, Sequence
 
 from mt.bundled import STARTER_MODEL
 from mt.errors import ModelError, problems
-from mt.languages import DirectionSet
 from service.errors import shorten
-from service.workers.model_files import CardFacts, folder_name, model_name
+from service.workers.model_files import folder_name, model_name
 from service.workers.pool import WorkerPool
 
 MAX_LISTED = 20  # directions in an error message
-
-
-@dataclass(frozen=True)
-class ServedModel:
-    """A model that the fleet serves."""
-
-    name: str
-    version: str
-    directions: DirectionSet
-    directory: Path = Path()
-    about: str = ""  # what the model was trained on
-    card: CardFacts = field(default_factory=CardFacts)
-    size: int = 0  # bytes of the weights on disk
-
-    @classmethod
-    def of(cls, pool: WorkerPool) -> Self:
-        """Describe the model of a pool, which must have been opened."""
-        ready = pool.description
-        return cls(pool.name, ready.version, ready.directions, pool.model, ready.about, pool.card, pool.size)
 
 
 def unknown_model(name: str, names: Iterable[str]) -> str:
@@ -40,38 +17,38 @@ def unknown_model(name: str, names: Iterable[str]) -> str:
     return f"model {shorten(name)} is not served; accepted: {', '.join(sorted(names))}"
 
 
-def assign_names(pools: Sequence[WorkerPool]) -> None:
-    """Set `name` of each pool. Models with equal names are named after their folders.
+def served_names(pools: Sequence[WorkerPool]) -> dict[WorkerPool, str]:
+    """Return the name of the model of each pool. Models with equal names are named after their folders.
 
     Raises: ModelError if two models still have the same name.
     """
-    names = Counter(model_name(pool.model) for pool in pools)
-    for pool in pools:
-        name = model_name(pool.model)
-        pool.name = name if names[name] == 1 else folder_name(pool.model)
-    by_name: dict[str, list[WorkerPool]] = {}
-    for pool in pools:
-        by_name.setdefault(pool.name, []).append(pool)
+    written = {pool: model_name(pool.model) for pool in pools}
+    count = Counter(written.values())
+    names = {pool: name if count[name] == 1 else folder_name(pool.model) for pool, name in written.items()}
+    by_name: dict[str, list[str]] = {}
+    for pool, name in names.items():
+        by_name.setdefault(name, []).append(str(pool.model))
     wrong = [
-        f"{' and '.join(str(pool.model) for pool in same)} have the same name, {name}; set `name` in a config.json"
+        f"{' and '.join(same)} have the same name, {name}; set `name` in a config.json"
         for name, same in by_name.items()
         if len(same) > 1
     ]
     if wrong:
         raise ModelError(problems("the models cannot be served together", wrong))
+    return names
 
 
-def preferred_first(pools: Sequence[WorkerPool], preferred: Sequence[str]) -> list[WorkerPool]:
-    """Return the pools, beginning with those named in `preferred`; the others follow in the given order.
+def preferred_first(names: Mapping[WorkerPool, str], preferred: Sequence[str]) -> list[WorkerPool]:
+    """Return the pools with these names, beginning with those named in `preferred`; the others keep their order.
 
     Raises: ModelError if a name in `preferred` is not the name of a model.
     """
-    names = [pool.name for pool in pools]
     ranks = {name: rank for rank, name in enumerate(dict.fromkeys(preferred))}
-    wrong = [f"preferred_models: {unknown_model(name, names)}" for name in ranks if name not in names]
+    served = names.values()
+    wrong = [f"preferred_models: {unknown_model(name, served)}" for name in ranks if name not in served]
     if wrong:
         raise ModelError(problems("the models cannot be served together", wrong))
-    return sorted(pools, key=lambda pool: ranks.get(pool.name, len(ranks)))
+    return sorted(names, key=lambda pool: ranks.get(names[pool], len(ranks)))
 
 
 def successors_of(old: WorkerPool, pools: Sequence[WorkerPool]) -> Sequence[WorkerPool]:

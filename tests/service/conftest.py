@@ -16,8 +16,7 @@ from scripts.attack.target import ServiceProcess
 from service.access.database import Database
 from service.app import create_app
 from service.settings import Settings
-from service.workers.fleet import Fleet, FleetConfig
-from service.workers.stats import FleetStats
+from service.workers.fleet import Fleet, FleetStats
 from service.workers.worker import Worker
 from tests.conftest import DEVICE, without_settings
 from tests.service.app_thread import AppThread
@@ -78,7 +77,7 @@ class InThread(AppThread):
         super().__init__(lambda: create_app(self.settings, self.fleet, self._database))
 
     async def _serve(self, make: Callable[[], ASGIApp]) -> None:
-        async with Fleet(FleetConfig.of(self.settings), self.control.start) as self.fleet:
+        async with Fleet(self.settings, self.control.start) as self.fleet:
             await super()._serve(make)
 
     @property

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar, TypeVarTuple, Unpack, cast
 
+from mt.decoding.options import SearchOptions
 from mt.languages import Direction, DirectionSet
 from mt.pipeline.results import Alternative, SentenceTranslation, Translation
 from mt.text import segment
@@ -15,9 +17,9 @@ from service.http.admission import RequestGate
 from service.parsers import process
 from service.parsers.pool import ParserPool
 from service.translation.answers import answer_of, reports_of
-from service.workers.messages import OnSentence, SourceText, TranslateOptions, WorkCounts
-from service.workers.served_models import ServedModel
-from service.workers.stats import FleetStats
+from service.workers.fleet import FleetStats
+from service.workers.messages import OnSentence, Ready, SourceText, TranslateOptions, WorkCounts
+from service.workers.model_files import CardFacts
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -74,6 +76,22 @@ class Call:
     cancelled: bool = False
 
 
+@dataclass(frozen=True)
+class WordPool:
+    """What the service reads of the pool of a model."""
+
+    name: str
+    description: Ready
+    model: Path = Path()
+    card: CardFacts = field(default_factory=CardFacts)
+    size: int = 0
+    loaded: bool = True
+
+
+def word_pool(way: str, version: str) -> WordPool:
+    return WordPool(f"words-{way}", Ready(DirectionSet.parse([way]), SearchOptions(), version, ("cpu",), 1))
+
+
 @dataclass
 class WordModels:
     """Directions and how each writes. Punctuation stays where it is; `poison` cannot be translated."""
@@ -103,10 +121,6 @@ class WordModels:
     def draining(self) -> bool:
         return self.gate.closed
 
-    @property
-    def loaded_models(self) -> frozenset[str]:
-        return frozenset(model.name for model in self.models)
-
     def stats(self) -> FleetStats:
         return STATS
 
@@ -122,12 +136,12 @@ class WordModels:
         self.revision += 1
 
     @property
-    def models(self) -> tuple[ServedModel, ...]:
-        return tuple(ServedModel(f"words-{way}", str(self.revision), DirectionSet.parse([way])) for way in self.ways)
+    def pools(self) -> list[WordPool]:
+        return [word_pool(way, str(self.revision)) for way in self.ways]
 
-    def model_for(self, direction: Direction, name: str = "") -> ServedModel:
+    def pool_for(self, direction: Direction, name: str = "") -> WordPool:
         assert name in ("", f"words-{direction}")
-        return ServedModel(f"words-{direction}", f"{direction}@{self.revision}", DirectionSet.of([direction]))
+        return word_pool(str(direction), f"{direction}@{self.revision}")
 
     def check_room(self, caller: str, texts: Sequence[str]) -> None:
         if self.full:

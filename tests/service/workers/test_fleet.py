@@ -26,11 +26,11 @@ from service.errors import (
     UnknownModel,
     UnsupportedLanguage,
 )
-from service.workers.admission import RequestSize
-from service.workers.fleet import Fleet, FleetConfig
+from service.settings import Settings
+from service.workers.fleet import Fleet
 from service.workers.messages import Deliver, FromWorker, ModelSetup, Ready, SourceText, TranslateOptions
 from service.workers.pool import TransportFactory
-from service.workers.worker import ProcessTransport, WorkerTimeouts
+from service.workers.worker import ProcessTransport
 from tests.conftest import sentences, write_model
 from tests.service.controlled import Control, Rigged
 from tests.service.running import until
@@ -56,10 +56,8 @@ class Processes:
         os.kill(self.started[-1].pid, signal.SIGKILL)
 
 
-def plan(*models: Path, **changes: Any) -> FleetConfig:
-    limits, timeouts = RequestSize(1000, 20_000, 1_000_000), WorkerTimeouts(start=120, step=60)
-    usual = FleetConfig(models, "cpu", limits, timeouts, request_seconds=120)
-    return replace(usual, **changes)
+def plan(*models: Path, **changes: Any) -> Settings:
+    return Settings(model=models, device="cpu", max_pending_requests=1000, request_timeout_seconds=120, **changes)
 
 
 async def ask(fleet: Fleet, *texts: str, caller: str = "", deadline: float | None = None) -> list[str]:
@@ -71,6 +69,10 @@ async def ask(fleet: Fleet, *texts: str, caller: str = "", deadline: float | Non
 def begin(fleet: Fleet, texts: Sequence[str], caller: str = "") -> "list[asyncio.Task[list[str]]]":
     """A request for each."""
     return [asyncio.create_task(ask(fleet, text, caller=caller)) for text in texts]
+
+
+def loaded_models(fleet: Fleet) -> list[str]:
+    return [pool.name for pool in fleet.pools if pool.loaded]
 
 
 def has_restarted(fleet: Fleet, times: int) -> bool:
@@ -141,7 +143,7 @@ async def test_alone_two_deaths_are_enough(small_model: Path, leaves: bool) -> N
 async def test_one_that_hangs_is_replaced(small_model: Path) -> None:
     processes = Processes(Rigged(hangs=("poison",)))
 
-    async with Fleet(plan(small_model, timeouts=WorkerTimeouts(start=60, step=2)), processes.start) as fleet:
+    async with Fleet(plan(small_model, step_timeout_seconds=2), processes.start) as fleet:
         good, bad = begin(fleet, sentences(3)), begin(fleet, ["poison"])
         assert await asyncio.gather(*good) == expected(sentences(3), small_model)
         with pytest.raises(CannotTranslate):
@@ -175,11 +177,15 @@ async def test_a_version_with_other_languages_is_refused_and_the_old_one_serves_
     processes = Processes()
 
     async with Fleet(plan(model), processes.start) as fleet:
-        version = fleet.model_for(EN_DE).version
+        version = fleet.pool_for(EN_DE).description.version
         shutil.copytree(write_model(tmp_path / "m", ["en-fr"]), model, dirs_exist_ok=True)
         with pytest.raises(ReloadRefused, match="the new version does not translate en-de"):
             await fleet.reload()
-        assert (fleet.model_for(EN_DE).version, fleet.ready, fleet.stats().refused_reloads) == (version, True, 1)
+        assert (fleet.pool_for(EN_DE).description.version, fleet.ready, fleet.stats().refused_reloads) == (
+            version,
+            True,
+            1,
+        )
         assert await asyncio.gather(*begin(fleet, texts)) == before
         assert len(processes.started) == 2
 
@@ -228,10 +234,10 @@ async def test_two_models_are_told_apart_by_their_directions(tmp_path: Path) -> 
     control = Control()
     control.open()
     async with Fleet(plan(there, back), control.start) as fleet:
-        assert {direction for model in fleet.models for direction in model.directions} == set(ways)
+        assert {direction for pool in fleet.pools for direction in pool.description.directions} == set(ways)
         (answer,) = await fleet.translate([SourceText("The dog sees the cat.")], TranslateOptions(ways[2]))
         assert answer.text == wanted
-        assert [fleet.model_for(direction).directory for direction in ways] == [there, there, back]
+        assert [fleet.pool_for(direction).model for direction in ways] == [there, there, back]
         assert fleet.pools[0].description.options.beam_size == 3
         with pytest.raises(UnsupportedLanguage, match="fr-en"):
             await fleet.translate([SourceText("a")], TranslateOptions(Direction("fr", "en")))
@@ -243,15 +249,15 @@ async def test_several_models_of_a_direction(small_model: Path, several_directio
     small, several = small_model.name, several_directions.name
     options = [TranslateOptions(EN_DE, model=name) for name in ("", small, several)]
     for preferred, default in (((), small), ((several,), several)):
-        async with Fleet(plan(small_model, several_directions, preferred=preferred), Processes().start) as fleet:
-            assert fleet.models[0].name == default
+        async with Fleet(plan(small_model, several_directions, preferred_models=preferred), Processes().start) as fleet:
+            assert fleet.pools[0].name == default
             answers = [await fleet.translate([SourceText("The dog sees the cat.")], option) for option in options]
             texts = dict(zip(("", small, several), [answer[0].text for answer in answers], strict=True))
-            assert fleet.model_for(EN_DE, several).directory == several_directions
+            assert fleet.pool_for(EN_DE, several).model == several_directions
             with pytest.raises(UnknownModel, match=f"model other is not served; accepted: {several}, {small}"):
-                fleet.model_for(EN_DE, "other")
+                fleet.pool_for(EN_DE, "other")
             with pytest.raises(UnsupportedLanguage, match=f"en-fr is not supported by the model {small}"):
-                fleet.model_for(Direction("en", "fr"), small)
+                fleet.pool_for(Direction("en", "fr"), small)
         assert texts[small] == expected(["The dog sees the cat."], small_model)[0][0] != texts[several]
         assert texts[""] == texts[default]
 
@@ -263,10 +269,14 @@ async def test_models_that_cannot_be_served_together(small_model: Path, tmp_path
     kills = Processes(Rigged(kills=("The cat sat on the mat.",)))
     for how, start, problem in (
         (plan(small_model, same), control.start, rf"{same} have the same name, {small_model.name}; set `name` in a"),
-        (plan(small_model, preferred=("x",)), control.start, "preferred_models: model x is not served; accepted: "),
+        (
+            plan(small_model, preferred_models=("x",)),
+            control.start,
+            "preferred_models: model x is not served; accepted: ",
+        ),
         (plan(Path("/nothing"), Path("/nowhere")), Control().start, r"(?s)nothing.*nowhere"),
         (plan(small_model), kills.start, r"ended before it was ready: killed by SIGKILL"),
-        (plan(small_model, memory=1_000_000), Processes().start, r"needs \d+ MB of memory; the setting model_memory_"),
+        (plan(small_model, model_memory_mb=1), Processes().start, r"needs \d+ MB of memory; the setting model_memory_"),
     ):
         with pytest.raises(ModelError, match=problem):
             async with Fleet(how, start):
@@ -281,10 +291,10 @@ async def test_models_take_turns_in_a_memory_for_one(
     texts = sentences(40)
     wanted = {names[0]: expected(texts, small_model), names[1]: expected(texts, several_directions)}
     large = {small_model: 1_500_000_000, several_directions: 1_500_000_000}
-    config = plan(small_model, several_directions, memory=2_000_000_000)
+    config = plan(small_model, several_directions, model_memory_mb=2000)
 
     async with Fleet(config, sized(Processes().start, large)) as fleet:
-        assert fleet.loaded_models == {names[0]} and fleet.ready
+        assert loaded_models(fleet) == [names[0]] and fleet.ready
         assert fleet.stats().workers_ready == 1
         tasks = [
             asyncio.create_task(fleet.translate([SourceText(text)], TranslateOptions(EN_DE, model=name), caller=name))
@@ -292,12 +302,12 @@ async def test_models_take_turns_in_a_memory_for_one(
             for name in names
         ]
         while not all(task.done() for task in tasks):
-            assert fleet.ready and len(fleet.loaded_models) <= 1
+            assert fleet.ready and len(loaded_models(fleet)) <= 1
             await asyncio.sleep(0.01)
         found = [[answer.text for answer in task.result()] for task in tasks]
         assert found[::2] == wanted[names[0]] and found[1::2] == wanted[names[1]]
         stats = fleet.stats()
-        assert stats.models[names[1]].loads >= 2 and (stats.failed, stats.restarts) == (0, 0)
+        assert stats.pools[1].loads >= 2 and (stats.failed, stats.restarts) == (0, 0)
         assert (stats.workers, stats.workers_ready) == (1, 1)
 
 
@@ -306,9 +316,9 @@ async def test_a_request_that_waits_for_its_model_is_answered_during_the_shutdow
 ) -> None:
     monkeypatch.setattr("service.workers.model_memory.PAUSE_SECONDS", 0.1)
     control = Control()
-    sizes = {small_model: 600, several_directions: 600}
+    sizes = {small_model: 600_000, several_directions: 600_000}
 
-    async with Fleet(plan(small_model, several_directions, memory=1000), sized(control.start, sizes)) as fleet:
+    async with Fleet(plan(small_model, several_directions, model_memory_mb=1), sized(control.start, sizes)) as fleet:
 
         async def admitted(name: str) -> str:
             with fleet.gate.entered():
@@ -334,10 +344,10 @@ async def test_queued_texts_of_an_unloaded_model_are_translated(
     monkeypatch.setattr("service.workers.model_memory.BUSY_SECONDS", 0)
     monkeypatch.setattr("service.workers.pool.PREFETCH", 0)  # a worker has one text at a time
     control = Control()
-    sizes = {small_model: 600, several_directions: 600}
+    sizes = {small_model: 600_000, several_directions: 600_000}
     texts = sentences(3)
 
-    async with Fleet(plan(small_model, several_directions, memory=1000), sized(control.start, sizes)) as fleet:
+    async with Fleet(plan(small_model, several_directions, model_memory_mb=1), sized(control.start, sizes)) as fleet:
         asked = begin(fleet, texts)
         await until(lambda: control.entered.acquire(blocking=False))
         assert fleet.pools[0].queued

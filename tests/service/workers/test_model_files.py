@@ -15,9 +15,9 @@ from mt.errors import ModelError
 from mt.languages import Direction
 from service.errors import ReloadRefused, UnsupportedLanguage
 from service.settings import Settings
-from service.workers.fleet import Fleet, FleetConfig
+from service.workers.fleet import Fleet
 from service.workers.messages import SourceText, TranslateOptions
-from service.workers.model_files import find_models, model_name
+from service.workers.model_files import find_models, find_models_at_start, model_name, models_in
 from tests.conftest import write_model
 from tests.service.controlled import Control
 from tests.service.running import until
@@ -47,14 +47,14 @@ FOLDERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 def test_each_folder_in_it_that_holds_a_model(tmp_path: Path, which: str) -> None:
     files, models = FOLDERS[which]
     make(tmp_path, files)
-    assert find_models(tmp_path) == tuple(tmp_path / model for model in models)
+    assert models_in(tmp_path) == tuple(tmp_path / model for model in models)
 
 
 def test_a_folder_behind_a_link(tmp_path: Path) -> None:
     """As volumes of Kubernetes have them."""
     make(tmp_path, ["..data/a/config.json"])
     (tmp_path / "a").symlink_to(Path("..data") / "a")
-    assert find_models(tmp_path) == (tmp_path / "a",)
+    assert models_in(tmp_path) == (tmp_path / "a",)
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,11 @@ def test_a_folder_behind_a_link(tmp_path: Path) -> None:
 def test_no_model(tmp_path: Path, files: Sequence[str], folder: str, said: str) -> None:
     make(tmp_path, files)
     with pytest.raises(ModelError, match=said.replace("(", "\\(")):
-        find_models(tmp_path / folder)
+        models_in(tmp_path / folder)
 
 
 def test_a_model_that_is_named_comes_before_the_folder(tmp_path: Path) -> None:
-    plan = FleetConfig.of(Settings(model=(Path("m"),), models=tmp_path))
-    assert plan.find_models() == (Path("m"),)
+    assert find_models(Settings(model=(Path("m"),), models=tmp_path)) == (Path("m"),)
 
 
 @pytest.mark.parametrize(("files", "empty"), [((), True), (("lost+found/x", ".hidden/x"), True), (("a/x",), False)])
@@ -82,18 +81,18 @@ def test_while_the_folder_is_empty_the_service_starts_with_the_starter_model(
     tmp_path: Path, files: Sequence[str], empty: bool
 ) -> None:
     make(tmp_path, files)
-    config = FleetConfig.of(Settings(models=tmp_path))
+    settings = Settings(models=tmp_path)
     if empty:
-        assert config.find_first_models() == (STARTER_MODEL,)
+        assert find_models_at_start(settings) == (STARTER_MODEL,)
     else:
         with pytest.raises(ModelError, match="holds no model"):
-            config.find_first_models()
+            find_models_at_start(settings)
     with pytest.raises(ModelError, match="holds no model"):  # at a reload, loaded models stay
-        config.find_models()
+        find_models(settings)
 
 
 def directions(fleet: Fleet) -> set[Direction]:
-    return {direction for model in fleet.models for direction in model.directions}
+    return {direction for pool in fleet.pools for direction in pool.description.directions}
 
 
 async def test_a_reload_takes_up_what_is_new_and_lets_go_what_has_a_successor(tmp_path: Path) -> None:
@@ -103,7 +102,7 @@ async def test_a_reload_takes_up_what_is_new_and_lets_go_what_has_a_successor(tm
 
     control = Control()
     control.open()
-    async with Fleet(FleetConfig.of(Settings(models=models, device="cpu")), control.start) as fleet:
+    async with Fleet(Settings(models=models, device="cpu"), control.start) as fleet:
         assert directions(fleet) == {EN_DE}
         shutil.copytree(french, models / "french")
         await fleet.reload()
@@ -129,7 +128,7 @@ async def test_a_reload_of_a_model_without_one_of_its_files_is_refused(tmp_path:
     write_model(models / "old", ["en-de"])
     control = Control()
     control.open()
-    async with Fleet(FleetConfig.of(Settings(models=models, device="cpu")), control.start) as fleet:
+    async with Fleet(Settings(models=models, device="cpu"), control.start) as fleet:
         write_model(models / "new", ["en-fr"])
         (models / "new" / file).unlink()
         with pytest.raises(ReloadRefused, match=file):
@@ -142,7 +141,7 @@ async def test_the_starter_model_leaves_for_any_models_which_take_over_its_reque
     models = tmp_path / "models"
     models.mkdir()
     control = Control()
-    async with Fleet(FleetConfig.of(Settings(models=models, device="cpu")), control.start) as fleet:
+    async with Fleet(Settings(models=models, device="cpu"), control.start) as fleet:
         assert len(directions(fleet)) == 6
         with pytest.raises(ReloadRefused, match="holds no model"):
             await fleet.reload()
@@ -172,7 +171,7 @@ async def test_a_canary_is_translated_by_the_successor_of_a_model_that_was_close
         write_model(models / name, [direction])
 
     control = Control()
-    async with Fleet(FleetConfig.of(Settings(models=models, device="cpu")), control.start) as fleet:
+    async with Fleet(Settings(models=models, device="cpu"), control.start) as fleet:
         removed = fleet.pools[1]
         canary = asyncio.create_task(fleet.translate_by_each("The dog.", "canary", time.monotonic() + 600))
         await until(lambda: control.entered.acquire(blocking=False))

@@ -43,35 +43,26 @@ class ApiKey:
         return not self.revoked and (self.expires is None or now < self.expires)
 
 
-@dataclass(frozen=True)
-class NewApiKey:
-    """The properties of a key to be created."""
+async def find_key(database: Database, secret: str, address: str = "") -> ApiKey | None:
+    """Return the properties of the key `secret`, or None if no such key exists. The key may be revoked or expired.
 
-    name: str
-    rate: int | None = None
-    quota: int | None = None
-    expires: float | None = None
+    The database is read each time, so that a revoked key is refused at once. The look-ups of one `address` run one
+    after the other, and do not delay the look-ups of other addresses.
+    """
+    digest = _digest(secret)
+
+    def find(connection: sqlite3.Connection) -> ApiKey | None:
+        row = connection.execute(f"SELECT digest, {_COLUMNS} FROM keys WHERE id = ?", (_id(digest),)).fetchone()
+        return _key(row[1:]) if row and hmac.compare_digest(digest, row[0]) else None
+
+    return await database.read_keys(find, address)
 
 
-class ApiKeys:
-    """Look-up of API keys. It reads the database each time, so that a revoked key is refused at once."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def find(self, secret: str, address: str = "") -> ApiKey | None:
-        """Return the properties of the key `secret`, or None if no such key exists. The key may be revoked or expired.
-
-        The look-ups of one `address` run one after the other, and do not delay the look-ups of other addresses.
-        """
-        digest = _digest(secret)
-        return await self._database.read_keys(lambda connection: _find(connection, digest), address)
-
-    async def is_valid(self, id: str, now: float) -> bool:
-        """Return whether the key with this id exists and is neither revoked nor expired."""
-        query = f"SELECT {_COLUMNS} FROM keys WHERE id = ?"
-        row = await self._database.read_keys(lambda connection: connection.execute(query, (id,)).fetchone(), id)
-        return row is not None and _key(row).valid(now)
+async def is_valid(database: Database, id: str, now: float) -> bool:
+    """Return whether the key with this id exists and is neither revoked nor expired."""
+    query = f"SELECT {_COLUMNS} FROM keys WHERE id = ?"
+    row = await database.read_keys(lambda connection: connection.execute(query, (id,)).fetchone(), id)
+    return row is not None and _key(row).valid(now)
 
 
 def same_secret(secret: str, expected: str) -> bool:
@@ -79,20 +70,26 @@ def same_secret(secret: str, expected: str) -> bool:
     return hmac.compare_digest(_digest(secret), _digest(expected))
 
 
-def make_key(connection: sqlite3.Connection, new: NewApiKey) -> tuple[str, ApiKey]:
-    """Create a key. Return its secret, which is stored nowhere, and its properties.
+def make_key(
+    connection: sqlite3.Connection,
+    name: str,
+    rate: int | None = None,
+    quota: int | None = None,
+    expires: float | None = None,
+) -> tuple[str, ApiKey]:
+    """Create a key with the properties of `ApiKey`. Return its secret, which is stored nowhere, and its properties.
 
     Raises: ApiKeyError if a key with this name exists.
     """
-    if connection.execute("SELECT 1 FROM keys WHERE name = ?", (new.name,)).fetchone():
-        raise ApiKeyError(f"there is a key named {new.name!r} already; accepted: another name")
+    if connection.execute("SELECT 1 FROM keys WHERE name = ?", (name,)).fetchone():
+        raise ApiKeyError(f"there is a key named {name!r} already; accepted: another name")
     while True:
         secret = KEY_BEGINNING + secrets.token_urlsafe(32)
         digest = _digest(secret)
         id = _id(digest)
         if not connection.execute("SELECT 1 FROM keys WHERE id = ?", (id,)).fetchone():
             break
-    key = ApiKey(id, new.name, new.rate, new.quota, time.time(), new.expires, revoked=False)
+    key = ApiKey(id, name, rate, quota, time.time(), expires, revoked=False)
     connection.execute(
         f"INSERT INTO keys (digest, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (digest, key.id, key.name, key.rate, key.quota, key.created, key.expires, key.revoked),
@@ -133,13 +130,6 @@ def _digest(secret: str) -> bytes:
 
 def _id(digest: bytes) -> str:
     return digest.hex()[:ID_LENGTH]
-
-
-def _find(connection: sqlite3.Connection, digest: bytes) -> ApiKey | None:
-    row = connection.execute(f"SELECT digest, {_COLUMNS} FROM keys WHERE id = ?", (_id(digest),)).fetchone()
-    if row is None or not hmac.compare_digest(digest, row[0]):
-        return None
-    return _key(row[1:])
 
 
 def _key(row: tuple[str, str, int | None, int | None, float, float | None, int]) -> ApiKey:

@@ -13,7 +13,7 @@ from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
-from service.access.api_keys import KEY_BEGINNING, ApiKey, ApiKeys
+from service.access.api_keys import KEY_BEGINNING, ApiKey, find_key, is_valid
 from service.access.database import Database
 from service.access.usage import UsageLedger, month_of
 from service.errors import InvalidKey, MissingKey, QuotaExceeded, TooManyRequests
@@ -72,7 +72,7 @@ class AccessControl:
         """`clock` returns seconds since 1970."""
         self._policy = policy
         self._clock = clock
-        self._keys = ApiKeys(database)
+        self._database = database
         self._rates = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._ledger = UsageLedger(database)
 
@@ -104,7 +104,9 @@ class AccessControl:
 
     async def check_owner(self, owner: str) -> None:
         """Raise InvalidKey if `owner`, the `Caller.id` of an earlier request, has a key that is valid no more."""
-        if not is_anonymous(owner) and not await self._keys.is_valid(owner.removeprefix(KEY_PREFIX), self._clock()):
+        if is_anonymous(owner):
+            return
+        if not await is_valid(self._database, owner.removeprefix(KEY_PREFIX), self._clock()):
             raise InvalidKey("The API key that created this is revoked or expired")
 
     @asynccontextmanager
@@ -162,7 +164,7 @@ class AccessControl:
 
     async def _identify(self, secret: str | None, address: str) -> Caller:
         if secret and (secret.startswith(KEY_BEGINNING) or self._policy.require_key):
-            key = await self._keys.find(secret, address)
+            key = await find_key(self._database, secret, address)
             if key is None or not key.valid(self._clock()):
                 raise InvalidKey("Invalid API key")
             return Caller(f"{KEY_PREFIX}{key.id}", key)

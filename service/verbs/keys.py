@@ -24,7 +24,7 @@ from rich.table import Table
 
 from mt.arguments import ArgumentParser
 from mt.cli.command import CommandParser, command, stderr_console
-from service.access.api_keys import ApiKey, ApiKeyError, NewApiKey, get_key, list_keys, make_key, revoke_key
+from service.access.api_keys import ApiKey, ApiKeyError, get_key, list_keys, make_key, revoke_key
 from service.access.database import Database, DatabaseError
 from service.access.usage import month_of, read_usage
 from service.settings import variable
@@ -113,7 +113,7 @@ def run_action(connection: sqlite3.Connection, options: argparse.Namespace) -> t
     secret = ""
     match options.action:
         case "add":
-            secret, key = make_key(connection, new_key(options))
+            secret, key = add_key(connection, options)
             keys = [key]
         case "list":
             keys = list_keys(connection)
@@ -125,13 +125,13 @@ def run_action(connection: sqlite3.Connection, options: argparse.Namespace) -> t
     return secret, [describe(key, read_usage(connection, key.id, month)) for key in keys]
 
 
-def new_key(options: argparse.Namespace) -> NewApiKey:
-    """Return the key to create. Raises: ApiKeyError if the name is empty, too long or not printable."""
+def add_key(connection: sqlite3.Connection, options: argparse.Namespace) -> tuple[str, ApiKey]:
+    """Create a key, as `make_key`. Raises: ApiKeyError also if the name is empty, too long or not printable."""
     name = options.name.strip()
     if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise ApiKeyError(f"the name is {options.name!r}; accepted: 1 to {MAX_NAME_LENGTH} printable characters")
     expires = time.time() + options.days * SECONDS_A_DAY if options.days else None
-    return NewApiKey(name, options.rate, options.quota, expires)
+    return make_key(connection, name, options.rate, options.quota, expires)
 
 
 def describe(key: ApiKey, used: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import deepl
 import httpx
 from fastapi import FastAPI
 
-from service.access.api_keys import NewApiKey, make_key
+from service.access.api_keys import make_key
 from service.access.database import Database
 from service.app import create_app
 from service.http.connections import Connections
@@ -70,8 +70,8 @@ class Application(AppThread):
         """Make new keys, which own nothing, and let the models forget what they were asked."""
         self.do(self.models.forget)
         for name, quota in (("rich", None), ("poor", 20)):
-            new = NewApiKey(f"{name} {uuid4()}", quota=quota)
-            self.keys[name], _ = self.database.run_sync(partial(make_key, new=new))
+            make = partial(make_key, name=f"{name} {uuid4()}", quota=quota)
+            self.keys[name], _ = self.database.run_sync(make)
 
     def post(self, path: str, body: Any, status: int = 200, key: str = "") -> Any:
         """POST JSON, and return the JSON of the answer."""

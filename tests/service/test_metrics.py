@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from mt.errors import MTError
-from service.access.api_keys import NewApiKey, make_key
+from service.access.api_keys import make_key
 from service.access.database import Database
 from service.errors import InternalError
 from service.logs import Phase, RequestRecord
@@ -166,9 +166,9 @@ def test_keys_and_texts_are_nowhere(start_service: Callable[..., Any], small_mod
     """Keys that are right, wrong, revoked or out of place, in each way that they are sent; texts in logs."""
     path = tmp_path / "service.db"
     with Database.open(path) as store:
-        right = store.run_sync(lambda connection: make_key(connection, NewApiKey("right", quota=60)))[0]
-        slow = store.run_sync(lambda connection: make_key(connection, NewApiKey("slow", rate=1)))[0]
-        dead = store.run_sync(lambda connection: make_key(connection, NewApiKey("dead", expires=1.0)))[0]
+        right = store.run_sync(lambda connection: make_key(connection, "right", quota=60))[0]
+        slow = store.run_sync(lambda connection: make_key(connection, "slow", rate=1))[0]
+        dead = store.run_sync(lambda connection: make_key(connection, "dead", expires=1.0))[0]
     admin, text = "the-canary-of-the-operator", "Zyxwvutsrqp"
     service = start_service(small_model, MT_DATABASE=str(path), MT_ADMIN_KEY=admin, MT_REQUIRE_KEY="true")
     body = {"q": "The dog sees the cat.", "source": "en", "target": "de"}

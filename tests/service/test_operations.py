@@ -10,7 +10,7 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from service.access.api_keys import NewApiKey, make_key
+from service.access.api_keys import make_key
 from service.access.database import Database
 from service.errors import CannotTranslate, DeadlineExceeded, NotServing, Overloaded, ReloadRefused, Unavailable
 from service.readiness import CANARY_CALLER, CANARY_TEXT, Readiness
@@ -252,7 +252,7 @@ def body(**fields: Any) -> dict[str, Any]:
 
 def new_key(path: Path, name: str, **wanted: Any) -> str:
     with Database.open(path) as store:
-        return store.run_sync(lambda connection: make_key(connection, NewApiKey(name, **wanted)))[0]
+        return store.run_sync(lambda connection: make_key(connection, name, **wanted))[0]
 
 
 def test_rates_hold_back_work_and_never_probes(in_thread: Callable[..., Any], tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ import pytest
 
 from service.access.api_keys import (
     ApiKeyError,
-    ApiKeys,
-    NewApiKey,
+    find_key,
     get_key,
     list_keys,
     make_key,
@@ -31,29 +30,28 @@ NOW = 1_800_000_000.0
 def test_a_damaged_database_is_unavailable(tmp_path: Path) -> None:
     path = tmp_path / "service.db"
     with Database.open(path) as database:
-        database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        database.run_sync(lambda connection: make_key(connection, "wiki"))
         asyncio.run(database.truncate_log())
         path.write_bytes(b"\xff" * path.stat().st_size)
         with pytest.raises(StorageUnavailable, match="The database cannot be used") as raised:
-            asyncio.run(ApiKeys(database).find("mt_secret"))
+            asyncio.run(find_key(database, "mt_secret"))
         assert int(raised.value.headers["Retry-After"]) > 0
 
 
 def test_a_read_only_database_is_named(database: Database) -> None:
     database.run_sync(lambda connection: connection.execute("PRAGMA query_only = ON"))
     with pytest.raises(StorageUnavailable, match="The database is read-only"):
-        asyncio.run(database.write(lambda connection: make_key(connection, NewApiKey("wiki")), "a"))
+        asyncio.run(database.write(lambda connection: make_key(connection, "wiki"), "a"))
 
 
 def test_a_key_is_found_by_its_text_alone(database: Database) -> None:
-    secret, made = database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki", 5, 100, NOW)))
-    other, _ = database.run_sync(lambda connection: make_key(connection, NewApiKey("mail")))
-    keys = ApiKeys(database)
-    assert asyncio.run(keys.find(secret)) == made
+    secret, made = database.run_sync(lambda connection: make_key(connection, "wiki", 5, 100, NOW))
+    other, _ = database.run_sync(lambda connection: make_key(connection, "mail"))
+    assert asyncio.run(find_key(database, secret)) == made
     assert (made.name, made.rate, made.quota, made.expires, made.revoked) == ("wiki", 5, 100, NOW, False)
     assert secret != other and len(secret) > 40 and secret.startswith("mt_")
     for wrong in ("", secret[:-1], secret + "a", secret.upper(), made.id, made.name, "\ud800", "\0", "ü" * 999):
-        assert asyncio.run(keys.find(wrong)) is None, wrong
+        assert asyncio.run(find_key(database, wrong)) is None, wrong
 
 
 def test_the_whole_hash_is_compared(database: Database) -> None:
@@ -63,21 +61,21 @@ def test_the_whole_hash_is_compared(database: Database) -> None:
         (digest,) = connection.execute("SELECT digest FROM keys").fetchone()
         connection.execute("UPDATE keys SET digest = ?", (digest[:-1] + bytes([digest[-1] ^ 1]),))
 
-    secret, made = database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+    secret, made = database.run_sync(lambda connection: make_key(connection, "wiki"))
     for expected in (made, None, made):
-        assert asyncio.run(ApiKeys(database).find(secret)) == expected
+        assert asyncio.run(find_key(database, secret)) == expected
         database.run_sync(alter)
 
 
 def test_names_are_taken_once_and_revoked_for_good(database: Database) -> None:
-    secret, made = database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+    secret, made = database.run_sync(lambda connection: make_key(connection, "wiki"))
     with pytest.raises(ApiKeyError, match="there is a key named 'wiki' already"):
-        database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        database.run_sync(lambda connection: make_key(connection, "wiki"))
     with pytest.raises(ApiKeyError, match="there is no key 'wikl'; accepted: wiki"):
         database.run_sync(lambda connection: get_key(connection, "wikl"))
     assert database.run_sync(lambda connection: revoke_key(connection, "wiki")).revoked
     assert database.run_sync(lambda connection: revoke_key(connection, made.id)).revoked
-    found = asyncio.run(ApiKeys(database).find(secret))
+    found = asyncio.run(find_key(database, secret))
     assert found is not None and found.revoked
     assert [each.name for each in database.run_sync(list_keys)] == ["wiki"]
 
@@ -85,7 +83,7 @@ def test_names_are_taken_once_and_revoked_for_good(database: Database) -> None:
 def test_the_database_holds_no_key(tmp_path: Path) -> None:
     path = tmp_path / "service.db"
     with Database.open(path) as database:
-        secrets = [database.run_sync(partial(make_key, new=NewApiKey(f"k{i}")))[0] for i in range(20)]
+        secrets = [database.run_sync(partial(make_key, name=f"k{i}"))[0] for i in range(20)]
     held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"k19" in held
     for secret in secrets:
@@ -118,18 +116,18 @@ def test_reads_do_not_wait_for_the_write_lock(tmp_path: Path) -> None:
     async def use(database: Database) -> None:
         read = "SELECT name FROM keys"
         assert await database.read(lambda connection: connection.execute(read).fetchall()) == [("wiki",)]
-        assert await ApiKeys(database).find("mt_none") is None
+        assert await find_key(database, "mt_none") is None
         for caller in "ab":
             with pytest.raises(StorageUnavailable, match="The database is locked"):
                 await database.write(lambda connection: None, caller)
 
     with Database.open(path) as database:
-        database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        database.run_sync(lambda connection: make_key(connection, "wiki"))
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         asyncio.run(use(database))
         other.execute("ROLLBACK")
-        asyncio.run(database.write(lambda connection: make_key(connection, NewApiKey("phone"))))
+        asyncio.run(database.write(lambda connection: make_key(connection, "phone")))
 
 
 def test_a_write_of_a_caller_does_not_wait_long_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +135,7 @@ def test_a_write_of_a_caller_does_not_wait_long_for_the_disk(tmp_path: Path, mon
     ran: list[str] = []
 
     def make_slowly(connection: sqlite3.Connection) -> None:
-        make_key(connection, NewApiKey("wiki"))
+        make_key(connection, "wiki")
         time.sleep(0.5)
 
     async def use(database: Database) -> None:
@@ -159,7 +157,7 @@ def test_a_full_disk_is_an_error_of_its_own_and_leaves_no_transaction(tmp_path: 
     def fill(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA max_page_count = 1")  # as few as there are
         for number in range(100):
-            make_key(connection, NewApiKey("x" * 1000 + str(number)))
+            make_key(connection, "x" * 1000 + str(number))
 
     async def use(database: Database) -> None:
         with pytest.raises(StorageFull):
@@ -187,7 +185,7 @@ def test_only_the_owner_can_read_the_files_of_a_database(tmp_path: Path) -> None
     path = tmp_path / "service.db"
     path.touch(0o644)
     with Database.open(path) as database:
-        database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        database.run_sync(lambda connection: make_key(connection, "wiki"))
         assert {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {
             "service.db": 0o600,
             "service.db-shm": 0o600,
@@ -228,7 +226,7 @@ def test_the_script(keys: Run, tmp_path: Path) -> None:
     assert status == 0
     secret = printed.strip()
     with Database.open(tmp_path / "service.db") as database:
-        found = asyncio.run(ApiKeys(database).find(secret))
+        found = asyncio.run(find_key(database, secret))
     assert found is not None and (found.name, found.rate, found.quota) == ("the wiki", 5, 100)
     assert found.expires is not None and 2.9 < (found.expires - time.time()) / 86_400 < 3
     (shown,) = json.loads(keys("show", found.id, "--json")[1])
@@ -260,7 +258,7 @@ def test_limits_that_cannot_be(limit: tuple[str, str], capsys: pytest.CaptureFix
 )
 def test_the_script_refuses(keys: Run, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
     with Database.open(tmp_path / "service.db") as database:
-        database.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        database.run_sync(lambda connection: make_key(connection, "wiki"))
     status, printed, told = keys(*arguments)
     assert status == 2 and said in told and printed == ""
     assert not Path("slip.db").exists()
@@ -271,10 +269,10 @@ def test_look_ups_of_one_address_do_not_delay_another(tmp_path: Path) -> None:
 
     async def run() -> int:
         with Database.open(tmp_path / "service.db") as database:
-            keys, ended = ApiKeys(database), list[str]()
+            ended = list[str]()
 
             async def find(address: str) -> None:
-                assert await keys.find("mt_wrong", address) is None
+                assert await find_key(database, "mt_wrong", address) is None
                 ended.append(address)
 
             many = [asyncio.create_task(find("127.0.0.2")) for _ in range(100)]

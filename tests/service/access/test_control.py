@@ -19,7 +19,7 @@ from limits import strategies
 from limits.storage import memory
 
 from service.access import control
-from service.access.api_keys import ApiKey, NewApiKey, make_key, revoke_key
+from service.access.api_keys import ApiKey, make_key, revoke_key
 from service.access.control import AccessControl, AccessPolicy, Caller, Usage, caller_network
 from service.access.database import Database
 from service.access.usage import FLUSH_SECONDS, month_of, read_usage
@@ -58,7 +58,7 @@ def access(database: Database) -> AccessControl:
 
 
 def made(database: Database, **wanted: Any) -> tuple[str, ApiKey]:
-    return database.run_sync(lambda connection: make_key(connection, NewApiKey(**{"name": "wiki"} | wanted)))
+    return database.run_sync(lambda connection: make_key(connection, **{"name": "wiki"} | wanted))
 
 
 def ran(work: Coroutine[Any, Any, T]) -> T:

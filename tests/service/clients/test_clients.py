@@ -16,7 +16,7 @@ import pytest
 from libretranslatepy import LibreTranslateAPI
 
 from mt.bundled import STARTER_MODEL
-from service.access.api_keys import NewApiKey, make_key
+from service.access.api_keys import make_key
 from service.access.database import Database
 from tests.service.clients.deepl_rows import DEEPL_ROWS
 from tests.service.clients.libretranslate_rows import LIBRETRANSLATE_ROWS
@@ -31,7 +31,7 @@ NODE_MODULES = os.environ.get("MT_TEST_NODE_MODULES", "")  # a folder with the p
 def world(start_service: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> World:
     folder = tmp_path_factory.mktemp("clients")
     with Database.open(folder / "service.db") as store:
-        key, _ = store.run_sync(partial(make_key, new=NewApiKey("rich")))
+        key, _ = store.run_sync(partial(make_key, name="rich"))
     settings = {"MT_DATABASE": str(folder / "service.db"), "MT_REQUIRE_KEY": "true", "MT_SUGGESTIONS": "true"}
     url = start_service(STARTER_MODEL, **settings, MT_ALLOW_ORIGINS="*").url
     return World(url, key, store_memory(url, key, "lamps"), folder)

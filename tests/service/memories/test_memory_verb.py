@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mt.data.translation_memory import read_memory
-from service.access.api_keys import NewApiKey, make_key
+from service.access.api_keys import make_key
 from service.access.database import Database
 from service.memories.store import OPERATOR, list_all
 from service.program import check_page_memories
@@ -66,7 +66,7 @@ def test_a_memory_lives_from_import_to_delete(
 
 def test_a_memory_may_belong_to_a_key(database: Path, units: Path) -> None:
     with Database.open(database) as opened:
-        _, key = opened.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        _, key = opened.run_sync(lambda connection: make_key(connection, "wiki"))
     assert imported(database, units, "--key", "wiki", "--name", "pages") == 0
     assert imported(database, units) == 0
     with Database.open(database) as opened:

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from mt.text.documents import DocumentOptions
 from mt.text.terms import Terms
 from service.access import database as database_module
-from service.access.api_keys import NewApiKey, make_key
+from service.access.api_keys import make_key
 from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
 from service.errors import CannotTranslate, NotFound, Overloaded, ServiceError, TooManyRequests, Unavailable
@@ -249,7 +249,7 @@ async def test_the_service_ends_though_its_store_cannot_be_written_to(
 
 async def test_what_an_earlier_process_charged_is_given_back() -> None:
     with Database.open(None) as store:
-        secret, _ = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        secret, _ = store.run_sync(lambda connection: make_key(connection, "wiki"))
         before = AccessControl(store, AccessPolicy())
         async with before.open():
             caller = await before.admit(secret, "")

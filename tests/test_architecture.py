@@ -40,7 +40,7 @@ EXCEPTIONS = {("mt.cli.serve", "service")}
 
 OWNERS = {
     "langcodes": ("mt.languages",),
-    "sentencepiece": ("mt.tokenizer", "scripts.benchmark.peer_ctranslate2"),
+    "sentencepiece": ("mt.tokenizer",),
     "sacrebleu": ("mt.evaluation",),
     "sacremoses": ("mt.evaluation",),
     "sentencex": ("mt.text.segment",),

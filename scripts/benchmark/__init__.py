@@ -2,7 +2,6 @@
 
     python -m scripts.benchmark.decode MODEL --source-file test.en --reference-file test.de --output benchmarks/decode
     python -m scripts.benchmark.decode MODEL --source-file test.en --against ../earlier --output benchmarks/decode
-    python -m scripts.benchmark.agreement MODEL test.en test.de --from en --to de
     python -m scripts.benchmark.train RECIPE --output benchmarks/train
     python -m scripts.benchmark.layers --output benchmarks/layers
     python -m scripts.benchmark.gpu --part decoding --output benchmarks/gpu

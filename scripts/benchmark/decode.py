@@ -1,6 +1,6 @@
 """Translation speed compared with CTranslate2, transformers and another checkout of ours.
 
-    python -m scripts.benchmark.decode MODEL --source-file test.en --transformers MARIAN_DIR --output DIR
+    python -m scripts.benchmark.decode MODEL --source-file test.en --reference-file test.de --output DIR
     python -m scripts.benchmark.decode --random base --source-file test.en --beam-size 4 --sentences 200 --output DIR
     python -m scripts.benchmark.decode MODEL --source-file test.en --against ../earlier --rounds 9 --output DIR
 
@@ -13,10 +13,12 @@ settings of each contender; then all contenders take turns. The time is that of 
 """
 
 import argparse
+import json
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -24,32 +26,19 @@ from typing import Any, get_args
 
 from rich.console import Console
 
-from mt import evaluation
-from mt.checkpoint import read_description
+from mt import Translator, evaluation
 from mt.cli.command import command, count
 from mt.config import Size
 from mt.data.corpus import read_lines
 from mt.engine.devices import available_cores
 from mt.errors import DataError, MTError
-from mt.languages import Direction
+from mt.tokenizer import Tokenizer
 
-from .contenders import OUR_DTYPES, Metric, Models, PeerEntry, Setting, cost, entries, export, fastest
-from .measure import (
-    QUIET_LOAD,
-    Ratio,
-    alternate,
-    commit,
-    conditions,
-    noise,
-    percentile,
-    ratio,
-    table,
-    watching,
-    write_results,
-)
+from .contenders import OUR_DTYPES, Metric, Models, PeerEntry, entries, fastest
+from .measure import PAUSE, Ratio, commit, conditions, noise, percentile, ratio, table, write_results
 from .peer import PeerResult
 from .processes import Contender, ContenderError
-from .untrained import untrained_models
+from .untrained import forced_length, untrained_model
 
 COLUMNS = (
     *("metric", "contender", "settings", "sentences/s", "tokens/s", "p50 ms", "p95 ms", "ratio (rounds)"),
@@ -70,7 +59,6 @@ class DecodeRow:
     settings: str = ""
     problem: str = ""
     results: list[PeerResult] = field(default_factory=list)
-    other_cores: list[float] = field(default_factory=list)
     lines: Sequence[str] = ()
     bleu: float | None = None
     same: float | None = None
@@ -78,7 +66,7 @@ class DecodeRow:
 
     @property
     def costs(self) -> list[float]:
-        return [cost(self.metric, result) for result in self.results]
+        return [self.metric.cost(result) for result in self.results]
 
     def cells(self) -> list[str]:
         start = [str(self.metric), self.name]
@@ -109,7 +97,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add("--output", type=Path, required=True, metavar="DIR", help="folder of the results")
     add("--source", metavar="L", help="source language, if the model has several")
     add("--target", metavar="L", help="target language, if the model has several")
-    add("--transformers", type=Path, metavar="DIR", help="model directory of transformers with the same weights")
     add("--against", type=Path, metavar="DIR", help="another checkout of this project")
     add("--beam-size", type=count, nargs="+", default=[1, 5])
     add("--kinds", nargs="+", choices=["bulk", "single"], default=["bulk", "single"])
@@ -118,7 +105,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add("--rounds", type=count, default=5, help="measurements of each row (default: 5)")
     add("--sentences", type=count, default=1000, help="sentences in bulk (default: 1000)")
     add("--single-sentences", type=count, default=200, help="sentences one at a time (default: 200)")
-    add("--short-sentences", type=count, default=400, help="sentences of a short run (default: 400)")
     add("--cores", type=count, default=available_cores(), help="cores of each contender (default: all)")
     add("--only", nargs="+", help="run only contenders whose names begin with one of these (default: all)")
     options = parser.parse_args(argv)
@@ -138,23 +124,24 @@ def main(argv: Sequence[str]) -> int:
     """
     options, console = parse(argv), Console(stderr=True)
     lines, references = read_texts(options)
-    options.output.mkdir(parents=True, exist_ok=True)
-    models, language = prepare_models(options, lines)
     setup = {**conditions(), "options": vars(options)}
     if options.against:
         setup["against"] = commit(options.against)
-    if setup["load_average"][0] > QUIET_LOAD:
-        console.print(f"warning: the load average is {setup['load_average'][0]:.2f}: other processes use this machine")
+    models, translator = prepare_models(options, lines)
+    _, language = translator.direction_of(options.source, options.target)
     rows: list[DecodeRow] = []
     tried: dict[str, Any] = {}
     for metric in [Metric(kind == "single", beam) for kind in options.kinds for beam in options.beam_size]:
-        wanted = [entry for entry in entries(models, metric, options.dtype) if is_wanted(entry, options.only)]
-        compared = compare(metric, wanted, options, tried, console)
+        wanted = [
+            entry
+            for entry in entries(models, metric, options.dtype)
+            if options.only is None or entry.name.startswith(tuple(options.only))
+        ]
+        compared = compare(metric, wanted, translator.tokenizer, options, tried, console)
         add_quality(compared, references, language)
         rows += compared
-    other_cores = [cores for row in rows for cores in row.other_cores]
     costs = {f"{row.metric}, {row.name}": row.costs for row in rows if row.results}
-    warnings = noise(setup["load_average"][0], other_cores, costs)
+    warnings = noise(setup["load_average"][0], costs)
     results = table("decode", COLUMNS, [row.cells() for row in rows], caption(setup))
     values = {"conditions": setup, "warnings": warnings, "tried": tried, "rows": [asdict(row) for row in rows]}
     write_results(options.output, [results, *warnings], values)
@@ -180,38 +167,40 @@ def read_texts(options: argparse.Namespace) -> tuple[list[str], list[str]]:
     return lines, references
 
 
-def prepare_models(options: argparse.Namespace, lines: Sequence[str]) -> tuple[Models, str]:
-    """Write the sentences and the models of all contenders into the folder of the results.
+def prepare_models(options: argparse.Namespace, lines: Sequence[str]) -> tuple[Models, Translator]:
+    """Write the source tokens of all sentences into the folder of the results, and an untrained model if required.
 
-    Return (models, target language). Raises: MTError if a model cannot be used.
+    Return (models, our model loaded). Raises: MTError if the model cannot be used.
     """
-    source, folder = options.output / "source.txt", options.output / "models"
-    source.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    folder.mkdir(exist_ok=True)
+    folder = options.output / "models"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = options.model or folder / f"untrained-{options.random}"
     if options.random:
-        models = untrained_models(options.random, lines, source, folder, options.device)
-        return replace(models, cores=options.cores, against=options.against), "de"
-    directions = read_description(options.model).directions
-    direction = str(directions.choose(options.source, options.target))
-    models = Models(
-        source,
-        options.model,
-        export(options.model, folder, options.device),
-        options.transformers,
-        options.against,
-        cores=options.cores,
-        device=options.device,
-        direction=direction if len(directions) > 1 else "",
-    )
-    return models, Direction.parse(direction).target
+        untrained_model(options.random, lines, path)
+    translator = Translator.load(path, "cpu")
+    requests = [translator.request(line, source=options.source, target=options.target) for line in lines]
+    sources = [list(request.source) if request else [] for request in requests]
+    ids, pieces = options.output / "ids.json", options.output / "pieces.json"
+    ids.write_text(json.dumps(sources), encoding="utf-8")
+    pieces.write_text(json.dumps([translator.tokenizer.pieces(source[:-1]) for source in sources]), encoding="utf-8")
+    lengths = tuple(forced_length(len(source)) for source in sources) if options.random else ()
+    models = Models(path, folder, ids, pieces, lengths, options.cores, options.device, options.against)
+    return models, translator
 
 
-def is_wanted(entry: PeerEntry, only: Sequence[str] | None) -> bool:
-    return only is None or entry.name.startswith(tuple(only))
+def text_of(tokenizer: Tokenizer, tokens: Sequence[int] | Sequence[str]) -> str:
+    """Return the text of target tokens, which are ids, or pieces for a library that has its own ids."""
+    ids = {piece: id for id, piece in enumerate(tokenizer.target.pieces(range(len(tokenizer.target))))}
+    return tokenizer.decode([ids[token] if isinstance(token, str) else token for token in tokens])
 
 
 def compare(
-    metric: Metric, wanted: Sequence[PeerEntry], options: argparse.Namespace, tried: dict[str, Any], console: Console
+    metric: Metric,
+    wanted: Sequence[PeerEntry],
+    tokenizer: Tokenizer,
+    options: argparse.Namespace,
+    tried: dict[str, Any],
+    console: Console,
 ) -> list[DecodeRow]:
     """Choose the setting of each contender, start all contenders, and measure them in turn. Return a row for each.
 
@@ -228,27 +217,20 @@ def compare(
                 continue
             console.print(f"{metric}: {entry.name} ...", highlight=False)
             try:
-                setting, tried[f"{metric}, {entry.name}"] = fastest(entry, metric, options.short_sentences, log)
+                setting, tried[f"{metric}, {entry.name}"] = fastest(entry, metric, sentences, log)
                 contender = stack.enter_context(Contender(entry.name, setting.launch, log))
-                first = PeerResult(**contender.ask(setting.job(metric, sentences, keep_lines=True)))
+                targets = setting.ask(contender, metric, sentences, keep=True).targets
             except ContenderError as error:
                 row.problem = str(error)
                 console.print(row.problem, markup=False, highlight=False)
                 continue
-            row.settings, row.lines = str(setting), first.lines
+            row.settings, row.lines = str(setting), [text_of(tokenizer, tokens) for tokens in targets]
             running.append((row, setting, contender))
-
-        def measure(entry: tuple[DecodeRow, Setting, Contender]) -> tuple[PeerResult, float | None]:
-            _, setting, contender = entry
-            results: list[PeerResult] = []
-            with watching(lambda: results[0].cpu_seconds) as other_load:
-                results.append(PeerResult(**contender.ask(setting.job(metric, sentences))))
-            return results[0], other_load.cores
-
-        for (row, _, _), (result, cores) in alternate(running, options.rounds, measure):
-            row.results.append(result)
-            row.other_cores += [] if cores is None else [cores]
-            console.print(f"  {row.name} {result.seconds:.3f} s, others {cores or 0:.2f} cores", highlight=False)
+        for _ in range(options.rounds):
+            for row, setting, contender in running:
+                time.sleep(PAUSE)
+                row.results.append(setting.ask(contender, metric, sentences))
+                console.print(f"  {row.name} {row.results[-1].seconds:.3f} s", highlight=False)
     return rows
 
 

@@ -29,12 +29,14 @@ from mt.errors import MTError
 from mt.training.memory import keep_freed_memory
 
 from .layer_types import LayerType, chain_length, layer_types, measured_path
-from .measure import conditions, table, watching, write_results
+from .measure import conditions, table, write_results
 
 STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 """97.5% quantiles of Student's t-distribution, for 1 to 10 degrees of freedom."""
 
 METRICS = ("operations", "seconds")
+
+PATH_LENGTHS = (5, 17, 33, 65)  # lengths n whose paths are counted
 
 ROUND_SECONDS = 0.02  # shortest round: a layer that is faster runs several times
 
@@ -123,7 +125,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     for name, default, meaning in (
         ("--lengths", [256, 512, 1024, 2048, 4096], "lengths n, with the smallest d; at least three"),
         ("--widths", [64, 128, 256, 512, 1024], "widths d, with the smallest n; at least three multiples of 16"),
-        ("--paths", [5, 17, 33, 65], "lengths whose paths are counted"),
     ):
         shown = " ".join(map(str, default))
         add(name, type=count, nargs="+", default=default, metavar="N", help=f"{meaning} (default: {shown})")
@@ -162,20 +163,19 @@ def main(argv: Sequence[str]) -> int:
     torch.set_num_threads(1)
     keep_freed_memory()  # pages that the system maps anew would take most of the time of large scores
     try:
-        with watching(time.process_time) as other_load:
-            kinds = layer_types(options.neighbourhood, options.kernel)
-            points = {kind.name: measure(kind, options) for kind in kinds}
-            paths = {kind.name: [count_path(kind, n) for n in options.paths] for kind in kinds}
+        kinds = layer_types(options.neighbourhood, options.kernel)
+        points = {kind.name: measure(kind, options) for kind in kinds}
+        paths = {kind.name: [count_path(kind, n) for n in PATH_LENGTHS] for kind in kinds}
     finally:
         torch.set_num_threads(threads)
     exponents = {name: fits(of_kind, options) for name, of_kind in points.items()}
     parts: list[Table | str] = [
         *exponent_tables(kinds, exponents, options),
-        path_table(kinds, paths, options.paths),
-        f"Fastest of {options.rounds} rounds, float32, one thread; others used {other_load.cores or 0:.2f} cores.",
+        path_table(kinds, paths),
+        f"Fastest of {options.rounds} rounds, float32, one thread.",
     ]
     values = {
-        "conditions": {**before, "threads": 1, "rounds": options.rounds, "other_cores": other_load.cores},
+        "conditions": {**before, "threads": 1, "rounds": options.rounds},
         "points": {name: [asdict(point) for point in of_kind] for name, of_kind in points.items()},
         "exponents": {name: {key: asdict(value) for key, value in of.items()} for name, of in exponents.items()},
         "paths": {name: [asdict(path) for path in of_kind] for name, of_kind in paths.items()},
@@ -205,14 +205,14 @@ def exponent_tables(
     ]
 
 
-def path_table(kinds: Sequence[LayerType], paths: Mapping[str, Sequence[PathCount]], lengths: Sequence[int]) -> Table:
+def path_table(kinds: Sequence[LayerType], paths: Mapping[str, Sequence[PathCount]]) -> Table:
     """Return a table of sequential operations and maximum path lengths, as measured and as in the paper."""
     rows = []
     for kind in kinds:
         columns = zip(*((path.chain, path.measured, path.exact) for path in paths[kind.name]), strict=True)
         chain, measured, exact = (", ".join(map(str, column)) for column in columns)
         rows.append([kind.name, kind.sequential, chain, kind.path, measured, exact])
-    title = f"Sequential operations and maximum path length, n = {', '.join(map(str, lengths))}"
+    title = f"Sequential operations and maximum path length, n = {', '.join(map(str, PATH_LENGTHS))}"
     return table(title, ("layer", "paper", "chain of operations", "paper", "path", "exact"), rows)
 
 

@@ -1,17 +1,16 @@
-"""Alternating measurements, ratios with their spread, the load by other processes, and the files of the results."""
+"""Ratios with their spread, warnings about a machine that is not quiet, and the files of the results."""
 
 import json
 import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -21,12 +20,8 @@ from mt.engine.devices import available_cores
 
 from .processes import ROOT
 
-S = TypeVar("S")
-M = TypeVar("M")
-
 PAUSE = 0.3  # seconds between two contenders, so that the spinning threads of the first one stop
 QUIET_LOAD = 0.5  # load average of the last minute, before the first contender starts
-QUIET_CORES = 0.1  # cores that other processes use on average while a contender is measured
 QUIET_SPREAD = 0.15  # (largest - smallest) / median over the rounds of one contender
 WIDTH = 200  # columns of a table
 PACKAGES = ("torch", "ctranslate2", "transformers", "sentencepiece", "numpy")
@@ -56,63 +51,14 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ordered[max(0, -int(-len(ordered) * percent // 100) - 1)]
 
 
-def alternate(
-    contenders: Sequence[S], rounds: int, measure: Callable[[S], M], pause: float = PAUSE
-) -> Iterator[tuple[S, M]]:
-    """Measure the contenders in turn (A B C A B C ...), with a pause of `pause` seconds before each measurement."""
-    for _ in range(rounds):
-        for contender in contenders:
-            time.sleep(pause)
-            yield contender, measure(contender)
-
-
-@dataclass
-class OtherLoad:
-    """Mean number of cores that other processes used during a measurement. It is None on systems other than Linux."""
-
-    cores: float | None = None
-
-
-@contextmanager
-def watching(cpu_seconds: Callable[[], float]) -> Iterator[OtherLoad]:
-    """Measure how many cores other processes use during the context. `cores` is set at the end of the context.
-
-    At the end, `cpu_seconds` is called. It must return the processor time that the contender used during the context.
-    """
-    other_load = OtherLoad()
-    busy, begun = busy_seconds(), time.perf_counter()
-    yield other_load
-    seconds, after = time.perf_counter() - begun, busy_seconds()
-    if busy is not None and after is not None:
-        other_load.cores = max(0.0, (after - busy - cpu_seconds()) / seconds)
-
-
-def busy_seconds(stat: Path = Path("/proc/stat")) -> float | None:
-    """Return the busy seconds since the machine started, summed over all cores. Return None if `stat` does not exist.
-
-    Stolen time, in which other virtual machines used the cores, is included.
-    """
-    if not stat.exists():
-        return None
-    user, nice, system, _idle, _waiting, *more = map(int, stat.read_text().split("\n", 1)[0].split()[1:])
-    interrupts = sum(more[:3])  # interrupts, soft interrupts, stolen; guests are counted in user
-    return (user + nice + system + interrupts) / float(os.sysconf("SC_CLK_TCK"))
-
-
-def noise(load: float, other_cores: Sequence[float], costs: Mapping[str, Sequence[float]]) -> list[str]:
+def noise(load: float, costs: Mapping[str, Sequence[float]]) -> list[str]:
     """Return warnings if other programs used the machine, or if measurements varied widely.
 
-    `load` is the load average before the benchmark, `other_cores` the numbers of cores that other processes used, and
-    `costs` has a value of each round for each contender.
+    `load` is the load average before the benchmark. `costs` has a value of each round for each contender.
     """
     warnings = []
     if load > QUIET_LOAD:
         warnings.append(f"the load average was {load:.2f} before the start; quiet is at most {QUIET_LOAD}")
-    if other_cores and median(other_cores) > QUIET_CORES:
-        warnings.append(
-            f"other processes kept {median(other_cores):.2f} cores busy (median; at worst {max(other_cores):.2f}); "
-            f"quiet is at most {QUIET_CORES}"
-        )
     spreads = {name: (max(values) - min(values)) / median(values) for name, values in costs.items()}
     if wide := {name: spread for name, spread in spreads.items() if spread > QUIET_SPREAD}:
         worst = max(wide, key=lambda name: wide[name])

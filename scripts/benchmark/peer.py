@@ -1,43 +1,43 @@
 """Jobs of the benchmark `decode`, and the part of a contender that is the same for all libraries.
 
-Like `processes`, this module imports only the standard library. The module of each library imports the library.
+Like `processes`, this module imports only the standard library. The module of each library imports the library. Tokens
+are those of our tokenizer: ids, or pieces for a library that has its own ids.
 """
 
+import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from .processes import Stopwatch, answer_jobs, cpu_seconds
+from .processes import answer_jobs, peak_bytes
 
 
 @dataclass(frozen=True)
 class PeerSetup:
     """Model that a contender loads, and settings of the library.
 
-    `lengths` has the exact number of target tokens for each line of `source`; if it is empty, the lengths are free.
-    `workers` batches are translated at the same time, with `threads` threads each. `direction`, such as "en-de", is
-    given for a model with several directions, whose sources begin with a language tag.
+    `workers` batches are translated at the same time, with `threads` threads each. `lengths` has the exact number of
+    target tokens, with EOS, for each source; if it is empty, the lengths are free.
     """
 
     model: str
-    source: str  # a file with one sentence a line
+    sources: str  # a JSON file with the source tokens of each sentence
     dtype: str = "float32"
     workers: int = 1
     threads: int = 1
     lengths: Sequence[int] = ()
     device: str = "cpu"  # or cuda
-    direction: str = ""
 
 
 @dataclass(frozen=True)
 class PeerJob:
-    """Job for a contender: translate the tokens of the first `sentences` lines of the source file.
+    """Job for a contender: translate the first `sentences` sources. Scores are divided by length.
 
-    If `single` is true, lines are translated one at a time, otherwise in batches of at most `batch` examples or, if
-    `batch_unit` is "tokens", source tokens. With 0, the library chooses the size. If `keep_lines` is true, the
-    translations are returned.
+    If `single` is true, sources are translated one at a time, otherwise in batches of at most `batch` examples or, if
+    `batch_unit` is "tokens", source tokens. With 0, the library chooses the size. If `keep` is true, the target tokens
+    are returned.
     """
 
     beam_size: int
@@ -45,7 +45,7 @@ class PeerJob:
     single: bool = False
     batch: int = 0
     batch_unit: str = "examples"
-    keep_lines: bool = False
+    keep: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,108 +53,70 @@ class PeerResult:
     """Result of a job.
 
     `tokens` is the number of target tokens with EOS. `latencies` has the seconds of each sentence if the job is
-    `single`. `lines` are the translations if the job is to keep them.
+    `single`. `targets` are the target tokens of each source if the job is to keep them.
     """
 
     seconds: float
-    cpu_seconds: float
     peak_bytes: int
     tokens: int
     latencies: Sequence[float] = ()
-    lines: Sequence[str] = ()
+    targets: Sequence[Sequence[Any]] = ()
 
 
-@dataclass(frozen=True)
-class PeerSearch:
-    """Search of all contenders: one translation, scores divided by length, at most 2 x source + 10 tokens.
+Translate = Callable[[Sequence[list[Any]], PeerJob, Sequence[int]], list[list[Any]]]
+"""Function of a library with a loaded model: source tokens of sentences, job and lengths -> target tokens without EOS.
 
-    `forced` has the required number of target tokens of each translation; if it is empty, the lengths are free.
+`lengths` are those of PeerSetup for these sentences.
+"""
+
+
+def longest(source_tokens: int) -> int:
+    """Return the maximum number of target tokens for a source of `source_tokens` tokens with EOS."""
+    return 2 * source_tokens + 10
+
+
+def by_length(lengths: Sequence[int], count: int) -> dict[int, list[int]]:
+    """Return the indices of `count` sentences by their required length, the longest first.
+
+    If `lengths` is empty, all have the key 0.
     """
-
-    beam_size: int
-    batch: int = 0
-    batch_unit: str = "examples"
-    forced: Sequence[int] = ()
-
-    def longest(self, source_tokens: int) -> int:
-        return 2 * source_tokens + 10
-
-    def groups(self, count: int) -> Iterator[tuple[int, list[int]]]:
-        """Group `count` sentences by required length. Yield (length, indices of the sentences), the longest first.
-
-        If lengths are free, yield a single group with length 0.
-        """
-        lengths = self.forced or (0,) * count
-        for length in sorted(set(lengths), reverse=True):
-            yield length, [index for index in range(count) if lengths[index] == length]
-
-    def batches(self, sources: Sequence[list[Any]], indices: Sequence[int]) -> Iterator[list[int]]:
-        """Divide the sentences with the indices `indices` into batches of indices, the longest sentences first.
-
-        A batch has at most `batch` sentences, or source tokens with padding.
-        """
-        batch: list[int] = []
-        for index in sorted(indices, key=lambda index: -len(sources[index])):
-            grown = len(batch) + 1
-            if batch and grown * (len(sources[batch[0]]) if self.batch_unit == "tokens" else 1) > max(self.batch, 1):
-                yield batch
-                batch = []
-            batch.append(index)
-        if batch:
-            yield batch
+    groups: dict[int, list[int]] = {}
+    for index, length in enumerate(lengths or (0,) * count):
+        groups.setdefault(length, []).append(index)
+    return dict(sorted(groups.items(), reverse=True))
 
 
-class Peer(Protocol):
-    """A translation library with a loaded model."""
-
-    def encode(self, line: str) -> list[Any]:
-        """Return the source tokens of a line, in the format of the library."""
-
-    def translate(self, sources: Sequence[list[Any]], search: PeerSearch) -> list[list[Any]]:
-        """Return the target tokens of each source, without EOS, in the order of the sources."""
-
-    def decode(self, tokens: list[Any]) -> str:
-        """Return the text of target tokens."""
-
-
-@dataclass
-class PeerRunner:
-    """Runner of timed jobs with a peer. `sources` are the tokens of all lines of the source file."""
-
-    peer: Peer
-    lengths: Sequence[int]
-    sources: list[list[Any]] = field(default_factory=list)
-
-    def run(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Run a job, and return the result. Its time is from before the first source to after the last translation."""
-        job = PeerJob(**values)
-        sources, forced = self.sources[: job.sentences], self.lengths[: job.sentences]
-        search = PeerSearch(job.beam_size, job.batch, job.batch_unit, forced)
-        watch, latencies = Stopwatch(cpu_seconds), []
-        if job.single:
-            targets = []
-            for index, source in enumerate(sources):
-                single = PeerSearch(job.beam_size, forced=forced[index : index + 1])
-                begun = time.perf_counter()
-                targets += self.peer.translate([source], single)
-                latencies.append(time.perf_counter() - begun)
-        else:
-            targets = self.peer.translate(sources, search)
-        costs = watch.costs()
-        lines = [self.peer.decode(target) for target in targets] if job.keep_lines else []
-        tokens = sum(forced) if forced else sum(len(target) + 1 for target in targets)
-        return asdict(PeerResult(**asdict(costs), tokens=tokens, latencies=latencies, lines=lines))
-
-
-def run_peer(load: Callable[[PeerSetup], Peer]) -> None:
+def run_peer(load: Callable[[PeerSetup], Translate]) -> None:
     """Be a contender of the benchmark `decode`. `load` loads the library for a setup."""
 
     def prepare(values: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
         setup = PeerSetup(**values)
-        lines = Path(setup.source).read_text(encoding="utf-8").splitlines()
-        runner = PeerRunner(load(setup), setup.lengths)
-        runner.sources = [runner.peer.encode(line) for line in lines]
-        runner.run(asdict(PeerJob(1, 1)))
-        return runner.run
+        translate = load(setup)
+        sources = json.loads(Path(setup.sources).read_text(encoding="utf-8"))
+
+        def run(values: dict[str, Any]) -> dict[str, Any]:
+            job = PeerJob(**values)
+            chosen, lengths = sources[: job.sentences], setup.lengths[: job.sentences]
+            return asdict(run_job(translate, job, chosen, lengths))
+
+        run(asdict(PeerJob(1, 1)))
+        return run
 
     answer_jobs(prepare)
+
+
+def run_job(translate: Translate, job: PeerJob, sources: Sequence[list[Any]], lengths: Sequence[int]) -> PeerResult:
+    """Translate `sources`. The time is from before the first source to after the last translation."""
+    targets: list[list[Any]] = []
+    latencies = []
+    begun = time.perf_counter()
+    if job.single:
+        for index, source in enumerate(sources):
+            started = time.perf_counter()
+            targets += translate([source], job, lengths[index : index + 1])
+            latencies.append(time.perf_counter() - started)
+    else:
+        targets = translate(sources, job, lengths)
+    seconds = time.perf_counter() - begun
+    tokens = sum(lengths) if lengths else sum(len(target) + 1 for target in targets)
+    return PeerResult(seconds, peak_bytes(), tokens, latencies, targets if job.keep else ())

@@ -1,68 +1,49 @@
-"""Contender: CTranslate2, with weights that mt/interop/ctranslate2.py exported and the file of our tokenizer.
-
-The module uses sentencepiece directly, as users of CTranslate2 do.
-"""
+"""Contender: CTranslate2, with weights that mt/interop/ctranslate2.py exported."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 import ctranslate2
-import sentencepiece
 
-from .peer import PeerSearch, PeerSetup, run_peer
+from .peer import PeerJob, PeerSetup, Translate, by_length, longest, run_peer
 
 
-class CTranslate2:
-    """Peer with the Translator of CTranslate2, which sorts the sentences and forms the batches by itself.
+def load(setup: PeerSetup) -> Translate:
+    """Return a function that translates with CTranslate2, which sorts the sentences and forms the batches by itself.
 
-    `workers` of the setup is inter_threads, and `threads` is intra_threads.
+    `workers` of the setup is inter_threads, and `threads` is intra_threads. Tokens are pieces.
     """
+    translator = ctranslate2.Translator(
+        setup.model,
+        device=setup.device,
+        compute_type=setup.dtype,
+        inter_threads=setup.workers,
+        intra_threads=setup.threads,
+    )
 
-    def __init__(self, setup: PeerSetup) -> None:
-        model = Path(setup.model)
-        self._tag = [f"<2{setup.direction.rpartition('-')[2]}>"] if setup.direction else []
-        self._pieces = sentencepiece.SentencePieceProcessor(model_file=str(model / "tokenizer.model"))
-        self._translator = ctranslate2.Translator(
-            str(model),
-            device=setup.device,
-            compute_type=setup.dtype,
-            inter_threads=setup.workers,
-            intra_threads=setup.threads,
-        )
-
-    def encode(self, line: str) -> list[str]:
-        return [*self._tag, *self._pieces.encode(line, out_type=str)]
-
-    def translate(self, sources: Sequence[list[str]], search: PeerSearch) -> list[list[str]]:
-        """Return the target tokens of each source. A call of CTranslate2 can force only one length for all sentences.
-
-        Therefore, one asynchronous call is made for each forced length.
-        """
-        calls = []
-        for length, places in search.groups(len(sources)):
-            longest = 1 + max(len(sources[place]) for place in places)  # CTranslate2 adds EOS itself
-            results = self._translator.translate_batch(
-                [sources[place] for place in places],
-                max_batch_size=search.batch,
-                batch_type=search.batch_unit,
-                beam_size=search.beam_size,
+    def translate(sources: Sequence[list[str]], job: PeerJob, lengths: Sequence[int]) -> list[list[str]]:
+        calls: list[tuple[int, Any]] = []
+        for length, indices in by_length(lengths, len(sources)).items():  # a call can force only one length
+            results = translator.translate_batch(
+                [sources[index] for index in indices],
+                max_batch_size=job.batch,
+                batch_type=job.batch_unit,
+                beam_size=job.beam_size,
                 num_hypotheses=1,
                 length_penalty=1,
                 max_input_length=0,
                 min_decoding_length=length or 1,
-                max_decoding_length=length or search.longest(longest),
+                max_decoding_length=length or longest(1 + max(len(sources[index]) for index in indices)),
                 asynchronous=True,
             )
-            calls.append((places, results))
+            calls += zip(indices, results, strict=True)
         targets: list[list[str]] = [[] for _ in sources]
-        for places, results in calls:
-            for place, result in zip(places, results, strict=True):
-                targets[place] = result.result().hypotheses[0]
+        for index, result in calls:
+            targets[index] = result.result().hypotheses[0]
         return targets
 
-    def decode(self, tokens: list[str]) -> str:
-        return str(self._pieces.decode(tokens))
+    return translate
 
 
 def main() -> None:
-    run_peer(CTranslate2)
+    run_peer(load)

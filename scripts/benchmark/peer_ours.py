@@ -5,41 +5,29 @@ from itertools import count
 
 from mt.decoding.options import SearchOptions
 from mt.engine.requests import Request
-from mt.languages import Direction
 from mt.pipeline.translator import Translator
 
-from .peer import PeerSearch, PeerSetup, run_peer
+from .peer import PeerJob, PeerSetup, Translate, run_peer
 
 
-class OurPeer:
-    """Peer with our Translator. The engine has `workers` threads, which use one core each."""
+def load(setup: PeerSetup) -> Translate:
+    """Return a function that translates with our engine, which has `workers` threads that use one core each."""
+    translator = Translator.load(setup.model, setup.device, setup.dtype, setup.workers)
+    numbers = count()
 
-    def __init__(self, setup: PeerSetup) -> None:
-        self._translator = Translator.load(setup.model, setup.device, setup.dtype, setup.workers)
-        direction = Direction.parse(setup.direction) if setup.direction else None
-        self._direction = (direction.source, direction.target) if direction else (None, None)
-        self._ids = count()
-
-    def encode(self, line: str) -> list[int]:
-        source, target = self._direction
-        request = self._translator.request(line, source=source, target=target)
-        return list(request.source) if request else []
-
-    def translate(self, sources: Sequence[list[int]], search: PeerSearch) -> list[list[int]]:
+    def translate(sources: Sequence[list[int]], job: PeerJob, lengths: Sequence[int]) -> list[list[int]]:
         requests = []
         for index, source in enumerate(sources):
-            length = search.forced[index] if search.forced else None
-            limit = self._translator.options.max_length if length is None else length
-            options = SearchOptions(beam_size=search.beam_size, max_length=limit, min_length=length or 0)
-            requests.append(Request(next(self._ids), tuple(source), options))
+            limit, least = (lengths[index], lengths[index]) if lengths else (translator.options.max_length, 0)
+            options = SearchOptions(beam_size=job.beam_size, max_length=limit, min_length=least)
+            requests.append(Request(next(numbers), tuple(source), options))
         for request in sorted(requests, key=lambda request: -len(request.source)):
-            self._translator.engine.submit(request)
-        results = {result.id: result for result in self._translator.engine.drain()}
+            translator.engine.submit(request)
+        results = {result.id: result for result in translator.engine.drain()}
         return [list(results[request.id].hypotheses[0].tokens) for request in requests]
 
-    def decode(self, tokens: list[int]) -> str:
-        return self._translator.tokenizer.decode(tokens)
+    return translate
 
 
 def main() -> None:
-    run_peer(OurPeer)
+    run_peer(load)

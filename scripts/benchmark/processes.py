@@ -1,4 +1,4 @@
-"""Contenders: processes that each run one of the compared programs. They read jobs and write results as lines of JSON.
+"""Contenders: processes that each run one of the compared libraries. They read jobs and write results as lines of JSON.
 
 This module imports only the standard library, so that the memory and the time of a contender are those of its library.
 Between two jobs, a contender waits on its stdin. What its library prints goes to stderr, which is its log.
@@ -9,9 +9,8 @@ import os
 import resource
 import subprocess
 import sys
-import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -36,7 +35,6 @@ class Launch:
     checkout: Path = ROOT
     environment: tuple[tuple[str, str], ...] = ()
     without: tuple[str, ...] = ()
-    python: str = sys.executable
 
     @property
     def command(self) -> list[str]:
@@ -49,7 +47,7 @@ class Launch:
             f"from {self.module} import main",
             "main()",
         ]
-        return [self.python, "-c", "\n".join(lines)]
+        return [sys.executable, "-c", "\n".join(lines)]
 
 
 class Contender:
@@ -138,41 +136,13 @@ def answer_jobs(prepare: Callable[[dict[str, Any]], Callable[[Any], dict[str, An
         answers.flush()
 
 
-@dataclass(frozen=True)
-class Costs:
-    """Wall time and processor time of a job in seconds, and the peak memory of the process in bytes."""
-
-    seconds: float
-    cpu_seconds: float
-    peak_bytes: int
-
-
-class Stopwatch:
-    """Measurement of the costs of a job from its creation on. `cpu` returns the processor time so far in seconds."""
-
-    def __init__(self, cpu: Callable[[], float]) -> None:
-        self._cpu = cpu
-        self._begun_cpu, self._begun = cpu(), time.perf_counter()
-
-    def costs(self) -> Costs:
-        seconds = time.perf_counter() - self._begun
-        return Costs(seconds, self._cpu() - self._begun_cpu, peak_bytes())
-
-
-def cpu_seconds() -> float:
-    """Return the processor time in seconds of all threads of this process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
 def peak_bytes() -> int:
     """Return the peak memory of this process in bytes.
 
     On Linux, VmHWM is used, because ru_maxrss begins with the peak of the parent process.
     """
     status = Path("/proc/self/status")
-    lines: Sequence[str] = status.read_text().splitlines() if status.exists() else ()
-    for line in lines:
+    for line in status.read_text().splitlines() if status.exists() else ():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -3,16 +3,20 @@
     python -m scripts.benchmark.train scripts/recipes/multi30k-en-de.toml model.size=small model.d_ff=1024 \\
         tokenizer.vocabulary_size=8000 training.batch_tokens=4096 training.update_tokens=4096 --output benchmarks/train
 
-Each contender is a process that trains a few updates on request and otherwise waits. Our trainer runs with the settings
-and the number of processes that `mt-service train` chooses on this machine. transformers is measured with several
-settings, and compared with its fastest setting. --device cuda measures one GPU.
+In each round, all contenders train the same updates, one after another, each in a process of its own; the first
+updates are not measured. Ours is `mt-service train` with the settings that it chooses on this machine. transformers is
+measured with several settings. --device cuda measures one GPU.
 """
 
 import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
 import sys
-import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -32,14 +36,17 @@ from mt.engine.devices import available_cores, select_device
 from mt.errors import DataError
 from mt.recipe import load_recipe, save_recipe
 from mt.training.precision import choose_precision
+from mt.training.trainer import RECORD_EVERY
 
-from .measure import Ratio, alternate, conditions, noise, ratio, table, watching, write_results
-from .processes import Contender, ContenderError, Launch
-from .train_task import TrainResult, TrainSettings, TrainSetup, TrainTask
+from .measure import Ratio, conditions, noise, ratio, table, write_results
+from .processes import ROOT
 
-COLUMNS = (
-    *("contender", "settings", "target tokens/s", "ours / this (rounds)", "per CPU second", "loss first", "loss last"),
-    "peak MB a process",
+COLUMNS = ("contender", "target tokens/s", "ours / this (rounds)", "loss")
+UPDATES = 2 * RECORD_EVERY  # of a round, of which the first half is not measured
+RATE = 1e-3  # learning rate of the last update; it rises linearly
+OURS = (
+    *(f"training.learning_rate={RATE}", f"training.warmup_updates={UPDATES}", "training.cooldown_updates=0"),
+    *("training.schedule=inverse_sqrt", "training.optimizer=adam", f"training.max_updates={100 * UPDATES}"),
 )
 KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(64 << 20)}
 """Settings of the memory allocator that our trainer sets by itself; transformers also runs with them."""
@@ -47,51 +54,58 @@ KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), 
 
 @dataclass
 class TrainRow:
-    """A contender with one setting, and its results: of the warm-up, then of each round.
+    """A contender: its command, and the target tokens per second and the loss per token of each round.
 
-    With `keeps_memory`, its process gets the variables KEPT_MEMORY. If the contender failed, `problem` is the error.
-    `ratio` is our speed divided by the speed of this row.
+    If it failed, `problem` is the last line of its output. `ratio` is our speed divided by the speed of this row.
     """
 
     name: str
-    settings: TrainSettings
-    keeps_memory: bool = False
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    speeds: list[float] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
     problem: str = ""
-    results: list[TrainResult] = field(default_factory=list)
-    other_cores: list[float] = field(default_factory=list)
     ratio: Ratio | None = None
-
-    @property
-    def label(self) -> str:
-        settings = self.settings
-        attention = f", {settings.attention} attention" if self.name == "transformers" else ""
-        place = f"{settings.processes}x{settings.threads}" if settings.device == "cpu" else settings.device
-        return f"{settings.precision}, {place}{attention}{', malloc kept' if self.keeps_memory else ''}"
-
-    @property
-    def speeds(self) -> list[float]:
-        """Target tokens per second of each round."""
-        return [sum(result.tokens) / result.seconds for result in self.results[1:]]
-
-    def start(self, task: TrainTask, log: Path) -> Contender:
-        environment = {"OMP_NUM_THREADS": str(self.settings.threads)} | (KEPT_MEMORY if self.keeps_memory else {})
-        setup = TrainSetup(task, self.settings)
-        return Contender(
-            self.name,
-            Launch(f"scripts.benchmark.train_{self.name}", setup, environment=tuple(environment.items())),
-            log,
-        )
 
     def cells(self) -> list[str]:
         if self.problem:
-            return [self.name, self.label, self.problem[:80]]
-        per_cpu_second = median(sum(result.tokens) / result.cpu_seconds for result in self.results[1:])
-        first, last = self.results[0], self.results[-1]
-        return [
-            *(self.name, self.label, f"{median(self.speeds):,.0f}", str(self.ratio or ""), f"{per_cpu_second:,.0f}"),
-            *(f"{first.losses[0] / first.tokens[0]:.3f}", f"{last.losses[-1] / last.tokens[-1]:.3f}"),
-            f"{max(result.peak_bytes for result in self.results) / 1e6:,.0f}",
-        ]
+            return [self.name, self.problem[:80]]
+        return [self.name, f"{median(self.speeds):,.0f}", str(self.ratio or ""), f"{self.losses[-1]:.3f}"]
+
+    def measure(self, metrics: Path) -> None:
+        """Run the command until `metrics` has records of all updates, and add the last one to the results.
+
+        The folder of `metrics` is emptied at the beginning.
+        """
+        shutil.rmtree(metrics.parent, ignore_errors=True)
+        metrics.parent.mkdir()
+        with metrics.parent.with_name("log.txt").open("w+", encoding="utf-8") as log:
+            process = subprocess.Popen(
+                self.command,
+                env={**os.environ, **self.environment},
+                stdout=log,
+                stderr=log,
+                cwd=ROOT,
+                start_new_session=True,
+            )
+            while (records := _records(metrics)) is None and process.poll() is None:
+                time.sleep(0.1)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if records is None:
+                log.seek(0)
+                self.problem = next(reversed(log.read().splitlines()), "no output")
+                return
+        self.speeds.append(records[-1]["train_speed"])
+        self.losses.append(records[-1]["train_loss"])
+
+
+def _records(metrics: Path) -> list[dict[str, float]] | None:
+    """Return the records in the file `metrics`, or None while some are missing."""
+    lines = metrics.read_text(encoding="utf-8").split("\n")[:-1] if metrics.exists() else []
+    records = [json.loads(line) for line in lines]
+    return records if records and records[-1]["update"] >= UPDATES else None
 
 
 @command
@@ -102,22 +116,23 @@ def main(argv: Sequence[str]) -> int:
     """
     options, console = parse(argv), Console(stderr=True)
     options.output.mkdir(parents=True, exist_ok=True)
-    recipe = load_recipe(options.recipe, options.overrides)
     setup = {**conditions(), "options": vars(options)}
-    with tempfile.TemporaryDirectory() as folder:
-        task = prepare_task(recipe, options, Path(folder))
-        rows = [row for row in list_rows(options.device) if is_wanted(row, options.only)]
-        compare(rows, task, options, console)
+    recipe = load_recipe(options.recipe, options.overrides)
+    folder = options.output.resolve()
+    prepare_task(recipe, folder)
+    rows = [row for row in list_rows(folder, options.device) if not options.only or row.name.startswith(options.only)]
+    for _ in range(options.rounds):
+        for row in rows:
+            if not row.problem:
+                row.measure(folder / row.name / "metrics.jsonl")
+                console.print(f"{row.name}: {row.problem or f'{row.speeds[-1]:,.0f} target tokens/s'}", markup=False)
     ran = [row for row in rows if not row.problem]
     if ours := [row for row in ran if row.name == "ours"]:
-        best = max(ours, key=lambda row: median(row.speeds))
         for row in ran:
-            row.ratio = ratio(best.speeds, row.speeds)
-    other_cores = [cores for row in ran for cores in row.other_cores]
-    warnings = noise(setup["load_average"][0], other_cores, {f"{row.name}, {row.label}": row.speeds for row in ran})
-    shown = table("training", COLUMNS, [row.cells() for row in rows])
+            row.ratio = ratio(ours[0].speeds, row.speeds)
+    warnings = noise(setup["load_average"][0], {row.name: row.speeds for row in ran})
     values = {"conditions": setup, "warnings": warnings, "rows": [asdict(row) for row in rows]}
-    write_results(options.output, [shown, *warnings], values)
+    write_results(options.output, [table("training", COLUMNS, [row.cells() for row in rows]), *warnings], values)
     return 0
 
 
@@ -131,38 +146,15 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add("--output", type=Path, required=True, metavar="DIR", help="folder of the results")
     add("--device", choices=("cpu", "cuda"), default="cpu", help="device of all contenders (default: cpu)")
     add("--rounds", type=count, default=5, help="measurements of each row (default: 5)")
-    add("--updates", type=count, default=4, help="updates in each round (default: 4)")
-    add("--warm", type=count, default=3, help="updates before the first round (default: 3)")
-    add("--rate", type=float, default=1e-3, help="learning rate after the warm-up (default: 1e-3)")
-    add("--only", action="append", metavar="TEXT", help="run only rows whose name or settings contain TEXT")
+    add("--only", metavar="NAME", help="run only contenders whose names begin with NAME (default: all)")
     return parser.parse_intermixed_args(argv)
 
 
-def list_rows(device: str) -> list[TrainRow]:
-    """Return all contenders, each with the settings to measure. On a GPU, each trains in one process.
+def prepare_task(recipe: Recipe, folder: Path) -> None:
+    """Prepare the data of the recipe in `folder`, and write the recipe and the batches of all updates.
 
-    On a CPU, our trainer is measured with one process per core and, if there are several cores, with one process.
-    """
-    cores = available_cores()
-    precision = choose_precision("auto", torch.device(select_device(device)), World())
-    if device != "cpu":
-        on_gpu = [TrainSettings(precision, threads=cores, attention=name, device=device) for name in ("eager", "sdpa")]
-        return [TrainRow("ours", on_gpu[0]), *(TrainRow("transformers", settings) for settings in on_gpu)]
-    rows = [TrainRow("ours", TrainSettings(precision, processes=cores, threads=1))]
-    if cores > 1:
-        rows.append(TrainRow("ours", TrainSettings(precision, processes=1, threads=cores)))
-    for dtype, attention in sorted({(precision, "eager"), (precision, "sdpa"), ("float32", "sdpa")}):
-        settings = TrainSettings(dtype, threads=cores, attention=attention)
-        rows += [TrainRow("transformers", settings, keeps) for keeps in (False, True)]
-    return rows
-
-
-def is_wanted(row: TrainRow, only: Sequence[str] | None) -> bool:
-    return not only or any(text in f"{row.name} {row.label}" for text in only)
-
-
-def prepare_task(recipe: Recipe, options: argparse.Namespace, folder: Path) -> TrainTask:
-    """Prepare the data of the recipe, and write all batches of the benchmark to `folder`. Return the training task.
+    `batches.npz` has the size of the vocabulary, and the arrays source_u_n [B, S], target_u_n [B, T] and labels_u_n
+    [B, T] of batch n of update u, padded with 0, for B pairs, source length S and target length T.
 
     Raises: DataError if encoder and decoder have different numbers of layers.
     """
@@ -172,57 +164,31 @@ def prepare_task(recipe: Recipe, options: argparse.Namespace, folder: Path) -> T
             f"the recipe's model has {model.encoder_layers} encoder layers and {model.decoder_layers} decoder layers; "
             "accepted: equal numbers"
         )
-    prepared = prepare(recipe, options.output / "prepared")
-    data = load_prepared(prepared)
+    data = load_prepared(prepare(recipe, folder / "prepared"))
     stream = UpdateStream(data.train, data.tokenizer, recipe, World()).updates(Position())
-    arrays = {}
-    for number, update in enumerate(islice(stream, options.warm + options.rounds * options.updates)):
-        for place, batch in enumerate(update.batches):
-            for side in ("source", "target", "labels"):
-                arrays[f"{side}_{number}_{place}"] = getattr(batch, side).numpy()
-    np.savez(folder / "batches.npz", **arrays)
+    arrays = {
+        f"{side}_{number}_{place}": getattr(batch, side).numpy()
+        for number, update in enumerate(islice(stream, UPDATES))
+        for place, batch in enumerate(update.batches)
+        for side in ("source", "target", "labels")
+    }
+    np.savez(folder / "batches.npz", vocabulary=np.array(len(data.tokenizer)), **arrays)
     save_recipe(recipe, folder / "recipe.toml")
-    return TrainTask(
-        recipe=str(folder / "recipe.toml"),
-        prepared=str(prepared.resolve()),
-        batches=str(folder / "batches.npz"),
-        vocabulary=len(data.tokenizer),
-        d_model=model.d_model,
-        d_ff=model.d_ff,
-        heads=model.heads,
-        layers=model.encoder_layers,
-        dropout=model.dropout,
-        smoothing=recipe.training.label_smoothing,
-        rate=options.rate,
-        warmup=options.warm + options.rounds * options.updates // 2,
-        clip=recipe.training.clip_norm,
-    )
 
 
-def compare(rows: Sequence[TrainRow], task: TrainTask, options: argparse.Namespace, console: Console) -> None:
-    """Start all contenders, and measure them in turn. The results are added to the rows."""
-    running: list[tuple[TrainRow, Contender]] = []
-    with ExitStack() as stack:
-        for row in rows:
-            try:
-                contender = stack.enter_context(row.start(task, options.output / f"{row.name}.log"))
-                row.results.append(TrainResult(**contender.ask(options.warm)))
-            except ContenderError as error:
-                row.problem = str(error)
-                console.print(f"{row.label}: {row.problem}", markup=False, highlight=False)
-            else:
-                running.append((row, contender))
-
-        def measure(entry: tuple[TrainRow, Contender]) -> tuple[TrainResult, float | None]:
-            results: list[TrainResult] = []
-            with watching(lambda: results[0].cpu_seconds) as other_load:
-                results.append(TrainResult(**entry[1].ask(options.updates)))
-            return results[0], other_load.cores
-
-        for (row, _), (result, cores) in alternate(running, options.rounds, measure):
-            row.results.append(result)
-            row.other_cores += [] if cores is None else [cores]
-            console.print(f"  {row.name}, {row.label}: {row.speeds[-1]:,.0f}", highlight=False)
+def list_rows(folder: Path, device: str) -> list[TrainRow]:
+    """Return ours, and transformers with all its settings. Each writes its metrics to a folder with its name."""
+    run = ["-m", "mt", "train", str(folder / "recipe.toml"), *OURS, "--prepared", str(folder / "prepared")]
+    rows = [TrainRow("ours", [sys.executable, *run, "--run", str(folder / "ours"), "--device", device])]
+    precision = choose_precision("auto", torch.device(select_device(device)), World())
+    kinds = sorted({(precision, "eager"), (precision, "sdpa"), ("float32", "sdpa")})
+    for dtype, attention in kinds:
+        for environment in ({}, KEPT_MEMORY) if device == "cpu" else ({},):
+            name = f"transformers {dtype}, {attention} attention{', malloc kept' if environment else ''}"
+            module = ["-m", "scripts.benchmark.train_transformers", str(folder), str(folder / name)]
+            words = [sys.executable, *module, dtype, attention, device, str(available_cores())]
+            rows.append(TrainRow(name, words, environment))
+    return rows
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """The arithmetic of the benchmarks, and the protocol of contenders with a peer that is made up."""
 
 import json
-import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,45 +9,40 @@ from rich.console import Console
 from rich.table import Table
 
 from mt.bundled import STARTER_MODEL
-from mt.vocabulary import load_tokenizer
 from scripts.benchmark.contenders import Metric, Models, PeerEntry, Setting, entries, fastest
 from scripts.benchmark.decode import COLUMNS, DecodeRow, add_quality, main
-from scripts.benchmark.measure import Ratio, alternate, busy_seconds, noise, percentile, ratio, table, write_results
-from scripts.benchmark.peer import PeerJob, PeerResult, PeerSearch, PeerSetup
-from scripts.benchmark.peer_ours import OurPeer
+from scripts.benchmark.measure import Ratio, noise, percentile, ratio, table, write_results
+from scripts.benchmark.peer import PeerResult, PeerSetup, by_length
+from scripts.benchmark.peer_transformers import batches
 from scripts.benchmark.processes import ROOT, Contender, ContenderError, Launch
 from scripts.benchmark.untrained import forced_length
 
-# A peer that reverses each word, slowly if its dtype is "slow". The dtype "bad" cannot be loaded, and the line "die"
+BULK, SINGLE = Metric(False, 5), Metric(True, 5)
+
+# A peer that reverses each word, slowly if its dtype is "slow". The dtype "bad" cannot be loaded, and the source "die"
 # ends the process.
 REVERSING_PEER = """
 import os, time
 from mt import VERSION
 from scripts.benchmark.peer import run_peer
 
-class Reversing:
-    def __init__(self, setup):
-        print("a line that is no answer, of", VERSION)
-        if setup.dtype == "bad":
-            raise ValueError("no such dtype")
-        self.pause = {"fast": 0.0, "slow": 0.2}[setup.dtype]
+def load(setup):
+    print("a line that is no answer, of", VERSION)
+    if setup.dtype == "bad":
+        raise ValueError("no such dtype")
 
-    def encode(self, line):
-        return line.split()
-
-    def translate(self, sources, search):
-        time.sleep(self.pause)
+    def translate(sources, job, lengths):
+        time.sleep({"fast": 0.0, "slow": 0.2}[setup.dtype])
         if ["die"] in sources:
             os._exit(3)
         if ["fail"] in sources:
             raise RuntimeError("cannot translate this line")
         return [[word[::-1] for word in source] for source in sources]
 
-    def decode(self, tokens):
-        return " ".join(tokens)
+    return translate
 
 def main():
-    run_peer(Reversing)
+    run_peer(load)
 """
 
 
@@ -57,27 +50,25 @@ class Peers:
     """A checkout whose package `mt` has a version and the reversing peer."""
 
     def __init__(self, folder: Path) -> None:
-        self.checkout, self.log, self.source = folder / "checkout", folder / "log", folder / "source.txt"
+        self.checkout, self.log, self.sources = folder / "checkout", folder / "log", folder / "sources.json"
         (self.checkout / "mt").mkdir(parents=True)
         (self.checkout / "mt" / "__init__.py").write_text("VERSION = 'another checkout'\n", encoding="utf-8")
         (self.checkout / "mt" / "reversing.py").write_text(REVERSING_PEER, encoding="utf-8")
 
-    def launch(self, dtype: str = "fast", lines: str = "ab cde\nfg\n", lengths: tuple[int, ...] = ()) -> Launch:
-        self.source.write_text(lines, encoding="utf-8")
-        setup = PeerSetup("no-model", str(self.source), dtype, lengths=lengths)
-        return Launch("mt.reversing", setup, self.checkout)
+    def setting(
+        self, dtype: str = "fast", sources: str = "ab cde\nfg", lengths: tuple[int, ...] = (), batch: int = 0
+    ) -> Setting:
+        self.sources.write_text(json.dumps([line.split() for line in sources.splitlines()]), encoding="utf-8")
+        setup = PeerSetup("no-model", str(self.sources), dtype, lengths=lengths)
+        return Setting(Launch("mt.reversing", setup, self.checkout), batch)
 
-    def start(self, *arguments: Any, **named: Any) -> Contender:
-        return Contender("reversing", self.launch(*arguments, **named), self.log)
+    def start(self, setting: Setting) -> Contender:
+        return Contender("reversing", setting.launch, self.log)
 
 
 @pytest.fixture
 def peers(tmp_path: Path) -> Peers:
     return Peers(tmp_path)
-
-
-def run(contender: Contender, job: PeerJob) -> PeerResult:
-    return PeerResult(**contender.ask(asdict(job)))
 
 
 def test_a_ratio_of_medians_and_the_range_of_its_rounds() -> None:
@@ -90,63 +81,39 @@ def test_a_percentile_is_a_measured_value(percent: float, expected: float) -> No
     assert percentile([4, 2, 1, 3], percent) == expected
 
 
-def test_contenders_take_turns() -> None:
-    order: list[str] = []
-
-    def measure(contender: str) -> str:
-        order.append(contender)
-        return contender.upper()
-
-    measured = list(alternate(["a", "b"], 2, measure, pause=0))
-    assert order == ["a", "b", "a", "b"]
-    assert measured == [("a", "A"), ("b", "B"), ("a", "A"), ("b", "B")]
-
-
-def test_busy_time_is_without_idling_and_waiting(tmp_path: Path) -> None:
-    stat = tmp_path / "stat"
-    stat.write_text("cpu  100 20 30 9999 8888 1 2 3 50 0\ncpu0 1 2 3 4\n")
-    assert busy_seconds(stat) == pytest.approx(156 / os.sysconf("SC_CLK_TCK"))
-    assert busy_seconds(tmp_path / "none") is None
-
-
 def test_warnings_of_a_noisy_machine() -> None:
-    assert noise(0.1, [0.0, 0.05], {"a": [1.0, 1.02]}) == []
-    load, others, wide = noise(2.0, [0.4, 0.6], {"a": [1.0, 1.02], "b": [2.0, 2.0, 3.0]})
-    assert "2.00" in load and "0.50 cores" in others
+    assert noise(0.1, {"a": [1.0, 1.02]}) == []
+    load, wide = noise(2.0, {"a": [1.0, 1.02], "b": [2.0, 2.0, 3.0]})
+    assert "2.00" in load
     assert "1 of 2" in wide and "b, 50%" in wide
 
 
 def test_a_contender_answers_jobs(peers: Peers) -> None:
-    with peers.start() as contender:
-        bulk = run(contender, PeerJob(5, 2, keep_lines=True))
-        assert bulk.lines == ["ba edc", "gf"]
+    setting, forced = peers.setting(), peers.setting(lengths=(8, 4))
+    with peers.start(setting) as contender:
+        bulk = setting.ask(contender, BULK, 2, keep=True)
+        assert bulk.targets == [["ba", "edc"], ["gf"]]
         assert bulk.tokens == 3 + 2  # with EOS
         assert bulk.latencies == []
-        single = run(contender, PeerJob(5, 2, single=True, keep_lines=True))
-        assert single.lines == bulk.lines
+        single = setting.ask(contender, SINGLE, 2, keep=True)
+        assert single.targets == bulk.targets
         assert len(single.latencies) == 2 and sum(single.latencies) <= single.seconds
         assert single.peak_bytes > 1_000_000
     assert "of another checkout" in peers.log.read_text()
-
-
-def test_forced_lengths_are_the_counted_tokens(peers: Peers) -> None:
-    with peers.start(lengths=(8, 4)) as contender:
-        assert run(contender, PeerJob(1, 2)).tokens == 12
-        assert run(contender, PeerJob(1, 1)).tokens == 8
-
-
-def test_a_contender_that_cannot_load(peers: Peers) -> None:
-    with pytest.raises(ContenderError, match="reversing: ValueError: no such dtype"):
-        peers.start("bad")
+    with peers.start(forced) as contender:
+        assert [forced.ask(contender, BULK, count).tokens for count in (2, 1)] == [12, 8]
 
 
 def test_a_contender_survives_a_failed_job_but_not_its_death(peers: Peers) -> None:
-    with peers.start(lines="ok\nfail\ndie\n") as contender:
+    with pytest.raises(ContenderError, match="reversing: ValueError: no such dtype"):
+        peers.start(peers.setting("bad"))
+    setting = peers.setting(sources="ok\nfail\ndie")
+    with peers.start(setting) as contender:
         with pytest.raises(ContenderError, match="RuntimeError: cannot translate this line"):
-            run(contender, PeerJob(1, 2, single=True))
-        assert run(contender, PeerJob(1, 1, keep_lines=True)).lines == ["ko"]
+            setting.ask(contender, SINGLE, 2)
+        assert setting.ask(contender, BULK, 1, keep=True).targets == [["ko"]]
         with pytest.raises(ContenderError, match="its process ended"):
-            run(contender, PeerJob(1, 3))
+            setting.ask(contender, BULK, 3)
 
 
 def test_a_package_that_a_contender_cannot_import(tmp_path: Path) -> None:
@@ -156,8 +123,8 @@ def test_a_package_that_a_contender_cannot_import(tmp_path: Path) -> None:
 
 
 def test_the_fastest_setting_is_chosen(peers: Peers) -> None:
-    settings = [Setting(peers.launch(dtype), size) for dtype in ("slow", "bad", "fast") for size in (32, 64)]
-    best, tried = fastest(PeerEntry("reversing", settings), Metric(False, 5), 2, peers.log)
+    settings = [peers.setting(dtype, batch=size) for dtype in ("slow", "bad", "fast") for size in (32, 64)]
+    best, tried = fastest(PeerEntry("reversing", settings), BULK, 2, peers.log)
     assert best.launch.setup.dtype == "fast"
     assert {name: isinstance(result, float) for name, result in tried.items()} == {
         "slow 1x1 32 examples": True,
@@ -166,50 +133,38 @@ def test_the_fastest_setting_is_chosen(peers: Peers) -> None:
         "fast 1x1 32 examples": True,
         "fast 1x1 64 examples": True,
     }
-
-
-def test_no_setting_that_runs(peers: Peers) -> None:
-    entry = PeerEntry("reversing", [Setting(peers.launch("bad"), size) for size in (32, 64)])
     with pytest.raises(ContenderError, match=r"every setting failed; .*no such dtype"):
-        fastest(entry, Metric(True, 1), 2, peers.log)
+        fastest(PeerEntry("reversing", settings[2:4]), SINGLE, 2, peers.log)
 
 
-def test_batches_are_sorted_and_within_their_size() -> None:
+def test_batches_and_groups_of_sentences() -> None:
     sources = [["x"] * length for length in (3, 9, 5, 1, 4)]
-    assert list(PeerSearch(1, 2).batches(sources, range(5))) == [[1, 2], [4, 0], [3]]
-    assert list(PeerSearch(1, 10, "tokens").batches(sources, range(5))) == [[1], [2, 4], [0, 3]]
+    assert list(batches(sources, range(5), 2)) == [[1, 2], [4, 0], [3]]
+    assert list(by_length((8, 4, 8), 3).items()) == [(8, [0, 2]), (4, [1])]
+    assert by_length((), 3) == {0: [0, 1, 2]}
+    assert [forced_length(count) for count in (1, 2, 7, 13, 15)] == [4, 4, 8, 12, 16]
 
 
-def test_forced_lengths_make_groups() -> None:
-    assert list(PeerSearch(4, forced=(8, 4, 8)).groups(3)) == [(8, [0, 2]), (4, [1])]
-    assert list(PeerSearch(4).groups(3)) == [(0, [0, 1, 2])]
-    assert [forced_length(count) for count in (0, 1, 5, 12, 14)] == [4, 4, 8, 12, 16]
-
-
-def test_ctranslate2_never_runs_int8_on_several_threads_of_one_worker(tmp_path: Path) -> None:
-    models = Models(tmp_path, tmp_path, {"float32": tmp_path, "int8": tmp_path}, cores=4)
-    for single in (False, True):
-        by_name = {entry.name: entry for entry in entries(models, Metric(single, 5), ["int8"])}
+def test_the_settings_of_contenders(tmp_path: Path) -> None:
+    """CTranslate2 never runs int8 on several threads of one worker. Another checkout is measured twice."""
+    for name in ("ctranslate2-float32", "ctranslate2-int8", "transformers"):
+        (tmp_path / name).mkdir()  # exported already
+    models = Models(tmp_path, tmp_path, tmp_path, tmp_path, cores=4, against=tmp_path)
+    for metric in (BULK, SINGLE):
+        by_name = {entry.name: entry for entry in entries(models, metric, ["int8"])}
         threads = {
             dtype: {setting.launch.setup.threads for setting in by_name[f"ctranslate2 {dtype}"].settings}
             for dtype in ("int8", "float32")
         }
         assert threads == {"int8": {1}, "float32": {1, 4}}
+        checkouts = {name: entry.settings[0].launch.checkout for name, entry in by_name.items()}
+        own = ("ours int8", "ctranslate2 float32", "ctranslate2 int8", "transformers")
+        assert checkouts == {**dict.fromkeys(own, ROOT), "against int8": tmp_path, "control int8": tmp_path}
 
 
-def test_another_checkout_is_measured_twice(tmp_path: Path) -> None:
-    listed = entries(Models(tmp_path, tmp_path, against=tmp_path), Metric(False, 5), ["float32", "int8"])
-    checkouts = {entry.name: entry.settings[0].launch.checkout for entry in listed if entry.settings}
-    assert checkouts == {
-        f"{name} {dtype}": checkout
-        for dtype in ("float32", "int8")
-        for name, checkout in (("ours", ROOT), ("against", tmp_path), ("control", tmp_path))
-    }
-
-
-def measured(name: str, *seconds: float) -> DecodeRow:
-    results = [PeerResult(value, 1.0, 50_000_000, 300, (value, value)) for value in seconds]
-    return DecodeRow(Metric(False, 5), name, results=results, lines=["a b", "c"])
+def measured(name: str, *seconds: float, metric: Metric = BULK) -> DecodeRow:
+    results = [PeerResult(value, 50_000_000, 300, (value, value)) for value in seconds]
+    return DecodeRow(metric, name, results=results, lines=["a b", "c"])
 
 
 def test_baselines_of_ratios() -> None:
@@ -224,30 +179,20 @@ def test_baselines_of_ratios() -> None:
     assert [row.same for row in rows] == [1, 0.5, 1]
 
 
-def test_a_peer_that_is_not_installed_is_a_row(tmp_path: Path) -> None:
-    listed = entries(Models(tmp_path, tmp_path), Metric(False, 5), ["float32"])
-    (row,) = [
-        DecodeRow(Metric(False, 5), entry.name, problem=entry.problem) for entry in listed if "int8" in entry.name
-    ]
-    console = Console(width=200, record=True)
-    console.print(table("decode", COLUMNS, [row.cells()]))
-    printed = console.export_text()
-    assert "ctranslate2 int8" in printed and "not installed" in printed
-
-
-def test_the_cells_of_a_row() -> None:
+def test_the_cells_of_rows() -> None:
     row = measured("ours int8", 2.0, 1.0, 4.0)
     row.settings, row.bleu, row.same, row.ratio = "int8 2x1", 30.123, 0.99, Ratio(1.5, 1.25, 1.75)
     shown = ("bulk beam 5", "ours int8", "int8 2x1", "1", "150", "", "", "1.50 (1.25-1.75)", "30.12", "99.0%", "50")
     assert tuple(row.cells()) == shown
-
-
-def test_latencies_are_medians_over_rounds_of_each_rounds_percentiles() -> None:
-    row = DecodeRow(Metric(True, 1), "ours", lines=["a"])
+    single = measured("ours", metric=SINGLE)
     for shortest in (0.001, 0.003, 0.002):
-        row.results.append(PeerResult(1.0, 1.0, 1, 9, [shortest + 0.001 * n for n in range(20)]))
-    assert row.cells()[5:7] == ["11.00", "20.00"]
-    assert row.costs == pytest.approx([0.010, 0.012, 0.011])
+        single.results.append(PeerResult(1.0, 1, 9, [shortest + 0.001 * n for n in range(20)]))
+    assert single.cells()[5:7] == ["11.00", "20.00"]  # medians over rounds of the percentiles of each round
+    assert single.costs == pytest.approx([0.010, 0.012, 0.011])
+    console = Console(width=200, record=True)
+    console.print(table("decode", COLUMNS, [DecodeRow(BULK, "ctranslate2 int8", problem="not installed").cells()]))
+    printed = console.export_text()
+    assert "ctranslate2 int8" in printed and "not installed" in printed
 
 
 def test_files_of_the_results(tmp_path: Path) -> None:
@@ -258,22 +203,31 @@ def test_files_of_the_results(tmp_path: Path) -> None:
     assert "[x]" in text and "warning: [loud]" in text
 
 
-def test_mistakes_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = tmp_path / "a.en"
-    source.write_text("A man.\n\nA dog.\n")
-    arguments = ["--source-file", str(source), "--output", str(tmp_path / "out")]
-    for more, message in (
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
         ([], "MODEL directory or --random"),
         (["--random", "tiny"], "line 2 is empty"),
-        (["model", "--against", str(tmp_path)], "accepted: a checkout, a folder that contains mt"),
-    ):
-        assert main([*arguments, *more]) == 2
-        assert message in capsys.readouterr().err
+        (["model", "--against", "nowhere"], "accepted: a checkout, a folder that contains mt"),
+    ],
+)
+def test_mistakes_of_the_user(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str
+) -> None:
+    source = tmp_path / "a.en"
+    source.write_text("A man.\n\nA dog.\n")
+    assert main(["--source-file", str(source), "--output", str(tmp_path / "out"), *more]) == 2
+    assert message in capsys.readouterr().err
 
 
-def test_sources_begin_with_the_tag_of_the_target_language() -> None:
-    peer = OurPeer(PeerSetup(str(STARTER_MODEL), "", direction="en-fr"))
-    source = peer.encode("Good morning!")
-    assert load_tokenizer(STARTER_MODEL).pieces(source)[0] == "<2fr>"
-    (tokens,) = peer.translate([source], PeerSearch(4))
-    assert peer.decode(tokens) == "Bonjour !"
+def test_all_libraries_translate_alike(tmp_path: Path) -> None:
+    """Two greetings in float32, by each library that is installed."""
+    source = tmp_path / "a.en"
+    source.write_text("Good morning!\nThank you.\n")
+    few: list[Any] = ["--rounds", "1", "--beam-size", "4", "--kinds", "single", "--cores", "1", "--dtype", "float32"]
+    languages = ["--source", "en", "--target", "fr", "--source-file", str(source)]
+    assert main([str(STARTER_MODEL), *languages, "--output", str(tmp_path), *few]) == 0
+    rows = {row["name"]: row for row in json.loads((tmp_path / "results.json").read_text())["rows"]}
+    assert rows["ours float32"]["lines"][0] == "Bonjour !"
+    for name in ("ours float32", "ctranslate2 float32", "transformers"):
+        assert rows[name]["same"] == 1 or "not installed" in rows[name]["problem"]

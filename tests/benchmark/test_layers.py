@@ -77,7 +77,7 @@ def test_restricted_attention_is_masked_attention() -> None:
 
 
 def test_the_files_of_a_small_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sizes = ["--lengths", "8", "16", "32", "--widths", "16", "32", "48", "--paths", "5", "9", "--rounds", "1"]
+    sizes = ["--lengths", "8", "16", "32", "--widths", "16", "32", "48", "--rounds", "1"]
     assert main(["--output", str(tmp_path), *sizes]) == 0
     assert "self-attention" in capsys.readouterr().out
     values = json.loads((tmp_path / "results.json").read_text())

@@ -220,14 +220,28 @@ def test_mistakes_of_the_user(
     assert message in capsys.readouterr().err
 
 
-def test_all_libraries_translate_alike(tmp_path: Path) -> None:
-    """Two greetings in float32, by each library that is installed."""
+@pytest.mark.parametrize("only", ["ours", pytest.param("", marks=pytest.mark.slow)])
+def test_all_libraries_translate_alike(tmp_path: Path, only: str) -> None:
+    """Two greetings in float32, by each library that is installed; without the slow ones, by ours."""
     source = tmp_path / "a.en"
     source.write_text("Good morning!\nThank you.\n")
-    few: list[Any] = ["--rounds", "1", "--beam-size", "4", "--kinds", "single", "--cores", "1", "--dtype", "float32"]
+    few: list[Any] = [
+        "--rounds",
+        "1",
+        "--beam-size",
+        "4",
+        "--kinds",
+        "single",
+        "--cores",
+        "1",
+        "--dtype",
+        "float32",
+        "--only",
+        only,
+    ]
     languages = ["--source", "en", "--target", "fr", "--source-file", str(source)]
     assert main([str(STARTER_MODEL), *languages, "--output", str(tmp_path), *few]) == 0
     rows = {row["name"]: row for row in json.loads((tmp_path / "results.json").read_text())["rows"]}
     assert rows["ours float32"]["lines"][0] == "Bonjour !"
-    for name in ("ours float32", "ctranslate2 float32", "transformers"):
-        assert rows[name]["same"] == 1 or "not installed" in rows[name]["problem"]
+    assert len(rows) == (1 if only else 4)
+    assert all(row["same"] == 1 for row in rows.values() if not row["problem"] and "int8" not in row["name"])

@@ -37,7 +37,7 @@ class Record(TorchDispatchMode):
         self.calls.append((func, args, kwargs or {}, out))
         return out
 
-    def replay(self) -> None:
+    def __call__(self) -> None:
         if not self.warm:
             self.warm = True
             self.work()

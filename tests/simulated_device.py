@@ -24,7 +24,7 @@ from torch.utils import backend_registration
 from torch.utils._foreach_utils import _foreach_supported_types
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mt.kernels.cuda.graphs import Eager, Program, Work
+from mt.kernels.cuda.graphs import Eager, Fetched, Program, Work
 from tests.recording import Record, leaves, mapped
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -297,8 +297,18 @@ class SimulatedGraphs(Eager):
         pinned = tensor.pin_memory()
         return pinned.to(self.device, non_blocking=True) if into is None else into.copy_(pinned, non_blocking=True)
 
-    def fetch(self, tensor: Tensor) -> "_Fetched":
-        return _Fetched(self, tensor)
+    def fetch(self, tensor: Tensor) -> Fetched:
+        """Copy to the host. If no later work is queued when the host reads it, the device stands still: a wait."""
+        assert tensor.is_contiguous(), "the copy would need another one"
+        replays = self.replays
+        host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor, non_blocking=True)
+
+        def read() -> Tensor:
+            if self.replays == replays:
+                self.simulated.wait("the newest step")
+            return host
+
+        return read
 
     def select(self, table: Tensor, entries: Sequence[int]) -> Tensor:
         return table.index_select(0, self.send(torch.tensor(entries))).cpu()
@@ -319,24 +329,9 @@ class _Counted(Record):
         finally:
             self._graphs.simulated.capturing = False
 
-    def replay(self) -> None:
+    def __call__(self) -> None:
         self._graphs.replays += 1
-        super().replay()
-
-
-class _Fetched:
-    """A copy to the host. If no later work is queued when the host reads it, the device stands still: a wait."""
-
-    def __init__(self, graphs: SimulatedGraphs, tensor: Tensor) -> None:
-        assert tensor.is_contiguous(), "the copy would need another one"
-        self._graphs = graphs
-        self._replays = graphs.replays
-        self._host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor, non_blocking=True)
-
-    def read(self) -> Tensor:
-        if self._graphs.replays == self._replays:
-            self._graphs.simulated.wait("the newest step")
-        return self._host
+        super().__call__()
 
 
 @cache

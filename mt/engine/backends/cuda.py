@@ -91,7 +91,7 @@ class Poll:
 
     def finished(self) -> Iterator[SlotState]:
         """Yield the sentences that have finished and were not reported before, and set their `steps`."""
-        steps, running = self.progress.read().unbind(1)
+        steps, running = self.progress().unbind(1)
         for slot in (running == 0).nonzero().flatten().tolist():
             state = self.occupants.get(slot)
             if state is not None and not state.steps:
@@ -165,7 +165,7 @@ class GraphDecoder:
                 for _ in range(2):  # the first run warms up, the second captures
                     pool.encode([[pool.special.eos] * width] * count)
                     for key in keys:
-                        pool.program(static, key).replay()
+                        pool.program(static, key)()
         pool.give_back(static)
 
 
@@ -210,7 +210,7 @@ class GraphBatch:
         if self._program is None or self._steps >= self._program_end:
             self._program = self._choose_program(static)
         try:
-            self._program.replay()
+            self._program()
         except torch.OutOfMemoryError:  # the engine decodes each sentence again, alone
             self._pool.shrink()
             raise

@@ -239,7 +239,7 @@ class StaticEncoder:
         `inputs` [2, B, S] is on the CPU. inputs[0] are the ids, and inputs[1] is 1 on tokens and 0 on padding.
         """
         self._executor.send(inputs, into=self._inputs)
-        self._program.replay()
+        self._program()
         return self._encoded[:count].clone()
 
 

@@ -13,23 +13,11 @@ import torch
 from torch import Tensor
 
 Work = Callable[[], object]
+Program = Callable[[], object]
+"""Function that runs work, as often as it is called. On a GPU, it only queues the work."""
 
-
-class Program(Protocol):
-    """Work that can be run repeatedly."""
-
-    def replay(self) -> None:
-        """Run the work. On a GPU, only queue it."""
-
-
-class Fetched(Protocol):
-    """Copy of a device tensor on the host. The copying may still be in progress."""
-
-    def read(self) -> Tensor:
-        """Return the values that the tensor had when `fetch` was called.
-
-        This does not wait for work that was queued later.
-        """
+Fetched = Callable[[], Tensor]
+"""Function that waits for a copy on the host, and not for work that was queued later, and returns the copy."""
 
 
 class Executor(Protocol):
@@ -38,10 +26,10 @@ class Executor(Protocol):
     device: torch.device
 
     def program(self, work: Work) -> Program:
-        """Return a program that runs `work` whenever it is replayed."""
+        """Return a program that runs `work`."""
 
     def fetch(self, tensor: Tensor) -> Fetched:
-        """Start the copying of `tensor`, which must be contiguous, to the host."""
+        """Start the copying of `tensor`, which must be contiguous, to the host. Its present values are copied."""
 
     def send(self, tensor: Tensor, into: Tensor | None = None) -> Tensor:
         """Queue the copying of a host tensor to the device. Return the device tensor: `into`, or a new one."""
@@ -69,10 +57,11 @@ class Eager:
         self.device = device
 
     def program(self, work: Work) -> Program:
-        return _EagerProgram(work)
+        return work
 
     def fetch(self, tensor: Tensor) -> Fetched:
-        return _Copied(tensor.clone())
+        copy = tensor.clone()
+        return lambda: copy
 
     def send(self, tensor: Tensor, into: Tensor | None = None) -> Tensor:
         return tensor.to(self.device) if into is None else into.copy_(tensor)
@@ -88,22 +77,6 @@ class Eager:
 
     def release(self) -> None:
         return
-
-
-class _EagerProgram:
-    def __init__(self, work: Work) -> None:
-        self._work = work
-
-    def replay(self) -> None:
-        self._work()
-
-
-class _Copied:
-    def __init__(self, tensor: Tensor) -> None:
-        self._tensor = tensor
-
-    def read(self) -> Tensor:
-        return self._tensor
 
 
 class CudaGraphs:
@@ -130,7 +103,16 @@ class CudaGraphs:
         return _GraphProgram(self, work)
 
     def fetch(self, tensor: Tensor) -> Fetched:
-        return _AsyncCopy(tensor)
+        host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        host.copy_(tensor, non_blocking=True)
+        arrived = torch.cuda.Event()
+        arrived.record(torch.cuda.current_stream(self.device))
+
+        def read() -> Tensor:
+            arrived.synchronize()
+            return host
+
+        return read
 
     def send(self, tensor: Tensor, into: Tensor | None = None) -> Tensor:
         # Pinned, because a copy from pageable memory would wait for all queued work.
@@ -143,7 +125,7 @@ class CudaGraphs:
     def select(self, table: Tensor, entries: Sequence[int]) -> Tensor:
         with torch.cuda.stream(self._aside):
             fetched = self.fetch(table.index_select(0, self.send(torch.tensor(entries))))
-        return fetched.read()
+        return fetched()
 
     def finish(self) -> None:
         torch.cuda.current_stream(self.device).synchronize()
@@ -189,7 +171,7 @@ class _GraphProgram:
         self._warm = False
         self._graph: torch.cuda.CUDAGraph | None = None
 
-    def replay(self) -> None:
+    def __call__(self) -> None:
         if not self._warm:
             self._owner.warm_up(self._work)
             self._warm = True
@@ -197,15 +179,3 @@ class _GraphProgram:
         if self._graph is None:
             self._graph = self._owner.capture(self._work)
         self._graph.replay()
-
-
-class _AsyncCopy:
-    def __init__(self, tensor: Tensor) -> None:
-        self._host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-        self._host.copy_(tensor, non_blocking=True)
-        self._arrived = torch.cuda.Event()
-        self._arrived.record(torch.cuda.current_stream(tensor.device))
-
-    def read(self) -> Tensor:
-        self._arrived.synchronize()
-        return self._host

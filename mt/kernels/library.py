@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import chain
 from mmap import mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -249,6 +249,15 @@ class CpuShortlist:
             self.model.library.mt_shortlist_free(self.handle)
 
 
+class Sentence(NamedTuple):
+    """Numbers of a sentence in a batch: rows, longest allowed translation, `n_best`, and source tokens."""
+
+    beams: int
+    longest: int
+    n_best: int
+    source_length: int
+
+
 class CpuBatch:
     """Batch of sentences, each with its own number of rows and its own search.
 
@@ -260,10 +269,7 @@ class CpuBatch:
         self.model = model
         self.shortlist = shortlist
         self.steps = 0  # decoder steps so far
-        self._beams: list[int] = []  # rows of each sentence
-        self._longest: list[int] = []  # longest allowed translation of each sentence, in tokens
-        self._n_best: list[int] = []
-        self._lengths: list[int] = []  # tokens of each source
+        self._sentences: list[Sentence] = []
         self._handle = model.library.mt_batch_new(model.handle, shortlist and shortlist.handle)
 
     def __del__(self) -> None:
@@ -272,11 +278,11 @@ class CpuBatch:
 
     @property
     def sentences(self) -> int:
-        return len(self._longest)
+        return len(self._sentences)
 
     @property
     def rows(self) -> int:
-        return sum(self._beams)
+        return sum(sentence.beams for sentence in self._sentences)
 
     def join(
         self,
@@ -299,10 +305,7 @@ class CpuBatch:
             (SearchParams * len(params))(*params),
             _address(forced),
         )
-        self._beams += [sentence.beams for sentence in params]
-        self._longest += [sentence.longest for sentence in params]
-        self._n_best += [sentence.n_best for sentence in params]
-        self._lengths += lengths
+        self._sentences += (Sentence(p.beams, p.longest, p.n_best, n) for p, n in zip(params, lengths, strict=True))
 
     def require(self, index: int, tables: Mapping[str, Any], patience: int, threshold: float) -> None:
         """Set the required and forbidden words of the sentence at `index`, which must have just joined.
@@ -330,20 +333,14 @@ class CpuBatch:
         """Move the sentences of `other` to the end of this batch. `other` is empty afterwards."""
         assert (self.model, self.shortlist) == (other.model, other.shortlist)
         self.model.library.mt_batch_extend(self._handle, other._handle)
-        self._beams += other._beams
-        self._longest += other._longest
-        self._n_best += other._n_best
-        self._lengths += other._lengths
-        other._beams, other._longest, other._n_best, other._lengths = [], [], [], []
+        self._sentences += other._sentences
+        other._sentences = []
 
     def select(self, indices: Sequence[int]) -> None:
         """Keep only the sentences at these indices, in this order."""
         chosen = array(INT32, indices)
         self.model.library.mt_batch_select(self._handle, len(indices), _address(chosen))
-        self._beams = [self._beams[index] for index in indices]
-        self._longest = [self._longest[index] for index in indices]
-        self._n_best = [self._n_best[index] for index in indices]
-        self._lengths = [self._lengths[index] for index in indices]
+        self._sentences = [self._sentences[index] for index in indices]
 
     def advance(self, steps: int = 1) -> list[int]:
         """Take at most `steps` decoder steps, but stop when a sentence finishes.
@@ -362,10 +359,10 @@ class CpuBatch:
         return [self._hypotheses(index) for index in indices]
 
     def _hypotheses(self, index: int) -> list[Hypothesis]:
-        count, max_tokens = self._n_best[index], self._longest[index]
+        _, max_tokens, count, source_length = self._sentences[index]
         lengths, tokens = _zeros(INT32, count), _zeros(INT32, count * max_tokens)
         scores, totals, token_log_probs = _zeros(FLOAT, count), _zeros(FLOAT, count), _zeros(FLOAT, count * max_tokens)
-        attention = np.empty((count, max_tokens, self._lengths[index]), np.float32)
+        attention = np.empty((count, max_tokens, source_length), np.float32)
         addresses = map(_address, (lengths, tokens, token_log_probs, scores, totals))
         number = self.model.library.mt_batch_results(self._handle, index, max_tokens, *addresses, attention.ctypes.data)
         return [

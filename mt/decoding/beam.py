@@ -90,11 +90,6 @@ class BeamSearch(TokenSearch):
     def finished(self) -> Tensor:
         return self.running == 0
 
-    @property
-    def failed(self) -> Tensor:
-        at = (self.steps - 1).clamp(min=0)[:, None, None].expand(-1, 1, self.totals.shape[2])
-        return self.totals.gather(1, at).isnan().any(2)[:, 0]
-
     def advance(self, logits: Tensor) -> Tensor | None:
         batch, beams = self.alive_totals.shape
         log_probs, ends = self.scores(logits)

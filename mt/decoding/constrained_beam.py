@@ -153,10 +153,6 @@ class ConstrainedBeamSearch(SentenceTable):
     def finished(self) -> Tensor:
         return self.beam.finished
 
-    @property
-    def failed(self) -> Tensor:
-        return self.beam.failed
-
     def results(self, sentences: Sequence[int]) -> list[list[Hypothesis]]:
         """Return the best distinct hypotheses of each sentence, best first. Two beams may find the same translation."""
         hypotheses = self.beam.best_of(sentences, torch.full_like(self.beam.steps, self.word.shape[1]))

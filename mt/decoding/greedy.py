@@ -51,8 +51,8 @@ class GreedySearch(TokenSearch):
     def finished(self) -> Tensor:
         return self.ended.all(1)
 
-    @property
-    def failed(self) -> Tensor:
+    def _failed(self) -> Tensor:
+        """Return bool [B], True for each sentence with a NaN score."""
         taken = torch.arange(self.history.shape[2], device=self.steps.device) < self.steps[:, None, None]
         ends = (self.history == self.special.eos) & taken
         value = self.log_probs.gather(2, ends.int().argmax(2, keepdim=True))  # at the first EOS of each row
@@ -84,7 +84,7 @@ class GreedySearch(TokenSearch):
         chosen = torch.tensor(sentences, dtype=torch.int64, device=self.steps.device)
         table = zip(
             self.steps[chosen].tolist(),
-            self.failed[chosen].tolist(),
+            self._failed()[chosen].tolist(),
             self.penalty[chosen].tolist(),
             self.history[chosen].tolist(),
             self.log_probs[chosen].tolist(),

@@ -18,7 +18,8 @@ class Search(Protocol):
     """A search that the caller advances step by step.
 
     Until all sentences are finished, the caller computes scores for the tokens that follow `tokens`, and passes them to
-    `advance`. Sentences may be at different steps. `advance` does not change the results of a finished sentence.
+    `advance`. Sentences may be at different steps. `advance` does not change the results of a finished sentence. A
+    sentence with a NaN score is finished and has no results.
     """
 
     @property
@@ -28,10 +29,6 @@ class Search(Protocol):
     @property
     def finished(self) -> Tensor:
         """Bool tensor [B], True for each sentence whose search has finished."""
-
-    @property
-    def failed(self) -> Tensor:
-        """Bool tensor [B], True for each sentence with a NaN score. Such a sentence is finished and has no results."""
 
     def advance(self, logits: Tensor) -> Tensor | None:
         """Choose the next token of each row by `logits` [R, V].

@@ -157,9 +157,8 @@ def test_a_score_that_is_no_number_fails_its_own_sentence_only(options: SearchOp
     assert found[1] == []
     assert [found[0], found[2]] == decode(good, [sources[0], sources[2]], options)
     search = start_search([2], [options], [()], SpecialIds(), CPU)
-    assert search.failed.tolist() == [False]
     search.advance(torch.full((options.rows, VOCABULARY), bad))
-    assert (search.finished.tolist(), search.failed.tolist(), search.results([0])) == ([True], [True], [[]])
+    assert (search.finished.tolist(), search.results([0])) == ([True], [[]])
 
 
 def test_a_sentence_that_fails_late_gives_nothing() -> None:
@@ -168,4 +167,4 @@ def test_a_sentence_that_fails_late_gives_nothing() -> None:
     search.advance(torch.tensor([[0.0, 0, 0, 2, 1, 1]] * 2))
     assert not search.finished.item() and [hypothesis.tokens for hypothesis in search.results([0])[0]] == [()]
     search.advance(torch.full((2, 6), math.nan))
-    assert search.failed.item() and search.results([0]) == [[]]
+    assert search.results([0]) == [[]]

@@ -1,18 +1,20 @@
 """Scorers compute the scores of the next tokens, with one model or with an ensemble.
 
 Shapes: B sentences, K beams per sentence, R = B x K rows (row r belongs to sentence r // K), S source length, T target
-length, D d_model, V vocabulary.
+length, V vocabulary.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
 
 from mt.decoding.options import SpecialIds
+from mt.model.cache import DecoderCache
+from mt.model.transformer import Transformer
 
 
 class DecodingState(Protocol):
@@ -53,39 +55,21 @@ class Scorer(Protocol[State]):
         """
 
 
-class Model(Protocol[State]):
-    """Interface that an encoder-decoder must have for ModelScorer. Masks are True on tokens, False on padding."""
-
-    def encode(self, source: Tensor, source_mask: Tensor) -> Tensor:
-        """Encode `source` [B, S] with `source_mask` [B, S] into memory [B, S, D]."""
-
-    def start(self, memory: Tensor, source_mask: Tensor, beams: int) -> State: ...
-
-    def decode_step(self, tokens: Tensor, cache: State) -> Tensor:
-        """Append the newest token of each row, `tokens` [R], to `cache`.
-
-        Return the logits [R, V] of the next tokens.
-        """
-
-    def __call__(self, source: Tensor, source_mask: Tensor, target: Tensor) -> Tensor:
-        """Return logits [B, T, V] of source [B, S], source_mask [B, S] and target [B, T]."""
-
-
 @dataclass(frozen=True)
-class ModelScorer(Generic[State]):
+class ModelScorer:
     """Scorer that uses one encoder-decoder. Its weights are on `device`."""
 
-    model: Model[State]
+    model: Transformer
     special: SpecialIds = field(default_factory=SpecialIds)
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
-    def start(self, sources: Sequence[Sequence[int]], beams: int) -> State:
+    def start(self, sources: Sequence[Sequence[int]], beams: int) -> DecoderCache:
         with torch.inference_mode():
             source = padded(sources, self.special.pad, self.device)
             mask = token_mask(sources, self.device)
             return self.model.start(self.model.encode(source, mask), mask, beams)
 
-    def step(self, state: State, tokens: Tensor) -> Tensor:
+    def step(self, state: DecoderCache, tokens: Tensor) -> Tensor:
         with torch.inference_mode():
             return self.model.decode_step(tokens, state)
 

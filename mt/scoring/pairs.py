@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 import torch
@@ -16,7 +15,6 @@ from mt.decoding.scorer import ModelScorer, padded, token_mask
 from mt.engine.devices import select_device
 from mt.errors import RequestError, problems
 from mt.languages import Direction, DirectionSet
-from mt.model.transformer import Transformer
 from mt.text.normalise import Normaliser, plain_spaces
 from mt.tokenizer import EOS
 
@@ -42,7 +40,7 @@ class ScoredPair:
 
 @torch.inference_mode()
 def score_targets(
-    scorer: ModelScorer[Any], sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    scorer: ModelScorer, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> list[ScoredPair]:
     """Return the log-probabilities of targets given their sources, from one teacher-forced pass.
 
@@ -52,7 +50,7 @@ def score_targets(
     if not sources:
         return []
     special, device = scorer.special, scorer.device
-    model = cast(Transformer, scorer.model)  # a search needs less of a model than a teacher-forced pass
+    model = scorer.model
     fed = [[special.bos, *target] for target in targets]
     labels = [id for target in targets for id in (*target, special.eos)]
     mask = token_mask(sources, device)

@@ -137,7 +137,7 @@ def decoded(engine: Engine, requests: Sequence[Request]) -> list[Result]:
 def correctness(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
     """Compare translations by the device with translations by the CPU in float32."""
     requests = sentences(sizes, sizes.checked, sizes.tokens, forced=False)
-    scorer: ModelScorer[Any] = ModelScorer(build(sizes, replace(machine, device=CPU), torch.float32))
+    scorer = ModelScorer(build(sizes, replace(machine, device=CPU), torch.float32))
     expected = decoded(Engine(SearchDecoder(scorer)), requests)
     for dtype in (torch.float32, torch.bfloat16):
         model = build(sizes, machine, dtype)

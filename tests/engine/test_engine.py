@@ -13,7 +13,7 @@ from mt.engine.backends.torch import SearchBatch, SearchDecoder
 from mt.engine.engine import Engine
 from mt.engine.requests import Request, Result
 from mt.engine.scheduler import Limits
-from tests.decoding.conftest import Ids, TableScorer, TableState, random_table
+from tests.decoding.conftest import Ids, TableScorer, random_table
 from tests.decoding.reference import decode, drain
 
 VOCABULARY = 12
@@ -42,7 +42,7 @@ def poisoned(logit: float | None) -> TableScorer:
 
 
 def table_engine(scorer: TableScorer | None = None, limits: Limits | None = None) -> Engine:
-    return Engine(SearchDecoder[TableState](scorer or TableScorer(random_table(VOCABULARY))), limits)
+    return Engine(SearchDecoder(scorer or TableScorer(random_table(VOCABULARY))), limits)
 
 
 def alone(source: Ids, options: SearchOptions) -> tuple[Hypothesis, ...]:
@@ -105,7 +105,7 @@ def test_a_sentence_beside_a_busy_caller_takes_at_most_twice_its_steps_alone(opt
     assert len(by_id([*results.values(), *engine.drain()])) <= 61
 
 
-class CostlyGreedyDecoder(SearchDecoder[TableState]):
+class CostlyGreedyDecoder(SearchDecoder):
     """A decoder in which a step of greedy search takes four times as long as a step of another search."""
 
     def cost(self, request: Request) -> int:
@@ -113,9 +113,7 @@ class CostlyGreedyDecoder(SearchDecoder[TableState]):
 
 
 @pytest.mark.parametrize(("decoder", "bulk_steps"), [(SearchDecoder, 10), (CostlyGreedyDecoder, 25)])
-def test_a_busy_caller_keeps_half_of_the_work_beside_another(
-    decoder: type[SearchDecoder[TableState]], bulk_steps: int
-) -> None:
+def test_a_busy_caller_keeps_half_of_the_work_beside_another(decoder: type[SearchDecoder], bulk_steps: int) -> None:
     engine = Engine(decoder(TableScorer(random_table(VOCABULARY))), Limits(rows=12))
     for id, source in enumerate(sources(40)):
         engine.submit(Request(id, source, replace(BEAM, min_length=8)))
@@ -131,7 +129,7 @@ def test_a_busy_caller_keeps_half_of_the_work_beside_another(
     assert sum(number > 1 for number in rows[:50]) == bulk_steps
 
 
-class SeveralSteps(SearchBatch[TableState]):
+class SeveralSteps(SearchBatch):
     """Batch that can take several steps in one call. `asked` are the rows and allowed steps of each call."""
 
     asked: list[tuple[int, int]]
@@ -141,12 +139,12 @@ class SeveralSteps(SearchBatch[TableState]):
         return next((finished for _ in range(steps) if (finished := super(SeveralSteps, self).advance())), [])
 
 
-class SeveralStepsDecoder(SearchDecoder[TableState]):
+class SeveralStepsDecoder(SearchDecoder):
     def __init__(self) -> None:
         super().__init__(TableScorer(random_table(VOCABULARY)))
         self.asked: list[tuple[int, int]] = []
 
-    def begin(self, requests: Sequence[Request]) -> SearchBatch[TableState]:
+    def begin(self, requests: Sequence[Request]) -> SearchBatch:
         batch = super().begin(requests)
         several = SeveralSteps(batch.scorer, batch.search, batch.state)
         several.asked = self.asked

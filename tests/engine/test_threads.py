@@ -65,7 +65,7 @@ def test_threads_find_what_one_engine_finds(library: ctypes.CDLL, int8: bool) ->
 class Gate:
     """A decoder that begins nothing until it is opened; `error` is what it raises then."""
 
-    decoder: SearchDecoder  # type: ignore[type-arg]
+    decoder: SearchDecoder
     opened: threading.Event
     error: BaseException | None = None
 

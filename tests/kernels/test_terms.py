@@ -15,7 +15,6 @@ from mt.engine.backends.torch import SearchDecoder
 from mt.engine.engine import Engine
 from mt.engine.requests import Request, Result
 from mt.engine.scheduler import Limits
-from mt.model.cache import DecoderCache
 from tests.decoding.reference import drain
 from tests.decoding.test_constrained_beam import wording
 from tests.hypotheses import assert_same
@@ -50,7 +49,7 @@ def requests(options: SearchOptions, count: int = 40, seed: int = 0, prefix: Ids
 
 
 def in_torch(wanted: Sequence[Request]) -> dict[int, Result]:
-    return drain(Engine(SearchDecoder[DecoderCache](ModelScorer(odd_model()))), wanted)
+    return drain(Engine(SearchDecoder(ModelScorer(odd_model()))), wanted)
 
 
 def assert_found(library: ctypes.CDLL, wanted: Sequence[Request], expected: Mapping[int, Result]) -> None:

@@ -26,7 +26,6 @@ from mt.engine.engine import Engine
 from mt.engine.requests import Request, Result
 from mt.engine.scheduler import Limits
 from mt.engine.threads import ThreadedEngine
-from mt.model.cache import DecoderCache
 from mt.model.transformer import Transformer
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.scoring.attention import Pair
@@ -166,7 +165,7 @@ def test_a_word_that_nothing_spells_is_put_in(translator: Translator) -> None:
     assert "щ" * 300 in translator.translate("The dog sees it.", glossary={"dog": "щ" * 300}).text
 
 
-def plain_decoder(model: Transformer) -> SearchDecoder[DecoderCache]:
+def plain_decoder(model: Transformer) -> SearchDecoder:
     return SearchDecoder(ModelScorer(model))
 
 

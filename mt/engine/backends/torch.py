@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Self
+from typing import Any, Self
 
 import torch
 
 from mt.checkpoint import LoadedModel
-from mt.decoding.constrained_beam import ConstrainedBeamSearch
 from mt.decoding.hypothesis import Hypothesis
-from mt.decoding.scorer import EnsembleScorer, ModelScorer, Scorer, State
+from mt.decoding.scorer import EnsembleScorer, ModelScorer, Scorer
 from mt.decoding.search import start_search
 from mt.decoding.search_state import Search
 from mt.engine.backends.memory import device_limits
@@ -25,12 +24,12 @@ STEPS_BETWEEN_POLLS = 8
 
 
 @dataclass
-class SearchBatch(Generic[State]):
+class SearchBatch:
     """Batch that runs a search over the logits of a scorer. The tests compare the batches of other backends with it."""
 
-    scorer: Scorer[State]
+    scorer: Scorer[Any]
     search: Search
-    state: State
+    state: Any
     steps: int = 0
 
     @torch.inference_mode()
@@ -60,10 +59,10 @@ class SearchBatch(Generic[State]):
 
 
 @dataclass(frozen=True)
-class SearchDecoder(Generic[State]):
+class SearchDecoder:
     """Decoder that creates `SearchBatch` objects."""
 
-    scorer: Scorer[State]
+    scorer: Scorer[Any]
 
     def kind(self, request: Request) -> BatchKind:
         return BatchKind.of(request)
@@ -72,16 +71,12 @@ class SearchDecoder(Generic[State]):
         return 1
 
     @torch.inference_mode()
-    def begin(self, requests: Sequence[Request]) -> SearchBatch[State]:
+    def begin(self, requests: Sequence[Request]) -> SearchBatch:
         sources = [request.source for request in requests]
         lengths, options = [len(source) for source in sources], [request.options for request in requests]
         constraints = [request.constraints for request in requests if request.constraints is not None]
         prefixes, special, device = [request.prefix for request in requests], self.scorer.special, self.scorer.device
-        search: Search
-        if constraints:
-            search = ConstrainedBeamSearch.start(lengths, options, constraints, prefixes, special, device)
-        else:
-            search = start_search(lengths, options, prefixes, special, device)
+        search = start_search(lengths, options, prefixes, special, device, constraints)
         return SearchBatch(self.scorer, search, self.scorer.start(sources, options[0].rows))
 
 

@@ -70,7 +70,7 @@ class LimitedState:
 class LimitedScorer:
     """The plain path, in which only the tokens of a shortlist have a probability."""
 
-    scorer: ModelScorer[Any]
+    scorer: ModelScorer
     shortlist: Shortlist
     special: SpecialIds = field(default_factory=SpecialIds)
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))

@@ -217,7 +217,7 @@ def test_an_engine_does_not_survive_a_failed_accelerator(simulated: SimulatedDev
 
 
 def decoders_of(model: Transformer, simulated: SimulatedDevice) -> list[BatchDecoder]:
-    scorer: ModelScorer[Any] = ModelScorer(model.to(simulated.device), device=simulated.device)
+    scorer = ModelScorer(model.to(simulated.device), device=simulated.device)
     return [graph_decoder(model, simulated), SearchDecoder(scorer)]
 
 

@@ -63,7 +63,7 @@ class PeerResult:
     targets: Sequence[Sequence[Any]] = ()
 
 
-Translate = Callable[[Sequence[list[Any]], PeerJob, Sequence[int]], list[list[Any]]]
+TranslateTokens = Callable[[Sequence[list[Any]], PeerJob, Sequence[int]], list[list[Any]]]
 """Function of a library with a loaded model: source tokens of sentences, job and lengths -> target tokens without EOS.
 
 `lengths` are those of PeerSetup for these sentences.
@@ -86,7 +86,7 @@ def by_length(lengths: Sequence[int], count: int) -> dict[int, list[int]]:
     return dict(sorted(groups.items(), reverse=True))
 
 
-def run_peer(load: Callable[[PeerSetup], Translate]) -> None:
+def run_peer(load: Callable[[PeerSetup], TranslateTokens]) -> None:
     """Be a contender of the benchmark `decode`. `load` loads the library for a setup."""
 
     def prepare(values: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
@@ -105,7 +105,9 @@ def run_peer(load: Callable[[PeerSetup], Translate]) -> None:
     answer_jobs(prepare)
 
 
-def run_job(translate: Translate, job: PeerJob, sources: Sequence[list[Any]], lengths: Sequence[int]) -> PeerResult:
+def run_job(
+    translate: TranslateTokens, job: PeerJob, sources: Sequence[list[Any]], lengths: Sequence[int]
+) -> PeerResult:
     """Translate `sources`. The time is from before the first source to after the last translation."""
     targets: list[list[Any]] = []
     latencies = []

@@ -5,10 +5,10 @@ from typing import Any
 
 import ctranslate2
 
-from .peer import PeerJob, PeerSetup, Translate, by_length, longest, run_peer
+from .peer import PeerJob, PeerSetup, TranslateTokens, by_length, longest, run_peer
 
 
-def load(setup: PeerSetup) -> Translate:
+def load(setup: PeerSetup) -> TranslateTokens:
     """Return a function that translates with CTranslate2, which sorts the sentences and forms the batches by itself.
 
     `workers` of the setup is inter_threads, and `threads` is intra_threads. Tokens are pieces.

@@ -7,10 +7,10 @@ from mt.decoding.options import SearchOptions
 from mt.engine.requests import Request
 from mt.pipeline.translator import Translator
 
-from .peer import PeerJob, PeerSetup, Translate, run_peer
+from .peer import PeerJob, PeerSetup, TranslateTokens, run_peer
 
 
-def load(setup: PeerSetup) -> Translate:
+def load(setup: PeerSetup) -> TranslateTokens:
     """Return a function that translates with our engine, which has `workers` threads that use one core each."""
     translator = Translator.load(setup.model, setup.device, setup.dtype, setup.workers)
     numbers = count()

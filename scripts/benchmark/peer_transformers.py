@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 import torch
 from transformers import AutoModelForSeq2SeqLM
 
-from .peer import PeerJob, PeerSetup, Translate, by_length, longest, run_peer
+from .peer import PeerJob, PeerSetup, TranslateTokens, by_length, longest, run_peer
 
 
-def load(setup: PeerSetup) -> Translate:
+def load(setup: PeerSetup) -> TranslateTokens:
     """Return a function that translates batches of sentences, sorted by length, with `generate`."""
     torch.set_num_threads(setup.workers * setup.threads)
     dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[setup.dtype]

@@ -31,12 +31,12 @@ SPACES = f"{LINE_BREAKS}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 """All spaces and line breaks except U+0020, for use between the brackets of a regular expression."""
 
 GROUP_SPACES = "\u00a0\u2007\u2009\u202f"  # spaces that group the digits of a number
-QUOTE_MARKS = r"(?:(?<=\n)(?:> ?)+(?! *[\d=]) *)"
-"""Marks at the beginning of a quoted line of an e-mail, but not a comparison, as in `> 5`."""
+QUOTE_MARKS = r"(?:(?:^|(?<=\n))(?:> ?)+(?! *[\d=]))?"
+"""Optional marks at the beginning of a quoted line of an e-mail, but not a comparison, as in `> 5`."""
 
-_SPACE_RUN = re.compile(rf"(?<=\d)[{GROUP_SPACES}](?=\d{{3}}(?!\d))|(?P<run>[ {SPACES}]+{QUOTE_MARKS}?)")
+_SPACE_RUN = re.compile(rf"(?<=\d)[{GROUP_SPACES}](?=\d{{3}}(?!\d))|(?P<run>[ {SPACES}]+{QUOTE_MARKS} *)")
 _HYPHEN_AT_END = re.compile(  # of a line of German, but not in "Haus-\\nund Gartentür"
-    rf"(?<=[a-zäöüß]{{2}})[-\u2010]\r?\n(?:{QUOTE_MARKS}| *)(?=[a-zäöüß]{{2}})"
+    rf"(?<=[a-zäöüß]{{2}})[-\u2010]\r?\n{QUOTE_MARKS} *(?=[a-zäöüß]{{2}})"
     r"(?!(?:und|oder|bzw|sowie|bis|wie|als|aber|noch|statt)\b)"
 )
 

@@ -9,7 +9,7 @@ concatenating all parts gives the text.
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 
@@ -18,21 +18,18 @@ import sentencex
 from mt.languages import primary_language
 from mt.text.alignment import Range
 from mt.text.clauses import AFTER_CLAUSE, conjunctions
-from mt.text.normalise import MARGIN, normalise_text, plain_spaces
+from mt.text.normalise import MARGIN, QUOTE_MARKS, normalise_text, plain_spaces
 
 LONGEST_SENTENCE = 4000
 """Maximum number of characters of a sentence; longer ones, which exceed the maximum length of any model, are cut."""
 
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
-_LINE_BREAK = re.compile(  # \\n in the text is a break, too, if no code is around it (`_is_in_code`)
+_LINE_BREAK = re.compile(  # \\n in the text is a break, too, after punctuation, or before a capital
     r"\r\n|[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
-    r"|(?<!\\[rn])(?<=[^\W_]|[,;:)}])(?:(?:\\r)?\\n)+(?=[^\W\d_a-zß-ÿ]|[%{])"
+    r"|(?<!\\[rn])(?<=[^\W_]|[,;)}])(?:(?:\\r)?\\n)+(?=[^\W\d_a-zß-ÿ]|[%{])"
     r"|(?<=[.!?…。！？])(?:(?:\\r)?\\n)+(?=[^\W_]|[ \"„“«(•*%{-]|\Z)"
 )
-_CODE_BEFORE = re.compile(r"\\\S*\Z|(?<!\w)'[^']*\Z")  # a path, or a string
-_WINDOW = 200  # characters that are examined, so that the time is linear
-_QUOTE_MARK = r"(?:> ?)*"  # of a quoted line of an e-mail
-_LINE = re.compile(rf"{_QUOTE_MARK}(?P<indent> *)(?P<text>[^\r\n]*)")
+_LINE = re.compile(rf"{QUOTE_MARKS}(?P<indent> *)(?P<text>[^\r\n]*)")
 _OPEN_ENDS = {  # words after which no sentence ends
     "de": re.compile(r"(?<!\S)(?:am|beim|dem|den|der|des|die|eine[mnrs]?|für|im|oder|und|vom|zum|zur)\Z"),
     "en": re.compile(r"(?<!\S)(?:an|and|my|of|or|our|the|their|your)\Z"),
@@ -44,16 +41,10 @@ _WITHIN_WORD = re.compile(r"[^\W\d_]{2}-$")  # a hyphen at the end of a line
 _ITEM = re.compile(r"(?:[-–—*•·]|\(?[\dA-Za-z]{1,3}[.)]) ")
 _LEAST_WRAPPED = 30  # characters of a line
 _SPACE = re.compile(r"\s+")
-_SIGN = re.compile(r"[|¦·•∙●▪◆★/>→]")  # a fast test
+_SIGNS = frozenset("|¦·•")
 _SEPARATOR = re.compile(  # of items, outside of brackets and code
-    r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<all>(?:\A|(?<!\s)\s+)(?P<sign>[|¦·•∙●▪◆★/>→])(?:\s+|\Z))"
+    r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<separator>(?:\A|(?<!\s)\s+)[|¦·•](?:\s+|\Z))"
 )
-_WEAK_SIGNS = frozenset("/>→")  # separators between short items only
-_SHORT_ITEM = re.compile(r"(?:[^\s.!?…]+\s+){0,2}[^\s.!?…]+")
-_BARS = frozenset("|¦")
-_LETTER_AT_END, _LETTER_AT_BEGIN = re.compile(r"(?<!\w)\w\Z"), re.compile(r"\w(?!\w)")
-_OPERAND = re.compile(r"\A\d|(?:(?<!\d{3})\d|(?<!\w)[^\W\d])\Z")  # but not a year
-_OPERATORS = frozenset("=_+/\\|")
 _PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
 _ROMAN_NUMERAL = re.compile(r"\s*[IVX]{1,5}\.\s*")
@@ -197,56 +188,25 @@ def _paragraphs(text: str, language: str) -> Iterator[str]:
     for line_break in _LINE_BREAK.finditer(text):
         if line_break[0] in ("\n", "\r\n") and _continues(text, begin, line_break, language):
             continue
-        if line_break[0][0] == "\\" and _is_in_code(
-            text[max(begin, line_break.start() - _WINDOW) : line_break.start()]
-        ):
-            continue
         yield from _items(text[begin : line_break.start()])
         yield line_break[0]
         begin = line_break.end()
     yield from _items(text[begin:])
 
 
-def _is_in_code(before: str) -> bool:
-    """Return whether a text ends in a path, in a string, in brackets or in code between backticks."""
-    is_open = before.count('"') % 2 or before.count("`") % 2 or not _is_balanced(before)
-    return bool(is_open) or _CODE_BEFORE.search(before) is not None
-
-
-def _is_balanced(text: str) -> bool:
-    return all(text.count(opening) == text.count(closing) for opening, closing in ("()", "[]", "{}"))
-
-
 def _items(paragraph: str) -> Iterator[str]:
-    """Yield the items of a paragraph such as `Home | About us` and the separators between them in turn."""
-    one_line = "\n" not in paragraph and _SIGN.search(paragraph)
-    separators = [match for match in _SEPARATOR.finditer(paragraph) if match["all"]] if one_line else []
-    ends = [0, *(match.end() for match in separators)]
-    begins = [*(match.start() for match in separators), len(paragraph)]
-    items = [paragraph[a:b] for a, b in zip(ends, begins, strict=True)]
-    begin = 0
-    for match in separators if _are_items(items, {match["sign"] for match in separators}) else ():
-        yield paragraph[begin : match.start()]
-        yield match[0]
-        begin = match.end()
-    yield paragraph[begin:]
+    """Yield the items of a paragraph such as `Home | About us` and the separators between them in turn.
 
-
-def _are_items(texts: Sequence[str], signs: Set[str]) -> bool:
-    """Return whether the texts between separators are items, and not parts of a sentence, a formula or a command.
-
-    No item begins in lower case. Signs other than | are operators beside digits and single letters, and separate no
-    sentence. If a sign of _WEAK_SIGNS is among them, all items are short, and two of them have no word in lower case.
+    An item has two characters or more, and does not begin in lower case. Other texts are parts of a formula or command.
     """
-    if any(text[:1].islower() or not _is_balanced(text) for text in texts) or max(map(len, texts)) < 2:
-        return False
-    if signs <= _BARS:
-        return not any(_LETTER_AT_END.search(a) and _LETTER_AT_BEGIN.match(b) for a, b in pairwise(texts))
-    if any(_OPERAND.search(text) for text in texts) or (_SENTENCE_END.search(texts[-1]) and len(texts) < 3):
-        return False
-    has_lower = any(word[0].islower() for text in texts for word in text.split())
-    is_short = all(map(_SHORT_ITEM.fullmatch, texts)) and (len(texts) > 2 or not has_lower)
-    return is_short or _WEAK_SIGNS.isdisjoint(signs)
+    items, begin = [""], 0
+    for match in _SEPARATOR.finditer(paragraph) if "\n" not in paragraph and not _SIGNS.isdisjoint(paragraph) else ():
+        if match["separator"]:
+            items[-1:] = [paragraph[begin : match.start()], match[0], ""]
+            begin = match.end()
+    items[-1] = paragraph[begin:]
+    is_list = all(not text or (len(text) > 1 and not text[0].islower()) for text in items[::2])
+    yield from items if is_list else [paragraph]
 
 
 def _continues(text: str, begin: int, line_break: re.Match[str], language: str) -> bool:
@@ -258,7 +218,7 @@ def _continues(text: str, begin: int, line_break: re.Match[str], language: str) 
     """
     before = _LINE.match(text, text.rfind("\n", begin, line_break.start()) + 1 or begin)
     after = _LINE.match(text, line_break.end())
-    first = _LINE.match(text, begin, begin + _WINDOW)
+    first = _LINE.match(text, begin, begin + _LEAST_WRAPPED)
     assert before and after and first
     line, following = before["text"][: line_break.start() - before.start("text")].rstrip(), after["text"]
     if not following[:1].isalpha() or not line or (not line[-1].isalnum() and line[-1] not in ",-"):
@@ -281,8 +241,8 @@ def _continues(text: str, begin: int, line_break: re.Match[str], language: str) 
 def _sentences(paragraph: str, language: str) -> Iterator[str]:
     """Yield the sentences of a paragraph, including white space.
 
-    A number such as `3.` or `II.` is joined with the sentence after it. A sentence does not begin with an operator of
-    code, as in `a != b`, nor inside a name such as `ASP.NET`, nor in lower case after an abbreviation such as `a.m.`.
+    A number such as `3.` or `II.` is joined with the sentence after it. A sentence does not begin inside a name such as
+    `ASP.NET` or an operator such as `!=`, nor in lower case after an abbreviation such as `a.m.`.
     """
     begin = end = 0
     inside = {place for name in _DOTTED_NAME.finditer(paragraph) for place in range(name.start() + 1, name.end())}
@@ -292,7 +252,7 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
         follows = paragraph[end : end + 1]
         unfinished = (
             end in inside
-            or follows in _OPERATORS
+            or follows == "="
             or (follows.islower() and _ABBREVIATION.search(sentence) is not None)
             or (ordinal is not None and follows.isalpha() and ordinal.search(sentence) is not None)
         )

@@ -13,7 +13,7 @@ from mt.text.numbers import NO_BREAK_SPACE, NOT_DIGIT, NUMBER
 from mt.text.protect import ProtectedSpan, SpanKind
 
 NARROW_NO_BREAK_SPACE = "\u202f"
-BREAKS = re.compile(rf"\s*[{LINE_BREAKS}]\s*{QUOTE_MARKS}?| {{3,}}")
+BREAKS = re.compile(rf"\s*[{LINE_BREAKS}]\s*{QUOTE_MARKS} *| {{3,}}")
 """Line breaks with the marks of quoted lines, tabs, and the runs of spaces between columns."""
 
 _NO_BREAK = re.compile("[\u00a0\u2007\u202f]")

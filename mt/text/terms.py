@@ -14,17 +14,7 @@ from mt.languages import primary_language
 from mt.text.alignment import WIDE, Range, is_wide
 from mt.text.inflection import forms_compounds, has_endings, inflected_forms, possible_stems
 from mt.text.normalise import normalise_text
-from mt.text.term_index import (
-    SEPARATOR,
-    TOKEN,
-    IndexedTerm,
-    IndexEntry,
-    IndexPreparation,
-    LetterCase,
-    TermIndex,
-    case_variants,
-    token_keys,
-)
+from mt.text.term_index import SEPARATOR, TOKEN, TermIndex, case_variants, token_keys
 
 MOST_TERMS = 20_000
 LONGEST_TERM = 500  # maximum number of characters of a term
@@ -92,25 +82,20 @@ class Terms:
         """
         if not self:
             return ()
-        return tuple(_Search(self, sentence, language, taken, any_case).matches())
+        for _ in self.prepare():
+            pass
+        return tuple(_matches(self._index, sentence, language, taken, any_case))
 
     def prepare(self) -> Iterator[None]:
-        """Return an iterator that builds the indexes for `find` in steps of bounded time.
+        """Return an iterator that builds the index for `find` in steps of bounded time.
 
         All calls return the same iterator. Several threads may use it.
         """
-        return self._preparation
-
-    def index(self, case: LetterCase) -> TermIndex:
-        """Return the index of the terms for one way of comparing case. The first call completes `prepare`."""
-        preparation = self._preparation
-        for _ in preparation:
-            pass
-        return preparation.indexes[case]
+        return self._index
 
     @cached_property
-    def _preparation(self) -> "IndexPreparation":
-        return IndexPreparation(tuple(self._entries()))
+    def _index(self) -> TermIndex:
+        return TermIndex(tuple(self._entries()))
 
     def _entries(self) -> Iterator[tuple[str, str | None]]:
         yield from ((term.strip(), translation.strip()) for term, translation in self.glossary)
@@ -143,96 +128,73 @@ class Terms:
                 yield f"{where}, {text[:40]!r}, has the translations {listed}; accepted: one of them"
 
 
-class _Search:
-    """The search for terms in one sentence.
+def _matches(
+    index: TermIndex, sentence: str, language: str, taken: Sequence[Range], any_case: bool
+) -> Iterator[TermMatch]:
+    """Yield the matches of `Terms.find`: at each token, the longest permitted one.
 
-    At each token, the longest permitted match is chosen. Whether a match is permitted depends only on its first and
-    last token.
+    Whether a match is permitted depends only on its first and last token.
     """
+    tokens = list(TOKEN.finditer(sentence))
+    keys = token_keys(tokens)
+    joined, places = "".join(keys), [0, *accumulate(map(len, keys))]  # the offset of each key in `joined`
+    stops = _free_ends(tokens, sorted(taken))
+    stems: dict[str, set[str]] = {}
 
-    def __init__(self, terms: Terms, sentence: str, language: str, taken: Sequence[Range], any_case: bool) -> None:
-        self.sentence, self.language, self.any_case = sentence, language, any_case
-        self.index = terms.index
-        self.tokens = list(TOKEN.finditer(sentence))
-        self.keys = {case: token_keys(self.tokens, case) for case in {LetterCase.EXACT, self._case(begins=False)}}
-        self.keys[LetterCase.CAPITAL] = self.keys[LetterCase.EXACT]
-        self.joined = {case: "".join(keys) for case, keys in self.keys.items()}
-        # The offset of each key in `joined`.
-        self.places = {case: [0, *accumulate(map(len, keys))] for case, keys in self.keys.items()}
-        self.stems: dict[str, set[str]] = {}
-        self.stop = self._free_ends(sorted(taken))
-
-    def matches(self) -> Iterator[TermMatch]:
-        begins = not self.sentence[: self.tokens[0].start()].strip() if self.tokens else False
-        at = 0
-        while at < len(self.tokens):
-            token = self.tokens[at]
-            end, term = at + 1, None
-            if self.stop[at] > at and not _joined(self.sentence, token.start() - 1):
-                end, term = self._longest(at, self.index(self._case(begins)))
-            if term is not None:
-                inflected = term.last.casefold() != self.tokens[end - 1][0].casefold()
-                yield TermMatch(token.start(), self.tokens[end - 1].end(), term.translation, inflected)
-            begins = begins and token[0] in _QUIET
-            at = end
-
-    def _case(self, begins: bool) -> LetterCase:
-        return LetterCase.IGNORED if self.any_case else LetterCase.CAPITAL if begins else LetterCase.EXACT
-
-    def _free_ends(self, taken: Sequence[Range]) -> list[int]:
-        """Return, for each token, the index of the first token at or after it that overlaps a taken range.
-
-        If there is no such token, the index is the number of tokens.
-        """
-        ends, number, last = [], 0, 0
-        blocked = []
-        for token in self.tokens:
-            while number < len(taken) and taken[number][0] < token.end():
-                last = max(last, taken[number][1])
-                number += 1
-            blocked.append(last > token.start())
-        stop = len(self.tokens)
-        for place in reversed(range(len(self.tokens))):
-            stop = place if blocked[place] else stop
-            ends.append(stop)
-        return ends[::-1]
-
-    def _longest(self, at: int, index: TermIndex) -> tuple[int, IndexedTerm | None]:
-        """Return (index of the token after the match, term) of the longest term that begins at token `at`.
-
-        If no term begins there, return (at + 1, None).
-        """
-        keys, places, joined = self.keys[index.case], self.places[index.case], self.joined[index.case]
-        for length in index.lengths.get(SEPARATOR + keys[at][1:], ()):
-            end = at + length
-            if length > 1 and end <= self.stop[at]:
-                head = SEPARATOR + joined[places[at] + 1 : places[end - 1]]
-                entries = index.heads.get(head)
-                if entries and (term := self._preferred_term(at, end, entries, keys[end - 1][0], index.case)):
-                    return end, term
-        if keys[at][1] not in index.initials:  # a stem of a word has the first character of the word
-            return at + 1, None
-        return at + 1, self._preferred_term(at, at + 1, index.heads.get("", {}), SEPARATOR, index.case)
-
-    def _preferred_term(
-        self, at: int, end: int, entries: dict[str, IndexEntry], separator: str, case: LetterCase
-    ) -> IndexedTerm | None:
-        """Return the preferred term whose last token matches token `end` - 1 of the sentence, or None.
-
-        `entries` maps the key of a last token to the terms with this key. `separator` is the first character of the key
-        of token `end` - 1. The match begins at token `at`.
-        """
-        word, last = self.tokens[at][0], self.tokens[end - 1][0]
-        if not entries or _joined(self.sentence, self.tokens[end - 1].end(), self.language):
+    def match(at: int, length: int) -> TermMatch | None:
+        """Return the match of `length` tokens from token `at` on: the preferred one of several terms."""
+        end = at + length
+        last = tokens[min(end, len(tokens)) - 1]
+        head = (SEPARATOR + joined[places[at] + 1 : places[end - 1]]) if end <= stops[at] and length > 1 else ""
+        initial = (head or keys[at][1]).casefold()
+        if end > stops[at] or initial not in index.heads or _joined(sentence, last.end(), language):
             return None
-        folded = case is LetterCase.IGNORED
-        exact = entries.get(separator + self.keys[case][end - 1][1:])
-        terms = [] if exact is None else [exact.exact]
-        if last not in self.stems:
-            self.stems[last] = {stem.casefold() if folded else stem for stem in possible_stems(last, self.language)}
-        terms += [entries[key].any_form for stem in self.stems[last] if (key := separator + stem) in entries]
-        candidates = [term for group in terms for first in (word, None) if (term := group.get(first))]
-        return min(candidates, key=lambda term: (-term.length, term.first != word, term.number), default=None)
+        if last[0] not in stems:
+            stems[last[0]] = set(possible_stems(last[0], language))
+        head += keys[end - 1][0] if head else SEPARATOR
+        forms = [(keys[end - 1][1:], False), *((stem, True) for stem in stems[last[0]])]
+        ranked = (
+            (-term.length, not exact, term.number, term)
+            for form, inflected in forms
+            if (head + form).casefold() in index.keys
+            for term, exact in index.find(head + form, inflected, begins, any_case)
+        )
+        *_, term = min(ranked, key=lambda rank: rank[:3], default=(None,))
+        if term is None:
+            return None
+        return TermMatch(tokens[at].start(), last.end(), term.translation, term.last.casefold() != last[0].casefold())
+
+    begins = bool(tokens) and not sentence[: tokens[0].start()].strip()
+    at = 0
+    while at < len(tokens):
+        lengths = (*index.lengths.get(keys[at][1:].casefold(), ()), 1)
+        may_begin = not _joined(sentence, tokens[at].start() - 1)
+        length, found = next(
+            ((length, term) for length in lengths if may_begin and (term := match(at, length))), (1, None)
+        )
+        if found:
+            yield found
+        begins = begins and tokens[at][0] in _QUIET
+        at += length
+
+
+def _free_ends(tokens: Sequence[re.Match[str]], taken: Sequence[Range]) -> list[int]:
+    """Return, for each token, the index of the first token at or after it that overlaps a taken range.
+
+    If there is no such token, the index is the number of tokens.
+    """
+    ends, number, last = [], 0, 0
+    blocked = []
+    for token in tokens:
+        while number < len(taken) and taken[number][0] < token.end():
+            last = max(last, taken[number][1])
+            number += 1
+        blocked.append(last > token.start())
+    stop = len(tokens)
+    for place in reversed(range(len(tokens))):
+        stop = place if blocked[place] else stop
+        ends.append(stop)
+    return ends[::-1]
 
 
 def missing_terms(matches: Iterable[TermMatch], text: str, language: str) -> list[TermMatch]:

@@ -67,7 +67,14 @@ def compare_all(
     while at < len(tokens):
         token, after = tokens[at], at + 1
         first = begins or any_case
-        order = sorted(entries, key=lambda entry: (*entry[:2], entry[3][0][0] != token[0], entry[2]))
+        order = sorted(
+            entries,
+            key=lambda entry: (
+                *entry[:2],
+                not fits(*entry[3:], tokens[at : at + len(entry[3])], language, False, False),
+                entry[2],
+            ),
+        )
         for _, _, _, term, translation in order if not joined(sentence, token.start() - 1) else ():
             covered = tokens[at : at + len(term)]
             if (

@@ -1,7 +1,8 @@
 """Translation of a document, or of all documents in a folder."""
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -19,16 +20,6 @@ LIMITS = DocumentOptions(
 """Limits for files that are translated on the command line. They are wider than those of the service."""
 
 
-@dataclass
-class _Counts:
-    """Numbers of files that were translated, skipped and failed, and of texts that remain untranslated (unchanged)."""
-
-    translated: int = 0
-    skipped: int = 0
-    failed: int = 0
-    unchanged: int = 0
-
-
 def translate_files(job: TranslationJob, out: Path, console: Console) -> bool:
     """Translate the document or folder `job.options.file`, and write `out`. Return whether all texts were translated.
 
@@ -41,10 +32,10 @@ def translate_files(job: TranslationJob, out: Path, console: Console) -> bool:
     translator = FileTranslator(
         job.translator, options.source, options.target, job.search, job.terms, job.formality, limits
     )
-    counts = _Counts()
+    counts, unchanged = Counter[str](), 0
     for file, target in _files(path, out):
         if target is None:
-            counts.skipped += 1
+            counts["skipped"] += 1
             tell(console, f"skipped: {file}: files of this format are not translated")
             continue
         try:
@@ -53,22 +44,19 @@ def translate_files(job: TranslationJob, out: Path, console: Console) -> bool:
             with atomic_file(target) as temporary:
                 temporary.write_bytes(done.content)
         except Exception as error:  # a library may raise any exception for a damaged file
-            counts.failed += 1
+            counts["failed"] += 1
             kind = "" if isinstance(error, (MTError, OSError)) else f"{type(error).__name__}: "
             tell(console, f"not translated: {file}: {kind}{error}")
             continue
         for problem in done.problems:
             tell(console, f"{file}: {problem}")
-        counts.translated += 1
-        counts.unchanged += len(done.problems)
+        counts["translated"] += 1
+        unchanged += len(done.problems)
         tell(console, f"{file} -> {target}: {done.segments:,} texts")
-    tell(console, _summary(counts))
-    return not counts.failed and not counts.unchanged
-
-
-def _summary(counts: _Counts) -> str:
-    unchanged = f"; {counts.unchanged:,} texts could not be translated and are unchanged" if counts.unchanged else ""
-    return f"{counts.translated:,} files translated, {counts.skipped:,} skipped, {counts.failed:,} failed{unchanged}"
+    summary = f"{counts['translated']:,} files translated, {counts['skipped']:,} skipped, {counts['failed']:,} failed"
+    rest = f"; {unchanged:,} texts could not be translated and are unchanged" if unchanged else ""
+    tell(console, summary + rest)
+    return not counts["failed"] and not unchanged
 
 
 def _files(path: Path, out: Path) -> Iterator[tuple[Path, Path | None]]:
@@ -82,7 +70,9 @@ def _files(path: Path, out: Path) -> Iterator[tuple[Path, Path | None]]:
             raise DataError(f"{out} is a file, but {path} is a folder; accepted: a folder")
         if out.resolve().is_relative_to(path.resolve()):
             raise DataError(f"{out} lies in {path}; accepted: a folder outside of it")
-        yield from _folder(path, out)
+        for file in sorted(file for file in path.rglob("*") if file.is_file()):
+            target = out / file.with_name(translated_name(file.name)).relative_to(path)
+            yield file, target if file.suffix.lower() in SUFFIXES else None
     else:
         if path.suffix.lower() not in SUFFIXES:
             raise DataError(f"{path} has an unknown format; accepted: {', '.join(SUFFIXES)}")
@@ -94,11 +84,3 @@ def _files(path: Path, out: Path) -> Iterator[tuple[Path, Path | None]]:
         if target.exists() and target.samefile(path):
             raise DataError(f"{target} is the document itself; accepted: another file")
         yield path, target
-
-
-def _folder(folder: Path, out: Path) -> Iterator[tuple[Path, Path | None]]:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    for path in paths:
-        target = path.with_name(translated_name(path.name))
-        known = path.suffix.lower() in SUFFIXES
-        yield path, out / target.relative_to(folder) if known else None

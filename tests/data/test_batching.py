@@ -155,15 +155,6 @@ def test_batches_hold_every_pair_once_within_the_budget(pairs: list[tuple[int, i
         assert padded <= budget or len(batch) == 1
 
 
-def test_updates_by_hand() -> None:
-    # A target of 10. 4, 4 and 4: at least half of the third fits. 6. 9: with 6 before it, less than half fits. 30: too
-    # long, alone. 1 and 1.
-    sizes = np.array([4, 4, 4, 6, 9, 30, 1, 1])
-    batches = [np.array([index]) for index in range(len(sizes))]
-    grouped = group_into_updates(batches, sizes, 10)
-    assert [[int(batch[0]) for batch in update] for update in grouped] == [[0, 1, 2], [3], [4], [5], [6, 7]]
-
-
 @settings(max_examples=150)
 @given(pairs=lengths, tokens=st.integers(1, 100))
 def test_updates_come_near_their_target(pairs: list[tuple[int, int]], tokens: int) -> None:

@@ -6,23 +6,6 @@ from hypothesis import strategies as st
 from mt.data.mixing import epoch_counts, pair_weights
 
 
-@pytest.mark.parametrize(
-    ("weight", "turn", "expected"),
-    [
-        (1, 0.99, [1, 1, 1, 1]),
-        (2, 0.5, [2, 2, 2, 2]),
-        (0.5, 0.0, [0, 1, 0, 1]),
-        (0.5, 0.5, [1, 0, 1, 0]),
-        (0.25, 0.6, [0, 1, 0, 0, 0, 1, 0, 0]),
-        # 0.05, 0.75, 0.45, 0.15, ...: once more wherever 0.7 reaches 1
-        (3.7, 0.05, [3, 4, 4, 3, 4, 4, 3, 4, 4, 4]),
-    ],
-)
-def test_how_often_epochs_have_a_pair_by_hand(weight: float, turn: float, expected: list[int]) -> None:
-    weights, phases = np.array([weight]), np.array([turn])
-    assert [epoch_counts(weights, phases, epoch).tolist() for epoch in range(len(expected))] == [[n] for n in expected]
-
-
 @settings(max_examples=300)
 @example(pairs=[(1.9, 0.1)], first=0, epochs=11)  # nine times 0.9 and 0.1 is a little less than 1
 @given(
@@ -50,13 +33,6 @@ def test_a_temperature_by_hand(temperature: float, many: float, few: float) -> N
     directions = np.array([0] * 16 + [2])  # and none in direction 1
     mixed = pair_weights(np.ones(17), directions, temperature)
     assert mixed == pytest.approx([many] * 16 + [few])
-
-
-def test_a_temperature_flattens_what_weights_make_of_directions() -> None:
-    # 4 x 2 + 8 x 1 = 16 in one direction, 2 x 0.5 = 1 in the other: 13.6 and 3.4, and in each as before.
-    weights = np.array([2.0] * 4 + [1.0] * 8 + [0.5] * 2)
-    mixed = pair_weights(weights, np.array([0] * 12 + [1] * 2), 2)
-    assert mixed == pytest.approx([1.7] * 4 + [0.85] * 8 + [1.7] * 2)
 
 
 @settings(max_examples=300)

@@ -110,8 +110,3 @@ def test_the_name_says_whether_it_is_compressed(tmp_path: Path, suffix: str, unp
         file.finish()
     assert unpack(path.read_bytes()) == "é\n".encode()
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="out: cannot be written: No such file"):
-        ResumableFile(tmp_path / "no" / "out", JOB)

@@ -121,9 +121,3 @@ def test_every_weight_without_a_place_is_named(build: Build) -> None:
         "decoder/layer_norm/gamma of the target model gets no weight",
     ):
         assert line in str(caught.value)
-
-
-def test_the_model_is_not_replaced_by_its_export(build: Build) -> None:
-    folder = build()
-    with pytest.raises(ModelError, match="is or contains the model to convert"):
-        export_ctranslate2(folder, folder)

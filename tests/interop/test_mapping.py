@@ -1,19 +1,8 @@
 """Every weight is placed exactly once, or an error names it."""
 
-import torch
-
-from mt.interop.mapping import Row, find_misplaced, rename_weights
+from mt.interop.mapping import Row, find_misplaced
 
 TABLE = (Row(("q", "k"), ("qk",)), Row(("embedding",), ("input", "output")))
-
-
-def test_sources_are_joined_and_targets_tied() -> None:
-    weights = {"q": torch.ones(1, 2), "k": torch.zeros(2, 2), "embedding": torch.full((1, 2), 5.0)}
-    placed = rename_weights(TABLE, weights)
-    assert placed.keys() == {"qk", "input", "output"}
-    assert placed["qk"].tolist() == [[1, 1], [0, 0], [0, 0]]
-    assert placed["input"] is placed["output"] is weights["embedding"]
-    assert list(find_misplaced(TABLE, weights, placed)) == []
 
 
 def test_all_that_has_no_place_is_named() -> None:

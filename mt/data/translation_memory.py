@@ -38,6 +38,7 @@ LANGUAGES = {"source-language", "target-language", "srcLang", "trgLang"}
 """XLIFF attributes that give the languages of all units in an element."""
 
 XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+XML_ERRORS = (ElementTree.ParseError, LookupError, ValueError)  # the latter two for encodings
 LISTED = 10  # maximum number of languages in an error message
 
 
@@ -74,7 +75,7 @@ def read_memory_stream(stream: IO[bytes], name: str, source: str, target: str) -
             if source_text and target_text:
                 empty = False
                 yield SentencePair(source_text, target_text, number, name)
-    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter two for encodings
+    except XML_ERRORS as error:
         raise DataError(f"{name}: not well-formed XML: {error}") from None
     if empty:
         listed = ", ".join(sorted(languages)[:LISTED]) or "none"
@@ -115,7 +116,7 @@ def tmx_languages(stream: IO[bytes], name: str) -> tuple[str, list[str]]:
             if _name(element) == "header":
                 source = _tag(element.get("srclang", ""))  # "" for `*all*`
             counts.update(tag for variant in element.iter("tuv") if (tag := _tag(_language(variant))))
-    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter two for encodings
+    except XML_ERRORS as error:
         raise DataError(f"{name}: not well-formed XML: {error}") from None
     source = source or next(iter(counts), "")
     targets: dict[tuple[str, str], str] = {}

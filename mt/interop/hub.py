@@ -18,6 +18,7 @@ try:
     import huggingface_hub
     from huggingface_hub import errors as hub_errors
     from huggingface_hub.file_download import http_get
+    from huggingface_hub.hf_api import RepoSibling
     from huggingface_hub.utils import build_hf_headers, disable_progress_bars  # type: ignore[attr-defined]
 except ModuleNotFoundError:  # an installation without dependencies, which `fetch_model` reports
     huggingface_hub = None  # type: ignore[assignment]
@@ -35,39 +36,11 @@ OnReport = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class HubFile:
-    """Size and checksum of a file, each None if the hub does not state it.
-
-    The checksum is the SHA-256 of a large file, and Git's object id of a small file.
-    """
-
-    size: int | None
-    sha256: str | None
-    git_id: str | None
-
-    @property
-    def has_checksum(self) -> bool:
-        """True if the hub states a checksum."""
-        return bool(self.sha256) or len(self.git_id or "") == 40
-
-    def problem(self, path: Path) -> str:
-        """Return a message if the checksum of the file `path` is not the stated one, otherwise an empty string."""
-        if self.sha256:
-            digest, stated = file_digest(path), self.sha256
-        elif self.git_id and len(self.git_id) == 40:
-            content = path.read_bytes()
-            digest, stated = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(), self.git_id
-        else:
-            return ""
-        return "" if digest == stated else f"its checksum is {digest}, but the hub states {stated}"
-
-
-@dataclass(frozen=True)
 class Listing:
     """Files of a model on the hub at one commit, by name, without the files in subfolders."""
 
     commit: str
-    files: Mapping[str, HubFile]
+    files: Mapping[str, "RepoSibling"]
     licence: str = ""
     reference: str = ""  # branch of a conversion to safetensors; otherwise empty
 
@@ -126,11 +99,7 @@ def _listing(name: str, revision: str | None, source: str, reference: str = "") 
         info = huggingface_hub.HfApi().model_info(name, revision=revision, files_metadata=True)
     except Exception as error:  # huggingface_hub passes on errors of its HTTP library, which varies with its version
         raise ModelError(_refusal(name, source, error)) from error
-    files = {
-        file.rfilename: HubFile(file.size, file.lfs.sha256 if file.lfs else None, file.blob_id)
-        for file in info.siblings or ()
-        if "/" not in file.rfilename
-    }
+    files = {file.rfilename: file for file in info.siblings or () if "/" not in file.rfilename}
     card: Any = info.card_data or {}
     stated = card.get("license") or ""
     licence = ", ".join(stated) if isinstance(stated, list) else str(stated)
@@ -219,8 +188,23 @@ def _conversion(name: str, source: str, listing: Listing) -> Listing | None:
 
 
 def _same_pickle(listing: Listing, converted: Listing) -> bool:
-    ours, theirs = listing.files[PICKLE].sha256, converted.files.get(PICKLE)
-    return ours is not None and theirs is not None and ours == theirs.sha256
+    ours, theirs = listing.files[PICKLE], converted.files.get(PICKLE)
+    return bool(ours.lfs and theirs and theirs.lfs and ours.lfs.sha256 == theirs.lfs.sha256)
+
+
+def _checksum_problem(file: "RepoSibling", path: Path) -> str | None:
+    """Return a message if the checksum of `path` is not the stated one, "" if it is, or None if the hub states none.
+
+    The hub states the SHA-256 of a large file, and Git's object id of a small file.
+    """
+    if file.lfs:
+        digest, stated = file_digest(path), file.lfs.sha256
+    elif file.blob_id and len(file.blob_id) == 40:
+        content = path.read_bytes()
+        digest, stated = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(), file.blob_id
+    else:
+        return None
+    return "" if digest == stated else f"its checksum is {digest}, but the hub states {stated}"
 
 
 def _download(name: str, file: str, listing: Listing, source: str, folder: Path) -> None:
@@ -232,7 +216,7 @@ def _download(name: str, file: str, listing: Listing, source: str, folder: Path)
         ModelError: The file cannot be fetched and stored, or its checksum is wrong.
     """
     remote, path = listing.files[file], folder / file
-    if path.exists() and remote.has_checksum and not remote.problem(path):
+    if path.exists() and _checksum_problem(remote, path) == "":
         return
     part = folder / f"{file}.{listing.commit[:12]}.part"
     try:
@@ -253,7 +237,7 @@ def _download(name: str, file: str, listing: Listing, source: str, folder: Path)
             f"has arrived is in {folder}, and the same command continues the download. Check the network and the free "
             "space; MT_MODELS sets the folder of models"
         ) from error
-    if problem := remote.problem(part):
+    if problem := _checksum_problem(remote, part):
         part.unlink()
         raise ModelError(f"{source}: {file} is damaged: {problem}. It was deleted; the same command fetches it again")
     part.replace(path)

@@ -10,6 +10,9 @@ from mt.config import Recipe
 from mt.data_config import CorpusConfig
 from mt.languages import Direction
 
+EvaluationText = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""Name of a test set, the options of `mt-service evaluate` for it, and its files, relative to the data root."""
+
 
 def first_stages(recipe: Recipe, build: BuildConfig) -> list[Stage]:
     """Return the stages before all others: `original` copies the model to tune, `text` prepares the text.
@@ -38,16 +41,13 @@ def first_stages(recipe: Recipe, build: BuildConfig) -> list[Stage]:
     ]
 
 
-def test_sets(
-    recipe: Recipe, direction: Direction, pair: Direction
-) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """Return the name, the options of `mt-service evaluate` and the files of each test set of `direction`.
+def test_sets(recipe: Recipe, direction: Direction, pair: Direction) -> list[EvaluationText]:
+    """Return the test sets of `direction`, each named by its place in the recipe.
 
-    The name is the place of the test set in the recipe, and the files are relative to the data root. If the recipe has
-    no test set, return the validation set with an empty name and no files. `pair` is the direction in the name of the
-    validation set: `direction` or its reverse.
+    If the recipe has none, return the validation set with an empty name. `pair` is the direction in the name of its
+    file: `direction` or its reverse.
     """
-    tests = []
+    tests: list[EvaluationText] = []
     for number, corpus in enumerate(recipe.data.test, 1):
         if not corpus.may_have(direction):
             continue

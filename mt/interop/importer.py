@@ -43,14 +43,16 @@ def import_model(
     folder = Path(source)
     check_output(out, folder)
     if is_folder(source):
-        _convert(Origin(folder, folder.resolve().name), out, directions, options)
+        origin = Origin(folder, folder.resolve().name)
+        write_model(choose_reader(folder)(origin, options), out, directions)
         return
     name = hub_name(source)
     entry = find_entry(name)
     if entry is not None and entry.direction and not directions:
         directions = [entry.direction]
     downloads = installed_folder(name, models_folder() / DOWNLOADS)
-    _convert(fetch_model(name, options, downloads, report), out, directions, options)
+    origin = fetch_model(name, options, downloads, report)
+    write_model(choose_reader(downloads)(origin, options), out, directions)
     shutil.rmtree(downloads)
 
 
@@ -71,10 +73,6 @@ def is_folder(source: str) -> bool:
     name = source.partition("@")[0]
     written_as_path = name.startswith((".", "/", "~")) or name.count("/") > 1
     return not source.startswith(HUB) and (Path(source).is_dir() or written_as_path)
-
-
-def _convert(origin: Origin, out: Path, directions: Sequence[str], options: ImportOptions) -> None:
-    write_model(choose_reader(origin.folder)(origin, options), out, directions)
 
 
 def choose_reader(folder: Path) -> ModelReader:

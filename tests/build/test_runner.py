@@ -1,6 +1,5 @@
 """Stages are run, skipped, resumed and repeated. The programs are fakes that write files."""
 
-import json
 import os
 import signal
 import subprocess
@@ -205,9 +204,3 @@ Runner(Path("work"), Path("corpora"), ({sys.executable!r}, {str(tmp_path / "fake
     assert written.read_text() == "".join(f"{number}\n" for number in range(100))
     assert calls(runner).count("distil stages/a/lines") == 1
     assert calls(runner).count("distil stages/b/lines") == 2
-
-
-def test_output_of_an_evaluation_appears_whole(runner: Runner) -> None:
-    runner.run(model("m", 12.5))
-    assert json.loads((runner.work / "stages/score-m/output.json").read_text())["scores"][0]["value"] == 12.5
-    assert not (runner.work / "stages/score-m/output.part").exists()

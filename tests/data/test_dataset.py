@@ -249,26 +249,27 @@ def test_the_folders_name_tells_recipes_and_corpora_apart(
 
     plain = name(tiny_recipe())
     assert plain.startswith("tiny-en-de-")
-    assert name(tiny_recipe()) == plain
-    assert name(tiny_recipe(model={"size": "base"}, training={"learning_rate": 0.5})) == plain  # no matter to the data
     first, *others = tiny_recipe().data.train
-    weighted = tiny_recipe(data={"train": (first.model_copy(update={"weight": 2}), *others), "temperature": 5})
-    assert name(weighted) == plain, "data are mixed as batches are made"
-    names = {
-        plain,
-        name(tiny_recipe(("de-en",))),
-        name(tiny_recipe(tokenizer={"vocabulary_size": 321})),
-        name(tiny_recipe(data={"valid": (), "split_validation": 5})),
-        name(tiny_recipe(data={"valid": (), "split_validation": 6})),
-        name(tiny_recipe(cleaning={"max_words": 7})),
-        name(tiny_recipe(data={"train": ("plain.{language}",)})),
-        name(tiny_recipe(data={"train": (first.model_copy(update={"source_tag": "bt"}), *others)})),
-        name(
-            tiny_recipe(
-                data={"train": (first.model_copy(update={"directions": DirectionSet.parse(["en-de"])}), *others)}
-            )
-        ),
-    }
+
+    def with_first(**changes: object) -> tuple[object, ...]:
+        return (first.model_copy(update=changes), *others)
+
+    equal: list[dict[str, dict[str, object]]] = [
+        {},
+        {"model": {"size": "base"}, "training": {"learning_rate": 0.5}},
+        {"data": {"train": with_first(weight=2), "temperature": 5}},  # data are mixed as batches are made
+    ]
+    assert {name(tiny_recipe(**sections)) for sections in equal} == {plain}
+    different: list[dict[str, dict[str, object]]] = [
+        {"tokenizer": {"vocabulary_size": 321}},
+        {"data": {"valid": (), "split_validation": 5}},
+        {"data": {"valid": (), "split_validation": 6}},
+        {"cleaning": {"max_words": 7}},
+        {"data": {"train": ("plain.{language}",)}},
+        {"data": {"train": with_first(source_tag="bt")}},
+        {"data": {"train": with_first(directions=DirectionSet.parse(["en-de"]))}},
+    ]
+    names = {plain, name(tiny_recipe(("de-en",))), *(name(tiny_recipe(**sections)) for sections in different)}
     file = tiny_corpus / "plain.en"
     os.utime(file, (1, 1))
     names.add(name(tiny_recipe()))

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from mt.checkpoint import LoadedModel, load_model
+from mt.checkpoint import load_model
 from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.errors import RequestError
 from mt.insight.example import describe_example
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("explain", __doc__)
     parser.add_argument("model", type=Path, nargs="?", help="model directory")
-    parser.add_argument("sentence", nargs="?", help="default: the first sentence of the model's calibration")
+    parser.add_argument("sentence", nargs="?", help="sentence to translate")
     add = parser.common.add_argument
     add("--output", type=Path, default=Path("explanation"), metavar="DIR", help="folder to write (%(default)s)")
     parser.add_languages()
@@ -65,8 +65,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         help="write only DIR/NAME.svg, such as masks or beam; its colours follow the reader's light or dark theme",
     )
     options = parser.parse_intermixed_args(argv)
-    if options.model is None and not options.example:
-        parser.error("MODEL is missing; accepted: a model directory, or --example")
+    if options.sentence is None and not options.example:
+        parser.error("MODEL or SENTENCE is missing; accepted: a model directory and a sentence, or --example")
     return options
 
 
@@ -79,7 +79,7 @@ def write_explanation(options: argparse.Namespace, console: Console) -> None:
         search = replace(search, beam_size=options.beam_size)
     explanation = explain(
         loaded,
-        options.sentence or first_sentence(loaded, options.source, options.target),
+        options.sentence,
         source=options.source,
         target=options.target,
         query=query,
@@ -96,12 +96,3 @@ def write_explanation(options: argparse.Namespace, console: Console) -> None:
     path.write_text(content, encoding="utf-8")
     tell(console, f"{explanation.sentence} -> {explanation.translation}")
     tell(console, f"{path}: written")
-
-
-def first_sentence(loaded: LoadedModel, source: str | None, target: str | None) -> str:
-    """Return the source of the first calibration pair of a direction. Raises: RequestError if the model has none."""
-    direction = Translator(loaded).direction_of(source, target)
-    for pair in loaded.calibration:
-        if pair.direction.target == direction[1] and direction[0] in ("", pair.direction.source):
-            return pair.source
-    raise RequestError(f"{loaded.description.name} has no calibration sentence; accepted: SENTENCE after MODEL")

@@ -34,12 +34,8 @@ def test_one_of_several_directions(
     assert "fr&gt;</text>" in (tmp_path / "tokens-source.svg").read_text(encoding="utf-8")
 
 
-def test_no_sentence(small_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(small_model)]) == 2
-    assert "small has no calibration sentence; accepted: SENTENCE after MODEL" in capsys.readouterr().err
-
-
-def test_no_model(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("arguments", [[], [str(FROZEN)]])
+def test_a_model_and_a_sentence_are_needed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main([])
-    assert "MODEL is missing; accepted: a model directory, or --example" in capsys.readouterr().err
+        main(arguments)
+    assert "accepted: a model directory and a sentence, or --example" in capsys.readouterr().err

@@ -25,7 +25,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from mt.build.config import BuildConfig, read_build_recipe
@@ -187,11 +186,9 @@ def plan_table(stages: Sequence[Stage], pending: set[str]) -> Table:
 @contextmanager
 def progress_display(stages: Sequence[Stage], console: Console) -> Iterator[OnProgress]:
     """Show the progress of the running stages of all `stages`. Yield the callback for the runner."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"))
     numbers = {stage.name: number for number, stage in enumerate(stages, 1)}
     shown, last_line = "", time.monotonic()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=1.0, status="")
+    with console.status("") as display:
 
         def observe(running: Sequence[RunningStage]) -> None:
             nonlocal shown, last_line
@@ -202,7 +199,7 @@ def progress_display(stages: Sequence[Stage], console: Console) -> Iterator[OnPr
             share = sum(fraction for fraction, _ in trainings) / len(trainings)
             status = f"{share:.0%}, " * bool(share) + f"{running[0].seconds / 60:.1f} min"
             status += "".join(text for _, text in trainings)
-            bar.update(task, description=title, completed=share, status=status)
+            display.update(f"{title} | {status}")
             if not console.is_terminal and (title != shown or time.monotonic() - last_line > LINE_SECONDS):
                 console.print(f"{title} | {status}", highlight=False)
                 last_line = time.monotonic()

@@ -1,40 +1,39 @@
 """Fuzzer for documents: `python -m scripts.attack.fuzz_documents --count 20000 --seed 1 [--service] [SUFFIX ...]`.
 
-Without `--service`, each mutated document is opened and rendered in a process that is watched: accepted are a result
-or a DocumentError, within limits of processor time and memory. With it, the documents are uploaded to a service. Prints
-the failures, the slowest documents, and their processor time at twice and four times the size.
+Without `--service`, each mutated document is opened and rendered in a process of limited time and memory: accepted are
+a result or a DocumentError, within limits that grow with the size. With it, the documents are uploaded to a service.
+Prints the failures, and the slowest document of each format for its size.
 """
 
 import argparse
 import io
-import math
-import multiprocessing
-import os
 import re
 import resource
 import sys
 import time
 import traceback
 import zipfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from multiprocessing import get_context
 from pathlib import Path
 
 from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment
-from scripts.attack.fuzz_service import upload_all
-from scripts.attack.mutations import mutate, seeds
+from scripts.attack.fuzz_service import attack_service
+from scripts.attack.mutations import MutatedDocument, mutate, seeds
+from scripts.attack.target import ServiceProcess
 
-HANG_SECONDS = 20.0  # of processor time
+HANG_SECONDS = 20  # of processor time
 MAX_BYTES_OF_MEMORY = 3_000_000_000
-NOISE_SECONDS = 0.05
 BASE_SECONDS, SECONDS_PER_KILOBYTE = 0.3, 0.05  # of processor time
 BASE_MEMORY, MEMORY_PER_BYTE = 50_000_000, 2000
 LOSSLESS = (".txt", ".html", ".xml", ".md", ".srt", ".vtt", ".json", ".ftl")  # as open_document says
-KEPT = 6  # slowest documents of each format whose growth is measured
+WARM_UP = 2000  # documents before the memory of a service counts
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,6 @@ class FuzzedDocument:
     steps: tuple[str, ...]
     outcome: str
     seconds: float = 0.0
-    memory: int = 0
 
     @property
     def seconds_per_kilobyte(self) -> float:
@@ -88,114 +86,68 @@ def unpacked_size(content: bytes) -> int:
         return len(content)
 
 
-def work(requests: Connection, suffixes: Sequence[str]) -> None:
-    """Answer each received key and scale with its case, before that with the mutated document."""
-    unlimited, hard = resource.getrlimit(resource.RLIMIT_AS)
-    documents = seeds(suffixes)
-    for name, content in documents.items():  # imports and caches cost the first document nothing then
+def prepare(suffixes: Sequence[str]) -> None:
+    """Limit the memory of a process, and open all seeds: imports and caches cost the first document nothing then."""
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES_OF_MEMORY, resource.RLIM_INFINITY))
+    for name, content in seeds(suffixes).items():
         check(name, content, changed=True)
-    while (request := requests.recv()) is not None:
-        key, scale = request
-        mutated = mutate(documents, key, scale)
-        suffix, size = mutated.name.rpartition(".")[2], unpacked_size(mutated.content)
-        requests.send(
-            FuzzedDocument(key, suffix, size, mutated.steps, f"FAILED: no result in {HANG_SECONDS:.0f} s", HANG_SECONDS)
-        )
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        start = time.process_time()
-        resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES_OF_MEMORY, hard))  # for the parser, not for the mutation
-        outcome = check(mutated.name, mutated.content, changed=int(key.rpartition("/")[2]) % 2 == 1)
-        resource.setrlimit(resource.RLIMIT_AS, (unlimited, hard))
-        seconds = time.process_time() - start
-        memory = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory)
-        if not outcome.startswith("FAILED"):
-            if seconds > BASE_SECONDS + SECONDS_PER_KILOBYTE * size / 1024:
-                outcome = f"FAILED: {seconds:.1f} s of processor time"
-            elif memory > BASE_MEMORY + MEMORY_PER_BYTE * size:
-                outcome = f"FAILED: {memory:,} bytes of memory"
-        requests.send(FuzzedDocument(key, suffix, size, mutated.steps, outcome, seconds, memory))
 
 
-class CheckProcess:
-    """A process that checks documents; a new one takes its place if it hangs or dies."""
+def measured_check(name: str, content: bytes, changed: bool) -> tuple[str, float]:
+    """Return the outcome of a document, and its processor time. The system kills a process that hangs."""
+    limit = int(time.process_time()) + HANG_SECONDS + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+    memory, start, size = (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        time.process_time(),
+        unpacked_size(content),
+    )
+    outcome = check(name, content, changed)
+    seconds = time.process_time() - start
+    memory = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory)
+    if not outcome.startswith("FAILED"):
+        if seconds > BASE_SECONDS + SECONDS_PER_KILOBYTE * size / 1024:
+            outcome = f"FAILED: {seconds:.1f} s of processor time"
+        elif memory > BASE_MEMORY + MEMORY_PER_BYTE * size:
+            outcome = f"FAILED: {memory:,} bytes of memory"
+    return outcome, seconds
 
-    def __init__(self, suffixes: Sequence[str] = ()) -> None:
-        self._suffixes = suffixes
-        self._context = multiprocessing.get_context("spawn")
-        self._start()
 
-    def _start(self) -> None:
-        self._connection, theirs = self._context.Pipe()
-        self._process = self._context.Process(target=work, args=(theirs, self._suffixes), daemon=True)
-        self._process.start()
-        theirs.close()
-
-    def _processor_seconds(self) -> float:
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def run(self, key: str, scale: int = 1) -> FuzzedDocument:
-        """Check the document of a key."""
-        self._connection.send((key, scale))
-        try:
-            case: FuzzedDocument = self._connection.recv()
-        except EOFError:
-            self._process.join()
-            raise RuntimeError(f"document {key} was not mutated: exit code {self._process.exitcode}") from None
-        start = self._processor_seconds()
-        try:
-            while not self._connection.poll(1.0) and self._processor_seconds() < start + HANG_SECONDS:
-                pass
-            if self._connection.poll():
-                case = self._connection.recv()
-                return case
-        except EOFError:
-            case = FuzzedDocument(case.key, case.suffix, case.size, case.steps, "FAILED: the process died")
-        self.stop()
-        self._start()
-        return case
-
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.join()
+def checking(suffixes: Sequence[str]) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, get_context("spawn"), prepare, (suffixes,))
 
 
 def run(keys: Iterable[str], suffixes: Sequence[str] = ()) -> Iterator[FuzzedDocument]:
-    """Check the documents of all keys."""
-    worker = CheckProcess(suffixes)
-    try:
-        for key in keys:
-            yield worker.run(key)
-    finally:
-        worker.stop()
+    """Check the documents of all keys in a process; a new one takes its place if it hangs or dies."""
+    documents, pool = seeds(suffixes), checking(suffixes)
+    for key in keys:
+        mutated = mutate(documents, key)
+        changed = int(key.rpartition("/")[2]) % 2 == 1
+        try:
+            outcome, seconds = pool.submit(measured_check, mutated.name, mutated.content, changed).result()
+        except BrokenProcessPool:
+            outcome, seconds = f"FAILED: the process died, or hung for {HANG_SECONDS} s", float(HANG_SECONDS)
+            pool = checking(suffixes)
+        suffix, size = mutated.name.rpartition(".")[2], unpacked_size(mutated.content)
+        yield FuzzedDocument(key, suffix, size, mutated.steps, outcome, seconds)
+    pool.shutdown()
 
 
-def slowest(cases: Iterable[FuzzedDocument]) -> dict[str, list[FuzzedDocument]]:
-    """Return the cases of each suffix with most processor time for each kilobyte."""
-    by_suffix = defaultdict(list)
-    for case in cases:
-        by_suffix[case.suffix].append(case)
-    return {
-        suffix: sorted(of_format, key=lambda case: -case.seconds_per_kilobyte * min(1, case.size / 20_000))[:KEPT]
-        for suffix, of_format in sorted(by_suffix.items())
-    }
+def upload(target: ServiceProcess, document: MutatedDocument, caller: str) -> tuple[int, str]:
+    """Upload a document, again while the queue is full. Return the status, and the promise that is broken or ""."""
+    answer = target.upload(document.name, document.content, caller=caller, timeout=90)
+    while answer.status == 503:
+        time.sleep(0.2)
+        answer = target.upload(document.name, document.content, caller=caller, timeout=90)
+    accepted = answer.status in (200, 400, 413, 422)
+    return answer.status, "" if accepted else f"{answer.status} {answer.body[:200]!r} {document.name} {document.steps}"
 
 
-def print_growth(cases: Iterable[FuzzedDocument], suffixes: Sequence[str]) -> None:
-    """Print sizes and processor times of documents with 1, 2 and 4 times the repetitions."""
-    worker = CheckProcess(suffixes)
-    print("\nProcessor time at n, 2n, 4n of the worst documents, and the exponent of its growth with the size")
-    for suffix, slow in slowest(cases).items():
-        rows = []
-        for case in slow:
-            runs = [worker.run(case.key, scale) for scale in (1, 2, 4)]
-            small, _, large = runs
-            if large.size > 3 * small.size and large.outcome == small.outcome and small.seconds > NOISE_SECONDS / 10:
-                rows.append((math.log(large.seconds / small.seconds, large.size / small.size), runs, case))
-        for exponent, runs, case in sorted(rows, key=lambda row: -row[0])[:2]:
-            times = " ".join(f"{run.size // 1024:>5} KB {1000 * run.seconds:>6.0f} ms" for run in runs)
-            print(f"{suffix:<6} {times}  {exponent:>4.1f}  {case.key} {'; '.join(case.steps)}")
-    worker.stop()
+def upload_all(keys: Iterable[str], suffixes: Sequence[str] = (), warm_up: int = WARM_UP) -> list[str]:
+    """Upload the documents of all keys to a service. Print the statuses, and return the broken promises."""
+    documents = seeds(suffixes)
+    settings = {"MT_MAX_DOCUMENT_CHARACTERS": "3000", "MT_FILE_RETENTION_SECONDS": "1"}
+    return attack_service(settings, (mutate(documents, key) for key in keys), upload, warm_up)
 
 
 def main() -> int:
@@ -206,29 +158,25 @@ def main() -> int:
     parser.add_argument("--service", action="store_true", help="upload the documents to a service")
     parser.add_argument("suffixes", nargs="*", metavar="SUFFIX", help="check these formats only, such as pdf")
     options = parser.parse_args()
-    documents = seeds(options.suffixes)
+    keys = [options.key] if options.key else [f"{options.seed}/{number}" for number in range(options.count)]
     if options.key:
-        mutated = mutate(documents, options.key)
+        mutated = mutate(seeds(options.suffixes), options.key)
         Path(f"fuzzed-{mutated.name}").write_bytes(mutated.content)
-        print(next(run([options.key], options.suffixes)))
-        return 0
-    keys = [f"{options.seed}/{number}" for number in range(options.count)]
     if options.service:
-        return upload_all(mutate(documents, key) for key in keys)
-    cases = []
+        problems = upload_all(keys, options.suffixes)
+        print(*problems[:20], sep="\n")
+        return bool(problems)
+    counts: Counter[tuple[str, str]] = Counter()
+    slowest: dict[str, FuzzedDocument] = {}
     for case in run(keys, options.suffixes):
-        cases.append(case)
         if case.outcome.startswith("FAILED"):
             print(case, flush=True)
-    counts = Counter((case.suffix, case.outcome.split(" ")[0].rstrip(":")) for case in cases)
+        counts[case.suffix, case.outcome.split(" ")[0].rstrip(":")] += 1
+        slowest[case.suffix] = max(slowest.get(case.suffix, case), case, key=lambda one: one.seconds_per_kilobyte)
     for (suffix, outcome), count in sorted(counts.items()):
         print(f"{suffix:<6} {outcome:<9} {count:>6}")
-    print(f"{len(cases)} documents, {sum(case.size for case in cases):,} bytes, {sum(c.seconds for c in cases):.0f} s")
-    print("\nSlowest for their size")
-    for slow in slowest(cases).values():
-        print(slow[0])
-    print_growth(cases, options.suffixes)
-    return any(case.outcome.startswith("FAILED") for case in cases)
+    print("\nSlowest for their size", *slowest.values(), sep="\n")
+    return any(outcome == "FAILED" for _, outcome in counts)
 
 
 if __name__ == "__main__":

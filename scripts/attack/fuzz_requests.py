@@ -10,22 +10,16 @@ import json
 import random
 import socket
 import sys
-import threading
-import time
-from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from scripts.attack.target import BYSTANDER, ServiceProcess, open_socket, running
+from scripts.attack.fuzz_service import attack_service
+from scripts.attack.target import ServiceProcess, open_socket
 
 SEEDS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("request_seeds.json").read_text("utf-8"))
 SECONDS = 30  # without an answer, a request hangs
-CLIENTS = 6
-GROWTH = 20_000_000  # bytes that may remain
 
 TEXTS = (
     *("", " ", "\n", "\x00", "a" * 3000, "dog " * 500, "\ud800", "\ufeff", "😀" * 50, "é" * 100, "%41%", "&" * 50),
@@ -146,15 +140,6 @@ class RequestMutator:
                 return request[:place] + request[place + count :]
 
 
-@dataclass
-class FuzzOutcome:
-    """Counts of statuses (0: closed without an answer), and the requests that broke a promise."""
-
-    statuses: Counter[int] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
-    slowest: float = 0.0
-
-
 def send(target: ServiceProcess, request: bytes, caller: str) -> bytes:
     """Return all that is answered to a request. Raises: TimeoutError if the connection is not closed in time."""
     received = b""
@@ -185,64 +170,21 @@ def problem_of(answer: bytes) -> tuple[int, str]:
     return status, ""
 
 
-def attack(
-    target: ServiceProcess, numbers: Iterator[int], seed: int, outcome: FuzzOutcome, lock: threading.Lock
-) -> None:
-    """Send the requests of these numbers, one after another."""
-    while True:
-        with lock:
-            number = next(numbers, None)
-        if number is None:
-            return
-        request = RequestMutator(random.Random(f"{seed} {number}")).request()
-        begun = time.monotonic()
-        try:
-            status, problem = problem_of(send(target, request, f"127.0.1.{number % 200 + 1}"))
-        except OSError as error:
-            status, problem = -1, f"hangs or is refused: {error!r}"
-        with lock:
-            outcome.statuses[status] += 1
-            outcome.slowest = max(outcome.slowest, time.monotonic() - begun)
-            if problem:
-                outcome.problems.append(f"number {number}: {problem}: {request[:300]!r}")
+def send_mutated(target: ServiceProcess, key: str, caller: str) -> tuple[int, str]:
+    """Send the request of a key such as "1/7". Return its status (0: no answer), and the broken promise or ""."""
+    request = RequestMutator(random.Random(key)).request()
+    try:
+        status, problem = problem_of(send(target, request, caller))
+    except OSError as error:
+        status, problem = -1, f"hangs or is refused: {error!r}"
+    return status, f"request {key}: {problem}: {request[:300]!r}" if problem else ""
 
 
-def fuzz(target: ServiceProcess, numbers: range, seed: int) -> FuzzOutcome:
-    """Send all requests from several clients at once."""
-    outcome, lock, left = FuzzOutcome(), threading.Lock(), iter(numbers)
-    with ThreadPoolExecutor(CLIENTS) as pool:
-        working = [pool.submit(attack, target, left, seed, outcome, lock) for _ in range(CLIENTS)]
-    for work in working:
-        work.result()
-    return outcome
-
-
-def run(count: int, seed: int, warmup: int) -> list[str]:
-    """Attack a service of its own; print the statuses, and return the broken promises."""
-    with running(
-        {
-            "MT_CACHE_CHARACTERS": "0",
-            "MT_READ_TIMEOUT_SECONDS": "1",
-            "MT_REQUEST_TIMEOUT_SECONDS": "20",
-            "MT_MAX_GLOSSARIES": "10",
-        }
-    ) as target:
-        fuzz(target, range(-warmup, 0), seed)  # all parsers are started, libraries are loaded, allocators have grown
-        processes, memory = set(target.processes()), target.memory()
-        outcome = fuzz(target, range(count), seed)
-        problems = outcome.problems
-        if target.translate("Where is the station?", caller=BYSTANDER).status != 200:
-            problems.append("the service does not translate any more")
-        deadline = time.monotonic() + 20
-        while (growth := target.memory() - memory) > GROWTH and time.monotonic() < deadline:
-            time.sleep(0.5)
-        if growth > GROWTH:
-            problems.append(f"{growth / 1e6:.0f} MB remain")
-        problems += [str(event) for event in target.events("failed", "worker died", "worker hangs", "parser failed")]
-        lost = processes - set(target.processes())
-        print(f"seed {seed}: {count} requests, statuses {dict(sorted(outcome.statuses.items()))}")
-        print(f"slowest {outcome.slowest:.1f} s, memory {growth / 1e6:+.1f} MB, ended processes {len(lost)}")
-        return problems
+def run(count: int, seed: int, warm_up: int = 8000) -> list[str]:
+    """Send mutated requests to a service. Print the statuses, and return the broken promises."""
+    settings = {"MT_READ_TIMEOUT_SECONDS": "1", "MT_REQUEST_TIMEOUT_SECONDS": "20", "MT_MAX_GLOSSARIES": "10"}
+    keys = (f"{seed}/{number}" for number in range(-warm_up, count))
+    return attack_service(settings, keys, send_mutated, warm_up)
 
 
 def main() -> int:
@@ -250,7 +192,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=20_000, help="number of requests")
     parser.add_argument("--seed", type=int, default=1, help="number of the sequence of requests")
     options = parser.parse_args()
-    problems = run(options.count, options.seed, warmup=8000)
+    problems = run(options.count, options.seed)
     print("\n".join(problems[:20]) or "no problem")
     return 1 if problems else 0
 

@@ -1,91 +1,81 @@
-"""Uploads of mutated documents to a service in a process of its own."""
+"""Mutated requests from several clients to a service in a process of its own, and what they must not do to it."""
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from queue import SimpleQueue
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count, islice
+from typing import TypeVar
 
-from scripts.attack.mutations import MutatedDocument
-from scripts.attack.target import ServiceProcess, percentile, running
+from scripts.attack.target import BYSTANDER, PROBER, ServiceProcess, percentile, running, together
 
-CLIENTS = 4
-SETTLED_SECONDS = 5.0
-WARM_UP = 2000  # documents before memory counts: caches and pools fill, libraries are loaded
-MAX_MEMORY_GROWTH = 20_000_000  # bytes
-ACCEPTED = (200, 400, 413, 422)
+CLIENTS = 6
+MAX_MEMORY_GROWTH = 20_000_000  # bytes that may remain
+SETTLED_SECONDS = 20.0  # in which memory is returned
+DEFECTS = ("failed", "worker died", "worker hangs", "worker restarted", "parser failed")  # log events
 
-
-def upload_all(documents: Iterable[MutatedDocument]) -> int:
-    """Upload documents with several clients; print and return whether the service broke a promise."""
-    with running(
-        {"MT_CACHE_CHARACTERS": "0", "MT_MAX_DOCUMENT_CHARACTERS": "3000", "MT_FILE_RETENTION_SECONDS": "1"}
-    ) as target:
-        failures: list[str] = []
-        livez: list[float] = []
-        source = iter(documents)
-        counts = _upload(target, _first(source, WARM_UP), failures, livez)
-        before = _settled_memory(target)
-        counts += _upload(target, source, failures, livez)
-        after = _settled_memory(target)
-        restarts = target.events("worker restarted", "worker hangs", "worker died")
-        print(f"statuses {dict(counts)}, /livez p99 {1000 * percentile(livez, 99):.0f} ms")
-        print(
-            f"memory {before:,} bytes after {WARM_UP} documents, {after:,} at the end; {len(restarts)} worker restarts"
-        )
-        if restarts:
-            failures.append(f"worker restarts: {restarts[:3]}")
-        if after > before + MAX_MEMORY_GROWTH:
-            failures.append(f"memory grew by {after - before:,} bytes")
-        print(*failures[:20], sep="\n")
-        return bool(failures)
+Mutated = TypeVar("Mutated")
+Send = Callable[[ServiceProcess, Mutated, str], tuple[int, str]]
+"""Function that sends a mutated request from an address. It returns the status, and the broken promise or ""."""
 
 
-def _first(source: Iterator[MutatedDocument], count: int) -> Iterator[MutatedDocument]:
-    for _, document in zip(range(count), source, strict=False):
-        yield document
+def attack_service(
+    settings: Mapping[str, str], requests: Iterable[Mutated], send: Send[Mutated], warm_up: int
+) -> list[str]:
+    """Send all requests to a service with these settings. Print the statuses, and return the broken promises.
+
+    Memory counts after the first `warm_up` requests: until then, parsers start, libraries are loaded, caches fill.
+    """
+    with running({"MT_CACHE_CHARACTERS": "0", **settings}) as target:
+        left, problems = iter(requests), list[str]()
+        send_all(target, islice(left, warm_up), send, problems)
+        processes, memory = set(target.processes()), target.memory()
+        begun = time.monotonic()
+        statuses = send_all(target, left, send, problems)
+        seconds = time.monotonic() - begun
+        if target.translate("Where is the station?", caller=BYSTANDER).status != 200:
+            problems.append("the service does not translate any more")
+        deadline = time.monotonic() + SETTLED_SECONDS
+        while (growth := target.memory() - memory) > MAX_MEMORY_GROWTH and time.monotonic() < deadline:
+            time.sleep(0.5)
+        if growth > MAX_MEMORY_GROWTH:
+            problems.append(f"{growth / 1e6:.0f} MB remain")
+        problems += map(str, target.events(*DEFECTS))
+        lost = processes - set(target.processes())
+        print(f"{seconds:.0f} s, statuses {dict(sorted(statuses.items()))}")
+        print(f"memory {growth / 1e6:+.1f} MB, ended processes {len(lost)}")
+        return problems
 
 
-def _upload(
-    target: ServiceProcess, documents: Iterator[MutatedDocument], failures: list[str], livez: list[float]
-) -> "Counter[int]":
-    """Upload all documents; adds failures, and the latencies of /livez meanwhile."""
-    counts: Counter[int] = Counter()
-    queue: SimpleQueue[MutatedDocument | None] = SimpleQueue()
-    slots = threading.Semaphore(2 * CLIENTS)
+def send_all(
+    target: ServiceProcess, requests: Iterator[Mutated], send: Send[Mutated], problems: list[str]
+) -> Counter[int]:
+    """Send all requests from several clients at once. Append broken promises to `problems`, and return the statuses."""
+    statuses, lock, numbers = Counter[int](), threading.Lock(), count(1)
+    livez: list[float] = []
+    done = threading.Event()
 
-    def client(number: int) -> None:
-        while (document := queue.get()) is not None:
-            slots.release()
-            answer = target.upload(document.name, document.content, caller=f"127.0.1.{number}", timeout=90)
-            while answer.status == 503:  # the queue is full
-                time.sleep(0.2)
-                answer = target.upload(document.name, document.content, caller=f"127.0.1.{number}", timeout=90)
-            counts[answer.status] += 1
-            if answer.status not in ACCEPTED:
-                failures.append(f"{answer.status} {answer.body[:200]!r} {document.name} {document.steps}")
+    def client() -> None:
+        while True:
+            with lock:
+                request, number = next(requests, None), next(numbers)
+            if request is None:
+                return
+            status, problem = send(target, request, f"127.0.1.{number % 200 + 1}")
+            with lock:
+                statuses[status] += 1
+                if problem:
+                    problems.append(problem)
 
-    def probe(stop: threading.Event) -> None:
-        while not stop.wait(0.05):
-            livez.append(target.request("GET", "/livez", caller="127.0.0.4").seconds)
+    def probe() -> None:
+        while not done.wait(0.05):
+            livez.append(target.request("GET", "/livez", caller=PROBER).seconds)
 
-    stop = threading.Event()
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(1, CLIENTS + 1)]
-    threads.append(threading.Thread(target=probe, args=(stop,)))
-    for thread in threads:
-        thread.start()
-    for document in documents:
-        slots.acquire()
-        queue.put(document)
-    for _ in range(CLIENTS):
-        queue.put(None)
-    for thread in threads[:-1]:
-        thread.join()
-    stop.set()
-    threads[-1].join()
-    return counts
-
-
-def _settled_memory(target: ServiceProcess) -> int:
-    time.sleep(SETTLED_SECONDS)
-    return target.memory()
+    probing = threading.Thread(target=probe, daemon=True)
+    probing.start()
+    together(*[client] * CLIENTS)
+    done.set()
+    probing.join()
+    if livez:
+        print(f"/livez p99 {1000 * percentile(livez, 99):.0f} ms")
+    return statuses

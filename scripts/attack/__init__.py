@@ -4,7 +4,6 @@
     python -m scripts.attack.fuzz_requests --count 20000 --seed 1
     python -m scripts.attack.fairness
     python -m scripts.attack.event_loop
-    python -m scripts.attack.growth
     python -m scripts.attack.text_integrity.measure MODEL
     python -m scripts.attack.endurance
 

@@ -1,37 +1,24 @@
 """Count the items that translations lose, change or move, by class.
 
-Usage: python -m scripts.attack.text_integrity.measure MODEL [DOCS] [--source en --target de]
+Usage: python -m scripts.attack.text_integrity.measure MODEL [--source en --target de]
 
-MODEL is a model directory that translates from English. DOCS is a .tsv.xz file of English documentation, such as
-docs/train.en-de.tsv.xz of the corpora in MT_TEST_CORPORA. With DOCS, 200 sentences of it and 200 comments of Python's
-standard library are translated too. Of the other sentences, development.txt was used for writing rules and
-held_out.txt was not. The script uses only `mt.Translator`, so it also measures other versions of the project.
+MODEL is a model directory that translates from English. Of the sentences, development.txt was used for writing rules
+and held_out.txt was not. The script uses only `mt.Translator`, so it also measures other versions of the project.
 """
 
 import argparse
-import io
-import lzma
-import random
 import re
-import sysconfig
-import tokenize
 import tomllib
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from mt import Translator
 
 FOLDER = Path(__file__).parent
 LEAST_TEXTS = 40
-SAMPLE = 200
-LINES = 60_000
-_WORD = re.compile(r"[^\W\d_]+(?:['’/&-][^\W\d_]+)*(?:\.[^\W\d_]\.?)*")
-_EDGES = ".,;:!?\"'…“”‘’"
-_INNER_CAPITAL = re.compile("[a-z]{2}[A-Z]")
 _AMOUNT = re.compile(r"([$€£]?)(\d{1,3}(?:,\d{3})*(?:\.\d+)?)(%?)")
 
 
@@ -63,40 +50,6 @@ def sentence_cases(name: str = "sentences.txt", prefix: str = "") -> Iterator[Ca
         if not line.startswith("#"):
             group, marked = line.split("\t")
             yield Case(prefix + group, re.sub("[«»]", "", marked), tuple(re.findall("«([^»]*)»", marked)))
-
-
-def drawn_cases(docs: Path) -> Iterator[Case]:
-    """Yield sentences of documentation and comments of the standard library that contain items."""
-    with lzma.open(docs, "rt", encoding="utf-8") as lines:
-        sentences = sorted({line.split("\t")[0] for line in islice(lines, LINES)})
-    yield from _sample("real documentation", sentences)
-    yield from _sample("real comments", sorted(set(_comments())))
-
-
-def _sample(group: str, sentences: Sequence[str]) -> Iterator[Case]:
-    cases = [Case(group, text, items) for text in sentences if len(text) < 200 and (items := tuple(_find_items(text)))]
-    yield from random.Random(1).sample(cases, SAMPLE)
-
-
-def _comments() -> Iterator[str]:
-    for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
-        for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8", "replace")).readline):
-            text = token.string.lstrip("# ")
-            if token.type == tokenize.COMMENT and len(text.split()) > 5:
-                yield text
-
-
-def _find_items(text: str) -> Iterator[str]:
-    """Yield the words that are no words of prose: with digits, symbols of code, or a capital inside."""
-    if any(mark in text for mark in "*[]|`<>\\"):  # markup, whose items have spaces
-        return
-    for token in text.split():
-        core = token.strip(_EDGES + "()")
-        is_item = core and (_INNER_CAPITAL.search(core) or not _WORD.fullmatch(core)) and re.search(r"\w", core)
-        if is_item and not re.search(
-            r"[a-z]-[\w.]|[^\W\d][/.—–-]\w|--|[,'’\"(&–—]|^\d+-[a-z]|^\d+(st|nd|rd|th|s)?$|^-|^[A-Za-z]+[-/]$", core
-        ):
-            yield core
 
 
 def judge(case: Case, translation: str) -> Counter[str]:
@@ -140,12 +93,11 @@ def _whole(item: str) -> re.Pattern[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
-    parser.add_argument("docs", type=Path, nargs="?")
     parser.add_argument("--source", help="source language of a model with several")
     parser.add_argument("--target", help="target language of a model with several")
     parser.add_argument("--show", action="store_true", help="print the translations with lost, changed or moved items")
     options = parser.parse_args()
-    cases = [*item_cases(), *sentence_cases(), *(drawn_cases(options.docs) if options.docs else ())]
+    cases = [*item_cases(), *sentence_cases()]
     others = [*sentence_cases("development.txt", "development "), *sentence_cases("held_out.txt", "held-out ")]
     translations = Translator.load(options.model, "cpu").translate_many(
         [case.text for case in [*cases, *others]], source=options.source, target=options.target

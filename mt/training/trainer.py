@@ -25,7 +25,6 @@ from mt.training.optimizer import optimizers, scaled_step
 from mt.training.precision import WorkingCopy, choose_precision
 from mt.training.report import BLEU, Reporter
 from mt.training.schedule import cooldown, learning_rate, peak_warning, warmup_updates
-from mt.training.speed import batch_operations, peak_operations
 from mt.training.state import (
     Progress,
     RunState,
@@ -52,7 +51,6 @@ class Totals:
 
     loss: float
     tokens: float
-    operations: float  # floating-point operations of the matrix products
     problem: str  # reason to skip the update, or empty
     norm: float = 0.0  # norm of the mean gradient, before clipping
 
@@ -63,7 +61,6 @@ class Interval:
 
     loss: float = 0.0
     tokens: float = 0.0
-    operations: float = 0.0
     seconds: float = 0.0
     resumed: float = field(default_factory=time.monotonic)  # time of the last update, validation or checkpoint
 
@@ -71,23 +68,19 @@ class Interval:
         now = time.monotonic()
         self.loss += totals.loss
         self.tokens += totals.tokens
-        self.operations += totals.operations
         self.seconds += now - self.resumed
         self.resumed = now
 
     def __str__(self) -> str:
         return f"loss {self.loss / self.tokens:.3f} | {self.tokens / self.seconds:,.0f} target tokens/s"
 
-    def metrics(self, rate: float, norm: float, peak: float | None) -> dict[str, float]:
-        """Return the metrics to record, by name.
+    def metrics(self, rate: float, norm: float) -> dict[str, float]:
+        """Return the metrics to record, by name. `train_speed` is the number of target tokens per second.
 
-        `rate` is the learning rate and `norm` the norm of the gradient in the last update. `train_speed` is the number
-        of target tokens per second. `train_mfu` is the number of operations per second divided by `peak`; it is left
-        out if `peak` is None.
+        `rate` is the learning rate and `norm` the norm of the gradient in the last update.
         """
-        metrics = {"train_loss": self.loss / self.tokens, "train_rate": rate, "train_norm": norm}
-        metrics["train_speed"] = self.tokens / self.seconds
-        return metrics if peak is None else {**metrics, "train_mfu": self.operations / self.seconds / peak}
+        speed = self.tokens / self.seconds
+        return {"train_loss": self.loss / self.tokens, "train_rate": rate, "train_norm": norm, "train_speed": speed}
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
@@ -119,8 +112,6 @@ class Trainer:
         self.state = RunState(self.model, self.optimizers, self.progress, str(data.meta["digest"]))
         self.batches = UpdateStream(data.train, data.tokenizer, recipe, world)
         self.validation = Validation(recipe, data, self.describe())
-        peak = peak_operations(torch.cuda.get_device_name(device)) if device.type == "cuda" else None
-        self.peak = None if peak is None else peak * world.size
         self._stop_requested = False
         self._saved = 0  # the update of the newest checkpoint
 
@@ -177,7 +168,7 @@ class Trainer:
             status = f"{interval} | epoch {progress.position.epoch + 1}"
             report.show_progress(progress.updates, progress.seconds, status)
             if progress.updates % RECORD_EVERY == 0:
-                report.record(progress.updates, interval.metrics(rate, totals.norm, self.peak))
+                report.record(progress.updates, interval.metrics(rate, totals.norm))
                 interval = Interval()
             validated = progress.updates % config.validate_every == 0
             if validated:
@@ -287,7 +278,7 @@ class Trainer:
         self.working.refresh()
         self.working.model.train()
         self.model.zero_grad(set_to_none=True)
-        losses, tokens, operations, problem = [], 0, 0.0, ""
+        losses, tokens, problem = [], 0, ""
         for batch in update.batches:
             loss = self._add_gradients(batch)
             if loss is None:
@@ -295,10 +286,9 @@ class Trainer:
                 break
             losses.append(loss)
             tokens += len(batch.label_indices)
-            operations += batch_operations(self.model, batch)
         total = torch.stack(losses).sum(0, keepdim=True, dtype=torch.float64) if losses else self._sent(0.0)
-        sums = torch.cat((total, self._sent(tokens, operations, float(bool(problem)))))
-        total_loss, total_tokens, operations, failed = all_reduce(self.world, sums).tolist()
+        sums = torch.cat((total, self._sent(tokens, float(bool(problem)))))
+        total_loss, total_tokens, failed = all_reduce(self.world, sums).tolist()
         if not math.isfinite(total_loss):
             failed = True
             for value, batch in zip(map(float, losses), update.batches, strict=False):
@@ -308,7 +298,7 @@ class Trainer:
             problem = "; ".join(filter(None, gather_objects(self.world, problem)))
         else:
             all_reduce_gradients(self.world, trained(self.model).values())
-        return Totals(total_loss, total_tokens, operations, problem)
+        return Totals(total_loss, total_tokens, problem)
 
     def _add_gradients(self, batch: TrainingBatch) -> Tensor | None:
         """Add the gradients of a batch to those of the model. Return the loss, or None if memory ran out.

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from types import UnionType
+from typing import Any
 
 import pytest
 
@@ -110,6 +112,7 @@ What does not win leaves. A change that raises a ceiling says why in its commit.
 
 Sources = Mapping[str, str]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Import = ast.Import | ast.ImportFrom
 
 
 @cache
@@ -159,12 +162,6 @@ def imports(module: str, sources: Sources) -> Iterator[str]:
                 yield full if full in sources else base
 
 
-def functions(source: str) -> Iterator[Function]:
-    for node in ast.walk(parsed(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
-
-
 def is_ours(module: str) -> bool:
     return module.split(".")[0] in ("mt", "scripts", "service")
 
@@ -204,15 +201,21 @@ def circles(sources: Sources) -> list[str]:
     return found
 
 
+def breaches(sources: Sources, kind: type[ast.AST] | UnionType, breach: Callable[[Any], str]) -> list[str]:
+    """What `breach` says of the nodes of a kind, with module and line; "" means that a node keeps the rule."""
+    return [
+        f"{module}, line {getattr(node, 'lineno', 0)}: {text}"
+        for module, source in sources.items()
+        for node in ast.walk(parsed(source))
+        if isinstance(node, kind) and (text := breach(node))
+    ]
+
+
 def hidden_imports(sources: Sources) -> list[str]:
     """Imports inside a function, by which a circle would be dodged."""
-    return [
-        f"{module}.{function.name}, line {node.lineno}"
-        for module, source in sources.items()
-        for function in functions(source)
-        for node in ast.walk(function)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    ]
+    return breaches(
+        sources, Function, lambda f: ", ".join(ast.unparse(node) for node in ast.walk(f) if isinstance(node, Import))
+    )
 
 
 def ownership_problems(sources: Sources) -> list[str]:
@@ -255,44 +258,34 @@ def rooms_above_their_ceilings(sources: Sources, ceilings: Mapping[str, int]) ->
 
 
 def long_functions(sources: Sources) -> list[str]:
-    return [
-        f"{module}.{function.name}: {length(function)} lines"
-        for module, source in sources.items()
-        for function in functions(source)
-        if length(function) > MAX_FUNCTION_LINES
-    ]
+    return breaches(sources, Function, lambda f: f"{f.name} is long" if length(f) > MAX_FUNCTION_LINES else "")
 
 
 def wide_signatures(sources: Sources) -> list[str]:
     """Functions with too many parameters; self does not count."""
-    found = []
-    for module, source in sources.items():
-        for function in functions(source):
-            name, arguments = f"{module}.{function.name}", function.args
-            names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-            count = len(names) - (names[:1] in (["self"], ["cls"]))
-            if count > MAX_PARAMETERS:
-                found.append(f"{name}: {count} parameters")
-    return found
+
+    def breach(function: Function) -> str:
+        arguments = function.args
+        names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        count = len(names) - (names[:1] in (["self"], ["cls"]))
+        return f"{function.name} has {count} parameters" if count > MAX_PARAMETERS else ""
+
+    return breaches(sources, Function, breach)
 
 
 def open_signatures(sources: Sources) -> list[str]:
     """Functions that take any keyword arguments. The keys of a TypedDict are listed, so `Unpack` of one is accepted."""
-    return [
-        f"{module}.{function.name}(**{keywords.arg})"
-        for module, source in sources.items()
-        for function in functions(source)
-        if (keywords := function.args.kwarg) and not ast.unparse(keywords.annotation or keywords).startswith("Unpack[")
-    ]
+
+    def breach(function: Function) -> str:
+        keywords = function.args.kwarg
+        is_open = keywords and not ast.unparse(keywords.annotation or keywords).startswith("Unpack[")
+        return f"{function.name} has **" if is_open else ""
+
+    return breaches(sources, Function, breach)
 
 
 def global_statements(sources: Sources) -> list[str]:
-    return [
-        f"{module}, line {node.lineno}"
-        for module, source in sources.items()
-        for node in ast.walk(parsed(source))
-        if isinstance(node, ast.Global)
-    ]
+    return breaches(sources, ast.Global, ast.unparse)
 
 
 def shared_type_names(sources: Sources) -> list[str]:
@@ -330,12 +323,11 @@ def asserts(node: ast.AST) -> bool:
 
 
 def silent_tests(sources: Sources) -> list[str]:
-    return [
-        f"{module}.{function.name}, line {function.lineno}"
-        for module, source in sources.items()
-        for function in functions(source)
-        if function.name.startswith("test_") and not any(map(asserts, ast.walk(function)))
-    ]
+    def breach(function: Function) -> str:
+        is_silent = function.name.startswith("test_") and not any(map(asserts, ast.walk(function)))
+        return f"{function.name} asserts nothing" if is_silent else ""
+
+    return breaches(sources, Function, breach)
 
 
 def unexpected_top_level(names: set[str]) -> list[str]:

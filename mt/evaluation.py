@@ -66,17 +66,6 @@ class Report:
     scores: tuple[Score, ...]
     exact_match: ExactMatch
 
-    def __getitem__(self, name: str) -> Score:
-        """Return the score with this name.
-
-        Raises:
-            KeyError: The score was not computed.
-        """
-        for score in self.scores:
-            if score.name == name:
-                return score
-        raise KeyError(name)
-
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {"exact_match": self.exact_match.to_json()}
 

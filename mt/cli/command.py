@@ -131,6 +131,11 @@ class CommandParser(ArgumentParser):
             "--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)"
         )
 
+    def add_search(self) -> None:
+        add = self.more.add_argument
+        add("--beam-size", type=int, metavar="N", help="hypotheses of beam search; 1 is greedy (default: the model's)")
+        add("--length-penalty", type=float, metavar="X", help="higher favours longer output (default: the model's)")
+
     def add_precision(self) -> None:
         self.more.add_argument(
             "--dtype", default="auto", metavar="NAME", help="auto, float32, bfloat16 or int8 (default: %(default)s)"

@@ -12,7 +12,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from rich.table import Column, Table
 
 from mt import evaluation
 from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.translation_job import search_options
 from mt.data.corpus import SentencePair, read_lines, read_parallel, read_tsv
 from mt.decoding.options import SearchOptions
 from mt.engine.devices import cpu_threads
@@ -57,8 +58,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         help="score the translations in FILE, one per line, instead of a model",
     )
     add("--show", type=int, default=0, metavar="N", help="show N evenly spaced translations")
-    add("--beam-size", type=int, metavar="N", help="hypotheses of beam search; 1 is greedy (default: the model's)")
-    add("--length-penalty", type=float, metavar="X", help="higher favours longer translations (default: the model's)")
+    parser.add_search()
     parser.add_precision()
     parser.add_ensemble()
     options = parser.parse_args(argv)
@@ -150,15 +150,6 @@ def read_test_set(options: argparse.Namespace, direction: Direction) -> list[Sen
     if unknown := [f"{name}{did_you_mean(name, names)}" for name in required if name not in names]:
         raise DataError(f"{options.tsv}: --columns {options.columns} lacks {', '.join(unknown)}")
     return list(read_tsv(options.tsv, *map(names.index, required)))
-
-
-def search_options(translator: Translator, options: argparse.Namespace) -> SearchOptions:
-    """Return the search options of the model, with the changes of the command line.
-
-    Raises: RequestError if a value is invalid.
-    """
-    changes = {"beam_size": options.beam_size, "length_penalty": options.length_penalty}
-    return replace(translator.options, **{name: value for name, value in changes.items() if value is not None})
 
 
 def translate(translator: Translator, sources: Sequence[str], direction: Direction, search: SearchOptions) -> list[str]:

@@ -103,9 +103,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add = parser.more.add_argument
     add("--sentences", action="store_true", help="each line is one sentence: do not split it")
     add("--encoding", metavar="NAME", help="encoding of text documents that are not Unicode (default: detected)")
-    add("--beam-size", type=int, metavar="N", help="hypotheses of beam search; 1 is greedy (default: the model's)")
+    parser.add_search()
     add("--n-best", type=int, metavar="N", help="number of translations per line; requires --json")
-    add("--length-penalty", type=float, metavar="X", help="higher favours longer translations (default: the model's)")
     add("--threads", type=count, metavar="N", help="CPU cores (default: all)")
     parser.add_precision()
     parser.add_ensemble()

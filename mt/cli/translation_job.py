@@ -165,13 +165,13 @@ def as_json(line: str | Fault, result: Translation | Failure, problem: str) -> s
 
 
 def search_options(translator: Translator, options: argparse.Namespace) -> SearchOptions:
-    """Return the search options of the model, with the changes of the command line.
+    """Return the search options of the model, with the changes of the command line. A verb may lack some of them.
 
     Raises: RequestError if a value is invalid.
     """
     names = ("beam_size", "n_best", "length_penalty", "sample", "temperature", "seed")
-    changes: dict[str, Any] = {name: value for name in names if (value := getattr(options, name)) is not None}
-    if not options.sample and "beam_size" not in changes:
+    changes: dict[str, Any] = {name: value for name in names if (value := getattr(options, name, None)) is not None}
+    if "sample" not in changes and "beam_size" not in changes:
         changes["beam_size"] = max(translator.options.beam_size, changes.get("n_best", 1))
     return replace(translator.options, **changes)
 

@@ -80,7 +80,7 @@ MAX_PARAMETERS = 7
 
 CEILINGS = {
     "mt.build": 1_230,
-    "mt.cli": 3_040,
+    "mt.cli": 3_030,
     "mt.data": 2_210,
     "mt.decoding": 1_550,
     "mt.engine": 2_800,

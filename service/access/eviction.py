@@ -1,4 +1,4 @@
-"""Selection of the items to delete from a full store."""
+"""Limits of what callers store: names, numbers, and bytes; selection of the items to delete from a full store."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
@@ -9,6 +9,7 @@ from sqlite3 import Connection
 from service.access.control import KEY_PREFIX, is_anonymous
 from service.errors import InvalidRequest, StorageFull
 
+MAX_NAME_LENGTH = 500  # characters
 ANONYMOUS = f"owner NOT LIKE '{KEY_PREFIX}%'"
 """SQL condition for the rows of callers without a key."""
 
@@ -21,6 +22,21 @@ class SpaceLimits:
     bytes: int  # limit for all callers with a key together
     anonymous_bytes: int  # limit for all callers without a key; `evicted` selects rows to delete
     anonymous_seconds: float = 7 * 86_400.0
+
+
+def check_name(name: str) -> None:
+    """Raise InvalidRequest if a glossary or a memory cannot have this name."""
+    if not name.strip() or len(name) > MAX_NAME_LENGTH:
+        raise InvalidRequest.listing([f"name must have 1 to {MAX_NAME_LENGTH} characters"])
+
+
+def check_count(connection: Connection, table: str, owner: str, limit: int) -> None:
+    """Raise InvalidRequest if `owner` has `limit` rows of the table `table` and may not add another one."""
+    (count,) = connection.execute(f"SELECT count(*) FROM {table} WHERE owner = ?", (owner,)).fetchone()
+    if count >= limit:
+        raise InvalidRequest.listing(
+            [f"{count} {table} are stored already; accepted: at most {limit}. Delete one first"]
+        )
 
 
 def check_space(connection: Connection, table: str, id: str, owner: str, limits: SpaceLimits) -> list[str]:

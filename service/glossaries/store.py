@@ -21,11 +21,10 @@ from mt.languages import Direction, primary_language
 from mt.text.terms import Terms
 from service.access.control import is_anonymous
 from service.access.database import Database
-from service.access.eviction import ANONYMOUS, SpaceLimits, check_space
+from service.access.eviction import ANONYMOUS, SpaceLimits, check_count, check_name, check_space
 from service.errors import InvalidRequest, NotFound, shorten
 from service.glossaries.entries import GlossaryEntry
 
-MAX_NAME_LENGTH = 500  # characters
 MAX_CACHED_TERMS = 4_000_000  # characters of the compiled terms in the cache; compiling 10,000 terms takes 30 ms
 _DECODER = json.JSONDecoder()
 _OF_DIRECTION = "glossary = ? AND source = ? AND target = ?"
@@ -91,15 +90,10 @@ class GlossaryStore:
         )  # used in the database's thread only
 
     async def create(self, owner: str, name: str, dictionaries: Sequence[Dictionary]) -> Glossary:
-        _check_name(name)
+        check_name(name)
 
         def write(connection: sqlite3.Connection) -> Glossary:
-            (count,) = connection.execute("SELECT count(*) FROM glossaries WHERE owner = ?", (owner,)).fetchone()
-            if count >= self._limits.glossaries:
-                limit = self._limits.glossaries
-                raise InvalidRequest.listing(
-                    [f"{count} glossaries are stored already; accepted: at most {limit}. Delete one first"]
-                )
+            check_count(connection, "glossaries", owner, self._limits.glossaries)
             id = str(uuid4())  # 122 random bits of the operating system
             statement = "INSERT INTO glossaries (id, owner, name, created) VALUES (?, ?, ?, ?)"
             connection.execute(statement, (id, owner, name, time.time()))
@@ -113,7 +107,7 @@ class GlossaryStore:
     async def update(self, owner: str, id: str, name: str | None, dictionaries: Sequence[Dictionary]) -> Glossary:
         """Rename a glossary unless `name` is None, and add entries. A new entry replaces one with the same term."""
         if name is not None:
-            _check_name(name)
+            check_name(name)
 
         def write(connection: sqlite3.Connection) -> Glossary:
             _read(connection, owner, id)
@@ -210,11 +204,6 @@ class GlossaryStore:
         connection.execute(f"DELETE FROM glossaries WHERE {ANONYMOUS} AND created <= ?", (expired,))
         ids = check_space(connection, "glossaries", id, owner, self._limits)
         connection.executemany("DELETE FROM glossaries WHERE id = ?", [(id,) for id in ids])
-
-
-def _check_name(name: str) -> None:
-    if not name.strip() or len(name) > MAX_NAME_LENGTH:
-        raise InvalidRequest.listing([f"name must have 1 to {MAX_NAME_LENGTH} characters"])
 
 
 def _read(connection: sqlite3.Connection, owner: str, id: str) -> Glossary:

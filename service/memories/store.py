@@ -22,9 +22,9 @@ from mt.text.fuzzy_match import MAX_FUZZY_SCORE, MemoryMatch, similarity, words
 from mt.text.normalise import normalise_text
 from service.access.control import KEY_PREFIX, is_anonymous
 from service.access.database import Database
-from service.access.eviction import ANONYMOUS, SpaceLimits, check_space
-from service.errors import InvalidRequest, NotFound, ServiceError, StorageUnavailable, shorten
-from service.glossaries.store import MAX_NAME_LENGTH, glossary_direction
+from service.access.eviction import ANONYMOUS, SpaceLimits, check_count, check_name, check_space
+from service.errors import InvalidRequest, NotFound, StorageUnavailable, shorten
+from service.glossaries.store import glossary_direction
 from service.memories.index import add, entry_count, similar_units
 
 OPERATOR = f"{KEY_PREFIX}operator"
@@ -40,7 +40,7 @@ UNFINISHED_SECONDS = 3600.0  # from the last transaction of an interrupted uploa
 PURGED_ROWS = 5000  # rows that one transaction deletes
 LOOKUPS = 8  # sentences that one transaction looks up
 
-_DELETED = f"{KEY_PREFIX}deleted"  # owner of deleted memories, until `purge` has deleted all their units
+_DELETED = f"{KEY_PREFIX}deleted"  # owner of deleted memories, until `_purge` has deleted all their units
 _COLUMNS = "number, id, owner, name, source, target, created, updated, count"
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")  # XML cannot contain most of them
 
@@ -88,33 +88,39 @@ class MemoryStore:
         self.limits = limits
         self._database = database
 
-    async def put(self, owner: str, name: str, direction: Direction, units: Sequence[MemoryUnit]) -> Memory:
+    async def put(self, owner: str, name: str, direction: Direction, units: Iterable[MemoryUnit]) -> Memory:
         """Add units to the caller's memory with this name and direction; create the memory if necessary.
 
         A caller without a key always gets a new memory. A new unit replaces the stored unit with the same source. Each
         transaction stores one of `slices`. The first one creates the memory, and the last one makes it visible. If a
-        transaction is refused, a memory that is not visible yet is deleted; if the call is interrupted, such a memory
-        is deleted after UNFINISHED_SECONDS. Units that are not `storable` are left out.
+        transaction is refused or `units` raises an error, a memory that is not visible yet is deleted; if the call is
+        interrupted, such a memory is deleted after UNFINISHED_SECONDS. Units that are not `storable` are left out.
         """
 
-        def store(connection: sqlite3.Connection, number: int | None, part: Sequence[MemoryUnit]) -> Memory:
+        def store(
+            connection: sqlite3.Connection, number: int | None, part: Sequence[MemoryUnit], is_last: bool
+        ) -> Memory:
             if number is None:
                 number = find_or_create(connection, owner, name, direction, self.limits).number
             memory = add_units(connection, number, part, self.limits)
-            if part is parts[-1]:
-                finish(connection, number)
+            if is_last:
+                _show(connection, number)
             return memory
 
-        parts = await asyncio.to_thread(lambda: list(slices(units)) or [[]])
+        parts = slices(units)
         number: int | None = None
+        part: list[MemoryUnit] | None = await asyncio.to_thread(next, parts, [])
         try:
-            for part in parts:
-                memory = await self._database.write(partial(store, number=number, part=part), owner)
-                number = memory.number
-        except ServiceError:
+            while part is not None:
+                following = await asyncio.to_thread(next, parts, None)
+                work = partial(store, number=number, part=part, is_last=following is None)
+                memory = await self._database.write(work, owner)
+                number, part = memory.number, following
+        except Exception:
             if number is not None:
+                unfinished = partial(_mark_deleted, condition="number = ? AND NOT ready", values=(number,))
                 with suppress(StorageUnavailable):  # then it stays invisible
-                    await self._database.write(partial(discard, number=number))
+                    await self._database.write(unfinished)
             raise
         finally:
             await self._purge(owner)
@@ -122,7 +128,7 @@ class MemoryStore:
 
     async def get(self, owner: str, id: str) -> Memory:
         """Return the memory with this id, if the caller may read it."""
-        return await self._database.read(lambda connection: find(connection, owner, id), owner)
+        return await self._database.read(lambda connection: _find(connection, owner, id), owner)
 
     async def owned(self, owner: str) -> list[Memory]:
         """Return the memories of a caller, the oldest first; an empty list if the caller has no key."""
@@ -131,7 +137,10 @@ class MemoryStore:
         return await self._database.read(lambda connection: list_owned(connection, owner), owner)
 
     async def delete(self, owner: str, id: str) -> None:
-        await self._database.write(lambda connection: delete(connection, find(connection, owner, id)), owner)
+        def write(connection: sqlite3.Connection) -> None:
+            _mark_deleted(connection, "number = ?", (_find(connection, owner, id).number,))
+
+        await self._database.write(write, owner)
         await self._purge(owner)
 
     async def units(self, owner: str, id: str) -> AsyncIterator[Sequence[MemoryUnit]]:
@@ -189,7 +198,7 @@ class MemoryStore:
 
     async def _purge(self, owner: str) -> None:
         with suppress(StorageUnavailable):  # nobody finds what is marked as deleted; the next change purges it
-            while await self._database.write(purge, owner):
+            while await self._database.write(_purge, owner):
                 pass
 
 
@@ -198,37 +207,30 @@ def find_or_create(
 ) -> Memory:
     """Return the memory of `owner` with this name and direction. If there is none, create it.
 
-    If `owner` is a caller without a key, always create a new memory. A new memory is invisible until `finish` is
-    called, or until another call of this function returns it: then it has units of several uploads. First, delete
-    what has expired: nobody sees an interrupted upload, and it counts as a memory of its owner.
+    If `owner` is a caller without a key, always create a new memory. A new memory is invisible until `put` shows it, or
+    until another call of this function returns it: then it has units of several uploads. First, delete what has
+    expired: nobody sees an interrupted upload, and it counts as a memory of its owner.
 
     Raises: InvalidRequest if the name is not valid, or `owner` has too many memories.
     """
-    if not name.strip() or len(name) > MAX_NAME_LENGTH:
-        raise InvalidRequest.listing([f"name must have 1 to {MAX_NAME_LENGTH} characters"])
+    check_name(name)
     now = time.time()
-    connection.execute(
-        f"UPDATE memories SET owner = ?, bytes = 0 WHERE {ANONYMOUS} AND created <= ? OR NOT ready AND updated <= ?",
-        (_DELETED, now - limits.anonymous_seconds, now - UNFINISHED_SECONDS),
-    )
+    expired = f"{ANONYMOUS} AND created <= ? OR NOT ready AND updated <= ?"
+    _mark_deleted(connection, expired, (now - limits.anonymous_seconds, now - UNFINISHED_SECONDS))
     wanted = (owner, name, direction.source, direction.target)
     if not is_anonymous(owner):
         query = "SELECT number FROM memories WHERE owner = ? AND name = ? AND source = ? AND target = ?"
         if row := connection.execute(query, wanted).fetchone():
-            finish(connection, *row)
+            _show(connection, *row)
             return _read(connection, *row)
-    (count,) = connection.execute("SELECT count(*) FROM memories WHERE owner = ?", (owner,)).fetchone()
-    if count >= limits.memories:
-        raise InvalidRequest.listing(
-            [f"{count} memories are stored already; accepted: at most {limits.memories}. Delete one first"]
-        )
+    check_count(connection, "memories", owner, limits.memories)
     columns = "id, owner, name, source, target, created, updated, ready"
     insert = f"INSERT INTO memories ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, 0)"
     row = connection.execute(insert, (str(uuid4()), *wanted, now, now))
     return _read(connection, row.lastrowid or 0)
 
 
-def finish(connection: sqlite3.Connection, number: int) -> None:
+def _show(connection: sqlite3.Connection, number: int) -> None:
     """Make a memory visible, once its first upload has ended."""
     connection.execute("UPDATE memories SET ready = 1 WHERE number = ?", (number,))
 
@@ -247,7 +249,7 @@ def slices(units: Iterable[MemoryUnit]) -> Iterator[list[MemoryUnit]]:
         yield part
 
 
-def find(connection: sqlite3.Connection, owner: str, id: str) -> Memory:
+def _find(connection: sqlite3.Connection, owner: str, id: str) -> Memory:
     """Return the memory with this id. Raises: NotFound if `owner` may not read and delete it."""
     return _select(connection, id, f"owner = ? OR {ANONYMOUS}", owner)
 
@@ -309,17 +311,12 @@ def read_units(connection: sqlite3.Connection, number: int, first: int) -> list[
     return [MemoryUnit(*row) for row in connection.execute(query, (number, first, first + SLICE))]
 
 
-def delete(connection: sqlite3.Connection, memory: Memory) -> None:
-    """Mark a memory as deleted. Call `purge` afterwards to delete its units."""
-    connection.execute("UPDATE memories SET owner = ?, bytes = 0 WHERE number = ?", (_DELETED, memory.number))
+def _mark_deleted(connection: sqlite3.Connection, condition: str, values: Sequence[int | float | str]) -> None:
+    """Mark the memories with a condition as deleted. Call `_purge` afterwards to delete their units."""
+    connection.execute(f"UPDATE memories SET owner = ?, bytes = 0 WHERE {condition}", (_DELETED, *values))
 
 
-def discard(connection: sqlite3.Connection, number: int) -> None:
-    """Mark a memory as deleted if it is not visible yet."""
-    connection.execute("UPDATE memories SET owner = ?, bytes = 0 WHERE number = ? AND NOT ready", (_DELETED, number))
-
-
-def purge(connection: sqlite3.Connection) -> bool:
+def _purge(connection: sqlite3.Connection) -> bool:
     """Delete a part of one memory that is marked as deleted. Return False if no such memory is left."""
     row = connection.execute("SELECT number FROM memories WHERE owner = ? LIMIT 1", (_DELETED,)).fetchone()
     if row is None:
@@ -391,8 +388,8 @@ def _check_limits(connection: sqlite3.Connection, memory: Memory, limits: Memory
     """
     if memory.count > limits.units:
         raise InvalidRequest.listing([f"the memory would have {memory.count} units; accepted: at most {limits.units}"])
-    changed = [(_DELETED, id) for id in check_space(connection, "memories", memory.id, memory.owner, limits)]
-    connection.executemany("UPDATE memories SET owner = ?, bytes = 0 WHERE id = ?", changed)
+    for id in check_space(connection, "memories", memory.id, memory.owner, limits):
+        _mark_deleted(connection, "id = ?", (id,))
 
 
 def _select(connection: sqlite3.Connection, id: str, condition: str, owner: str) -> Memory:

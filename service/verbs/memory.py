@@ -10,6 +10,7 @@ Without --key, a memory belongs to the operator, and every caller who knows its 
 """
 
 import argparse
+import asyncio
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,16 +37,10 @@ from service.memories.store import (
     SLICE,
     Memory,
     MemoryLimits,
+    MemoryStore,
     MemoryUnit,
-    add_units,
-    delete,
-    discard,
-    find_or_create,
-    finish,
     list_all,
-    purge,
     read_units,
-    slices,
 )
 from service.verbs.keys import database_options, find_database, iso_date
 
@@ -111,8 +106,7 @@ def run_action(database: Database, options: argparse.Namespace) -> list[Memory]:
     if options.action == "export":
         export_tmx(database, memory, options.file)
     else:
-        database.run_sync(partial(delete, memory=memory))
-        purge_all(database)
+        asyncio.run(MemoryStore(database, UNLIMITED).delete(memory.owner, memory.id))
     return [memory]
 
 
@@ -128,23 +122,8 @@ def import_file(database: Database, options: argparse.Namespace) -> Memory:
     pairs = read_pairs(file, options.source, options.target)
     name = options.name or file.name.partition(".")[0]
     direction = glossary_direction(options.source, options.target)
-    create = partial(find_or_create, owner=owner, name=name, direction=direction, limits=UNLIMITED)
-    memory = database.run_sync(create)
-    try:
-        for part in slices(MemoryUnit(pair.source, pair.target) for pair in pairs):
-            memory = database.run_sync(partial(add_units, number=memory.number, units=part, limits=UNLIMITED))
-        database.run_sync(partial(finish, number=memory.number))
-    except BaseException:
-        database.run_sync(partial(discard, number=memory.number))
-        purge_all(database)
-        raise
-    return memory
-
-
-def purge_all(database: Database) -> None:
-    """Delete everything that is marked as deleted."""
-    while database.run_sync(purge):
-        pass
+    units = (MemoryUnit(pair.source, pair.target) for pair in pairs)
+    return asyncio.run(MemoryStore(database, UNLIMITED).put(owner, name, direction, units))
 
 
 def read_pairs(file: Path, source: str, target: str) -> Iterator[SentencePair]:

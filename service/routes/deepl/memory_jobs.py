@@ -11,8 +11,9 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 from starlette.requests import ClientDisconnect
 
+from service.access.eviction import MAX_NAME_LENGTH
 from service.errors import BodyTooLarge, InvalidRequest, ServiceError
-from service.glossaries.store import MAX_NAME_LENGTH, glossary_direction
+from service.glossaries.store import glossary_direction
 from service.http.admission import while_connected
 from service.http.bodies import JSON, BodyReader, body_of
 from service.http.fields import Number, TextField

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, FailFast, Field, WithJsonSchema, model_validator
 from starlette.datastructures import UploadFile
 
+from service.access.eviction import MAX_NAME_LENGTH
 from service.glossaries.entries import EntriesFormat
-from service.glossaries.store import MAX_NAME_LENGTH, Glossary
+from service.glossaries.store import Glossary
 from service.http.fields import (
     AsChoice,
     FlagField,

@@ -262,7 +262,7 @@ async def test_a_memory_is_deleted_while_the_disk_is_full(
 
     memory = await store.put(KEY, "x", EN_DE, ANIMALS)
     with monkeypatch.context() as patch:
-        patch.setattr("service.memories.store.purge", fail)
+        patch.setattr("service.memories.store._purge", fail)
         await store.delete(KEY, memory.id)
     assert await store.owned(KEY) == []
     await store.put(KEY, "y", EN_DE, [])

@@ -1,6 +1,6 @@
 """Search of a translation memory for the sentences of texts, before the texts go to the models."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mt.languages import Direction
@@ -28,24 +28,18 @@ async def attach_matches(
     for (_, route), listed in zip(parts, sentences, strict=True):
         strings.setdefault(_ends(route), {}).update(dict.fromkeys(listed))
     matches = {
-        (direction, match.sentence): match
+        direction: {
+            match.sentence: match
+            for match in await find_matches(job.caller, job.memory, direction, list(listed), job.memory_score)
+        }
         for direction, listed in strings.items()
-        for match in await find_matches(job.caller, job.memory, direction, list(listed), job.memory_score)
     }
-    return [
-        (
-            replace(
-                text,
-                matches=tuple(
-                    matches[key]
-                    for key in ((_ends(route), string) for string in dict.fromkeys(listed))
-                    if key in matches
-                ),
-            ),
-            route,
-        )
-        for (text, route), listed in zip(parts, sentences, strict=True)
-    ]
+
+    def attached(text: SourceText, route: TranslationRoute, listed: Iterable[str]) -> SourceText:
+        known = matches[_ends(route)]
+        return replace(text, matches=tuple(known[string] for string in dict.fromkeys(listed) if string in known))
+
+    return [(attached(text, route, listed), route) for (text, route), listed in zip(parts, sentences, strict=True)]
 
 
 def _ends(route: TranslationRoute) -> Direction:

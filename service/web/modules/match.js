@@ -10,7 +10,7 @@ export function matchKind(match) {
 }
 
 /** Returns a text such as "Adapted from a similar sentence of the memory (87% match): check it". `match`: 0 to 1, or null. */
-export function describeMatch(match) {
+function describeMatch(match) {
   if (match === null) return "";
   return match === 1 ? localized("match.exact") : localized("match.similar", { percent: Math.round(100 * match) });
 }

@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from service.access.api_keys import (
+    ApiKey,
     ApiKeyError,
     find_key,
     get_key,
@@ -27,10 +29,14 @@ Run = Callable[..., tuple[int, str, str]]
 NOW = 1_800_000_000.0
 
 
+def made(database: Database, name: str = "wiki", *limits: Any) -> tuple[str, ApiKey]:
+    return database.run_sync(lambda connection: make_key(connection, name, *limits))
+
+
 def test_a_damaged_database_is_unavailable(tmp_path: Path) -> None:
     path = tmp_path / "service.db"
     with Database.open(path) as database:
-        database.run_sync(lambda connection: make_key(connection, "wiki"))
+        made(database)
         asyncio.run(database.truncate_log())
         path.write_bytes(b"\xff" * path.stat().st_size)
         with pytest.raises(StorageUnavailable, match="The database cannot be used") as raised:
@@ -45,12 +51,12 @@ def test_a_read_only_database_is_named(database: Database) -> None:
 
 
 def test_a_key_is_found_by_its_text_alone(database: Database) -> None:
-    secret, made = database.run_sync(lambda connection: make_key(connection, "wiki", 5, 100, NOW))
-    other, _ = database.run_sync(lambda connection: make_key(connection, "mail"))
-    assert asyncio.run(find_key(database, secret)) == made
-    assert (made.name, made.rate, made.quota, made.expires, made.revoked) == ("wiki", 5, 100, NOW, False)
+    secret, key = made(database, "wiki", 5, 100, NOW)
+    other, _ = made(database, "mail")
+    assert asyncio.run(find_key(database, secret)) == key
+    assert (key.name, key.rate, key.quota, key.expires, key.revoked) == ("wiki", 5, 100, NOW, False)
     assert secret != other and len(secret) > 40 and secret.startswith("mt_")
-    for wrong in ("", secret[:-1], secret + "a", secret.upper(), made.id, made.name, "\ud800", "\0", "ü" * 999):
+    for wrong in ("", secret[:-1], secret + "a", secret.upper(), key.id, key.name, "\ud800", "\0", "ü" * 999):
         assert asyncio.run(find_key(database, wrong)) is None, wrong
 
 
@@ -61,20 +67,20 @@ def test_the_whole_hash_is_compared(database: Database) -> None:
         (digest,) = connection.execute("SELECT digest FROM keys").fetchone()
         connection.execute("UPDATE keys SET digest = ?", (digest[:-1] + bytes([digest[-1] ^ 1]),))
 
-    secret, made = database.run_sync(lambda connection: make_key(connection, "wiki"))
-    for expected in (made, None, made):
+    secret, key = made(database)
+    for expected in (key, None, key):
         assert asyncio.run(find_key(database, secret)) == expected
         database.run_sync(alter)
 
 
 def test_names_are_taken_once_and_revoked_for_good(database: Database) -> None:
-    secret, made = database.run_sync(lambda connection: make_key(connection, "wiki"))
+    secret, key = made(database)
     with pytest.raises(ApiKeyError, match="there is a key named 'wiki' already"):
-        database.run_sync(lambda connection: make_key(connection, "wiki"))
+        made(database)
     with pytest.raises(ApiKeyError, match="there is no key 'wikl'; accepted: wiki"):
         database.run_sync(lambda connection: get_key(connection, "wikl"))
     assert database.run_sync(lambda connection: revoke_key(connection, "wiki")).revoked
-    assert database.run_sync(lambda connection: revoke_key(connection, made.id)).revoked
+    assert database.run_sync(lambda connection: revoke_key(connection, key.id)).revoked
     found = asyncio.run(find_key(database, secret))
     assert found is not None and found.revoked
     assert [each.name for each in database.run_sync(list_keys)] == ["wiki"]
@@ -98,15 +104,18 @@ def test_same_secret(given: str, expected: str, same: bool) -> None:
     assert same_secret(given, expected) is same
 
 
-def test_a_database_is_brought_up_to_date_once(tmp_path: Path) -> None:
+def test_a_database_is_brought_up_to_date_once_and_only_its_owner_reads_its_files(tmp_path: Path) -> None:
     path = tmp_path / "service.db"
+    path.touch(0o644)
     for _ in range(2):
         with Database.open(path) as database:
-            assert database.run_sync(lambda connection: connection.execute("PRAGMA user_version").fetchone()) == (
-                len(MIGRATIONS),
+            version = database.run_sync(lambda connection: connection.execute("PRAGMA user_version").fetchone())
+            assert version == (len(MIGRATIONS),)
+            database.run_sync(lambda connection: connection.execute("UPDATE keys SET rate = 1"))
+            names = ("service.db", "service.db-shm", "service.db-wal")
+            assert {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == dict.fromkeys(
+                names, 0o600
             )
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_reads_do_not_wait_for_the_write_lock(tmp_path: Path) -> None:
@@ -122,7 +131,7 @@ def test_reads_do_not_wait_for_the_write_lock(tmp_path: Path) -> None:
                 await database.write(lambda connection: None, caller)
 
     with Database.open(path) as database:
-        database.run_sync(lambda connection: make_key(connection, "wiki"))
+        made(database)
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         asyncio.run(use(database))
@@ -179,18 +188,6 @@ def test_a_missing_temporary_folder_is_named() -> None:
 
     with Database.open(None) as database, pytest.raises(StorageFull, match=r"no writable temporary folder .* TMPDIR"):
         asyncio.run(database.write(fail))
-
-
-def test_only_the_owner_can_read_the_files_of_a_database(tmp_path: Path) -> None:
-    path = tmp_path / "service.db"
-    path.touch(0o644)
-    with Database.open(path) as database:
-        database.run_sync(lambda connection: make_key(connection, "wiki"))
-        assert {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {
-            "service.db": 0o600,
-            "service.db-shm": 0o600,
-            "service.db-wal": 0o600,
-        }
 
 
 def test_databases_that_cannot_be_used(tmp_path: Path) -> None:
@@ -258,7 +255,7 @@ def test_limits_that_cannot_be(limit: tuple[str, str], capsys: pytest.CaptureFix
 )
 def test_the_script_refuses(keys: Run, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
     with Database.open(tmp_path / "service.db") as database:
-        database.run_sync(lambda connection: make_key(connection, "wiki"))
+        made(database)
     status, printed, told = keys(*arguments)
     assert status == 2 and said in told and printed == ""
     assert not Path("slip.db").exists()

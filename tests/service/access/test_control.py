@@ -76,6 +76,11 @@ def refusals(access: AccessControl, secret: str | None, address: str, times: int
     return found
 
 
+def written(database: Database, key: ApiKey) -> int:
+    """The characters of this month in the database."""
+    return database.run_sync(lambda connection: read_usage(connection, key.id, month_of(time.time())))
+
+
 @pytest.mark.parametrize(
     ("address", "known_as"),
     [
@@ -93,12 +98,8 @@ def test_addresses(address: str, known_as: str) -> None:
 
 
 def test_months() -> None:
-    assert [month_of(time) for time in (NOVEMBER, DECEMBER, 1_796_083_199, 1_796_083_200)] == [
-        "2026-11",
-        "2026-12",
-        "2026-11",
-        "2026-12",
-    ]
+    times = (NOVEMBER, 1_796_083_199, 1_796_083_200, DECEMBER)
+    assert [month_of(time) for time in times] == ["2026-11", "2026-11", "2026-12", "2026-12"]
 
 
 @pytest.mark.parametrize(("require", "keys"), [(False, False), (False, True), (True, True), (True, False)])
@@ -165,7 +166,9 @@ def test_who_waits_as_told_is_let_in(pauses: list[float], rate: int) -> None:
                 assert refusals(access, None, "192.0.2.7", 1) == []
 
 
-def test_a_quota_is_spent_to_the_last_character(database: Database, access: AccessControl) -> None:
+def test_a_quota_is_spent_to_the_last_character_in_each_month(database: Database) -> None:
+    clock = Clock()
+    access = AccessControl(database, AccessPolicy(), clock.time)
     caller = ran(access.admit(made(database, quota=100)[0], ""))
     ran(access.charge(caller, 60))
     with pytest.raises(QuotaExceeded, match="60 of 100 characters are used this month, and the request has 41"):
@@ -175,13 +178,6 @@ def test_a_quota_is_spent_to_the_last_character(database: Database, access: Acce
     assert ran(access.usage(caller)) == Usage(100, 100)
     with pytest.raises(QuotaExceeded):
         ran(access.charge(caller, 1))
-
-
-def test_a_new_month_begins_with_nothing(database: Database) -> None:
-    clock = Clock()
-    access = AccessControl(database, AccessPolicy(), clock.time)
-    caller = ran(access.admit(made(database, quota=100)[0], ""))
-    ran(access.charge(caller, 100))
     clock.now = DECEMBER
     assert ran(access.usage(caller)) == Usage(0, 100)
     ran(access.charge(caller, 100))
@@ -238,27 +234,21 @@ async def spend(access: AccessControl, secret: str, times: int) -> Usage:
         return await access.usage(caller)
 
 
-def test_usage_outlives_the_service(tmp_path: Path) -> None:
+def test_usage_outlives_the_service_and_two_services_add_up(tmp_path: Path) -> None:
     path = tmp_path / "service.db"
+
+    async def together(one: AccessControl, two: AccessControl) -> None:
+        await asyncio.gather(spend(one, secret, 10), spend(two, secret, 20))
+
     with Database.open(path) as database:
         secret, key = made(database)
         assert ran(spend(AccessControl(database, AccessPolicy()), secret, 5)).characters == 15
-    with Database.open(path) as database:
-        assert ran(spend(AccessControl(database, AccessPolicy()), secret, 2)).characters == 21
-        assert database.run_sync(lambda connection: read_usage(connection, key.id, month_of(time.time()))) == 21
-        assert database.run_sync(lambda connection: read_usage(connection, key.id, "1999-12")) == 0
-
-
-def test_two_services_with_one_database_add_up(tmp_path: Path) -> None:
-    path = tmp_path / "service.db"
-
-    async def together(one: AccessControl, two: AccessControl, secret: str) -> list[Usage]:
-        return list(await asyncio.gather(spend(one, secret, 10), spend(two, secret, 20)))
-
     with Database.open(path) as database, Database.open(path) as other:
-        secret, _ = made(database)
-        ran(together(AccessControl(database, AccessPolicy()), AccessControl(other, AccessPolicy()), secret))
-        assert ran(spend(AccessControl(database, AccessPolicy()), secret, 0)).characters == 90
+        assert ran(spend(AccessControl(database, AccessPolicy()), secret, 2)).characters == 21
+        assert written(database, key) == 21
+        assert database.run_sync(lambda connection: read_usage(connection, key.id, "1999-12")) == 0
+        ran(together(AccessControl(database, AccessPolicy()), AccessControl(other, AccessPolicy())))
+        assert ran(spend(AccessControl(database, AccessPolicy()), secret, 0)).characters == 111
 
 
 def test_a_write_that_fails_is_tried_again(database: Database, access: AccessControl) -> None:
@@ -266,10 +256,10 @@ def test_a_write_that_fails_is_tried_again(database: Database, access: AccessCon
     full = "CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT RAISE(ABORT, 'no space'); END"
     database.run_sync(lambda connection: connection.execute(full))
     assert ran(spend(access, secret, 4)).characters == 12
-    assert database.run_sync(lambda connection: connection.execute("SELECT * FROM usage").fetchall()) == []
+    assert written(database, key) == 0
     database.run_sync(lambda connection: connection.execute("DROP TRIGGER full"))
     assert ran(spend(access, secret, 1)).characters == 15
-    assert database.run_sync(lambda connection: read_usage(connection, key.id, month_of(time.time()))) == 15
+    assert written(database, key) == 15
 
 
 SPENDER = """
@@ -296,7 +286,7 @@ def test_a_kill_loses_a_second_at_most(tmp_path: Path) -> None:
     assert FLUSH_SECONDS < 1
     path = tmp_path / "service.db"
     with Database.open(path) as database:
-        secret, _ = made(database)
+        secret, key = made(database)
     command = [sys.executable, "-c", SPENDER, str(path), secret]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -307,7 +297,4 @@ def test_a_kill_loses_a_second_at_most(tmp_path: Path) -> None:
                 break
         spent = max([200, *map(int, process.stdout.read().split())])
     with Database.open(path) as database:
-        ((written,),) = database.run_sync(
-            lambda connection: connection.execute("SELECT characters FROM usage").fetchall()
-        )
-    assert spent - 100 <= written <= spent
+        assert spent - 100 <= written(database, key) <= spent

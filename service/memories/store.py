@@ -93,8 +93,9 @@ class MemoryStore:
 
         A caller without a key always gets a new memory. A new unit replaces the stored unit with the same source. Each
         transaction stores one of `slices`. The first one creates the memory, and the last one makes it visible. If a
-        transaction is refused or `units` raises an error, a memory that is not visible yet is deleted; if the call is
-        interrupted, such a memory is deleted after UNFINISHED_SECONDS. Units that are not `storable` are left out.
+        transaction is refused, `units` raises an error or the call is cancelled, a memory that is not visible yet is
+        deleted; if the process ends, such a memory is deleted after UNFINISHED_SECONDS. Units that are not `storable`
+        are left out.
         """
 
         def store(
@@ -116,7 +117,7 @@ class MemoryStore:
                 work = partial(store, number=number, part=part, is_last=following is None)
                 memory = await self._database.write(work, owner)
                 number, part = memory.number, following
-        except Exception:
+        except BaseException:
             if number is not None:
                 unfinished = partial(_mark_deleted, condition="number = ? AND NOT ready", values=(number,))
                 with suppress(StorageUnavailable):  # then it stays invisible

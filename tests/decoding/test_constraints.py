@@ -53,14 +53,6 @@ def test_when_a_sentence_may_and_must_end(options: SearchOptions, prefix: list[i
         assert scores.isfinite().all().item() == (step >= first_end)
 
 
-def test_repetition_acts_on_what_a_row_has_said() -> None:
-    options = [SearchOptions(no_repeat_ngram=1), SearchOptions()]
-    constraints = Constraints.start([5, 5], options, [[], []], CPU)
-    history = torch.tensor([[[4, 6]], [[4, 6]]])  # 6 belongs to a later step
-    out = constraints.apply(torch.full((2, 7), -1.0), NEVER, torch.tensor([1, 1]), history)
-    assert out[:, 4:].tolist() == [[-torch.inf, -1, -1], [-1, -1, -1]]
-
-
 def test_every_prefix_that_cannot_be_used_is_named() -> None:
     options = [SearchOptions(), SearchOptions(max_length=2), SearchOptions()]
     with pytest.raises(RequestError) as caught:

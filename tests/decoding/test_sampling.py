@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from mt.decoding.options import SearchOptions
-from mt.decoding.sampling import draw, mixed, uniform
+from mt.decoding.sampling import draw
 from tests.decoding.conftest import TableScorer, random_scorer
 from tests.decoding.reference import decode
 
@@ -28,15 +28,6 @@ def shares(scorer: TableScorer, options: SearchOptions) -> dict[int, float]:
     assert len(found) == options.n_best
     counts = Counter(hypothesis.tokens[0] for hypothesis in found)
     return {token: count / options.n_best for token, count in counts.items()}
-
-
-def test_numbers_are_uniform_whatever_the_keys() -> None:
-    numbers = uniform(mixed(torch.arange(100)[:, None] ^ mixed(torch.arange(1000))))
-    shares = torch.histc(numbers, bins=20, min=0, max=1) / numbers.numel()
-    assert (shares - 0.05).abs().max() < 0.004  # six standard deviations
-    assert torch.corrcoef(numbers)[~torch.eye(100, dtype=torch.bool)].abs().max() < 0.2
-    assert torch.corrcoef(numbers.T[:200])[~torch.eye(200, dtype=torch.bool)].abs().max() < 0.55
-    assert numbers.min() > 0 and numbers.max() < 1
 
 
 @pytest.mark.parametrize(

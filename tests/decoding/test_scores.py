@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.decoding.scores import best, length_penalty, repeating_ngrams, seen_tokens
+from mt.decoding.scores import best, length_penalty, repeating_ngrams
 
 NO = -torch.inf
 
@@ -53,12 +53,6 @@ def test_not_a_number_comes_first(place: int) -> None:
     values, _ = best(scores, 3)
     assert values[0, 0].isnan()
     assert not values[1].isnan().any()
-
-
-def test_seen_tokens_count_only_where_valid() -> None:
-    history = torch.tensor([[2, 2, 0], [1, 3, 0]])
-    valid = torch.tensor([[True, True, False], [True, False, True]])
-    assert seen_tokens(history, valid, 4).int().tolist() == [[0, 0, 1, 0], [1, 1, 0, 0]]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from mt.engine.backends.cuda import GraphBatch, GraphDecoder
 from mt.engine.backends.static_batch import GraphLimits, ProgramKey, StaticBatch, bucket, power_of_two, program_slots
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
-from mt.errors import RequestError
 from mt.kernels.cuda.graphs import CudaGraphs, Eager
 from mt.kernels.cuda.static_decoder import DecoderMemory, Shape, StaticDecoder
 from mt.model.transformer import Transformer
@@ -252,11 +251,6 @@ def test_bf16_scores_like_the_plain_path_in_bf16(decoders: Callable[..., GraphDe
     found = run(decoders(model), [requests], gap=1)
     for number, expected in enumerate(plain(model, requests)):
         assert found[number][0].score == pytest.approx(expected[0].score, abs=0.05)
-
-
-def test_a_useless_prefix_is_refused() -> None:
-    with pytest.raises(RequestError, match="special ids"):
-        GraphDecoder(tiny(), SpecialIds(), CPU, limits=SMALL).begin(ask([((5, 3), PLAIN, (3,))]))
 
 
 arrivals = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 25)), min_size=1, max_size=5)

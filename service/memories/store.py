@@ -94,8 +94,8 @@ class MemoryStore:
         A caller without a key always gets a new memory. A new unit replaces the stored unit with the same source. Each
         transaction stores one of `slices`. The first one creates the memory, and the last one makes it visible. If a
         transaction is refused, `units` raises an error or the call is cancelled, a memory that is not visible yet is
-        deleted; if the process ends, such a memory is deleted after UNFINISHED_SECONDS. Units that are not `storable`
-        are left out.
+        deleted. If the process ends, or the first transaction is cancelled too late, such a memory is deleted after
+        UNFINISHED_SECONDS. Units that are not `storable` are left out.
         """
 
         def store(

@@ -20,28 +20,30 @@ def texts(*rows: list[int]) -> list[np.ndarray]:
     return [np.array(row, np.uint16) for row in rows]
 
 
+REPEATED = [[5, 6, 7], [5, 6, 7]]
+LANGUAGES = [[5, 6, 7], [5, 6, 7], [8, 9], [8, 9], [8, 9]]
+
+
 @pytest.mark.parametrize(
-    ("tokens", "expected"),
-    [([5, 6, 7], 0), ([5, 6], 1 / 3), ([6, 5, 7], 3 / 4), ([5, 6, 9, 6, 7], 2 / 6), ([], 1)],
-    ids=["all pairs", "one end is new", "another order", "two of six", "an empty text"],
+    ("rows", "directions", "language", "tokens", "expected"),
+    [
+        (REPEATED, [0, 0], "en", [5, 6, 7], 0),
+        (REPEATED, [0, 0], "en", [5, 6], 1 / 3),  # one end is new
+        (REPEATED, [0, 0], "en", [6, 5, 7], 3 / 4),  # another order
+        (REPEATED, [0, 0], "en", [5, 6, 9, 6, 7], 2 / 6),
+        (REPEATED, [0, 0], "en", [], 1),
+        ([[5, 6], [5, 6], [5, 7]], [0, 0, 0], "en", [5, 7], 2 / 3),  # a pair that occurs once is new
+        (LANGUAGES, [0, 1, 2, 2, 2], "en", [5, 6, 7], 0),  # once in each of two directions
+        (LANGUAGES, [0, 1, 2, 2, 2], "de", [8, 9], 0),
+        (LANGUAGES, [0, 1, 2, 2, 2], "de", [5, 6, 7], 1),
+        (LANGUAGES, [0, 1, 2, 2, 2], "en", [8, 9], 1),
+    ],
 )
-def test_novelty_is_the_share_of_new_pairs(tokens: list[int], expected: float) -> None:
-    bigrams = SourceBigrams.build(texts([5, 6, 7], [5, 6, 7]), np.array([0, 0]), ["en"])
-    assert bigrams.novelty("en", tokens) == pytest.approx(expected)
-
-
-def test_a_pair_that_occurs_once_is_new() -> None:
-    bigrams = SourceBigrams.build(texts([5, 6], [5, 6], [5, 7]), np.array([0, 0, 0]), ["en"])
-    assert bigrams.novelty("en", [5, 6]) == 0
-    assert bigrams.novelty("en", [5, 7]) == pytest.approx(2 / 3)
-
-
-def test_pairs_of_another_language_are_new() -> None:
-    sources = texts([5, 6, 7], [5, 6, 7], [8, 9], [8, 9], [8, 9])
-    bigrams = SourceBigrams.build(sources, np.array([0, 1, 2, 2, 2]), ["en", "en", "de"])
-    assert bigrams.novelty("en", [5, 6, 7]) == 0  # once in each of two directions
-    assert bigrams.novelty("de", [8, 9]) == 0
-    assert bigrams.novelty("de", [5, 6, 7]) == bigrams.novelty("en", [8, 9]) == 1
+def test_novelty_is_the_share_of_new_pairs(
+    rows: list[list[int]], directions: list[int], language: str, tokens: list[int], expected: float
+) -> None:
+    bigrams = SourceBigrams.build(texts(*rows), np.array(directions), ["en", "en", "de"])
+    assert bigrams.novelty(language, tokens) == pytest.approx(expected)
 
 
 @given(st.lists(st.lists(st.integers(4, 60_000), max_size=9), min_size=1, max_size=9))

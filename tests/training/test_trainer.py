@@ -290,10 +290,12 @@ def with_incidents(trainer: Trainer, stop_at: int | None = None) -> Trainer:
     return trainer
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "muon"])
-def test_a_resumed_run_is_the_run_that_was_not_stopped(make_trainer: MakeTrainer, optimizer: str) -> None:
+@pytest.mark.parametrize(("optimizer", "precision"), [("adam", "bfloat16"), ("muon", "float32")])
+def test_a_resumed_run_is_the_run_that_was_not_stopped(
+    make_trainer: MakeTrainer, optimizer: str, precision: str
+) -> None:
     """With dropout, BPE-dropout, a skipped update, and random numbers drawn by others in between."""
-    overrides = (*RESUMED, f"training.optimizer={optimizer}")
+    overrides = (*RESUMED, f"training.optimizer={optimizer}", f"training.precision={precision}")
     whole = with_incidents(make_trainer("whole", *overrides))
     assert train(whole) is True
     assert whole.progress.position.epoch > 1, "or the spoilt update never came"

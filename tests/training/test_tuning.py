@@ -277,23 +277,6 @@ def test_what_a_model_may_forget(
     assert forgetting_warning(read(f"tuning.model='{tmp_path / 'model'}'", *overrides)) == expected
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_resumed_run_of_tuning_is_the_run_that_was_not_stopped(make: Make, precision: str) -> None:
-    overrides = (f"training.precision={precision}", "tokenizer.dropout=0.1")
-    whole = make("whole", *overrides)
-    assert train(whole)
-    part = make("part", *overrides, "training.max_updates=2")
-    assert train(part)
-    again = make("part", *overrides)
-    assert again.resume()
-    assert train(again)
-    assert equal(weights_of(again), weights_of(whole))
-    assert again.progress.before == whole.progress.before
-    weights, *published = finish(again)
-    expected, *expected_of = finish(whole)
-    assert equal(weights, expected) and published == expected_of
-
-
 def test_an_imported_model_with_two_vocabularies_and_one_with_tags(read: Read, place: Path, tmp_path: Path) -> None:
     """Its target is encoded by its own tokenizer, and smoothing leaves out what it never writes."""
     for name, opus, tagged in (("two", Opus(two_vocabularies=True), 0), ("tags", Opus(tags=[">>de<<", ">>fr<<"]), 1)):

@@ -96,20 +96,6 @@ def test_one_thread_holds_a_lock(tmp_path: Path) -> None:
         assert acquired.is_set() and threads.submit(attempt).result()
 
 
-def test_threads_take_turns(tmp_path: Path) -> None:
-    """A lock that does not exclude threads, or whose file is removed too early, loses increments."""
-    counter = tmp_path / "counter"
-    counter.write_text("0")
-
-    def increment(_: int) -> None:
-        with lock(counter):
-            counter.write_text(str(int(counter.read_text()) + 1))
-
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(increment, range(40)))
-    assert counter.read_text() == "40"
-
-
 def test_all_files_of_a_folder_are_on_the_disk_before_it_is_renamed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

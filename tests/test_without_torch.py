@@ -63,20 +63,6 @@ try:
 except ModelError as error:
     print(error)
 """
-WORKER = """
-from pathlib import Path
-from service.workers.messages import Close, ModelSetup, SourceText, Translate, TranslateOptions, TextDone
-from service.workers.worker_loop import load, work
-from mt.languages import Direction
-new = [Translate(1, SourceText("My husband is very fast."), TranslateOptions(Direction("en", "de")))]
-sent = []
-def receive(wait):
-    if new:
-        return [new.pop()]
-    return [Close()] if any(isinstance(message, TextDone) for message in sent) else []
-work(ModelSetup(Path(sys.argv[1])), load, receive, sent.extend)
-print(*(message.translation.text for message in sent if isinstance(message, TextDone)))
-"""
 
 
 def run(code: str, *arguments: str) -> str:
@@ -93,10 +79,6 @@ def test_translations_are_those_with_torch() -> None:
     assert [others for _, others, _ in result] == [[one.text for one in item.alternatives] for item in expected]
     links = [[sentence.links for sentence in item.sentences] for item in expected]
     assert [item for _, _, item in result] == json.loads(json.dumps(links))
-
-
-def test_a_worker() -> None:
-    assert run(WORKER, str(FROZEN)).strip() == "Mein Mann ist sehr schnell."
 
 
 def test_searches_are_those_with_torch() -> None:

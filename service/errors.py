@@ -17,11 +17,23 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class ServiceError(Exception):
     """Base class of the errors that the service sends to clients."""
 
-    status: ClassVar[int]
-    deepl_status: ClassVar[int | None] = None  # status in DeepL's contract, if it differs
     code: ClassVar[str]
-    default_message: ClassVar[str] = ""
-    default_retry: ClassVar[int | None] = None
+    status: ClassVar[int]
+    deepl_status: ClassVar[int]
+    default_message: ClassVar[str]
+    default_retry: ClassVar[int | None]
+
+    def __init_subclass__(
+        cls, code: str = "", status: int = 0, deepl_status: int = 0, message: str = "", retry_after: int | None = None
+    ) -> None:
+        """Define an error. `deepl_status` is its status in DeepL's contract, if it differs; `retry_after` is in seconds.
+
+        A class without a code has those of its base class.
+        """
+        super().__init_subclass__()
+        if code:
+            cls.code, cls.status, cls.deepl_status = code, status, deepl_status or status
+            cls.default_message, cls.default_retry = message, retry_after
 
     def __init__(self, message: str = "", retry_after: int | None = None, accepted: str = "") -> None:
         """`retry_after` is a number of seconds.
@@ -35,11 +47,8 @@ class ServiceError(Exception):
         self.headers: dict[str, str] = {} if seconds is None else {"Retry-After": str(seconds)}
 
 
-class InvalidRequest(ServiceError):
+class InvalidRequest(ServiceError, code="invalid_request", status=HTTPStatus.BAD_REQUEST):
     """The request has the wrong form or size."""
-
-    status = HTTPStatus.BAD_REQUEST
-    code = "invalid_request"
 
     @classmethod
     def listing(cls, problems: Iterable[str]) -> "InvalidRequest":
@@ -47,62 +56,42 @@ class InvalidRequest(ServiceError):
         return cls("Invalid request: " + "; ".join(problems))
 
 
-class UnsupportedLanguage(ServiceError):
+class UnsupportedLanguage(ServiceError, code="unsupported_language", status=HTTPStatus.BAD_REQUEST):
     """No model translates the language or the pair of languages."""
 
-    status = HTTPStatus.BAD_REQUEST
-    code = "unsupported_language"
 
-
-class UnknownModel(ServiceError):
+class UnknownModel(ServiceError, code="unknown_model", status=HTTPStatus.BAD_REQUEST):
     """The service has no model of this name."""
 
-    status = HTTPStatus.BAD_REQUEST
-    code = "unknown_model"
 
-
-class CannotTranslate(ServiceError):
+class CannotTranslate(ServiceError, code="cannot_translate", status=HTTPStatus.BAD_REQUEST):
     """The model cannot translate this text. The status is not 5xx, because clients would send the text again."""
 
-    status = HTTPStatus.BAD_REQUEST
-    code = "cannot_translate"
 
-
-class NotFound(ServiceError):
+class NotFound(ServiceError, code="not_found", status=HTTPStatus.NOT_FOUND):
     """The resource does not exist, or belongs to another caller."""
 
-    status = HTTPStatus.NOT_FOUND
-    code = "not_found"
 
-
-class NotReady(ServiceError):
+class NotReady(
+    ServiceError,
+    code="not_ready",
+    status=HTTPStatus.SERVICE_UNAVAILABLE,
+    message="The document is not ready yet",
+    retry_after=1,
+):
     """The document is still being translated."""
 
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "not_ready"
-    default_message = "The document is not ready yet"
-    default_retry = 1
 
-
-class InvalidDocument(ServiceError):
+class InvalidDocument(ServiceError, code="invalid_document", status=HTTPStatus.BAD_REQUEST):
     """The file has an unknown format, or its content does not match the ending of its name."""
 
-    status = HTTPStatus.BAD_REQUEST
-    code = "invalid_document"
 
-
-class BodyTooLarge(ServiceError):
+class BodyTooLarge(ServiceError, code="body_too_large", status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
     """The request body is over the limit."""
 
-    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    code = "body_too_large"
 
-
-class UnsupportedEncoding(ServiceError):
+class UnsupportedEncoding(ServiceError, code="unsupported_encoding", status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE):
     """The body of the request is compressed."""
-
-    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
-    code = "unsupported_encoding"
 
     def __init__(self, coding: str) -> None:
         super().__init__(
@@ -111,149 +100,112 @@ class UnsupportedEncoding(ServiceError):
         self.headers["Accept-Encoding"] = "identity"  # RFC 9110, 15.5.16
 
 
-class UnsupportedTransfer(ServiceError):
+class UnsupportedTransfer(ServiceError, code="unsupported_transfer", status=HTTPStatus.NOT_IMPLEMENTED):
     """The body of the request is compressed for its transfer (RFC 9112, 6.1)."""
 
-    status = HTTPStatus.NOT_IMPLEMENTED
-    code = "unsupported_transfer"
 
-
-class ParsingLimitExceeded(ServiceError):
+class ParsingLimitExceeded(ServiceError, code="parsing_limit_exceeded", status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
     """The file or the markup is too large, or parsing it takes too much time or memory."""
 
-    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    code = "parsing_limit_exceeded"
 
-
-class InvalidKey(ServiceError):
+class InvalidKey(ServiceError, code="invalid_key", status=HTTPStatus.FORBIDDEN):
     """The API key is missing, unknown, revoked or expired."""
 
-    status = HTTPStatus.FORBIDDEN
-    code = "invalid_key"
 
-
-class MissingKey(ServiceError):
+class MissingKey(ServiceError, code="missing_key", status=HTTPStatus.BAD_REQUEST, deepl_status=HTTPStatus.FORBIDDEN):
     """The request has no API key, and the service requires one. LibreTranslate's status is 400, DeepL's is 403."""
 
-    status = HTTPStatus.BAD_REQUEST
-    deepl_status = HTTPStatus.FORBIDDEN
-    code = "missing_key"
 
-
-class SuggestionsDisabled(ServiceError):
+class SuggestionsDisabled(ServiceError, code="suggestions_disabled", status=HTTPStatus.FORBIDDEN):
     """The setting `suggestions` is off."""
 
-    status = HTTPStatus.FORBIDDEN
-    code = "suggestions_disabled"
 
-
-class QuotaExceeded(ServiceError):
+class QuotaExceeded(ServiceError, code="quota_exceeded", status=HTTPStatus.FORBIDDEN, deepl_status=456):
     """The API key has used all characters of its monthly quota. Mastodon expects 403, and DeepL's clients 456."""
 
-    status = HTTPStatus.FORBIDDEN
-    deepl_status = 456
-    code = "quota_exceeded"
 
-
-class TooManyRequests(ServiceError):
+class TooManyRequests(ServiceError, code="too_many_requests", status=HTTPStatus.TOO_MANY_REQUESTS):
     """The key or address has sent too many requests in a minute, or has too many in progress."""
-
-    status = HTTPStatus.TOO_MANY_REQUESTS
-    code = "too_many_requests"
 
     def __init__(self, limit: str, retry_after: int) -> None:
         super().__init__(f"Slowdown: {limit}; try again in {retry_after} s", retry_after)
 
 
-class SlowRequest(ServiceError):
+class SlowRequest(ServiceError, code="slow_request", status=HTTPStatus.REQUEST_TIMEOUT):
     """The body of the request did not arrive in time."""
-
-    status = HTTPStatus.REQUEST_TIMEOUT
-    code = "slow_request"
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"Invalid request: the body did not arrive within {seconds:g} s")
         self.headers["Connection"] = "close"
 
 
-class HeadTooLarge(ServiceError):
+class HeadTooLarge(ServiceError, code="head_too_large", status=HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE):
     """The URL and headers of the request are over the limit."""
 
-    status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-    code = "head_too_large"
 
-
-class NotServing(ServiceError):
+class NotServing(ServiceError, code="not_serving", status=HTTPStatus.SERVICE_UNAVAILABLE):
     """A translation would fail: the models are not loaded or do not work, or the service is shutting down."""
-
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "not_serving"
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"Not ready: {reason}", retry_after=5)
 
 
-class Overloaded(ServiceError):
+class Overloaded(ServiceError, code="overloaded", status=HTTPStatus.SERVICE_UNAVAILABLE):
     """The queue is full."""
-
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "overloaded"
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(f"The service is busy: try again in {retry_after} s", retry_after)
 
 
-class DeadlineExceeded(ServiceError):
+class DeadlineExceeded(
+    ServiceError,
+    code="deadline_exceeded",
+    status=HTTPStatus.GATEWAY_TIMEOUT,
+    message="The translation did not finish in time",
+):
     """The translation did not finish within the time that the request allows."""
 
-    status = HTTPStatus.GATEWAY_TIMEOUT
-    code = "deadline_exceeded"
-    default_message = "The translation did not finish in time"
 
-
-class Unavailable(ServiceError):
+class Unavailable(
+    ServiceError,
+    code="unavailable",
+    status=HTTPStatus.SERVICE_UNAVAILABLE,
+    message="The translation worker has stopped",
+    retry_after=5,
+):
     """No worker is available, or the service is shutting down."""
 
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "unavailable"
-    default_message = "The translation worker has stopped"
-    default_retry = 5
 
-
-class StorageUnavailable(ServiceError):
+class StorageUnavailable(
+    ServiceError,
+    code="storage_unavailable",
+    status=HTTPStatus.SERVICE_UNAVAILABLE,
+    message="The database is locked: try again in 2 s",
+    retry_after=2,
+):
     """The database is locked by another process or cannot be used."""
 
-    status: ClassVar[int] = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "storage_unavailable"
-    default_message = "The database is locked: try again in 2 s"
-    default_retry = 2
 
-
-class StorageFull(StorageUnavailable):
+class StorageFull(
+    StorageUnavailable,
+    code="storage_full",
+    status=HTTPStatus.INSUFFICIENT_STORAGE,
+    message="The disk of the service is full: try again in 60 s",
+    retry_after=60,
+):
     """The disk of the service is full."""
 
-    status = HTTPStatus.INSUFFICIENT_STORAGE
-    code = "storage_full"
-    default_message = "The disk of the service is full: try again in 60 s"
-    default_retry = 60
 
-
-class InternalError(ServiceError):
+class InternalError(ServiceError, code="internal_error", status=HTTPStatus.INTERNAL_SERVER_ERROR):
     """The service has a defect. The log names the line of code, with the same request id."""
-
-    status = HTTPStatus.INTERNAL_SERVER_ERROR
-    code = "internal_error"
 
     def __init__(self, location: str) -> None:
         super().__init__("Internal error")
         self.location = location
 
 
-class ReloadRefused(ServiceError):
+class ReloadRefused(ServiceError, code="reload_refused", status=HTTPStatus.CONFLICT):
     """A new model cannot be used. The models that are being served stay in use."""
-
-    status = HTTPStatus.CONFLICT
-    code = "reload_refused"
 
 
 def error_location(error: BaseException) -> str:

@@ -67,7 +67,7 @@ def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
 
 def problem_body(scope: Scope, error: ServiceError) -> Problem:
     """Return the body of the error response, to be sent as an event of a stream that has already begun."""
-    status = error.deepl_status if error.deepl_status and speaks_deepl(scope) else error.status
+    status = error.deepl_status if speaks_deepl(scope) else error.status
     return _problem(scope, status, error.code, error.message, error.error)
 
 

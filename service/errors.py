@@ -26,7 +26,7 @@ class ServiceError(Exception):
     def __init_subclass__(
         cls, code: str = "", status: int = 0, deepl_status: int = 0, message: str = "", retry_after: int | None = None
     ) -> None:
-        """Define an error. `deepl_status` is its status in DeepL's contract, if it differs; `retry_after` is in seconds.
+        """Define an error. `deepl_status` is its status in DeepL's contract, if it differs; `retry_after` is seconds.
 
         A class without a code has those of its base class.
         """

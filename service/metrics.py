@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from operator import attrgetter
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -10,12 +10,6 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 from service.logs import RequestRecord
-from service.parsers.pool import ParserCounts
-from service.translation.cache import TranslationCache
-from service.workers.fleet import FleetStats
-
-T = TypeVar("T")
-AnyCache = TranslationCache[Any, Any]
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 METRIC_PREFIX = "mt_"
@@ -30,17 +24,8 @@ class MetricInfo:
     kind: str
     name: str  # without METRIC_PREFIX, and without the _total of a counter
     help: str
+    value: str = ""  # of a sampled metric: the attribute of the sampled object that is its value
     labels: tuple[str, ...] = field(default=(), kw_only=True)
-
-
-@dataclass(frozen=True)
-class SampledMetric(MetricInfo, Generic[T]):
-    """A metric whose value is read from an object of type T whenever the metrics are requested.
-
-    `value` returns the number to report. If the metric has a label, `value` returns a mapping from label to number.
-    """
-
-    value: Callable[[T], float | Mapping[str, float]]
 
 
 REQUESTS = MetricInfo("counter", "requests", "Answered requests.", labels=("route", "method", "status"))
@@ -56,81 +41,50 @@ PHASE_SECONDS = MetricInfo(
 )
 REQUEST_METRICS = (REQUESTS, CHARACTERS, REQUEST_SECONDS, PHASE_SECONDS)
 
+FLEET_METRICS = (
+    MetricInfo("gauge", "pending_requests", "Accepted requests without an answer yet.", "requests"),
+    MetricInfo("gauge", "queued_texts", "Texts that wait for a worker.", "queued"),
+    MetricInfo("gauge", "running_texts", "Texts that workers are translating.", "running"),
+    MetricInfo("gauge", "workers", "Workers of all models.", "workers"),
+    MetricInfo("gauge", "workers_ready", "Workers that have loaded their model.", "workers_ready"),
+    MetricInfo("counter", "texts_finished", "Translated texts.", "finished"),
+    MetricInfo("counter", "texts_failed", "Texts that a model could not translate.", "failed"),
+    MetricInfo("counter", "requests_cancelled", "Requests whose client disconnected.", "cancelled"),
+    MetricInfo("counter", "requests_expired", "Requests whose deadline passed.", "expired"),
+    MetricInfo("counter", "requests_refused", "Requests refused because the queue was full.", "refused"),
+    MetricInfo("counter", "worker_restarts", "Restarts of workers.", "restarts"),
+    MetricInfo("counter", "reloads", "Replacements of a model by a new version.", "reloads"),
+    MetricInfo("counter", "reloads_refused", "Reloads that failed; the old models stayed in use.", "refused_reloads"),
+    MetricInfo("counter", "decoder_steps", "Decoder steps.", "work.steps"),
+    MetricInfo("counter", "decoder_rows", "Rows of all decoder steps; rows per step is the batch size.", "work.rows"),
+    MetricInfo("counter", "source_tokens", "Tokens of the translated texts.", "work.source_tokens"),
+    MetricInfo("counter", "target_tokens", "Tokens of the translations.", "work.target_tokens"),
+)
+"""Metrics of FleetStats."""
 
-def _gauge(name: str, help: str, value: Callable[[T], float]) -> SampledMetric[T]:
-    return SampledMetric("gauge", name, help, value)
+MODEL_METRICS = (
+    MetricInfo("gauge", "model_loaded", "1 for a model in memory, otherwise 0.", "loaded", labels=("model",)),
+    MetricInfo("counter", "model_loads", "Loads of a model into memory.", "loads", labels=("model",)),
+    MetricInfo("counter", "model_texts", "Texts that a model has translated.", "translated", labels=("model",)),
+)
+"""Metrics of the WorkerPool of each model."""
 
-
-def _counter(name: str, help: str, value: Callable[[T], float]) -> SampledMetric[T]:
-    return SampledMetric("counter", name, help, value)
-
-
-FLEET_METRICS: tuple[SampledMetric[FleetStats], ...] = (
-    _gauge("pending_requests", "Accepted requests without an answer yet.", lambda stats: stats.requests),
-    _gauge("queued_texts", "Texts that wait for a worker.", lambda stats: stats.queued),
-    _gauge("running_texts", "Texts that workers are translating.", lambda stats: stats.running),
-    _gauge("workers", "Workers of all models.", lambda stats: stats.workers),
-    _gauge("workers_ready", "Workers that have loaded their model.", lambda stats: stats.workers_ready),
-    _counter("texts_finished", "Translated texts.", lambda stats: stats.finished),
-    _counter("texts_failed", "Texts that a model could not translate.", lambda stats: stats.failed),
-    _counter("requests_cancelled", "Requests whose client disconnected.", lambda stats: stats.cancelled),
-    _counter("requests_expired", "Requests whose deadline passed.", lambda stats: stats.expired),
-    _counter("requests_refused", "Requests refused because the queue was full.", lambda stats: stats.refused),
-    _counter("worker_restarts", "Restarts of workers.", lambda stats: stats.restarts),
-    _counter("reloads", "Replacements of a model by a new version.", lambda stats: stats.reloads),
-    _counter(
-        "reloads_refused", "Reloads that failed; the old models stayed in use.", lambda stats: stats.refused_reloads
-    ),
-    _counter("decoder_steps", "Decoder steps.", lambda stats: stats.work.steps),
-    _counter(
-        "decoder_rows", "Rows of all decoder steps; rows per step is the batch size.", lambda stats: stats.work.rows
-    ),
-    _counter("source_tokens", "Tokens of the translated texts.", lambda stats: stats.work.source_tokens),
-    _counter("target_tokens", "Tokens of the translations.", lambda stats: stats.work.target_tokens),
-    SampledMetric(
-        "gauge",
-        "model_loaded",
-        "1 for a model in memory, otherwise 0.",
-        lambda stats: {pool.name: float(pool.loaded) for pool in stats.pools},
-        labels=("model",),
-    ),
-    SampledMetric(
-        "counter",
-        "model_loads",
-        "Loads of a model into memory.",
-        lambda stats: {pool.name: pool.loads for pool in stats.pools},
-        labels=("model",),
-    ),
-    SampledMetric(
-        "counter",
-        "model_texts",
-        "Texts that a model has translated.",
-        lambda stats: {pool.name: pool.translated for pool in stats.pools},
-        labels=("model",),
-    ),
+CACHE_METRICS = (
+    MetricInfo("counter", "cache_hits", "Texts answered from the cache.", "hits"),
+    MetricInfo("counter", "cache_joined", "Texts answered by the translation of an equal text in progress.", "joined"),
+    MetricInfo("counter", "cache_misses", "Texts that had to be translated.", "misses"),
 )
 
-
-CACHE_METRICS: tuple[SampledMetric[AnyCache], ...] = (
-    _counter("cache_hits", "Texts answered from the cache.", lambda counts: counts.hits),
-    _counter(
-        "cache_joined", "Texts answered by the translation of an equal text in progress.", lambda counts: counts.joined
+PARSER_METRICS = (
+    MetricInfo(
+        "counter", "parser_operations", "Documents and long marked-up texts that were read or written.", "operations"
     ),
-    _counter("cache_misses", "Texts that had to be translated.", lambda counts: counts.misses),
+    MetricInfo("counter", "parser_limits_exceeded", "Parser operations that exceeded a limit.", "exceeded"),
+    MetricInfo("counter", "parser_failures", "Parser operations that failed because of a defect.", "failed"),
+    MetricInfo("counter", "parser_starts", "Parser processes that were started.", "started"),
 )
 
-PARSER_METRICS: tuple[SampledMetric[ParserCounts], ...] = (
-    _counter(
-        "parser_operations",
-        "Documents and long marked-up texts that were read or written.",
-        lambda counts: counts.operations,
-    ),
-    _counter("parser_limits_exceeded", "Parser operations that exceeded a limit.", lambda counts: counts.exceeded),
-    _counter("parser_failures", "Parser operations that failed because of a defect.", lambda counts: counts.failed),
-    _counter("parser_starts", "Parser processes that were started.", lambda counts: counts.started),
-)
-
-ALL_METRICS = (*REQUEST_METRICS, *FLEET_METRICS, *CACHE_METRICS, *PARSER_METRICS)
+ALL_METRICS = (*REQUEST_METRICS, *FLEET_METRICS, *MODEL_METRICS, *CACHE_METRICS, *PARSER_METRICS)
 """Descriptions of all metrics, for the reference page."""
 
 
@@ -150,8 +104,11 @@ class Metrics:
         for phase, duration in record.phases.items():
             self._phases.labels(phase.value).observe(duration)
 
-    def sample(self, metrics: Sequence[SampledMetric[T]], read: Callable[[], T]) -> None:
-        """Register `metrics`. Each request for metrics calls `read`, and takes all values from the returned object."""
+    def sample(self, metrics: Sequence[MetricInfo], read: Callable[[], object]) -> None:
+        """Register `metrics`, whose values are read whenever the metrics are requested.
+
+        `read` returns the object that has the values as its attributes, or such objects by the value of the label.
+        """
         self._registry.register(_SampledCollector(metrics, read))
 
     def text(self) -> bytes:
@@ -164,8 +121,8 @@ class Metrics:
         return Histogram(METRIC_PREFIX + info.name, info.help, info.labels, registry=self._registry, buckets=SECONDS)
 
 
-class _SampledCollector(Collector, Generic[T]):
-    def __init__(self, metrics: Sequence[SampledMetric[T]], read: Callable[[], T]) -> None:
+class _SampledCollector(Collector):
+    def __init__(self, metrics: Sequence[MetricInfo], read: Callable[[], object]) -> None:
         self._metrics = metrics
         self._read = read
 
@@ -175,14 +132,11 @@ class _SampledCollector(Collector, Generic[T]):
 
     def collect(self) -> Iterator[Metric]:
         sampled = self._read()
+        labelled = {(name,): item for name, item in sampled.items()} if isinstance(sampled, Mapping) else {(): sampled}
         for metric in self._metrics:
             family = _family(metric)
-            value = metric.value(sampled)
-            if isinstance(value, Mapping):
-                for label, item in value.items():
-                    family.add_metric([label], item)
-            else:
-                family.add_metric([], value)
+            for labels, item in labelled.items():
+                family.add_metric(labels, attrgetter(metric.value)(item))
             yield family
 
 

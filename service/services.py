@@ -15,7 +15,7 @@ from service.glossaries.offered import OfferedTerms
 from service.glossaries.store import GlossaryLimits, GlossaryStore
 from service.memories.jobs import MemoryJobs
 from service.memories.store import MemoryLimits, MemoryStore
-from service.metrics import CACHE_METRICS, FLEET_METRICS, PARSER_METRICS, Metrics
+from service.metrics import CACHE_METRICS, FLEET_METRICS, MODEL_METRICS, PARSER_METRICS, Metrics
 from service.parsers.pool import Parsers
 from service.readiness import Readiness
 from service.settings import Settings
@@ -77,6 +77,7 @@ async def open_services(
     access = AccessControl(database, AccessPolicy(settings.require_key, settings.anonymous_rate))
     callbacks = DocumentCallbacks(translations.translate_document, access.refund)
     metrics.sample(FLEET_METRICS, fleet.stats)
+    metrics.sample(MODEL_METRICS, lambda: {pool.name: pool for pool in fleet.stats().pools})
     metrics.sample(CACHE_METRICS, lambda: translations.cache)
     metrics.sample(PARSER_METRICS, lambda: parsers.counts)
     with ExitStack() as stack:

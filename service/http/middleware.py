@@ -52,10 +52,7 @@ HEALTH = frozenset({"/livez", "/readyz", "/health"})
 PROBES = HEALTH | {"/metrics"}
 UNCOUNTED = PROBES | {"/", "/docs", "/openapi.json", "/spec"}  # paths of requests that start no work
 SECURITY_HEADERS: dict[bytes, bytes] = {
-    b"content-security-policy": (
-        b"default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; "
-        b"frame-ancestors 'none'"
-    ),
+    b"content-security-policy": b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     b"x-content-type-options": b"nosniff",
     b"referrer-policy": b"no-referrer",
 }

@@ -1,6 +1,6 @@
 """GET / and the files of the page: the HTML, CSS, JavaScript modules and texts of service/web.
 
-The Content-Security-Policy of the page allows connections to this service only.
+The Content-Security-Policy of service/http/middleware.py allows connections to this service only.
 """
 
 from collections.abc import Mapping
@@ -29,10 +29,7 @@ MEDIA_TYPES = {
 
 HEADERS = {
     "Cache-Control": "no-cache",  # cached, but revalidated: a new version of the service is used at once
-    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
     "Vary": "Accept",
-    "X-Content-Type-Options": "nosniff",
 }
 
 

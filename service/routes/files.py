@@ -16,11 +16,10 @@ from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_name
 from service.memories.store import clean_unit, storable
 from service.routes.access import AddressAdmission, CallerDependency
-from service.routes.translate import formality_of, model_of, terms_for, terms_of_operator
-from service.schemas import AUTO, FileRequest, TranslatedFile
+from service.routes.translate import job_without_texts
+from service.schemas import FileRequest, TranslatedFile
 from service.services import ServicesDependency
 from service.translation.documents import DocumentTranslation
-from service.translation.jobs import Job
 
 router = APIRouter(tags=["translation"])
 
@@ -32,42 +31,25 @@ async def translate_file(
     caller: CallerDependency, body: FileBody, request: Request, services: ServicesDependency
 ) -> TranslatedFile:
     """Translate a file. Return the address of the translated file, which is deleted after a while."""
-    source, target, translations, documents = body.source, body.target, services.translations, services.documents
+    translations, documents = services.translations, services.documents
     name = uploaded_name(body.file)
     if not name:
         raise InvalidRequest.listing(["empty file"])
     if PurePath(name).suffix.lower() not in SUFFIXES:
         raise InvalidRequest("Invalid request: file format not supported", accepted=", ".join(SUFFIXES))
-    model = model_of(body.model)
-    routes = translations.routes_of(model)
-    languages = None if source == AUTO else routes.resolve(source), routes.resolve(target)
-    routes.check_supported(*filter(None, languages))
-    if problems := body.term_problems(source, services.settings.max_terms):
+    if problems := body.term_problems(body.source, services.settings.max_terms):
         raise InvalidRequest.listing(problems)
-    terms = await terms_for(body, (source, target), caller.id, services.glossaries)
-    if body.memory:
-        await services.memories.check(caller.id, body.memory, *languages)
+    job = await job_without_texts(body, body.target, caller, services)
     columns = tuple(filter(None, map(str.strip, body.columns.split(","))))
-    job = Job(
-        (),
-        *languages,
-        terms=terms,
-        terms_of=terms_of_operator(body, languages[1], services.offered_terms),
-        memory=body.memory,
-        memory_score=body.memory_threshold / 100,
-        formality=formality_of(body.formality, languages[1]),
-        model=model,
-        caller=caller.id,
-    )
     content = await body.file.read()
     opened = await while_connected(request, translations.documents.open(job, name, content, columns, body.encoding))
     async with services.access.charged(caller, opened.characters):
         translated = await while_connected(request, translations.translate_opened(opened, job))
-        stored = await documents.put(translated_name(name, target), translated.content, caller.id)
+        stored = await documents.put(translated_name(name, body.target), translated.content, caller.id)
         tmx = None
         if body.tmx:
-            units = await asyncio.to_thread(tmx_content, translated, languages[1])
-            tmx = await documents.put(f"{PurePath(name).stem}_{target}.tmx", units, caller.id)
+            units = await asyncio.to_thread(tmx_content, translated, job.target)
+            tmx = await documents.put(f"{PurePath(name).stem}_{body.target}.tmx", units, caller.id)
     return TranslatedFile(
         translatedFileUrl=file_url(request, stored),
         tmxUrl=tmx and file_url(request, tmx),

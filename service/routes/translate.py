@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -13,14 +14,14 @@ from mt.text.terms import Terms
 from service.access.control import Caller
 from service.errors import InvalidRequest, NotFound, ServiceError, shorten
 from service.glossaries.offered import OFFERED, OfferedTerms
-from service.glossaries.store import GlossaryStore, glossary_direction
+from service.glossaries.store import glossary_direction
 from service.http.admission import while_connected
 from service.http.bodies import BodyReader
 from service.http.direct_route import DirectRoute
 from service.http.events import EVENT_SCHEMA, EVENT_STREAM, EventStream, encode_event
 from service.http.problems import problem_body
 from service.routes.access import CallerDependency
-from service.schemas import AUTO, DEFAULT_MODEL, TermFields
+from service.schemas import AUTO, DEFAULT_MODEL, FileRequest, TermFields
 from service.services import Services, ServicesDependency
 from service.settings import Settings
 from service.translate_schemas import StreamedSegment, TargetResponse, TranslateRequest, TranslateResponse
@@ -57,10 +58,7 @@ async def translate(
     translations = services.translations
     jobs = {}
     for target in dict.fromkeys([body.target, *body.targets]):
-        terms = await terms_for(body, (body.source, target), caller.id, services.glossaries)
-        jobs[target] = job = job_for(body, target, caller, terms, services)
-        if body.memory:
-            await services.memories.check(caller.id, body.memory, job.source, job.target)
+        jobs[target] = await job_for(body, target, caller, services)
     if body.stream:
         events = stream_events(body, request, services, caller, jobs[body.target])
         first = await while_connected(request, anext(events))  # an error before the first event has a status of its own
@@ -119,21 +117,6 @@ def check_limits(body: TranslateRequest, settings: Settings) -> None:
         raise InvalidRequest("Invalid request: " + "; ".join(problems), accepted=accepted)
 
 
-async def terms_for(body: TermFields, languages: tuple[str, str], caller: str, glossaries: GlossaryStore) -> Terms:
-    """Return the terms of the request and of the glossary `glossary_id`. Terms of the request take precedence.
-
-    `languages` are the source and target language of the request, and `caller` is the id of the caller.
-
-    Raises:
-        NotFound: if the caller cannot use the glossary.
-        InvalidRequest: if the glossary does not have the languages, or the terms cannot be used.
-    """
-    stored = Terms()
-    if body.glossary_id not in (None, OFFERED):
-        stored = await glossaries.terms(caller, [body.glossary_id], *languages)
-    return merged_terms(body, stored)
-
-
 def terms_of_operator(body: TermFields, target: str, offered: OfferedTerms) -> OfferedTerms:
     """Return the operator's terms for each direction into `target`, with those of the request; {} without `operator`.
 
@@ -161,13 +144,37 @@ def merged_terms(body: TermFields, stored: Terms) -> Terms:
         raise InvalidRequest.listing([str(error)]) from error
 
 
-def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, services: Services) -> Job:
-    """Return the job for one target language of a request.
+async def job_for(body: TranslateRequest, target: str, caller: Caller, services: Services) -> Job:
+    """Return the job for one target language of a request. Raises: the errors of `job_without_texts`."""
+    seconds = services.settings.request_timeout_seconds
+    if body.timeout_ms is not None:
+        seconds = min(seconds, body.timeout_ms / 1000)
+    deadline = time.monotonic() + seconds
+    return replace(
+        await job_without_texts(body, target, caller, services),
+        texts=body.texts,
+        format=Format(body.format),
+        split_sentences=body.split_sentences,
+        beam_size=body.beam_size,
+        alternatives=body.alternatives,
+        alignment=body.alignment,
+        attention=text_weights(body),
+        deadline=deadline,
+    )
+
+
+async def job_without_texts(
+    body: TranslateRequest | FileRequest, target: str, caller: Caller, services: Services
+) -> Job:
+    """Return the job of a request for the language `target`, with the options but without texts.
+
+    Terms of the request take precedence over those of the glossary `glossary_id`.
 
     Raises:
         UnknownModel: the model of the request is not served.
         UnsupportedLanguage: no models translate between the languages.
-        NotFound, InvalidRequest: the terms of the operator are missing or cannot be used.
+        NotFound: the caller cannot use the glossary or the memory.
+        InvalidRequest: the glossary or the memory does not have the languages, or the terms cannot be used.
     """
     model = model_of(body.model)
     routes = services.translations.routes_of(model)
@@ -176,27 +183,22 @@ def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, s
         routes.check_supported(target)
     else:
         routes.find(source, target)
-    seconds = services.settings.request_timeout_seconds
-    if body.timeout_ms is not None:
-        seconds = min(seconds, body.timeout_ms / 1000)
+    stored = Terms()
+    if source and body.glossary_id not in (None, OFFERED):
+        stored = await services.glossaries.terms(caller.id, [body.glossary_id], source, target)
+    if body.memory:
+        await services.memories.check(caller.id, body.memory, source, target)
     return Job(
-        texts=body.texts,
+        texts=(),
         source=source,
         target=target,
-        format=Format(body.format),
-        split_sentences=body.split_sentences,
-        beam_size=body.beam_size,
-        terms=terms,
+        terms=merged_terms(body, stored),
         terms_of=terms_of_operator(body, target, services.offered_terms),
         memory=body.memory or "",
         memory_score=body.memory_threshold / 100,
         formality=formality_of(body.formality, target),
         model=model,
-        alternatives=body.alternatives,
-        alignment=body.alignment,
-        attention=text_weights(body),
         caller=caller.id,
-        deadline=time.monotonic() + seconds,
     )
 
 

@@ -436,9 +436,8 @@ def test_a_stream_that_fails_or_is_left_pays_for_what_was_sent(native: Applicati
     async def leave() -> None:
         services = native.services
         caller = await services.access.admit(key, "")
-        stream = stream_events(
-            body, Request({"type": "http"}), services, caller, job_for(body, "de", caller, Terms(), services)
-        )
+        job = await job_for(body, "de", caller, services)
+        stream = stream_events(body, Request({"type": "http"}), services, caller, job)
         await anext(stream)
         await stream.aclose()
 

@@ -96,14 +96,14 @@ CEILINGS = {
     "mt": 2_950,
     "service.access": 880,
     "service.glossaries": 450,
-    "service.http": 1_410,
+    "service.http": 1_400,
     "service.memories": 750,
     "service.parsers": 720,
-    "service.routes": 2_700,
+    "service.routes": 2_680,
     "service.translation": 2_150,
     "service.verbs": 360,
     "service.workers": 2_650,
-    "service": 2_600,
+    "service": 2_450,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.
 

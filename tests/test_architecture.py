@@ -81,7 +81,7 @@ MAX_PARAMETERS = 7
 CEILINGS = {
     "mt.build": 1_230,
     "mt.cli": 3_030,
-    "mt.data": 2_210,
+    "mt.data": 2_220,
     "mt.decoding": 1_510,
     "mt.engine": 2_690,
     "mt.insight": 1_190,

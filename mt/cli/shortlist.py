@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mt.checkpoint import load_model
 from mt.cli.command import CommandParser, command, count, stderr_console, tell
-from mt.data.shortlist import corpus_table, lexical_table, make_shortlist
+from mt.data.shortlist import corpus_tables, lexical_table, make_shortlist
 from mt.errors import ModelError
 from mt.kernels.shortlist import save_shortlist
 
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
         tables = [lexical_table(tokenizer, path) for path in options.lex]
     else:
         with console.status("aligning"):
-            tables = [corpus_table(tokenizer, options.tsv, direction) for direction in directions]
+            tables = corpus_tables(tokenizer, options.tsv, directions)
     tags = [tokenizer.source_tag_id(tag) for tag in tokenizer.source_tags]
     tags += [
         id for direction in directions for id in tokenizer.source_prefix(direction.source, direction.target, directions)

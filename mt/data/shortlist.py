@@ -6,7 +6,7 @@ that the model can write any text.
 """
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -26,18 +26,27 @@ FEWEST_OCCURRENCES = 5
 """Smallest number of occurrences of a source token in the aligned text. A sentence with a rarer one is not limited."""
 
 
-def corpus_table(tokenizer: Tokenizer, files: Sequence[tuple[str, str]], direction: Direction) -> TranslationTable:
-    """Return the table of IBM model 1 that is learned from about ALIGNED_PAIRS evenly spaced pairs of `direction`.
+def corpus_tables(
+    tokenizer: Tokenizer, files: Sequence[tuple[str, str]], directions: Collection[Direction]
+) -> list[TranslationTable]:
+    """Return the table of IBM model 1 of each direction, learned from about ALIGNED_PAIRS evenly spaced pairs.
 
     `files` are tab-separated files. Each has a path and the languages of its columns, such as "en,de".
 
     Raises:
-        DataError: A file cannot be used, or no file has both languages.
+        DataError: A file cannot be used, or no file has both languages of a direction.
     """
     columns = [(Path(path), languages.split(",")) for path, languages in files]
-    columns = [(path, tags) for path, tags in columns if direction.source in tags and direction.target in tags]
-    if not columns:
-        raise DataError(f"no corpus has {direction}; accepted: files with both languages of each direction")
+    usable = [[(path, tags) for path, tags in columns if {one.source, one.target} <= {*tags}] for one in directions]
+    missing = [str(direction) for direction, own in zip(directions, usable, strict=True) if not own]
+    if missing:
+        raise DataError(f"no corpus has {', '.join(missing)}; accepted: files with both languages of each direction")
+    return [_corpus_table(tokenizer, own, direction) for direction, own in zip(directions, usable, strict=True)]
+
+
+def _corpus_table(
+    tokenizer: Tokenizer, columns: Sequence[tuple[Path, list[str]]], direction: Direction
+) -> TranslationTable:
     chosen = []
     for path, tags in columns:
         places = tags.index(direction.source), tags.index(direction.target)

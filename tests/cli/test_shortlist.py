@@ -7,9 +7,10 @@ import pytest
 
 from mt.checkpoint import load_model
 from mt.cli.shortlist import main
-from mt.data.shortlist import build_shortlist
-from mt.errors import ModelError
+from mt.data.shortlist import build_shortlist, corpus_tables
+from mt.errors import DataError, ModelError
 from mt.kernels.shortlist import save_shortlist
+from mt.languages import Direction
 from mt.tokenizer import EOS, Tokenizer
 from tests.conftest import NOUNS, sentences, write_model
 
@@ -88,6 +89,9 @@ def test_what_cannot_be(model: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     corpus = str(write_corpus(tmp_path, sentences(10)))
     assert main([str(model), "--tsv", corpus, "en,fr"]) == 2
     assert "no corpus has en-de; accepted: files with both languages" in capsys.readouterr().err
+    tokenizer, directions = load_model(model).tokenizer, map(Direction.parse, ("en-de", "de-fr", "fr-en"))
+    with pytest.raises(DataError, match="no corpus has de-fr, fr-en; accepted"):  # before any file is read
+        corpus_tables(tokenizer, [("missing.tsv", "en,de")], list(directions))
     for wrong, problem in (
         (["--tsv", corpus, "en,de", "--frequent", "0"], "--frequent: 0; accepted: a number of at least 1"),
         ([], "one of the arguments --tsv --lex is required"),

@@ -23,14 +23,7 @@ _RANGE = r"(?: ?[-–—] ?| [^\W\d_]{1,3} )"  # 2.5 - 3.5 kg, 2.5 to 3.5 kg
 _MONEY_BEFORE = re.compile(rf"(?:[{MONEY}]|\b{ISO_4217})[ \u00a0]?(?:\d+[.,]\d+{_RANGE})?$")
 _REST = rf"(?:{_RANGE}\d+[.,]\d+)?[ \u00a0\u202f]?"
 _MONEY_AFTER = re.compile(rf"{_REST}(?:[{MONEY}]|{ISO_4217}(?!\w)|[Ee]uros?\b)")
-_UNIT_AFTER = re.compile(rf"{_REST}(?:[%‰]|°[CF]?(?!\w)|(?=\w\w|(?<=\s)){ONE_UNIT}(?![\w'’-])|cm\b)|[ -]inch")
-_LETTER_AFTER = re.compile(rf"{_REST}\w(?!\w)")
-_LABEL = re.compile(  # a word after which a number has another meaning, as in Figure 2.3 A, in several languages
-    r"(?<![^\W\d_])(?:(?:abbild|abs(?:chn|atz|ätz)|anhang|annex|arti[ck]|chap|cap[ií]t|figur|kapit|lign|paragr|rys"
-    r"|se[ck][tçc]|schritt|ta[bf][eul]|telef|téléph|version|zeil)[^\W\d_]{0,12}|abb|art|bild(?:er)?|fig|kap"
-    r"|n(?:[or]\.|[°º])|parts?|se[cz]|steps?|stap|tab|teile?|tel|vers|§)\.?[ \u00a0]$",
-    re.IGNORECASE,
-)
+_UNIT_AFTER = re.compile(rf"{_REST}(?:[%‰]|°[CF]?(?!\w)|(?=\w\w|(?<=\s)[a-z]){ONE_UNIT}(?![\w'’-])|cm\b)|[ -]inch")
 _CODE_BEFORE = re.compile(r"[\[{]$|\w\($")  # f(1,000), but not a town (10,000 people)
 _DASH = re.compile("[-–—]")
 _DIGIT = re.compile(r"\d")
@@ -177,8 +170,7 @@ def _notation(match: re.Match[str], before: _Marks, after: _Marks, only_money: b
         return None
     if not _is_amount(match, only_money):
         surely = grouped and (decimals or whole[-1] == "000")
-        before_it = text[max(0, match.start() - 20) : match.start()]
-        if only_money or not surely or _CODE_BEFORE.search(before_it) or _LABEL.search(before_it):
+        if only_money or not surely or _CODE_BEFORE.search(text[max(0, match.start() - 2) : match.start()]):
             return None
     space = re.search(f"[{GROUP_SPACES}]", number)  # of the language, or of the International System
     space = space if after.group == NO_BREAK_SPACE or before.group != NO_BREAK_SPACE else None
@@ -186,16 +178,17 @@ def _notation(match: re.Match[str], before: _Marks, after: _Marks, only_money: b
 
 
 def _is_amount(match: re.Match[str], only_money: bool) -> bool:
-    """Return whether money or, unless `only_money`, a unit is beside a number. A unit of one letter may be a label."""
+    """Return whether money or, unless `only_money`, a unit is beside a number.
+
+    A unit of one capital letter may be a label.
+    """
     text, begin, end = match.string, match.start(), match.end()
     unit = _UNIT_AFTER.match(text, end)
     if text[end : end + 1].isalpha() and not unit:
         return False
     if _MONEY_AFTER.match(text, end) or _MONEY_BEFORE.search(text, max(0, begin - 20), begin):
         return True
-    if only_money or not unit:
-        return False
-    return not (_LETTER_AFTER.match(text, end) and _LABEL.search(text, max(0, begin - 20), begin))
+    return unit is not None and not only_money
 
 
 def _with_hours_of_day(source: str, translation: str, languages: tuple[str, str]) -> str:

@@ -37,22 +37,7 @@ _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accent
 _CODES = frozenset({"ean", "gtin", "iban", "id", "isbn", "sku", "uid", "uri", "url", "uuid"})
 _CELL = re.compile(r"[A-Z] \d{1,4}")  # a label of a table, a row or a room
 _VOWELS = frozenset("aeiouy")
-_LETTER_WORDS = {  # letters that are words, such as "I" and "y"
-    "ca": "aeioy",
-    "cs": "aikosuvz",
-    "en": "ai",
-    "es": "aeouy",
-    "fr": "ay",
-    "gl": "aeou",
-    "hr": "aikosu",
-    "hu": "aes",
-    "it": "aeio",
-    "pl": "aiouwz",
-    "pt": "aeo",
-    "ro": "aeio",
-    "sk": "aiokusvz",
-    "sl": "ainosvz",
-}
+_LETTER_WORDS = frozenset("Ia")
 _VOWELLESS_WORDS = frozenset({"bg", "bs", "cs", "cy", "hr", "mk", "sk", "sl", "sr"})  # languages with words like "krk"
 
 
@@ -76,7 +61,7 @@ def is_code(text: str, language: str) -> bool:
         return _CELL.fullmatch(text) is not None
     vowelless = text.islower() and _VOWELS.isdisjoint(text)
     if len(text) == 1:
-        return text.lower() not in _LETTER_WORDS.get(primary_language(language), "")
+        return text not in _LETTER_WORDS
     return text in _CODES or (vowelless and primary_language(language) not in _VOWELLESS_WORDS)
 
 

@@ -58,7 +58,7 @@ def test_lost_symbols(source: str, translation: str, lost: list[str]) -> None:
         *((text, "en", True) for text in ("x", "M", "id", "pcs", "sku", "kg", "A 1")),
         *((text, "en", False) for text in ("", "my", "is", "The", "qty", "5", "я", "水", "a b", "A dog")),
         ("krk", "cs", False),
-        *((text, language, False) for text, language in (("I", "en"), ("a", "en-GB"), ("y", "es"), ("w", "pl"))),
+        *((text, "en", False) for text in ("I", "a")),
     ],
 )
 def test_codes(text: str, language: str, expected: bool) -> None:

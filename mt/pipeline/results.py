@@ -42,6 +42,10 @@ class Alternative:
         return f"Alternative({self.text!r}, score={self.score:.2f})"
 
 
+def with_text(alternative: Alternative, text: str) -> Alternative:
+    return alternative if text == alternative.text else replace(alternative, text=text)
+
+
 @dataclass(frozen=True)
 class AttentionMap:
     """Cross-attention of one sentence, from its T target pieces to its S source pieces.

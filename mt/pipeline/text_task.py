@@ -17,7 +17,7 @@ from mt.pipeline.explain import Explainer, Explanation
 from mt.pipeline.formality import translate_with_formality
 from mt.pipeline.marked import place_tags
 from mt.pipeline.memory import exact_translation, repair_match
-from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTranslation, Translation
+from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTranslation, Translation, with_text
 from mt.pipeline.sentence import split_ranges, translate_raw, translate_sentence
 from mt.pipeline.typography import restore_typography
 from mt.pipeline.variants import SentenceContext, join_alternatives
@@ -341,9 +341,9 @@ class TextPlanner:
         translate = partial(translate_sentence, kept=kept) if repairs else translate_raw
         alternatives = await translate_with_formality(sentence, self.context, partial(translate, sentence))
         if "\ufffd" not in sentence:  # otherwise an incomplete sequence of bytes that the model wrote
-            alternatives = tuple(replace(one, text=_without_damage(one.text)) for one in alternatives)
+            alternatives = tuple(with_text(one, _without_damage(one.text)) for one in alternatives)
         if repairs:
-            alternatives = tuple(replace(one, text=self._mended(sentence, one.text, kept)) for one in alternatives)
+            alternatives = tuple(with_text(one, self._mended(sentence, one.text, kept)) for one in alternatives)
         if match is None:
             return alternatives
         return await repair_match(sentence, alternatives, match, kept, self.context)

@@ -13,7 +13,7 @@ from mt.description import COVERED_LENGTH
 from mt.engine.requests import Request, Result
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.driver import AttentionCall, DecodeCall
-from mt.pipeline.results import Alternative
+from mt.pipeline.results import Alternative, with_text
 from mt.source_bigrams import SourceBigrams
 from mt.text import protect
 from mt.text.alignment import PieceAttention, Range, UnitLinks, piece_offsets
@@ -231,7 +231,7 @@ async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Al
     for rank, alternative in enumerate(decoded.alternatives):
         text = put_back(alternative.text, stripped.text, stand_ins, context.target) if stand_ins else alternative.text
         assert text is not None
-        alternatives.append(replace(alternative, text=text))
+        alternatives.append(with_text(alternative, text))
         if spans and (stripped.removed or protect.lost_spans(spans, text)):
             damaged.append(rank)
     for rank in damaged:

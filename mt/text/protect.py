@@ -20,7 +20,7 @@ BLEU of 100 captions of Multi30k by a model of 3+3 layers that had seen no spans
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -28,7 +28,7 @@ from html.entities import html5
 from itertools import chain, pairwise
 
 from mt.languages import primary_language
-from mt.text.alignment import CLOSING, Range, is_in_word
+from mt.text.alignment import CLOSING, WIDE, Range, is_in_word
 from mt.text.markup.elements import HTML_NAMES
 from mt.text.normalise import GROUP_SPACES
 from mt.text.span_patterns import CODE, EXACT, FORMAT, HINT, NUMBERS, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
@@ -63,6 +63,8 @@ _NUMBER_SIGN = re.compile(r"#(?=\d)")
 # A mark without a partner that is not of direct speech, as in `Next »`
 _ARROW = re.compile(r"[«‹]\s[^«»‹›.!?…]*|[^«»‹›.!?…]*\s[»›]")
 _NAME_IN_BRACKETS = re.compile(r"<([A-Za-z][\w-]*)(?:[ .@]?[\w-]+){0,8}>")
+_WORD = re.compile(rf"[^\W_{WIDE}]+")
+_JOINED_WORD = re.compile(rf"(?:[^\W{WIDE}]|['’-])+")
 _COMPOUND = re.compile(r"(?:[^\W\d_]{2,}+-)++")  # end of a reversed compound: forward search is quadratic
 
 
@@ -241,7 +243,7 @@ def _find_kept(translation: str, spans: Sequence[ProtectedSpan]) -> Iterator[Ran
     lengths = Counter(map(len, left.elements()))
     if not left:
         return
-    undivided = {*_word_ranges(translation, is_in_word), *((one.begin, one.end) for one in find_spans(translation))}
+    undivided = {*_word_ranges(translation, _WORD), *((one.begin, one.end) for one in find_spans(translation))}
     inside = {at for begin, end in undivided for at in range(begin + 1, end)}
     while place < len(translation) and lengths:
         for length in sorted(lengths, reverse=True):
@@ -389,7 +391,7 @@ def span_key(span: ProtectedSpan) -> str:
 def _removal_ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[tuple[int, int, bool]]:
     """Return (begin, end, tight) of each range to remove. A tight range needs no white space next to a letter."""
     ranges: list[tuple[int, int, bool]] = []
-    words = _word_ranges(sentence, _is_word_character) if spans else ()
+    words = _word_ranges(sentence, _JOINED_WORD) if spans else ()
     word = -1, -1
     for span in spans:
         begin, end = span.begin, span.end
@@ -411,7 +413,7 @@ def _removal_ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[tuple
 
 def _extend_to_words(sentence: str, ranges: Sequence[Range]) -> Iterator[Range]:
     """Remove white space at the ends of each range, and then extend the range to whole words."""
-    words = _word_ranges(sentence, is_in_word)
+    words = _word_ranges(sentence, _WORD)
     for begin, end in ranges:
         begin += len(sentence[begin:end]) - len(sentence[begin:end].lstrip())
         end -= len(sentence[begin:end]) - len(sentence[begin:end].rstrip())
@@ -420,19 +422,12 @@ def _extend_to_words(sentence: str, ranges: Sequence[Range]) -> Iterator[Range]:
             yield words[begin][0] if first else begin, words[end][1] if last else end
 
 
-def _word_ranges(sentence: str, is_inside: Callable[[str], bool]) -> list[Range]:
+def _word_ranges(sentence: str, words: re.Pattern[str]) -> list[Range]:
     """Return, for each offset 0, ..., len(sentence), the range of the word that contains or touches it, in linear time.
 
-    `is_inside` tells whether a character is part of a word. The range for an offset without a word is empty.
+    The range for an offset without a word is empty.
     """
-    inside = list(map(is_inside, sentence))
-    begins, ends = [0], [len(sentence)]
-    for place, in_word in enumerate(inside, start=1):
-        begins.append(begins[-1] if in_word else place)
-    for place in reversed(range(len(sentence))):
-        ends.append(ends[-1] if inside[place] else place)
-    return list(zip(begins, reversed(ends), strict=True))
-
-
-def _is_word_character(character: str) -> bool:
-    return character in "'’-_" or is_in_word(character)
+    ranges = [(place, place) for place in range(len(sentence) + 1)]
+    for word in words.finditer(sentence):
+        ranges[word.start() : word.end() + 1] = [word.span()] * (len(word[0]) + 1)
+    return ranges

@@ -5,13 +5,14 @@ repetitive and one as too short. Of 2,014 translations of Multi30k's val and tes
 two are detected as repetitive.
 """
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
-from mt.text.alignment import PieceAttention, Range, is_wide
+from mt.text.alignment import WIDE, PieceAttention, Range
 
 # A unit is a sequence of pieces that is repeated in a translation.
 LONGEST_UNIT = 12  # maximum number of pieces of a unit that is repeated in a row
@@ -40,7 +41,8 @@ LEAST_COMPLETE = 0.64
 Of 1,472 sentences of 18 tokens or more with several clauses (en-de, de-en, en-fr, fr-en; docs, web, laws, Tatoeba), 54
 % are below it, and 29 of the 33 that omit a clause according to `omitted_clauses`.
 """
-_WIDE = 2.5  # width, in letters, of a character of a script without spaces; the median of en-zh is 3
+_WIDE = re.compile(f"[{WIDE}]")
+_WIDTH = 2.5  # width, in letters, of a character of a script without spaces; the median of en-zh is 3
 
 
 def is_repetitive(source: Sequence[str], target: Sequence[str]) -> bool:
@@ -90,8 +92,8 @@ def omitted_clauses(clauses: Sequence[Range], attention: PieceAttention) -> list
 
 
 def text_width(text: str) -> float:
-    """Return the number of characters of a text, where a wide character, such as a Chinese one, counts as _WIDE."""
-    return len(text) if text.isascii() else len(text) + (_WIDE - 1) * sum(map(is_wide, text))
+    """Return the number of characters of a text, where a wide character, such as a Chinese one, counts as _WIDTH."""
+    return len(text) if text.isascii() else len(text) + (_WIDTH - 1) * len(_WIDE.findall(text))
 
 
 def _repeats(pieces: Sequence[str]) -> int:

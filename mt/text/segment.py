@@ -48,6 +48,7 @@ _SEPARATOR = re.compile(  # of items, outside of brackets and code
 _PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
 _ROMAN_NUMERAL = re.compile(r"\s*[IVX]{1,5}\.\s*")
+_DOT_WITHIN = re.compile(r"\.\w")  # a fast test
 _DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic and Data.DataSet, but not Berlin.Then
     r"(?<![\w.])(?:\.[^\W\d_]\w{0,63}|(?:[A-Z]\w{1,63}\.){2,15}[A-Z]\w{1,63}|(?:[a-z]\w{1,63}\.){2,9}[A-Z]\w{1,63}"
     r"|(?:[A-Z]{2,8}|[A-Z]\w{0,62}[A-Z]\w{0,62})\.[A-Z]{2,5}(?!\w)|[A-Z]\w{1,63}\.(?=\w{0,62}[a-z][A-Z])\w{2,64})"
@@ -245,7 +246,8 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
     `ASP.NET` or an operator such as `!=`, nor in lower case after an abbreviation such as `a.m.`.
     """
     begin = end = 0
-    inside = {place for name in _DOTTED_NAME.finditer(paragraph) for place in range(name.start() + 1, name.end())}
+    names = _DOTTED_NAME.finditer(paragraph) if _DOT_WITHIN.search(paragraph) else ()
+    inside = {place for name in names for place in range(name.start() + 1, name.end())}
     ordinal = _ORDINAL.get(primary_language(language))
     for sentence in _split_in_blocks(paragraph, language):
         end += len(sentence)

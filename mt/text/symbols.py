@@ -5,7 +5,7 @@ A sentence is decoded again, with stand-ins for its symbols, only if its transla
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Set
 from unicodedata import normalize
 
 from mt.languages import primary_language
@@ -65,14 +65,14 @@ def is_code(text: str, language: str) -> bool:
     return text in _CODES or (vowelless and primary_language(language) not in _VOWELLESS_WORDS)
 
 
-def unknown_words(sentence: str, known: Container[str]) -> list[Range]:
+def unknown_words(sentence: str, known: Set[str]) -> list[Range]:
     """Return the ranges of the words that consist mostly of unknown letters, or have U+FFFD in place of a letter.
 
     A letter is unknown if `known` contains neither the letter, nor its lower-case form, nor its NFKC form. Consecutive
     unknown words form one range.
     """
     ranges: list[Range] = []
-    for word in _PART.finditer(sentence) if not sentence.isascii() else ():
+    for word in _PART.finditer(sentence) if _may_be_unknown(sentence, known) else ():
         letters = sum(map(str.isalpha, word[0]))
         if 2 * len(_unknown_letters(word[0], known)) > letters or (letters and "\ufffd" in word[0]):
             begin = ranges[-1][1] if ranges else 0
@@ -81,20 +81,24 @@ def unknown_words(sentence: str, known: Container[str]) -> list[Range]:
     return ranges
 
 
-def damaged_words(sentence: str, translation: str, known: Container[str]) -> list[Range]:
+def damaged_words(sentence: str, translation: str, known: Set[str]) -> list[Range]:
     """Return the ranges of the words with unknown letters (`unknown_words`) that the translation lacks.
 
     Words of scripts without spaces are left out.
     """
     return [
         word.span()
-        for word in (_PART.finditer(sentence) if not sentence.isascii() else ())
+        for word in (_PART.finditer(sentence) if _may_be_unknown(sentence, known) else ())
         if not any(map(is_wide, word[0]))
         and any(letter not in translation for letter in _unknown_letters(word[0], known))
     ]
 
 
-def _unknown_letters(word: str, known: Container[str]) -> list[str]:
+def _may_be_unknown(sentence: str, known: Set[str]) -> bool:
+    return not (sentence.isascii() or known >= set(filter(str.isalpha, sentence))) or "\ufffd" in sentence
+
+
+def _unknown_letters(word: str, known: Set[str]) -> list[str]:
     return [
         letter
         for letter in filter(str.isalpha, word)

@@ -71,7 +71,7 @@ def compare_all(
             entries,
             key=lambda entry: (
                 *entry[:2],
-                not fits(*entry[3:], tokens[at : at + len(entry[3])], language, False, False),
+                not fits(entry[3], entry[4], tokens[at : at + len(entry[3])], language, False, False),
                 entry[2],
             ),
         )

@@ -227,6 +227,11 @@ def test_segments(source: str, segments: list[str]) -> None:
     ("source", "wanted"),
     [
         ("<p>a &lt;script&gt; b</p>", "<p>A &lt;SCRIPT&gt; B</p>"),
+        ("a &amp;lt;b&amp;gt; &#60;img onerror=c&#62;", "A &amp;LT;B&amp;GT; &#60;IMG ONERROR=C&#62;"),
+        (
+            "<!-- a -->\n<p>one</p>\n\n<script>if (a < b) {}</script>",
+            "<!-- a -->\n<p>ONE</p>\n\n<script>if (a < b) {}</script>",
+        ),
         ("<p>a&nbsp;b &amp; c > d &mdash; e</p>", "<p>A&nbsp;B &amp; C > D &mdash; E</p>"),
         ("<p>\n  one\n</p>\n", "<p>\n  ONE\n</p>\n"),
         ("<IMG ALT='it&#39;s &quot;a&quot; <b>' SRC='x'>", "<IMG ALT='IT&#39;S \"A\" &lt;B>' SRC='x'>"),

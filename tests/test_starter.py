@@ -9,8 +9,6 @@ from mt.config import Recipe
 from mt.data.dataset import load_prepared
 from mt.data.preparation import prepare
 from scripts.starter_data import (
-    RaggedArray,
-    distillation_order,
     expand,
     pack,
     save_translations,
@@ -79,33 +77,3 @@ def test_student_sees_each_pair_as_often_as_before(recipe: Recipe, prepared: Pat
     before = np.array([corpus.weight for corpus in recipe.data.train])[data.train.corpus].sum()
     after = np.array([corpus.weight for corpus in mixed_recipe.data.train])[mixed.train.corpus].sum()
     assert after == pytest.approx(before)
-
-
-def test_translations_of_an_odd_length_are_left_out(recipe: Recipe, prepared: Path, tmp_path: Path) -> None:
-    data = load_prepared(prepared)
-    target = data.train.target[0].tolist()
-    (tmp_path / "distilled").mkdir()
-    save_translations(tmp_path / "distilled" / "0-0.safetensors", [(0, []), (1, target * 9), (0, target)])
-    dropout = with_dropout(data.train, data.tokenizer, threads=1)
-    assert student_data(recipe, data, dropout, tmp_path)[2] == 1
-
-
-def test_sources_with_dropout_have_the_same_text(prepared: Path) -> None:
-    data = load_prepared(prepared)
-    dropout = with_dropout(data.train, data.tokenizer, threads=1)
-    texts = data.train.texts("source", range(len(data.train)))
-    assert [data.tokenizer.decode(dropout[index].tolist()) for index in range(len(texts))] == texts
-
-
-def test_pairs_with_a_large_weight_are_translated_early(recipe: Recipe, prepared: Path) -> None:
-    train = load_prepared(prepared).train
-    first = [
-        train.corpus[distillation_order(recipe.model_copy(update={"seed": seed}), train)[0]] for seed in range(200)
-    ]
-    assert sum(first) / 200 == pytest.approx(0.5, abs=0.15)  # 2 pairs of weight 4 beside 8 of weight 1
-
-
-def test_selected_rows_keep_their_order() -> None:
-    rows = RaggedArray.of([[1, 2], [], [3]], np.uint16)
-    selected = RaggedArray.selected(rows, np.array([2, 0, 2]))
-    assert [selected[index].tolist() for index in range(3)] == [[3], [1, 2], [3]]

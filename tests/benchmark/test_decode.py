@@ -5,17 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
-from rich.table import Table
 
 from mt.bundled import STARTER_MODEL
 from scripts.benchmark.contenders import Metric, Models, PeerEntry, Setting, entries, fastest
-from scripts.benchmark.decode import COLUMNS, DecodeRow, add_quality, main
-from scripts.benchmark.measure import Ratio, noise, percentile, ratio, table, write_results
-from scripts.benchmark.peer import PeerResult, PeerSetup, by_length
-from scripts.benchmark.peer_transformers import batches
+from scripts.benchmark.decode import DecodeRow, add_quality, main
+from scripts.benchmark.measure import Ratio, percentile, ratio
+from scripts.benchmark.peer import PeerResult, PeerSetup
 from scripts.benchmark.processes import ROOT, Contender, ContenderError, Launch
-from scripts.benchmark.untrained import forced_length
 
 BULK, SINGLE = Metric(False, 5), Metric(True, 5)
 
@@ -81,13 +77,6 @@ def test_a_percentile_is_a_measured_value(percent: float, expected: float) -> No
     assert percentile([4, 2, 1, 3], percent) == expected
 
 
-def test_warnings_of_a_noisy_machine() -> None:
-    assert noise(0.1, {"a": [1.0, 1.02]}) == []
-    load, wide = noise(2.0, {"a": [1.0, 1.02], "b": [2.0, 2.0, 3.0]})
-    assert "2.00" in load
-    assert "1 of 2" in wide and "b, 50%" in wide
-
-
 def test_a_contender_answers_jobs(peers: Peers) -> None:
     setting, forced = peers.setting(), peers.setting(lengths=(8, 4))
     with peers.start(setting) as contender:
@@ -116,12 +105,6 @@ def test_a_contender_survives_a_failed_job_but_not_its_death(peers: Peers) -> No
             setting.ask(contender, BULK, 3)
 
 
-def test_a_package_that_a_contender_cannot_import(tmp_path: Path) -> None:
-    launch = Launch("scripts.benchmark.peer_ours", PeerSetup("", ""), without=("torch", "numpy"))
-    with pytest.raises(ContenderError, match="import of numpy halted"):
-        Contender("ours", launch, tmp_path / "log")
-
-
 def test_the_fastest_setting_is_chosen(peers: Peers) -> None:
     settings = [peers.setting(dtype, batch=size) for dtype in ("slow", "bad", "fast") for size in (32, 64)]
     best, tried = fastest(PeerEntry("reversing", settings), BULK, 2, peers.log)
@@ -135,14 +118,6 @@ def test_the_fastest_setting_is_chosen(peers: Peers) -> None:
     }
     with pytest.raises(ContenderError, match=r"every setting failed; .*no such dtype"):
         fastest(PeerEntry("reversing", settings[2:4]), SINGLE, 2, peers.log)
-
-
-def test_batches_and_groups_of_sentences() -> None:
-    sources = [["x"] * length for length in (3, 9, 5, 1, 4)]
-    assert list(batches(sources, range(5), 2)) == [[1, 2], [4, 0], [3]]
-    assert list(by_length((8, 4, 8), 3).items()) == [(8, [0, 2]), (4, [1])]
-    assert by_length((), 3) == {0: [0, 1, 2]}
-    assert [forced_length(count) for count in (1, 2, 7, 13, 15)] == [4, 4, 8, 12, 16]
 
 
 def test_the_settings_of_contenders(tmp_path: Path) -> None:
@@ -177,30 +152,6 @@ def test_baselines_of_ratios() -> None:
     add_quality(rows, [], "de")
     assert [row.ratio and row.ratio.value for row in rows] == [2, 1, 0.8]
     assert [row.same for row in rows] == [1, 0.5, 1]
-
-
-def test_the_cells_of_rows() -> None:
-    row = measured("ours int8", 2.0, 1.0, 4.0)
-    row.settings, row.bleu, row.same, row.ratio = "int8 2x1", 30.123, 0.99, Ratio(1.5, 1.25, 1.75)
-    shown = ("bulk beam 5", "ours int8", "int8 2x1", "1", "150", "", "", "1.50 (1.25-1.75)", "30.12", "99.0%", "50")
-    assert tuple(row.cells()) == shown
-    single = measured("ours", metric=SINGLE)
-    for shortest in (0.001, 0.003, 0.002):
-        single.results.append(PeerResult(1.0, 1, 9, [shortest + 0.001 * n for n in range(20)]))
-    assert single.cells()[5:7] == ["11.00", "20.00"]  # medians over rounds of the percentiles of each round
-    assert single.costs == pytest.approx([0.010, 0.012, 0.011])
-    console = Console(width=200, record=True)
-    console.print(table("decode", COLUMNS, [DecodeRow(BULK, "ctranslate2 int8", problem="not installed").cells()]))
-    printed = console.export_text()
-    assert "ctranslate2 int8" in printed and "not installed" in printed
-
-
-def test_files_of_the_results(tmp_path: Path) -> None:
-    parts: list[Table | str] = [table("title", ["a", "b"], [["[x]", "1"], ["y"]]), "warning: [loud]"]
-    write_results(tmp_path, parts, {"ä": [1.5, None], "path": tmp_path})
-    assert json.loads((tmp_path / "results.json").read_text()) == {"ä": [1.5, None], "path": str(tmp_path)}
-    text = (tmp_path / "table.txt").read_text()
-    assert "[x]" in text and "warning: [loud]" in text
 
 
 @pytest.mark.parametrize(

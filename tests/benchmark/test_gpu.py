@@ -65,13 +65,6 @@ def executable(path: Path, text: str) -> str:
     return str(path)
 
 
-def test_the_script_names_missing_packages(tmp_path: Path) -> None:
-    python = executable(tmp_path / "python", "echo torch rich")
-    done = script(python, tmp_path / "results")
-    assert done.returncode == 1 and "missing packages: torch rich" in done.stderr
-    assert not (tmp_path / "results").exists()
-
-
 def test_the_script_runs_every_part_and_names_those_that_failed(tmp_path: Path) -> None:
     log = tmp_path / "commands"
     python = executable(
@@ -106,17 +99,6 @@ fi
     for command in commands:
         if " train " in command:
             parse(command.split(" train ")[1].split())
-
-
-def test_the_script_runs_the_parts_that_are_named(tmp_path: Path) -> None:
-    python = executable(tmp_path / "python", '[ "$1" = -c ] && echo 1\nexit 0')
-    done = script(python, tmp_path / "results", "--only", "service", "tests", "--device", "cuda:0")
-    assert done.returncode == 0, done.stderr
-    summary = json.loads((tmp_path / "results/summary.json").read_text())
-    assert [row["part"] for row in summary] == ["service", "tests"]
-    assert "MT_DEVICE=cuda:0" in done.stdout
-    done = script(python, tmp_path / "other", "--only", "speeds")
-    assert done.returncode == 2 and "accepted are tests speed service" in done.stderr
 
 
 def test_the_script_says_what_one_gpu_cannot_show(tmp_path: Path) -> None:

@@ -1,14 +1,10 @@
 """The whole program under the load of many clients, and what it answers to each of them."""
 
 import asyncio
-import json
-import random
 import shutil
 import signal
-import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -119,45 +115,3 @@ async def test_models_are_exchanged_under_load(tmp_path: Path) -> None:
     assert {each.status for each in sent} == {200}
     assert all(each.text in versions for each in sent)
     assert versions[0] != versions[1] == versions[-1] == sent[-1].text
-
-
-@pytest.mark.slow
-def test_no_answer_is_held_back(service: ServiceProcess) -> None:
-    """By Nagle's algorithm, which would let each wait for 40 ms until the client's kernel says that it has the head."""
-    with httpx.Client(base_url=service.url, trust_env=False) as client:
-        seconds = [client.get("/livez").elapsed.total_seconds() for _ in range(60)]
-    assert statistics.median(seconds) < 0.035
-
-
-@pytest.mark.slow
-def test_a_thousand_who_leave_are_forgotten(in_thread: Callable[..., Any]) -> None:
-    """While they wait, while they are decoded and in the middle of a stream: no task is left of them."""
-    application = in_thread(max_pending_requests=5000)
-
-    async def leave(number: int) -> None:
-        body = json.dumps({"q": [fresh()] * (1 + number % 3), "source": "en", "target": "de", "stream": not number % 4})
-        head = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
-        _, writer = await asyncio.open_connection("127.0.0.1", application.port)
-        writer.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
-        await writer.drain()
-        await asyncio.sleep(random.random() / 10)
-        if number % 2:
-            writer.transport.abort()
-        writer.close()
-
-    async def tasks_after(count: int) -> int:
-        """Tasks of the service after so many have left."""
-        for begun in range(0, count, 50):
-            await asyncio.gather(*(leave(number) for number in range(begun, begun + 50)))
-            application.control.permits.release(2)
-        await until(lambda: application.pending == 0)
-        application.control.permits.release(20)
-        await until(lambda: application.counts().result().running == 0)
-        await asyncio.sleep(0.5)
-        return int(application.do(lambda: len(asyncio.all_tasks())))
-
-    before = asyncio.run(tasks_after(50))
-    assert asyncio.run(tasks_after(1000)) <= before + 2
-    application.control.open()
-    body = {"q": fresh(), "source": "en", "target": "de"}
-    assert httpx.post(f"{application.url}/translate", json=body, trust_env=False, timeout=60).status_code == 200

@@ -144,28 +144,3 @@ def test_a_sentence_that_stays_is_listed_on_request(client: httpx.Client) -> Non
     deepl = {"text": [text, WAIT], "target_lang": "DE", "source_lang": "EN", "show_untranslated": True}
     translations = client.post("/v2/translate", json=deepl).json()["translations"]
     assert [translation["untranslated"] for translation in translations] == [expected, []]
-
-
-@pytest.mark.parametrize("handling", [None, "html", "xml"])
-@pytest.mark.parametrize("text", [*SMALL.values(), *MARKUP.values()], ids=[*SMALL, *MARKUP])
-def test_deepl(client: httpx.Client, text: str, handling: str | None) -> None:
-    body = {"text": [text, WAIT], "source_lang": "EN", "target_lang": "DE", "tag_handling": handling}
-    found = post(client, "/v2/translate", body)
-    if found is not None:
-        for sent, each in zip((text, WAIT), found["translations"], strict=True):
-            bounded(sent, each["text"])
-            assert "root:" not in each["text"]
-    post(client, "/v2/translate", {"text": [text], "target_lang": "DE", "tag_handling": handling})
-
-
-@pytest.mark.parametrize("text", SMALL.values(), ids=SMALL)
-def test_as_names_and_languages(client: httpx.Client, text: str) -> None:
-    """In every other field there is a 400 that can be read."""
-    for field in ("source", "target", "format", "alternatives", "beam_size", "stream", "glossary", "targets"):
-        assert post(client, "/translate", {"q": WAIT, "source": "en", "target": "de", field: text}) is None
-    for field in ("source_lang", "target_lang", "tag_handling", "glossary_id", "formality"):
-        body = {"text": [WAIT], "source_lang": "EN", "target_lang": "DE", field: text}
-        content = json.dumps(body)
-        response = client.post("/v2/translate", content=content, headers={"Content-Type": "application/json"})
-        assert response.status_code in (400, 404), response.text
-        assert response.json()["message"]

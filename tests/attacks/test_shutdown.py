@@ -1,8 +1,6 @@
 """SIGTERM ends the service within its grace period, whatever is in progress."""
 
-import json
 import os
-import random
 import shutil
 import signal
 import socket
@@ -10,19 +8,16 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from scripts.attack.event_loop import put
 from scripts.attack.payloads import SIZED_DOCUMENTS
-from scripts.attack.target import ATTACKER, BYSTANDER, MODEL, Response, ServiceProcess, open_socket, running, sentence
+from scripts.attack.target import BYSTANDER, MODEL, ServiceProcess, open_socket, running, sentence
 
 pytestmark = pytest.mark.attack
 
 GRACE_SECONDS, CLOSE_SECONDS = 3, 12
-LONG_SECONDS = 120  # a busy machine takes long to load models on demand
 ON_THE_WAY = 0.2  # seconds that a request may need to reach the service
 
 
@@ -91,91 +86,6 @@ def test_sigterm_during_start(delay: float) -> None:
     with running(listening=False) as target:
         time.sleep(delay)
         assert target.stop(CLOSE_SECONDS) == 0
-
-
-class Accepted:
-    """Work of every kind that a service has accepted before SIGTERM, in a database that the next service opens."""
-
-    def __init__(self, folder: Path) -> None:
-        self.models = folder / "models"
-        for name in ("first", "second"):
-            model = Path(shutil.copytree(MODEL, self.models / name))
-            config = json.loads((model / "config.json").read_text())
-            (model / "config.json").write_text(json.dumps({**config, "name": name}))
-        self.settings = {"MT_MODEL": f"{self.models / 'first'},{self.models / 'second'}"}
-        self.settings |= {"MT_DATABASE": str(folder / "database"), "MT_MODEL_MEMORY_MB": "150"}
-        self.settings |= {"MT_GRACE_SECONDS": str(LONG_SECONDS)}
-        self.documents: list[tuple[str, str]] = []  # (id, key) of uploads that the service has confirmed
-        self.memory = ""
-        self.lost: list[str] = []
-        self.answered = 0
-        with running(self.settings) as target:
-            lines = "".join(f"The dog {number}\tDer Hund {number}\n" for number in range(40_000))
-            self.memory = put(target, "PUT", "/memories", "a.tsv", lines.encode()).json["id"]
-            assert target.stop() == 0
-
-    def round(self, delay: float, number: int) -> int:
-        """Check the documents of earlier rounds, send work, and after a delay SIGTERM. Return the exit status."""
-        with running(self.settings) as target:
-            self.check(target)
-            begun = [
-                threading.Thread(target=self.ask, args=(name, request), daemon=True)
-                for name, request in self.requests(target, number).items()
-            ]
-            for thread in begun:
-                thread.start()
-            time.sleep(2 * ON_THE_WAY + delay)
-            status = target.stop(LONG_SECONDS + CLOSE_SECONDS)
-            for thread in begun:
-                thread.join(5)
-            self.lost += [str(event) for event in target.events("not answered in time")]
-        return status
-
-    def requests(self, target: ServiceProcess, number: int) -> dict[str, Callable[[], Response]]:
-        """Return requests by name: sentences for both models, of which one is loaded, a file, an upload, an export."""
-        sentences = {
-            f"sentence of {caller} for {model}": partial(
-                target.translate, f"The dog {number}.", {"model": model}, caller=caller, timeout=LONG_SECONDS
-            )
-            for model in ("first", "second")
-            for caller in (ATTACKER, BYSTANDER)
-        }
-        lines = "".join(f"{sentence(1000 * number + line)}\n" for line in range(100)).encode()
-        return {
-            **sentences,
-            "file": partial(target.upload, "a.txt", lines, timeout=LONG_SECONDS),
-            "document": partial(put, target, "POST", "/v2/document", "a.txt", lines + b"The cat.\n"),
-            "export": partial(target.request, "GET", f"/memories/{self.memory}/tmx", timeout=LONG_SECONDS),
-        }
-
-    def ask(self, name: str, request: Callable[[], Response]) -> None:
-        answer = request()
-        if answer.status != 200 or (name == "export" and not answer.body.rstrip().endswith(b"</tmx>")):
-            self.lost.append(f"{name}: {answer.status} {answer.body[:200]!r}")
-        elif name == "document":
-            self.documents.append((answer.json["document_id"], answer.json["document_key"]))
-        self.answered += 1
-
-    def check(self, target: ServiceProcess) -> None:
-        """Fetch the documents that were uploaded before an earlier SIGTERM."""
-        for id, key in self.documents:
-            state = {"status": "queued"}
-            while state["status"] in ("queued", "translating"):
-                state = target.post_json(f"/v2/document/{id}", {"document_key": key}).json
-            if state["status"] != "done":
-                self.lost.append(f"document {id}: {state}")
-            target.post_json(f"/v2/document/{id}/result", {"document_key": key})
-        self.documents.clear()
-
-
-@pytest.mark.parametrize("rounds", [2, pytest.param(50, marks=pytest.mark.slow)])
-def test_sigterm_loses_nothing_that_was_accepted(tmp_path: Path, rounds: int) -> None:
-    accepted, chance = Accepted(tmp_path), random.Random(3)
-    for number in range(rounds):
-        delay = chance.uniform(0, 2)
-        assert accepted.round(delay, number) == 0
-        print(f"round {number}, {delay:.2f} s: {accepted.answered} answers, lost: {accepted.lost}", flush=True)
-    assert accepted.lost == []
 
 
 def send(target: ServiceProcess, path: str, content: bytes, kind: str = "application/json") -> socket.socket:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -74,15 +73,6 @@ def test_probabilities_by_hand_and_samples_against_them(options: SamplingOptions
     assert statistic < LIMITS[5] and freedom <= 5
 
 
-def test_samples_of_a_network_follow_its_probabilities() -> None:
-    model, options, random = model_of(), SamplingOptions(top_k=10), torch.Generator().manual_seed(3)
-    prompt = b"The dog"
-    drawn = [next(generate(model, prompt, 1, options, random)) for _ in range(2000)]
-    expected = distribution(model(torch.tensor([list(prompt)]))[:, -1], options)[0].detach()
-    statistic, freedom = chi_square(drawn, expected)
-    assert statistic < LIMITS[freedom]
-
-
 def test_top_k_and_top_p_of_each_row() -> None:
     logits = torch.tensor([[0.5, 0.25, 0.125, 0.125], [0.125, 0.125, 0.25, 0.5]]).log()
     assert keep_top_k(logits, 2).isfinite().tolist() == [[True, True, False, False], [False, False, True, True]]
@@ -144,16 +134,6 @@ def test_a_training_learns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "bits"), [(b"aaaa", 0), (b"abab", 1), (b"aabc", 1.5), (bytes(range(256)), 8)])
 def test_the_entropy_of_single_bytes_by_hand(text: bytes, bits: float) -> None:
     assert unigram_bits(np.frombuffer(text, np.uint8)) == pytest.approx(bits)
-
-
-def test_slow_updates_are_reported_by_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each reading of the clock takes 10 s, so that a report is due after at most two updates."""
-    clock = count()
-    monkeypatch.setattr("time.monotonic", lambda: 10.0 * next(clock))
-    (tmp_path / "text").write_text("abc " * 500)
-    lines = list[str]()
-    train(model_of(), TextBytes.read(tmp_path / "text", TINY.block), TrainingConfig(max_updates=8), 1, lines.append)
-    assert len(lines) >= 4 and all("bits per byte" in line for line in lines)
 
 
 def test_a_time_limit_ends_a_training(tmp_path: Path) -> None:

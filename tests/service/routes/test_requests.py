@@ -102,40 +102,22 @@ def test_an_error_has_the_media_type_that_the_client_accepts(native: Application
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "expected"),
+    ("body", "expected"),
     [
-        ("/translate", {"q": "Hello", "source": "en", "target": "zz"}, {"error": "zz is not supported"}),
-        ("/translate", {"q": "Hello", "source": "zz", "target": "de"}, {"error": "zz is not supported"}),
-        ("/translate", {"q": "a", **PAIR, "format": "xml"}, {"error": "xml format is not supported"}),
-        ("/translate", PAIR, {"error": "Invalid request: missing q parameter"}),
-        ("/translate", ["not", "a", "dict"], {"error": "Invalid JSON format"}),
-        ("/translate", {"q": "a", "source": "zh-DE", "target": "de"}, {"error": "zh-DE is not supported"}),
+        (["not", "a", "dict"], {"error": "Invalid JSON format"}),
+        ({"q": "a", "source": "zh-DE", "target": "de"}, {"error": "zh-DE is not supported"}),
         (
-            "/translate",
-            {"q": "Hello", **PAIR, "alternatives": "abc"},
-            {"error": "Invalid request: alternatives parameter is not a number"},
-        ),
-        (
-            "/translate",
             {"q": "Hello", "source": "fr", "target": "de"},
             {
                 "error": "German (de) is not available as a target language from French (fr)",
                 "detail": "German (de) is not available as a target language from French (fr); accepted: none",
             },
         ),
-        (
-            "/v2/translate",
-            {"text": ["Hello"], "target_lang": "DE", "custom_instructions": ["Be kind."], "style_id": "x"},
-            {
-                "message": "Invalid request: style_id is not supported; leave it out; "
-                "custom_instructions is not supported; leave it out"
-            },
-        ),
     ],
 )
-def test_clients_compare_these_messages(native: Application, path: str, body: Any, expected: dict[str, str]) -> None:
-    """Requests of the test suites of LibreTranslate and of DeepL's clients, and of their issues."""
-    answer = native.post(path, body, 400)
+def test_clients_compare_these_messages(native: Application, body: Any, expected: dict[str, str]) -> None:
+    """Requests of the test suites of LibreTranslate, and of its issues."""
+    answer = native.post("/translate", body, 400)
     assert {name: answer[name] for name in expected} == expected
 
 

@@ -24,7 +24,7 @@ from mt.scoring.confidence import QualityEstimator
 from mt.scoring.model_attention import ModelAttention
 from mt.source_bigrams import SourceBigrams
 from tests.conftest import sentences
-from tests.pipeline.test_text_task import ODD, Table
+from tests.pipeline.test_text_task import Table
 
 ALL = ExplainOptions(alignment=True, attention=500_000)
 BRIEF = SearchOptions(beam_size=2, n_best=2, max_length_factor=0, max_length_offset=8)
@@ -85,11 +85,6 @@ PARTS = st.sampled_from(
 @given(st.lists(PARTS | st.text(max_size=4), max_size=6).map("".join))
 def test_whatever_the_text_ranges_are_exact(translator: Translator, text: str) -> None:
     check_ranges(text.encode("utf-8", "replace").decode(), seen(translator, [text])[0])
-
-
-@pytest.mark.parametrize("name", [name for name in ODD if "10,000" not in name])
-def test_odd_text(translator: Translator, name: str) -> None:
-    check_ranges(ODD[name].encode("utf-8", "replace").decode(), seen(translator, [ODD[name]])[0])
 
 
 def test_nobody_pays_who_did_not_ask(small_model: Path) -> None:

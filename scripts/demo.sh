@@ -115,10 +115,7 @@ trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-for _ in $(seq 120); do
-    if request "http://127.0.0.1:$port/health" > /dev/null 2>&1; then
-        break
-    fi
+until request "http://127.0.0.1:$port/health" > /dev/null 2>&1; do
     if ! kill -0 "$service" 2> /dev/null; then
         echo "The service stopped before it answered; its message is above." >&2
         exit 1

@@ -7,7 +7,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -24,7 +23,6 @@ from mt.languages import Direction, DirectionSet
 from mt.pipeline.results import Alternative, SentenceTranslation, Translation
 from mt.text.terms import Terms
 from service.errors import InternalError, error_location
-from service.translation.answers import answer_of, reports_of
 from service.workers import messages as protocol
 from service.workers import worker_loop
 from service.workers.messages import (
@@ -94,37 +92,6 @@ def test_a_full_queue_refuses_and_answers_what_it_accepted(
     assert post(application).status_code == 200
 
 
-def leave(application: Any, **body: Any) -> None:
-    """Send a request, and hang up once it has been accepted."""
-    before = application.pending
-    with suppress(httpx.ReadTimeout):
-        post(application, httpx.Timeout(60, read=0.5), **body)
-    application.until(lambda: application.pending == before)
-
-
-def test_a_client_that_leaves_while_it_waits(in_thread: Start, pool: ThreadPoolExecutor) -> None:
-    application = in_thread()
-    staying = pool.submit(post, application, q="The dog.")
-    application.control.entered.acquire()  # it is being decoded
-    leave(application, q=sentences(20))
-    counts = application.counts()
-    application.control.permits.release()  # messages are read after this step
-    assert (counts.result().running, application.worker.working) == (1, 1)
-    application.control.open()
-    assert staying.result().status_code == 200
-    assert application.counts().result().finished == 1
-
-
-def test_a_client_that_leaves_while_it_is_decoded(in_thread: Start, pool: ThreadPoolExecutor) -> None:
-    application = in_thread()
-    leave(application, q=sentences(20))
-    counts = application.counts()
-    application.control.open()
-    assert counts.result().work.steps <= 1
-    assert (counts.result().finished, counts.result().running, application.worker.working) == (0, 0, 0)
-    assert post(application).status_code == 200
-
-
 @pytest.mark.parametrize(("fault", "text"), [("failing", "The dog. poison"), ("without_numbers", "poison")])
 def test_one_text_that_fails_does_not_touch_the_others(
     in_thread: Start, pool: ThreadPoolExecutor, fault: str, text: str
@@ -177,20 +144,6 @@ def without_pieces(translation: Translation) -> Translation:
 
     sentences = tuple(replace(each, alternatives=stripped(each.alternatives)) for each in translation.sentences)
     return replace(translation, alternatives=stripped(translation.alternatives), sentences=sentences)
-
-
-def test_sentences_are_reported_in_order_and_join_to_the_translation(small_model: Path) -> None:
-    translator = Translator.load(small_model, "cpu")
-    text = "  The dog. The cat sees the old dog. The horse.\n"
-    options = TranslateOptions(Direction("en", "de"))
-    said = talk(small_model, translator, [Translate(1, SourceText(text), options, report=True)])
-    done = said[-2]
-    assert isinstance(done, TextDone)
-    reports = [report for message in said if isinstance(message, TextProgress) for report in message.sentences]
-    assert reports == reports_of(answer_of(done.translation, "en", "")) and len(reports) == 3
-    assert "".join(each.before + each.text + each.after for each in reports) == done.translation.text
-    quiet = talk(small_model, translator, [Translate(1, SourceText(text), options)])
-    assert not any(isinstance(message, TextProgress) for message in quiet)
 
 
 def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from mt.cli import explain
 from mt.config import TrainingConfig
-from mt.insight.pictures import DARK, LIGHT
 from mt.recipe import read_values
 from mt.training.schedule import peak_warning
 
@@ -36,20 +35,6 @@ def test_the_index_lists_every_page() -> None:
     listed = {*NUMBERED, "explain", "layers", "README"}
     assert len(NUMBERED) >= 10
     assert listed == {path.stem for path in PAGES.glob("*.md")}
-
-
-@pytest.mark.parametrize("page", NUMBERED)
-def test_a_page_has_one_small_picture_for_light_and_dark(page: str) -> None:
-    text = read(page)
-    (picture,) = re.findall(r"!\[[^\]]+\]\(\.\./(images/understanding/[\w-]+\.svg)\)", text)
-    svg = (ROOT / "docs" / picture).read_text(encoding="utf-8")
-    assert len(svg) < 50_000
-    assert "prefers-color-scheme:dark" in svg and LIGHT["ink"] in svg and DARK["ink"] in svg
-    assert not re.search(r"https?://|href=\"(?!#|data:)", re.sub(r"http://www\.w3\.org/[\w/]+", "", svg))
-    assert f"--output {IMAGES}" in text or "benchmark trainings" in text
-    assert {"**The paper.**", "**The code.**", "**Try.**"} <= set(
-        re.findall(r"^\*\*[A-Z][\w ]+\.\*\*", text, re.MULTILINE)
-    )
 
 
 @pytest.mark.parametrize("page", [page for page in NUMBERED if COMMAND.search(read(page))])

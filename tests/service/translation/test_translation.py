@@ -268,20 +268,6 @@ async def test_what_the_cache_knows_apart() -> None:
     assert len(models.calls) == 5 + len(DIFFERENT)
 
 
-async def test_the_cache_is_bounded() -> None:
-    models = WordModels()
-    translations = over(models, cache=3000)
-    for number in range(50):
-        await translations.translate(job(f"text {number}"))
-    assert 0 < translations.cache.size <= 3000
-    await translations.translate(job("text 49"))
-    assert len(models.calls) == 50
-    await translations.translate(job("text 0"))
-    assert len(models.calls) == 51
-    await translations.translate(job("b" * 5000))
-    assert translations.cache.size <= 3000
-
-
 # Streams
 
 

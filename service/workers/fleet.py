@@ -200,7 +200,7 @@ class Fleet:
         if deadline <= accepted:
             self._counts.expired += 1
             raise DeadlineExceeded
-        request = PendingRequest(tuple(texts), options, caller, deadline, loop.create_future(), on_sentence)
+        request = PendingRequest(tuple(texts), options, caller, loop.create_future(), on_sentence)
         size = RequestSize(1, len(texts), sum(len(text.text) for text in texts))
         with self._admission.admitted(caller, size):
             translated = 0  # characters

@@ -114,16 +114,14 @@ class TranslateOptions:
 class Translate:
     """A text to translate. The worker answers with TextDone or TextFailed.
 
-    If the worker has not begun the text at the time `deadline` (time.monotonic), the answer is TextFailed. Texts of
-    different callers are translated in turn. If `report` is true, the worker also sends a TextProgress whenever
-    sentences are finished.
+    Texts of different callers are translated in turn. If `report` is true, the worker also sends a TextProgress
+    whenever sentences are finished.
     """
 
     id: int
     text: SourceText
     options: TranslateOptions
     caller: str = ""
-    deadline: float | None = None
     report: bool = False
 
     @property

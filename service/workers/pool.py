@@ -13,7 +13,7 @@ import structlog
 
 from mt.errors import ModelError
 from mt.pipeline.results import SentenceReport, Translation
-from service.errors import CannotTranslate, DeadlineExceeded, InternalError, UnsupportedLanguage, shorten
+from service.errors import CannotTranslate, InternalError, UnsupportedLanguage, shorten
 from service.workers.messages import (
     OnSentence,
     Ready,
@@ -44,7 +44,6 @@ class PendingRequest:
     texts: tuple[SourceText, ...]
     options: TranslateOptions
     caller: str
-    deadline: float  # by time.monotonic()
     result: "asyncio.Future[list[Translation]]"
     on_sentence: OnSentence | None = None  # called with each finished sentence, in order; for requests of one text
     started: float | None = None  # time.monotonic() when a worker was given the first text
@@ -60,9 +59,7 @@ class PendingRequest:
         """
         self.withdraw = withdraw
         self.unfinished = {
-            (id := next(ids)): Translate(
-                id, text, self.options, self.caller, self.deadline, self.on_sentence is not None
-            )
+            (id := next(ids)): Translate(id, text, self.options, self.caller, self.on_sentence is not None)
             for text in self.texts
         }
         self._translations = {}
@@ -389,9 +386,7 @@ class WorkerPool:
 
 
 def _error(answer: TextFailed) -> Exception:
-    if answer.code == CannotTranslate.code:
-        return CannotTranslate(answer.message)
-    return DeadlineExceeded() if answer.code == DeadlineExceeded.code else InternalError(answer.message)
+    return CannotTranslate(answer.message) if answer.code == CannotTranslate.code else InternalError(answer.message)
 
 
 def _crash_error(message: Translate) -> CannotTranslate:

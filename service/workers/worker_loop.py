@@ -22,7 +22,7 @@ from mt.errors import ModelError, MTError
 from mt.pipeline.results import Alternative, ExplainOptions, Translation
 from mt.pipeline.text_task import TextPlanner, TextTask
 from mt.pipeline.translator import Translator
-from service.errors import CannotTranslate, DeadlineExceeded, InternalError, error_location
+from service.errors import CannotTranslate, InternalError, error_location
 from service.workers.messages import (
     Cancel,
     Close,
@@ -142,17 +142,13 @@ class WorkerLoop:
     def begin(self) -> list[FromWorker]:
         """Plan queued texts (split and encode them) for at most PLANNING_SECONDS, and submit their sentences.
 
-        Callers take turns of TURN_SECONDS. Return the answers to texts that need no decoding, cannot be planned, or are
-        past their deadline.
+        Callers take turns of TURN_SECONDS. Return the answers to texts that need no decoding or cannot be planned.
         """
         answers: list[FromWorker] = []
         begun: dict[TextTask, None] = {}
         stop = time.monotonic() + PLANNING_SECONDS
-        while self._new and (now := time.monotonic()) < stop:
+        while self._new and time.monotonic() < stop:
             id, message = self._new.pop()
-            if id not in self._tasks and message.deadline is not None and now >= message.deadline:
-                answers.append(TextFailed(id, DeadlineExceeded.code, ""))
-                continue
             try:
                 task = self._tasks.get(id) or self._start(message)
                 task.plan(TURN_SECONDS)

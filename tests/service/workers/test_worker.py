@@ -3,7 +3,6 @@
 import asyncio
 import pickle
 import shutil
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -159,7 +158,6 @@ def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Pat
             Translate(2, SourceText(" "), order),
             Translate(3, SourceText("The dog sees the cat."), TranslateOptions(Direction("de", "en"))),
             Translate(4, SourceText("The dog. The cat."), order),
-            Translate(5, SourceText("The dog."), order, deadline=time.monotonic() - 1),
             Cancel((77,)),
             Ping(),
         ],
@@ -173,9 +171,8 @@ def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Pat
     assert "accepted: en-de" in said[3].message
     assert isinstance(said[4], TextDone) and without_pieces(said[4].translation) == without_pieces(two)
     assert said[4].translation.alternatives[0].pieces == (), "no client gets them"
-    assert said[5] == TextFailed(5, "deadline_exceeded", "")
-    assert isinstance(said[6], Heartbeat) and said[6].work.steps > 0
-    assert (said[6].work.texts, said[6].texts, set(said[6].thread_steps)) == (3, 0, {-1})
+    assert isinstance(said[5], Heartbeat) and said[5].work.steps > 0
+    assert (said[5].work.texts, said[5].texts, set(said[5].thread_steps)) == (3, 0, {-1})
 
 
 def test_a_glossary_is_sent_to_a_worker_once_and_forgotten_by_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:

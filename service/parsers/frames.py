@@ -13,7 +13,7 @@ import json
 import pickle
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -48,36 +48,35 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class ProcessLimits:
-    """Limits of a process: memory in bytes beyond the memory at its start, and processor seconds per operation."""
+class ParserLimits:
+    """Number of processes, and limits of one operation: wall and processor time in seconds, sizes in bytes.
 
-    memory_bytes: int
-    cpu_seconds: int
+    `memory_bytes` does not count the memory of a process at its start.
+    """
 
-
-@dataclass
-class Message:
-    """A request to a process: a value and a list of items. `listed` is True if there is a list, even an empty one."""
-
-    value: Any = None
-    items: list[Any] = field(default_factory=list)
-    listed: bool = False
+    processes: int = 2
+    wall_seconds: float = 60.0
+    cpu_seconds: int = 20
+    memory_bytes: int = 1 << 30
+    result_bytes: int = 100_000_000
 
 
-def dump(message: Message) -> Iterator[bytes]:
-    """Pickle a request and yield its parts."""
-    yield pickle.dumps((message.value, message.listed), pickle.HIGHEST_PROTOCOL)
-    for begin in range(0, len(message.items), PART):
-        yield pickle.dumps(message.items[begin : begin + PART], pickle.HIGHEST_PROTOCOL)
+def dump(arguments: tuple[Any, ...]) -> Iterator[bytes]:
+    """Pickle the arguments of a request and yield the parts. Only a list at the end is divided."""
+    *plain, last = arguments
+    listed = isinstance(last, list)
+    yield pickle.dumps(arguments if not listed else (*plain, []), pickle.HIGHEST_PROTOCOL)
+    for begin in range(0, len(last) if listed else 0, PART):
+        yield pickle.dumps(last[begin : begin + PART], pickle.HIGHEST_PROTOCOL)
 
 
-def load(data: bytes | bytearray) -> Message:
-    """Unpickle a request. Only a parser process calls this function."""
-    file, message = io.BytesIO(data), Message()
-    message.value, message.listed = pickle.load(file)
+def load(data: bytes | bytearray) -> tuple[Any, ...]:
+    """Unpickle the arguments of a request. Only a parser process calls this function."""
+    file = io.BytesIO(data)
+    arguments: tuple[Any, ...] = pickle.load(file)
     while file.tell() < len(data):
-        message.items += pickle.load(file)
-    return message
+        arguments[-1].extend(pickle.load(file))
+    return arguments
 
 
 def dump_outcome(outcome: Outcome) -> Iterator[bytes]:

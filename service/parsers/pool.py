@@ -15,7 +15,7 @@ import structlog
 
 from service.errors import InvalidDocument, ParsingLimitExceeded, Unavailable
 from service.fair_semaphore import FairSemaphore
-from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump, load_outcome
+from service.parsers.frames import HEAD, Outcome, ParserLimits, Status, dump, load_outcome
 from service.parsers.operations import DECODERS, decode_string
 from service.processes import start_child
 
@@ -28,17 +28,6 @@ END_SECONDS = 5.0  # longest wait for the exit of a process that has closed its 
 CHUNK = 1 << 18  # bytes read at a time
 FAILED = "the parser failed on this input"
 CLOSED = "The service is shutting down"
-
-
-@dataclass(frozen=True)
-class ParserLimits:
-    """Number of processes, and limits of one operation: wall and processor time in seconds, memory in bytes."""
-
-    processes: int = 2
-    wall_seconds: float = 60.0
-    cpu_seconds: int = 20
-    memory_bytes: int = 1 << 30
-    result_bytes: int = 100_000_000
 
 
 @dataclass
@@ -198,13 +187,10 @@ class ParserPool:
         return outcome
 
     async def _call(self, parser: _Parser, operation: _Operation) -> Outcome:
-        limits, arguments = self._limits, operation.arguments
-        listed = bool(arguments) and isinstance(arguments[-1], list)
-        items = arguments[-1] if listed else []
-        message = Message((operation.name, arguments[:-1] if listed else arguments), items, listed)
+        limits = self._limits
         try:
             async with asyncio.timeout(limits.wall_seconds) as operation.limit:
-                await self._send(parser, message)
+                await self._send(parser, operation.name, *operation.arguments)
                 return await self._receive(parser, operation.name)
         except TimeoutError:
             return Outcome(Status.LIMIT, f"parsing takes longer than {limits.wall_seconds:g} s", last=True)
@@ -252,8 +238,7 @@ class ParserPool:
         self.counts.started += 1
         try:
             async with asyncio.timeout(START_SECONDS):
-                limits = ProcessLimits(self._limits.memory_bytes, self._limits.cpu_seconds)
-                await self._send(parser, Message((limits, os.getpid())))
+                await self._send(parser, self._limits, os.getpid())
                 await self._receive(parser)
         except (TimeoutError, EOFError, OSError, ValueError, TypeError) as error:
             self._end(parser)
@@ -273,10 +258,10 @@ class ParserPool:
         parser.kill()
         self._parsers.discard(parser)
 
-    async def _send(self, parser: _Parser, message: Message) -> None:
+    async def _send(self, parser: _Parser, *arguments: object) -> None:
         loop = asyncio.get_running_loop()
         parts = []
-        for part in dump(message):
+        for part in dump(arguments):
             parts.append(part)
             await asyncio.sleep(0)
         await loop.sock_sendall(parser.connection, HEAD.pack(sum(map(len, parts))))

@@ -19,7 +19,7 @@ from typing import Any
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.processes import end_with_parent
 from service.freed_memory import return_freed_memory
-from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump_outcome, load
+from service.parsers.frames import HEAD, Outcome, ParserLimits, Status, dump_outcome, load
 from service.parsers.operations import OPERATIONS
 from service.processes import disable_core_dumps
 
@@ -38,8 +38,8 @@ def send(connection: socket.socket, outcome: Outcome) -> None:
         connection.sendall(part)
 
 
-def receive(connection: socket.socket) -> Message:
-    """Receive a request and return it. Raises: EOFError if the service has closed the socket."""
+def receive(connection: socket.socket) -> tuple[Any, ...]:
+    """Receive a request and return its arguments. Raises: EOFError if the service has closed the socket."""
     return load(_read(connection, HEAD.unpack(_read(connection, HEAD.size))[0]))
 
 
@@ -70,7 +70,7 @@ def run(operation: str, arguments: tuple[Any, ...]) -> Outcome:
         return Outcome(Status.FAILED, f"{type(error).__name__} at {frame.filename}:{frame.lineno}")
 
 
-def confine(limits: ProcessLimits) -> None:
+def confine(limits: ParserLimits) -> None:
     """Limit memory and recursion of this process, disable core dumps, and lower the priority."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     size = pages * resource.getpagesize() + limits.memory_bytes
@@ -85,23 +85,22 @@ def confine(limits: ProcessLimits) -> None:
 def main(descriptor: int) -> None:
     """Run operations until the service closes the socket."""
     connection = socket.socket(fileno=descriptor)
-    limits, parent = receive(connection).value
+    limits, parent = receive(connection)
     end_with_parent(parent)
     confine(limits)
     send(connection, Outcome(Status.DONE))
     kept = _memory_bytes("VmHWM") + KEPT_BYTES
     large = _memory_bytes("RssAnon") + FREED_BYTES
     while True:
-        request = receive(connection)
-        operation, arguments = request.value
+        operation, *arguments = receive(connection)
         allowed = int(time.process_time()) + 1 + limits.cpu_seconds
         resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
-        outcome = run(operation, (*arguments, request.items) if request.listed else arguments)
+        outcome = run(operation, tuple(arguments))
         last = outcome.status is Status.MEMORY or _memory_bytes("VmHWM") > kept
         send(connection, Outcome(outcome.status, outcome.content, last))
         if last:
             return
-        del request, arguments, outcome  # not kept until the next request
+        del arguments, outcome  # not kept until the next request
         if _memory_bytes("RssAnon") > large:
             gc.collect()
             return_freed_memory()

@@ -14,9 +14,9 @@ import pytest
 from mt.text.documents import DocumentOptions
 from mt.text.markup import MarkupOptions, TranslatedSegment
 from service.errors import InvalidDocument, ParsingLimitExceeded, Unavailable
-from service.parsers.frames import PART
+from service.parsers.frames import PART, ParserLimits
 from service.parsers.operations import read_document, read_markup, write_document, write_markup
-from service.parsers.pool import ParserLimits, ParserPool
+from service.parsers.pool import ParserPool
 from service.processes import SERVICE_SIGNALS
 from service.workers.messages import SourceText
 from tests.service.parsers.hostile_process import (

@@ -20,7 +20,7 @@ from service.parsers.pool import Parsers
 from service.readiness import Readiness
 from service.settings import Settings
 from service.translation.detached_work import DetachedWork
-from service.translation.document_jobs import DocumentCallbacks, DocumentJobLimits, DocumentJobs
+from service.translation.document_jobs import DocumentJobLimits, DocumentJobs
 from service.translation.document_store import DocumentStore
 from service.translation.service import NewDetector, TranslationService
 from service.workers.fleet import Fleet
@@ -75,7 +75,7 @@ async def open_services(
     glossary_limits = GlossaryLimits(glossaries=settings.max_glossaries, entries=settings.max_glossary_entries)
     translations = TranslationService(fleet, settings.cache_characters, options, detector, parsers, memories.matches)
     access = AccessControl(database, AccessPolicy(settings.require_key, settings.anonymous_rate))
-    callbacks = DocumentCallbacks(translations.translate_document, access.refund)
+    document_limits = DocumentJobLimits(bytes=settings.max_stored_file_bytes)
     metrics.sample(FLEET_METRICS, fleet.stats)
     metrics.sample(MODEL_METRICS, lambda: {pool.name: pool for pool in fleet.stats().pools})
     metrics.sample(CACHE_METRICS, lambda: translations.cache)
@@ -92,7 +92,7 @@ async def open_services(
             memory_jobs=MemoryJobs(),
             parsers=parsers,
             documents=DocumentStore(database, settings.max_stored_file_bytes, settings.file_retention_seconds),
-            document_jobs=DocumentJobs(database, DocumentJobLimits(bytes=settings.max_stored_file_bytes), callbacks),
+            document_jobs=DocumentJobs(database, document_limits, translations.translate_document, access.refund),
             detached_work=DetachedWork(),
             metrics=metrics,
             readiness=Readiness(fleet),

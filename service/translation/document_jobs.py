@@ -9,12 +9,12 @@ import json
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -42,7 +42,6 @@ from service.translation.jobs import Job
 
 T = TypeVar("T")
 
-WRITE_PAUSE = 1.0  # seconds between attempts while the database cannot be written
 STATUS_SECONDS = 2.0  # longest wait of a status request for the translation; the SDK repeats the request after 5 s
 CLEANUP_SECONDS = 60.0  # time between two deletions of expired documents
 MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
@@ -90,12 +89,10 @@ class DocumentState:
         return self.done or bool(self.error)
 
 
-@dataclass(frozen=True)
-class DocumentCallbacks:
-    """Functions that DocumentJobs calls."""
-
-    translate: Callable[[str, bytes, Job], Awaitable[bytes]]  # (name, content, job) -> translated content
-    refund: Callable[[str, float, int], Awaitable[None]]  # (caller, time of the charge, characters), on failure
+TranslateDocument = Callable[[str, bytes, Job], Awaitable[bytes]]
+"""Function (name, content, job) that returns the translated content."""
+Refund = Callable[[str, float, int], Awaitable[None]]
+"""Function (caller, time of the charge, characters) that is called for a document that is not translated."""
 
 
 @dataclass(frozen=True)
@@ -113,24 +110,28 @@ class _Task:
 class DocumentJobs:
     """Documents that are translated in the background, and stored until they are fetched or expire."""
 
-    def __init__(self, database: Database, limits: DocumentJobLimits, callbacks: DocumentCallbacks) -> None:
+    def __init__(
+        self, database: Database, limits: DocumentJobLimits, translate: TranslateDocument, refund: Refund
+    ) -> None:
         self._database = database
         self._limits = limits
-        self._callbacks = callbacks
+        self._translate = translate
+        self._refund = refund
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._attempted: set[str] = set()  # ids of documents whose translation has begun
-        self._suspects: set[str] = set()  # ids of unfinished documents that may have ended an earlier process
-        self._no_suspects = asyncio.Event()
-        self._no_suspects.set()
-        self._one = asyncio.Semaphore(1)  # allows one suspect at a time
+        self._suspects: list[asyncio.Task[None]] = []  # of documents that may have ended an earlier process
+        self._one = asyncio.Lock()  # allows one suspect at a time
         self._room = asyncio.Semaphore(MAX_WORKING)
         self._room_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by owner
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Translate documents while the context is open, first those that an earlier process has not finished."""
-        for id, owner, size, suspect in await self._database.write(_unfinished):
-            self._begin(id, owner, size, bool(suspect))
+        unfinished = await self._database.write(_unfinished)
+        self._suspects = [self._start(id, self._alone(id)) for id, _, _, suspect in unfinished if suspect]
+        for id, owner, size, suspect in unfinished:
+            if not suspect:
+                self._begin(id, owner, size)
         cleanup = asyncio.create_task(self._clean_up())
         try:
             yield
@@ -220,27 +221,24 @@ class DocumentJobs:
             raise Overloaded(retry_after=10)
         make_room(connection, size, limits.bytes)
 
-    def _begin(self, id: str, owner: str, size: int, suspect: bool = False) -> None:
-        if suspect:
-            self._suspects.add(id)
-            self._no_suspects.clear()
+    def _begin(self, id: str, owner: str, size: int) -> None:
         room_of_owner = self._room_of.setdefault(owner, asyncio.Semaphore(MAX_WORKING_PER_CALLER))
         rooms = (room_of_owner,) if size <= SMALL_BYTES else (room_of_owner, self._room)
-        task = self._tasks[id] = asyncio.create_task(self._alone(id) if suspect else self._beside_others(id, rooms))
+        self._start(id, self._beside_others(id, rooms))
+
+    def _start(self, id: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._tasks[id] = asyncio.create_task(work)
         task.add_done_callback(lambda _: self._tasks.pop(id, None))
+        return task
 
     async def _alone(self, id: str) -> None:
         """Translate a document while no other document is translated: it may have crashed an earlier process."""
-        try:
-            async with self._one:
-                await self._work(id, alone=True)
-        finally:
-            self._suspects.discard(id)
-            if not self._suspects:
-                self._no_suspects.set()
+        async with self._one:
+            await self._work(id, alone=True)
 
     async def _beside_others(self, id: str, rooms: Sequence[asyncio.Semaphore]) -> None:
-        await self._no_suspects.wait()
+        if self._suspects:
+            await asyncio.wait(self._suspects)
         async with AsyncExitStack() as stack:
             for room in rooms:
                 await stack.enter_async_context(room)
@@ -256,7 +254,7 @@ class DocumentJobs:
         characters = await self._write(lambda connection: _settle(connection, id, content, error))
         self._attempted.discard(id)
         if error and characters:
-            await self._callbacks.refund(task.owner, task.created, characters)
+            await self._refund(task.owner, task.created, characters)
 
     async def _outcome(self, task: _Task) -> tuple[bytes, str]:
         """Translate a document. Return (translation, "") on success, or (b"", error message) on failure."""
@@ -264,7 +262,7 @@ class DocumentJobs:
             if task.attempts > MAX_ATTEMPTS:
                 raise CannotTranslate(f"the service ended {MAX_ATTEMPTS} times while it translated the document")
             job = await asyncio.to_thread(_job_from_json, task.job, task.owner)
-            translate = partial(self._callbacks.translate, task.name, task.content, job)
+            translate = partial(self._translate, task.name, task.content, job)
             return await when_admitted(translate, raise_overloaded=False, retry_on=(Unavailable,)), ""
         except ServiceError as failed:
             if isinstance(failed, InternalError):
@@ -290,15 +288,12 @@ class DocumentJobs:
             if task := self._tasks.get(id):
                 task.cancel()
             if undone:
-                await self._callbacks.refund(owner, created, characters)
+                await self._refund(owner, created, characters)
 
     async def _write(self, work: DatabaseWork[T]) -> T:
         """Run `work` as Database.write does, and run it again as long as the database raises StorageUnavailable."""
-        while True:
-            try:
-                return await self._database.write(work)
-            except StorageUnavailable:
-                await asyncio.sleep(WRITE_PAUSE)
+        write = partial(self._database.write, work)
+        return await when_admitted(write, raise_overloaded=False, retry_on=(StorageUnavailable,))
 
 
 _COUNTED = "error = '' AND fetched IS NULL AND digest != x''"  # uploads; translated files have no digest

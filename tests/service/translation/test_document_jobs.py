@@ -26,7 +26,6 @@ from service.translation.document_jobs import (
     MAX_WORKING,
     MAX_WORKING_PER_CALLER,
     SMALL_BYTES,
-    DocumentCallbacks,
     DocumentCredentials,
     DocumentJobLimits,
     DocumentJobs,
@@ -50,10 +49,6 @@ class Translator:
     failing: list[Exception] = field(default_factory=list)
     given_back: list[tuple[str, int]] = field(default_factory=list)
     charged: list[float] = field(default_factory=list)  # when what is given back was charged
-
-    @property
-    def means(self) -> DocumentCallbacks:
-        return DocumentCallbacks(self.translate, self.refund)
 
     async def refund(self, caller: str, when: float, characters: int) -> None:
         self.given_back.append((caller, characters))
@@ -92,7 +87,7 @@ async def lived(
     """A service that begins and ends; if it is killed, its end changes nothing in the database."""
     left = path.with_name("left.db")
     with Database.open(path) as store:
-        document_jobs = DocumentJobs(store, limits or DocumentJobLimits(), translator.means)
+        document_jobs = DocumentJobs(store, limits or DocumentJobLimits(), translator.translate, translator.refund)
         async with document_jobs.open():
             yield document_jobs
             if killed:
@@ -157,7 +152,6 @@ async def test_one_that_kills_the_service_does_so_only_so_often(path: Path, kill
 async def test_one_that_cannot_be_translated_while_the_service_ends_is_not_lost(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "WRITE_PAUSE", 0.01)
     monkeypatch.setattr("service.translation.coroutines.QUEUE_FULL_PAUSE", 0.01)
     ending, next_one = Translator(failing=[Unavailable() for _ in range(10**4)]), Translator()
     next_one.go.set()
@@ -178,13 +172,13 @@ async def test_two_processes_with_one_store_settle_a_document_once(path: Path) -
         async def later(name: str, content: bytes, job: Job) -> bytes:
             begun.set()
             await held.wait()
-            return await first.means.translate(name, content, job)
+            return await first.translate(name, content, job)
 
-        slow = DocumentJobs(one, DocumentJobLimits(), replace(first.means, translate=later))
+        slow = DocumentJobs(one, DocumentJobLimits(), later, first.refund)
         async with slow.open():
             handle = await slow.put(await opened(), JOB)
             await begun.wait()
-            quick = DocumentJobs(two, DocumentJobLimits(), second.means)
+            quick = DocumentJobs(two, DocumentJobLimits(), second.translate, second.refund)
             async with quick.open():
                 assert (await quick.find("key:a", handle, wait_seconds=9.0)).error == "nor here"
                 held.set()
@@ -216,7 +210,6 @@ async def test_not_all_of_them_are_in_work_at_once_and_nobody_has_all_turns(path
 
 
 async def test_a_store_that_cannot_be_written_to_for_a_while(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "WRITE_PAUSE", 0.01)
     monkeypatch.setattr("service.translation.coroutines.QUEUE_FULL_PAUSE", 0.01)
     monkeypatch.setattr(database_module, "BUSY_MILLISECONDS", 10)
     translator = Translator()
@@ -295,7 +288,7 @@ async def test_what_is_too_old_goes_though_nobody_asks(path: Path, monkeypatch: 
     monkeypatch.setattr(module, "CLEANUP_SECONDS", 0.01)
 
     with Database.open(None) as store:
-        document_jobs = DocumentJobs(store, DocumentJobLimits(seconds=0.2), translator.means)
+        document_jobs = DocumentJobs(store, DocumentJobLimits(seconds=0.2), translator.translate, translator.refund)
         async with document_jobs.open():
             handle = await document_jobs.put(await opened(), JOB)
             while not translator.jobs:

@@ -98,7 +98,7 @@ class Connection(HttpToolsProtocol):
         self._all = connections
         self._read_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
-        self._head_bytes = 0  # bytes of a head that is not complete
+        self._head_bytes = 0  # bytes that have arrived since the last head or message ended
         self._in_head = True  # whether the head of the next request is not complete
         self._chunks = 0  # pieces of the body that have arrived
         self._refusal: ServiceError | None = None  # error of the request that is being parsed
@@ -112,6 +112,7 @@ class Connection(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         if self._refusal:
             return
+        self._head_bytes += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -120,8 +121,7 @@ class Connection(HttpToolsProtocol):
         except httptools.HttpParserError:
             self._refuse(self._refusal or InvalidRequest.listing(["the request is not valid HTTP"]))
             return
-        self._head_bytes = self._head_bytes + len(data) if self._in_head else 0
-        if self._head_bytes > HEAD_BYTES:
+        if self._in_head and self._head_bytes > HEAD_BYTES:
             self._refuse(HeadTooLarge(f"Invalid request: URL and headers exceed the limit of {HEAD_BYTES} bytes"))
 
     def eof_received(self) -> bool:  # type: ignore[override]
@@ -154,7 +154,7 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade():  # the parser would skip the body: see `_ignore_upgrade`
             return
-        self._in_head, self._chunks = False, 0
+        self._in_head, self._head_bytes, self._chunks = False, 0, 0
         self._all.waiting.pop(self, None)
         self._time_reading(2 * self._all.seconds, self.transport.abort)
         super().on_headers_complete()
@@ -170,6 +170,7 @@ class Connection(HttpToolsProtocol):
         if self.parser.should_upgrade():
             return
         self._stop_read_timer()
+        self._head_bytes = 0
         super().on_message_complete()
         if self.cycle.response_complete:
             self._wait_for_head()

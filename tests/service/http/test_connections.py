@@ -120,6 +120,7 @@ REQUESTS: list[tuple[bytes, list[int], bool]] = [
     (GET + b"X: a\r\n" * 9000, [431], True),  # before the head has ended
     (POST + b"Content-Length: 2\r\n\r\nhi", [200], False),
     (POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 1000 + END, [200], False),
+    (POST + b"Content-Length: 2000000\r\n\r\n" + b"a" * 2_000_000, [413], False),  # its end is no head
     (POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n" + END, [200], False),
     (POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: a\r\n\r\n", [200], False),
     (POST + b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nhi", [200], False),

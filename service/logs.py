@@ -11,8 +11,6 @@ from enum import StrEnum
 import structlog
 from structlog.typing import EventDict, Processor
 
-REPEAT_SECONDS = 10.0
-
 LOG_EVENTS = {
     "clients may choose their address": "The setting trusted_proxies is * or a large network; clients can then evade "
     "rate limits by address (networks).",
@@ -103,22 +101,6 @@ def current_record() -> RequestRecord:
     return _current.get(None) or RequestRecord()
 
 
-class RepeatFilter(logging.Filter):
-    """Filter that logs a message at most once in REPEAT_SECONDS: clients cannot make a library flood the log."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._passed: dict[str, float] = {}  # time of the last passed record, by the first line of the message
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether `record` is to be logged: its message has not been logged in the last REPEAT_SECONDS."""
-        message = str(record.msg).partition("\n")[0]
-        if record.created - self._passed.get(message, -REPEAT_SECONDS) < REPEAT_SECONDS:
-            return False
-        self._passed[message] = record.created
-        return True
-
-
 class ErrorOutput:
     """Logger of structlog that prints on stderr, and ignores a closed pipe and a full disk, as logging does."""
 
@@ -158,5 +140,3 @@ def configure_logs(as_json: bool) -> None:
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    for name in ("asyncio", "uvicorn.error"):  # they log "too many open files" for each attempt to connect
-        logging.getLogger(name).addFilter(RepeatFilter())

@@ -29,8 +29,6 @@ MAX_HEADERS = 256  # headers of a request; the time to parse a head grows with t
 MAX_CHUNKS = 20_000  # pieces in which a body arrives; the time to parse a body grows with their number
 MAX_PIPELINED = 32  # requests of a connection that wait for the answer to an earlier one
 SPARE_CONNECTIONS = 16  # connections beyond the limit while all others have sent the head of a request
-FIRST_CHECK_SECONDS, LAST_CHECK_SECONDS = 0.02, 1.0  # pauses between checks whether a half-closed connection is closed
-CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 def connection_limit(limit: int) -> int:
@@ -124,20 +122,6 @@ class Connection(HttpToolsProtocol):
         if self._in_head and self._head_bytes > HEAD_BYTES:
             self._refuse(HeadTooLarge(f"Invalid request: URL and headers exceed the limit of {HEAD_BYTES} bytes"))
 
-    def eof_received(self) -> bool:  # type: ignore[override]
-        """Keep a connection open whose client has closed only its own end, and waits for the answer.
-
-        A closed connection looks the same, but its client resets it when it receives bytes: the status 100, which
-        clients ignore.
-        """
-        if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
-            return False
-        self.cycle.keep_alive = False
-        if not self.cycle.response_started:
-            self.transport.write(CONTINUE)
-        self._check_reset(FIRST_CHECK_SECONDS)
-        return True
-
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= MAX_PIPELINED:
             raise ValueError("too many pipelined requests")  # the parser stops, and `data_received` refuses the request
@@ -205,13 +189,8 @@ class Connection(HttpToolsProtocol):
 
     def reset(self) -> None:
         """Close the connection at once, and also drop the part of the answer that the kernel has not sent yet."""
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
         self.abort()
-
-    @property
-    def _socket(self) -> socket.socket:
-        connected: socket.socket = self.transport.get_extra_info("socket")
-        return connected
 
     def _refuse(self, error: ServiceError) -> None:
         """Let the application answer a request that is not valid with an error, and close the connection.
@@ -257,15 +236,6 @@ class Connection(HttpToolsProtocol):
         self.parser = httptools.HttpRequestParser(self)
         lines = [method + b" " + self.url + b" HTTP/1.1", *(name + b": " + value for name, value in kept), b"", rest]
         self.data_received(b"\r\n".join(lines))
-
-    def _check_reset(self, seconds: float) -> None:
-        """Close the connection if the client has reset it, otherwise check again after a pause."""
-        if self.transport.is_closing() or self.cycle.response_complete:
-            return
-        if self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-            self.abort()
-        else:
-            self.loop.call_later(seconds, self._check_reset, min(2 * seconds, LAST_CHECK_SECONDS))
 
     def _wait_for_head(self) -> None:
         if not self.transport.is_closing():

@@ -32,6 +32,7 @@ from service.routes import (
 )
 from service.routes import metrics as metrics_route
 from service.routes.access import API_KEY, KEY_SCHEME, admit, require_admin_unless_public
+from service.schemas import MAX_TERMS
 from service.services import Services, open_services
 from service.settings import Settings
 from service.translation.service import NewDetector
@@ -114,7 +115,7 @@ def create_app(
     Raises: OfferedGlossaryError if the file `page_glossary` cannot be used.
     """
     metrics = Metrics()
-    offered_terms = read_offered(settings.page_glossary, settings.max_terms) if settings.page_glossary else {}
+    offered_terms = read_offered(settings.page_glossary, MAX_TERMS) if settings.page_glossary else {}
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Services]]:

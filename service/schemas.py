@@ -25,6 +25,7 @@ from service.translation.jobs import DetectedSource
 TextRange = tuple[int, int]
 """Begin and end of a range of characters (code points) in a text."""
 
+MAX_TERMS = 1000  # glossary terms of a request
 AUTO = "auto"  # source language that stands for the detected one
 MODEL = "Name of a model of GET /models; `default` selects the default model of each direction."
 DEFAULT_MODEL = "default"
@@ -83,12 +84,12 @@ class TermFields(RequestFields):
     )
     do_not_translate: JsonTexts = Field([], description="Terms that are not translated.")
 
-    def term_problems(self, source: str, limit: int) -> list[str]:
-        """Return what is wrong with the terms of a text in `source`. `limit` is the largest number of terms."""
+    def term_problems(self, source: str) -> list[str]:
+        """Return what is wrong with the terms of a text in `source`."""
         terms = len(self.glossary) + len(self.do_not_translate)
         problems = []
-        if terms > limit:
-            problems.append(f"glossary and do_not_translate have {terms} terms; accepted: at most {limit}")
+        if terms > MAX_TERMS:
+            problems.append(f"glossary and do_not_translate have {terms} terms; accepted: at most {MAX_TERMS}")
         if self.glossary_id not in (None, OFFERED) and source == AUTO:
             problems.append("glossary_id needs a source language")
         return problems

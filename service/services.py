@@ -72,7 +72,7 @@ async def open_services(
     )
     parsers = Parsers()
     memories = MemoryStore(database, MemoryLimits(memories=settings.max_memories, units=settings.max_memory_units))
-    glossary_limits = GlossaryLimits(glossaries=settings.max_glossaries, entries=settings.max_glossary_entries)
+    glossary_limits = GlossaryLimits(glossaries=settings.max_glossaries)
     translations = TranslationService(fleet, settings.cache_characters, options, detector, parsers, memories.matches)
     access = AccessControl(database, AccessPolicy(settings.require_key, settings.anonymous_rate))
     document_limits = DocumentJobLimits(bytes=settings.max_stored_file_bytes)

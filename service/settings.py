@@ -155,13 +155,6 @@ class Settings(BaseSettings):
     max_characters: int = Field(
         100_000, ge=1, description="Characters of a request; more are refused with 400, and under /v2 with 413."
     )
-    max_alternatives: int = Field(
-        10, ge=0, description="Alternatives of a text; a request for more is refused with 400."
-    )
-    max_beam_size: int = Field(10, ge=1, description="Beam size of a request; a larger one is refused with 400.")
-    max_texts: int = Field(1000, ge=1, description="Texts of a request; more are refused with 400.")
-    max_targets: int = Field(20, ge=1, description="Target languages of a request; more are refused with 400.")
-    max_terms: int = Field(1000, ge=0, description="Glossary terms of a request; more are refused with 400.")
     max_document_characters: int = Field(1_000_000, ge=1, description="Characters of a file; more are refused.")
     max_unpacked_bytes: int = Field(
         30_000_000, ge=1, description="Size of the content of a compressed file; a larger one is refused with 400."
@@ -181,7 +174,6 @@ class Settings(BaseSettings):
         "loses the oldest that are finished.",
     )
     max_glossaries: int = Field(1000, ge=0, description="Glossaries that a caller may store.")
-    max_glossary_entries: int = Field(10_000, ge=1, description="Entries of one stored glossary.")
     max_memories: int = Field(100, ge=0, description="Translation memories that a caller may store.")
     max_memory_units: int = Field(200_000, ge=1, description="Units of one stored translation memory.")
     suggestions: bool = Field(

@@ -67,7 +67,7 @@ def read_offered(path: Path, limit: int) -> OfferedTerms:
         counts[direction.target] += len(glossary)
     for target, count in counts.items():
         if count > limit:
-            wrong.append(f"{count} terms into {target}; accepted: at most {limit} (max_terms)")
+            wrong.append(f"{count} terms into {target}; accepted: at most {limit}")
     if wrong:
         raise OfferedGlossaryError(problems(f"the glossary {path} cannot be used", wrong))
     try:

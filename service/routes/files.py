@@ -37,7 +37,7 @@ async def translate_file(
         raise InvalidRequest.listing(["empty file"])
     if PurePath(name).suffix.lower() not in SUFFIXES:
         raise InvalidRequest("Invalid request: file format not supported", accepted=", ".join(SUFFIXES))
-    if problems := body.term_problems(body.source, services.settings.max_terms):
+    if problems := body.term_problems(body.source):
         raise InvalidRequest.listing(problems)
     job = await job_without_texts(body, body.target, caller, services)
     columns = tuple(filter(None, map(str.strip, body.columns.split(","))))

@@ -35,6 +35,7 @@ from service.translation.jobs import (
     free_characters,
 )
 
+MAX_TEXTS, MAX_TARGETS, MAX_ALTERNATIVES, MAX_BEAM_SIZE = 1000, 20, 10, 10  # limits of a request
 MAX_WEIGHTS = 200_000  # attention weights of all texts of a request: writing more would stop the event loop for long
 router = APIRouter(tags=["translation"], route_class=DirectRoute)
 
@@ -85,7 +86,7 @@ def effort(body: TranslateRequest) -> int:
 
 
 def check_limits(body: TranslateRequest, settings: Settings) -> None:
-    """Check the format, the limits of the settings, and combinations of fields.
+    """Check the format, the limits, and combinations of fields.
 
     Raises:
         InvalidRequest: if a check fails. The message lists all problems, in LibreTranslate's wording where it has one.
@@ -95,9 +96,9 @@ def check_limits(body: TranslateRequest, settings: Settings) -> None:
     size, count = characters(body), len(body.texts)
     languages = len({body.target, *body.targets})
     limits = (
-        ("alternatives", body.alternatives, settings.max_alternatives),
-        ("beam_size", body.beam_size or 0, settings.max_beam_size),
-        ("targets", len(body.targets), settings.max_targets),
+        ("alternatives", body.alternatives, MAX_ALTERNATIVES),
+        ("beam_size", body.beam_size or 0, MAX_BEAM_SIZE),
+        ("targets", len(body.targets), MAX_TARGETS),
     )
     problems, accepted = [], ""
     if size > settings.max_characters:
@@ -106,11 +107,11 @@ def check_limits(body: TranslateRequest, settings: Settings) -> None:
     elif size * languages > settings.max_pending_characters:
         limit = settings.max_pending_characters // languages
         problems.append(f"request ({size}) exceeds text limit ({limit}) for {languages} targets")
-    if count > settings.max_texts:
-        accepted += f"{' and' if accepted else 'at most'} {settings.max_texts} texts"
-        problems.append(f"request ({count}) exceeds text limit ({settings.max_texts})")
+    if count > MAX_TEXTS:
+        accepted += f"{' and' if accepted else 'at most'} {MAX_TEXTS} texts"
+        problems.append(f"request ({count}) exceeds text limit ({MAX_TEXTS})")
     problems += [f"{name} parameter must be <= {limit}" for name, value, limit in limits if value > limit]
-    problems += body.term_problems(body.source, settings.max_terms)
+    problems += body.term_problems(body.source)
     if body.stream and body.targets:
         problems.append("stream and targets cannot be used together")
     if problems:

@@ -214,8 +214,8 @@ def test_variables_that_are_no_settings(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.delenv(name)
     monkeypatch.setenv("MT_9", "")
     monkeypatch.setenv("MT_DATA", "data")
-    monkeypatch.setenv("mt_max_texts", "7")
-    assert load_settings({"model": "m"}).max_texts == 7
+    monkeypatch.setenv("mt_max_characters", "7")
+    assert load_settings({"model": "m"}).max_characters == 7
 
 
 def test_lists_of_settings(monkeypatch: pytest.MonkeyPatch) -> None:

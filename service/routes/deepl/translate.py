@@ -27,7 +27,7 @@ from service.routes.deepl.schemas import (
     TranslatedText,
     TranslateResult,
 )
-from service.routes.translate import formality_of
+from service.routes.translate import MAX_TEXTS, formality_of
 from service.services import Services, ServicesDependency
 from service.translation.answers import rounded_match
 from service.translation.coroutines import TEXT_COST
@@ -46,12 +46,11 @@ async def translate(
 ) -> Response:
     """Translate texts."""
     check_options(body)
-    settings = services.settings
-    size = sum(map(len, body.text))
-    if size > settings.max_characters:
-        raise BodyTooLarge(f"The request has {size} characters; the limit is {settings.max_characters}")
-    if len(body.text) > settings.max_texts:
-        raise InvalidRequest.listing([f"there are {len(body.text)} texts; accepted: at most {settings.max_texts}"])
+    size, limit = sum(map(len, body.text)), services.settings.max_characters
+    if size > limit:
+        raise BodyTooLarge(f"The request has {size} characters; the limit is {limit}")
+    if len(body.text) > MAX_TEXTS:
+        raise InvalidRequest.listing([f"there are {len(body.text)} texts; accepted: at most {MAX_TEXTS}"])
     threads = services.translations.threads
     if body.tag_handling == "xml":
         await threads.run(caller.id, size, partial(check_xml, body.text))

@@ -14,8 +14,6 @@ def shared_native() -> Iterator[Application]:
     application = Application(
         {"en-de": upper, "de-fr": backwards},
         max_characters=5000,
-        max_texts=50,
-        max_terms=5,
         max_stored_file_bytes=60_000,
         max_pending_characters=9000,
         max_body_bytes=100_000,
@@ -39,7 +37,6 @@ def deepl_application() -> Iterator[Application]:
         max_body_bytes=300_000,
         max_file_bytes=300_000,
         max_glossaries=5,
-        max_glossary_entries=20,
     )
     yield application
     application.stop()

@@ -71,16 +71,16 @@ def test_a_glossary_belongs_to_its_key(running: Application, client: deepl.DeepL
 
 def test_a_change_that_breaks_a_limit_changes_nothing(client: deepl.DeepLClient, raw: httpx.Client) -> None:
     made = client.create_glossary("mine", "EN", "DE", {"dog": "Hund"})
-    entries = "\n".join(f"{number}\tx" for number in range(20))
+    entries = "\n".join(f"{number}\tx" for number in range(10_000))
     one = {"source_lang": "en", "target_lang": "de", "entries": entries, "entries_format": "tsv"}
     answer = raw.patch(f"/v3/glossaries/{made.glossary_id}", json={"name": "new", "dictionaries": [one]})
-    assert "the glossary would have 21 entries; accepted: at most 20" in answer.json()["message"]
+    assert "the glossary would have 10001 entries; accepted: at most 10000" in answer.json()["message"]
     assert client.get_glossary(made.glossary_id).name == "mine"
     assert client.get_glossary_entries(made) == {"dog": "Hund"}
 
 
 DOGS = {"name": "x", "source_lang": "en", "target_lang": "de", "entries": "dog\tHund", "entries_format": "tsv"}
-TWENTY_ONE = "\n".join(f"{number}\tx" for number in range(21))
+TOO_MANY = "\n".join(f"{number}\tx" for number in range(10_001))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ TWENTY_ONE = "\n".join(f"{number}\tx" for number in range(21))
         ("entries", "word\n" * 25, "line 1: no tab between a term and its translation; line 2: "),
         ("entries", "word\n" * 25, "; and 15 more lines"),
         ("entries", "", "entries must not be empty"),
-        ("entries", TWENTY_ONE, "the glossary would have 21 entries; accepted: at most 20"),
+        ("entries", TOO_MANY, "the glossary would have 10001 entries; accepted: at most 10000"),
     ],
 )
 def test_a_glossary_that_cannot_be_used_is_refused(raw: httpx.Client, field: str, value: str, message: str) -> None:

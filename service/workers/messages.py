@@ -5,7 +5,6 @@ A socket carries pickles, each preceded by its length.
 
 import pickle
 import struct
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
@@ -14,6 +13,8 @@ from io import BytesIO
 from operator import add, sub
 from pathlib import Path
 from typing import Any
+
+from cachetools import LRUCache
 
 from mt.decoding.options import SearchOptions
 from mt.languages import Direction, DirectionSet
@@ -269,61 +270,43 @@ class OptionsMemory:
     """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[bytes, tuple[TranslateOptions | None, int]] = OrderedDict()  # (options, size)
-        self._size = 0
+        self._known: LRUCache[bytes, tuple[TranslateOptions | None, int]] = LRUCache(
+            MAX_KNOWN_BYTES, lambda known: min(known[1], MAX_KNOWN_BYTES)
+        )  # by digest: (options, or None in the service; size of their pickle)
 
     def pack(self, messages: Sequence[ToWorker]) -> bytes:
         """Pickle messages. The service calls this method."""
         buffer = BytesIO()
-        _OptionsPickler(buffer, self).dump(list(messages))
+        pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
+        pickler.persistent_id = self._reference  # type: ignore[method-assign]
+        pickler.dump(list(messages))
         return buffer.getvalue()
 
     def unpack(self, data: bytes) -> list[ToWorker]:
         """Return the messages that `pack` has pickled. The worker calls this method."""
-        messages: list[ToWorker] = _OptionsUnpickler(BytesIO(data), self).load()
+        unpickler = pickle.Unpickler(BytesIO(data))
+        unpickler.persistent_load = self._resolve  # type: ignore[method-assign]
+        messages: list[ToWorker] = unpickler.load()
         return messages
 
-    def reference(self, options: TranslateOptions) -> tuple[bytes, bytes]:
-        """Return the digest and the pickle of options. The pickle is empty if the worker knows the options."""
-        digest = options.digest
-        if digest in self._known:
-            self._known.move_to_end(digest)
-            return digest, b""
-        content = pickle.dumps(options, pickle.HIGHEST_PROTOCOL)
-        self._add(digest, None, len(content))
-        return digest, content
+    def _reference(self, item: object) -> tuple[bytes, bytes] | None:
+        """Return the digest and the pickle of options; None for other items.
 
-    def resolve(self, reference: tuple[bytes, bytes]) -> TranslateOptions:
-        """Return the options for which `reference` has returned this digest and pickle."""
+        The pickle is empty if the worker knows the options.
+        """
+        if not isinstance(item, TranslateOptions):
+            return None
+        if self._known.get(item.digest):
+            return item.digest, b""
+        content = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
+        self._known[item.digest] = None, len(content)
+        return item.digest, content
+
+    def _resolve(self, reference: tuple[bytes, bytes]) -> TranslateOptions:
+        """Return the options for which `_reference` has returned this digest and pickle."""
         digest, content = reference
         if content:
-            self._add(digest, pickle.loads(content), len(content))
-        self._known.move_to_end(digest)
+            self._known[digest] = pickle.loads(content), len(content)
         options, _ = self._known[digest]
         assert options is not None
         return options
-
-    def _add(self, digest: bytes, options: TranslateOptions | None, size: int) -> None:
-        self._known[digest] = options, size
-        self._size += size
-        while self._size > MAX_KNOWN_BYTES and len(self._known) > 1:
-            _, (_, size) = self._known.popitem(last=False)
-            self._size -= size
-
-
-class _OptionsPickler(pickle.Pickler):
-    def __init__(self, file: BytesIO, memory: OptionsMemory) -> None:
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._memory = memory
-
-    def persistent_id(self, obj: object) -> tuple[bytes, bytes] | None:
-        return self._memory.reference(obj) if isinstance(obj, TranslateOptions) else None
-
-
-class _OptionsUnpickler(pickle.Unpickler):
-    def __init__(self, file: BytesIO, memory: OptionsMemory) -> None:
-        super().__init__(file)
-        self._memory = memory
-
-    def persistent_load(self, pid: tuple[bytes, bytes]) -> TranslateOptions:
-        return self._memory.resolve(pid)

@@ -187,6 +187,7 @@ def test_a_glossary_is_sent_to_a_worker_once_and_forgotten_by_both_ends(monkeypa
 
     assert [send(number) > 1000 for number in (0, 0, 1, 0, 1)] == [True, False, True, False, False]
     monkeypatch.setattr(protocol, "MAX_KNOWN_BYTES", 50_000)  # about two glossaries
+    service, worker = OptionsMemory(), OptionsMemory()
     assert [send(number) > 1000 for number in (2, 3, 2, 3, 0)] == [True, True, False, False, True]
 
 

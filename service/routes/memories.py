@@ -106,7 +106,8 @@ async def store_file(
     `file` is the name and the content of the file; `wanted` is the name and the direction of the memory.
     """
     memories, (name, direction) = services.memories, wanted
-    reading = services.parsers.documents.run(owner, read_units, *file, *_languages(direction), memories.limits.units)
+    languages = direction.source, direction.target
+    reading = services.parsers.documents.run(owner, read_units, *file, *languages, memories.limits.units)
     pairs = await while_connected(request, reading)
     units, skipped = await asyncio.to_thread(take_units, pairs)
     memory = await memories.put(owner, name, direction, units)
@@ -144,7 +145,7 @@ async def export(id: str, caller: CallerDependency, services: ServicesDependency
 
 def tmx_response(memory: Memory, memories: MemoryStore, owner: str) -> StreamingResponse:
     """Return a memory of `owner` as a TMX file to download."""
-    parts = tmx_parts(memories.units(owner, memory.id), *_languages(memory.direction))
+    parts = tmx_parts(memories.units(owner, memory.id), memory.direction.source, memory.direction.target)
     return StreamingResponse(parts, media_type=TMX, headers=attachment(f"{memory.name.removesuffix('.tmx')}.tmx"))
 
 
@@ -169,7 +170,3 @@ def take_units(pairs: list[tuple[str, str]]) -> tuple[list[MemoryUnit], int]:
     skipped = len(pairs) - len(units)
     free(pairs)
     return units, skipped
-
-
-def _languages(direction: Direction) -> tuple[str, str]:
-    return direction.source, direction.target

@@ -23,11 +23,6 @@ from mt.text.segment import TextPart
 from service.translation.jobs import Answer
 
 
-def unchanged_answer(text: str, source: str, *models: str) -> Answer:
-    """Return an answer whose translation is `text` itself. `source` is its language, `models` have read the text."""
-    return Answer(text, source, models=models)
-
-
 def untranslated_answer(text: str, source: str) -> Answer:
     """Return an answer whose translation is `text` itself, which is listed as untranslated."""
     sentence = text.strip()

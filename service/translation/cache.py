@@ -40,9 +40,8 @@ class Computation(Generic[K, V]):
 class TranslationCache(Generic[K, V]):
     """Cache of results by caller and key. A caller's calls that need the same result at the same time share the work.
 
-    If the cache is full, the caller with the most data loses the least recently used entries. `hits` counts keys found
-    in the cache, `joined` counts keys in computations that other calls had started, and `misses` counts keys that
-    started a computation.
+    If the cache is full, the least recently used entries leave. `hits` counts keys found in the cache, `joined` counts
+    keys in computations that other calls had started, and `misses` counts keys that started a computation.
     """
 
     def __init__(self, capacity: int, size: Callable[[K, V], int]) -> None:
@@ -52,14 +51,13 @@ class TranslationCache(Generic[K, V]):
         """
         self.hits = self.joined = self.misses = 0  # keys
         self._size = size
-        self._capacity = capacity
-        self._caches: dict[str, LRUCache[K, tuple[V, int]]] = {}  # by caller
+        self._results: LRUCache[tuple[str, K], tuple[V, int]] = LRUCache(capacity, lambda entry: entry[1])
         self._computations: dict[tuple[str, K], Computation[K, V]] = {}
 
     @property
     def size(self) -> float:
         """Total size of the cached entries."""
-        return sum(cache.currsize for cache in self._caches.values())
+        return self._results.currsize
 
     async def get(self, caller: str, keys: Sequence[K], work: ComputeResults[K, V]) -> list[V]:
         """Return a result for each key, in order.
@@ -104,11 +102,10 @@ class TranslationCache(Generic[K, V]):
     def _missing(self, caller: str, keys: Sequence[K], results: dict[K, V]) -> list[K]:
         """Add cached results to `results`, and return the distinct keys that still have no result."""
         missing = []
-        cache = self._caches.get(caller)
         for key in dict.fromkeys(keys):
             if key in results:
                 continue
-            entry = None if cache is None else cache.get(key)
+            entry = self._results.get((caller, key))
             if entry is None:
                 missing.append(key)
             else:
@@ -126,25 +123,11 @@ class TranslationCache(Generic[K, V]):
     def _store(self, computation: Computation[K, V]) -> None:
         """Cache the results of a finished computation."""
         self._remove(computation)
-        if computation.task.cancelled() or computation.task.exception() or not self._capacity:
+        if computation.task.cancelled() or computation.task.exception():
             return
-        cache = self._caches.setdefault(computation.caller, LRUCache(self._capacity, getsizeof=lambda entry: entry[1]))
         for key, value in zip(computation.keys, computation.task.result(), strict=True):
-            size = self._size(key, value)
-            if size <= self._capacity:
-                cache[key] = value, size
-        self._make_room()
-
-    def _make_room(self) -> None:
-        """Delete the least recently used entries of the callers with the most data, until the rest fits."""
-        while (excess := self.size - self._capacity) > 0:
-            caller = max(self._caches, key=lambda caller: self._caches[caller].currsize)
-            cache = self._caches[caller]
-            remaining = cache.currsize - max(1, min(excess, cache.currsize // 2))
-            while cache.currsize > remaining:
-                cache.popitem()
-            if not cache:
-                del self._caches[caller]
+            if (size := self._size(key, value)) <= self._results.maxsize:
+                self._results[computation.caller, key] = value, size
 
     def _leave(self, computation: Computation[K, V]) -> None:
         computation.waiters -= 1

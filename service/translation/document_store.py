@@ -43,13 +43,13 @@ class DocumentStore:
         self._seconds = seconds
 
     async def put(self, name: str, content: bytes, owner: str) -> str:
-        """Store a file of the caller `owner`. Return its new name: random characters, a dot and `_safe_name(name)`.
+        """Store a file of the caller `owner`. Return its new name: random characters, a dot and `safe_name(name)`.
 
         Raises: StorageFull if the disk is full, or the other documents leave too little room.
         """
-        stored = f"{token_urlsafe(24)}.{_safe_name(name)}"
-        size, now = len(content) + FILE_BYTES, time.time()
-        row = (stored, owner, now, now + self._seconds, original_name(stored), size, content)
+        name = safe_name(name)
+        stored, size, now = f"{token_urlsafe(24)}.{name}", len(content) + FILE_BYTES, time.time()
+        row = (stored, owner, now, now + self._seconds, name, size, content)
 
         def write(connection: sqlite3.Connection) -> None:
             make_room(connection, size, self._bytes)
@@ -101,12 +101,7 @@ def make_room(connection: sqlite3.Connection, size: int, limit: int) -> None:
         raise StorageFull
 
 
-def original_name(name: str) -> str:
-    """Return `name`, which `DocumentStore.put` returned, without the random characters and the dot at its beginning."""
-    return name.partition(".")[2]
-
-
-def _safe_name(name: str) -> str:
+def safe_name(name: str) -> str:
     """Return the last part of a path that a client sent, shortened if necessary.
 
     Every character before the suffix that is not a letter, a digit, " ", ".", "_" or "-" is replaced by "_".

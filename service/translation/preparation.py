@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from service.languages import TranslationRoute, TranslationRoutes, pivot_order
-from service.translation.answers import unchanged_answer, untranslated_answer
+from service.translation.answers import untranslated_answer
 from service.translation.jobs import Answer, DetectedSource, Job
 from service.workers.messages import SourceText
 
@@ -36,7 +36,7 @@ class PreparedText:
             answer = Answer(self.text, self.source, segments=parts) if self.is_markup else parts[0]
             answer = replace(answer, served=False)
         elif not self.route:
-            answer = unchanged_answer(self.text, self.source)
+            answer = Answer(self.text, self.source)
         elif not self.is_markup:
             answer = answers[0]
         else:

@@ -17,7 +17,7 @@ from service.errors import InvalidDocument, UnknownModel
 from service.languages import TranslationRoute, TranslationRoutes, describe
 from service.memories.matching import FindMatches, attach_matches
 from service.parsers.pool import Parsers
-from service.translation.answers import BridgedText, answer_of, reports_of, unchanged_answer
+from service.translation.answers import BridgedText, answer_of, reports_of
 from service.translation.bridging import bridge_sentence, first_options, last_options
 from service.translation.cache import TranslationCache
 from service.translation.coroutines import (
@@ -303,7 +303,7 @@ class TranslationService:
 
         results = iter(await self.cache.get(job.caller, list(filter(None, keys)), translate_missing))
         return [
-            next(results) if key else unchanged_answer(text.text, source, pool.name)
+            next(results) if key else Answer(text.text, source, models=(pool.name,))
             for key, text in zip(keys, texts, strict=True)
         ]
 

@@ -201,7 +201,6 @@ class TextFailed:
 class WorkCounts:
     """Counters of a worker's work since its start."""
 
-    texts: int = 0  # translated texts
     steps: int = 0  # decoder steps
     rows: int = 0  # decoder rows of all these steps
     source_tokens: int = 0

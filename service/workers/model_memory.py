@@ -55,7 +55,6 @@ class ModelMemory:
 
     def __init__(self, budget: int | None, start_task: Callable[[Coroutine[Any, Any, None]], object]) -> None:
         """`budget` is the limit in bytes, or None. `start_task` starts a coroutine in the background."""
-        self.loads = 0  # number of loads on demand
         self._budget = budget
         self._start_task = start_task
         self._usage: dict[WorkerPool, _Usage] = {}
@@ -108,7 +107,6 @@ class ModelMemory:
                     begun = time.monotonic()
                     await model.load()
                     usage.loaded = time.monotonic()
-                    self.loads += 1
                     seconds = round(usage.loaded - begun, 3)
                     structlog.get_logger().info("model loaded on demand", model=model.name, seconds=seconds)
         finally:

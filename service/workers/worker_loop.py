@@ -199,7 +199,6 @@ class WorkerLoop:
         except Exception as error:
             return _failed(id, error)
         self._work += WorkCounts(
-            texts=1,
             source_tokens=sum(len(request.source) for request in task.requests),
             target_tokens=_tokens(translation),
         )

@@ -36,7 +36,7 @@ STATS = FleetStats(
     restarts=9,
     reloads=10,
     refused_reloads=11,
-    work=WorkCounts(texts=4, steps=12, rows=36, source_tokens=14, target_tokens=15),
+    work=WorkCounts(steps=12, rows=36, source_tokens=14, target_tokens=15),
     workers=2,
     workers_ready=1,
 )

@@ -70,7 +70,7 @@ async def test_what_is_counted() -> None:
     assert shared.size == 8
 
 
-async def test_callers_share_nothing_and_the_largest_makes_room() -> None:
+async def test_callers_share_nothing_and_the_oldest_makes_room() -> None:
     asked: list[str] = []
 
     async def work(keys: Sequence[str]) -> list[str]:
@@ -81,10 +81,12 @@ async def test_callers_share_nothing_and_the_largest_makes_room() -> None:
     shared: TranslationCache[str, str] = TranslationCache(6, lambda key, value: 1)
     await asyncio.gather(shared.get("x", ["a", "b"], work), shared.get("y", ["a"], work))
     assert asked == ["a", "b", "a"] and shared.joined == shared.hits == 0
-    await shared.get("y", ["c", "d", "e", "f"], work)
-    assert shared.size == 6
+    await shared.get("y", ["c", "d", "e"], work)
+    await shared.get("x", ["a"], work)
+    await shared.get("y", ["f"], work)
     asked.clear()
-    await shared.get("x", ["a", "b"], work)
+    await shared.get("x", ["a"], work)
+    await shared.get("y", ["c", "d", "e", "f", "a"], work)
     assert asked == []
-    await shared.get("y", ["a"], work)
-    assert asked == ["a"], "the oldest entry of y has made room"
+    await shared.get("x", ["b"], work)
+    assert asked == ["b"], "the entry that was used least recently has made room"

@@ -96,14 +96,14 @@ CEILINGS = {
     "mt": 2_950,
     "service.access": 880,
     "service.glossaries": 450,
-    "service.http": 1_400,
+    "service.http": 1_370,
     "service.memories": 750,
-    "service.parsers": 720,
+    "service.parsers": 710,
     "service.routes": 2_680,
-    "service.translation": 2_150,
+    "service.translation": 2_050,
     "service.verbs": 360,
-    "service.workers": 2_650,
-    "service": 2_450,
+    "service.workers": 2_470,
+    "service": 2_430,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.
 

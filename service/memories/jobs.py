@@ -3,6 +3,7 @@
 A job lives in memory, for an hour: it names a file to upload or to download, and keeps the outcome of an import.
 """
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -42,6 +43,7 @@ class MemoryJob:
     memory: str = ""  # id of the memory, once there is one
     skipped: int = 0  # units that an import has left out
     error: str = ""
+    uploading: asyncio.Lock = field(default_factory=asyncio.Lock)
     id: str = field(default_factory=lambda: str(uuid4()))
     created: float = field(default_factory=time.time)
     updated: float = field(default_factory=time.time)

@@ -187,7 +187,9 @@ async def upload_file(job_id: str, request: Request, services: ServicesDependenc
     content = body_of(request)
     if len(content) != job.size:
         raise InvalidRequest.listing([f"the file has {len(content)} bytes, but its job states {job.size}"])
-    if job.status is JobStatus.AWAITING_INPUT:  # a client may upload again because it has seen no answer
+    async with job.uploading:  # a client that has seen no answer uploads again, perhaps while the first upload is read
+        if job.status is not JobStatus.AWAITING_INPUT:
+            return Response()
         job.set(JobStatus.PROCESSING)
         try:
             await import_file(job, content, request, services)

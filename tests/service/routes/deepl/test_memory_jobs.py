@@ -1,5 +1,10 @@
 """Import and export jobs of translation memories, by the official SDK, and by requests that it does not send."""
 
+import os
+import signal
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -108,6 +113,36 @@ def test_an_upload_awaits_its_file(raw: httpx.Client, client: deepl.DeepLClient)
     assert [upload(content).status_code for _ in range(2)] == [200, 200]  # a client repeats what it saw no answer to
     assert client.get_translation_memory_job(created.job_id).status == "completed"
     assert len(client.list_translation_memories()) == 1
+
+
+def signal_parsers(number: int) -> None:
+    """Send a signal to the parser processes of the application in this process."""
+    for children in Path("/proc/self/task").glob("*/children"):
+        for process in children.read_text().split():
+            if b"service.parsers" in Path("/proc", process, "cmdline").read_bytes():
+                os.kill(int(process), number)
+
+
+def test_a_second_upload_counts_if_the_client_of_the_first_leaves(client: deepl.DeepLClient) -> None:
+    imported(client, tmx(PAIR))  # a parser process has started
+    content = tmx(PAIR).encode()
+    created = client.create_translation_memory_import("b.tmx", len(content))
+    url = httpx.URL(created.upload_url)
+    head = f"PUT {url.path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n\r\n"
+    signal_parsers(signal.SIGSTOP)
+    try:
+        with ThreadPoolExecutor(1) as pool, socket.create_connection((url.host, url.port)) as first:
+            first.sendall(head.encode() + content)
+            time.sleep(0.3)
+            second = pool.submit(httpx.put, url, content=content, trust_env=False, timeout=60)
+            wait([second], 0.3)
+            first.close()
+            time.sleep(0.3)
+            signal_parsers(signal.SIGCONT)
+            assert second.result().status_code == 200
+    finally:
+        signal_parsers(signal.SIGCONT)
+    assert client.get_translation_memory_job(created.job_id).status == "completed"
 
 
 @pytest.mark.parametrize(

@@ -127,8 +127,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             characters INTEGER NOT NULL DEFAULT 0,
             bytes INTEGER NOT NULL, -- with what the row takes besides its content
             job BLOB NOT NULL DEFAULT x'',
-            attempts INTEGER NOT NULL DEFAULT 0,
-            suspect INTEGER NOT NULL DEFAULT 0,
+            attempts INTEGER NOT NULL DEFAULT 0, -- that a process began while no other document was translated
+            suspect INTEGER NOT NULL DEFAULT 0, -- whether a process began to translate it beside others
             done INTEGER NOT NULL DEFAULT 0,
             error TEXT NOT NULL DEFAULT '',
             fetched REAL, -- time of the first download
@@ -136,7 +136,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
     ),
     ("ALTER TABLE memories ADD COLUMN ready INTEGER NOT NULL DEFAULT 1",),  # 0 during the upload that creates a memory
-    ("ALTER TABLE documents DROP COLUMN suspect",),
 )
 """SQL that updates the schema from each version to the next. Released statements never change; append new ones."""
 

@@ -9,12 +9,12 @@ import json
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -47,7 +47,7 @@ CLEANUP_SECONDS = 60.0  # time between two deletions of expired documents
 MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
 SMALL_BYTES = 100_000  # a document of at most this size waits only for other documents of its caller
 FETCHED_SECONDS = 60.0  # time in which a document can be downloaded again, as the first download may have failed
-MAX_ATTEMPTS = 3  # a document fails after processes of the service have been killed this many times meanwhile
+MAX_ATTEMPTS = 3  # a document fails after the service has ended this many times while translating only this document
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class _Task:
 
     name: str
     content: bytes
-    attempts: int  # number of attempts, including this one and without those that an orderly shutdown interrupted
+    attempts: int  # number of attempts while no other document was translated, including this attempt
     owner: str
     created: float  # seconds since 1970
     job: bytes  # JSON, see job_to_json
@@ -119,14 +119,19 @@ class DocumentJobs:
         self._refund = refund
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._attempted: set[str] = set()  # ids of documents whose translation has begun
+        self._suspects: list[asyncio.Task[None]] = []  # of documents that may have ended an earlier process
+        self._one = asyncio.Lock()  # allows one suspect at a time
         self._room = asyncio.Semaphore(MAX_WORKING)
         self._room_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by owner
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Translate documents while the context is open, first those that an earlier process has not finished."""
-        for id, owner, size in await self._database.write(_unfinished):
-            self._begin(id, owner, size)
+        unfinished = await self._database.write(_unfinished)
+        self._suspects = [self._start(id, self._alone(id)) for id, _, _, suspect in unfinished if suspect]
+        for id, owner, size, suspect in unfinished:
+            if not suspect:
+                self._begin(id, owner, size)
         cleanup = asyncio.create_task(self._clean_up())
         try:
             yield
@@ -219,19 +224,29 @@ class DocumentJobs:
     def _begin(self, id: str, owner: str, size: int) -> None:
         room_of_owner = self._room_of.setdefault(owner, asyncio.Semaphore(MAX_WORKING_PER_CALLER))
         rooms = (room_of_owner,) if size <= SMALL_BYTES else (room_of_owner, self._room)
-        task = self._tasks[id] = asyncio.create_task(self._work_in(rooms, id))
-        task.add_done_callback(lambda _: self._tasks.pop(id, None))
+        self._start(id, self._beside_others(id, rooms))
 
-    async def _work_in(self, rooms: Sequence[asyncio.Semaphore], id: str) -> None:
-        """Translate a document once all `rooms` have a place for it."""
+    def _start(self, id: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._tasks[id] = asyncio.create_task(work)
+        task.add_done_callback(lambda _: self._tasks.pop(id, None))
+        return task
+
+    async def _alone(self, id: str) -> None:
+        """Translate a document while no other document is translated: it may have crashed an earlier process."""
+        async with self._one:
+            await self._work(id, alone=True)
+
+    async def _beside_others(self, id: str, rooms: Sequence[asyncio.Semaphore]) -> None:
+        if self._suspects:
+            await asyncio.wait(self._suspects)
         async with AsyncExitStack() as stack:
             for room in rooms:
                 await stack.enter_async_context(room)
-            await self._work(id)
+            await self._work(id, alone=False)
 
-    async def _work(self, id: str) -> None:
+    async def _work(self, id: str, alone: bool) -> None:
         """Translate a document and store the result."""
-        task = await self._write(lambda connection: _begin_attempt(connection, id))
+        task = await self._write(lambda connection: _begin_attempt(connection, id, alone))
         if task is None:
             return
         self._attempted.add(id)
@@ -289,22 +304,30 @@ _DELETE_FAILED = (  # deletes the failed documents of one caller, except the lat
 )
 
 
-def _unfinished(connection: sqlite3.Connection) -> list[tuple[str, str, int]]:
-    """Return (id, owner, bytes) of unfinished documents, the oldest first."""
-    query = f"SELECT id, owner, length(content) FROM documents WHERE {UNFINISHED} ORDER BY created"
+def _unfinished(connection: sqlite3.Connection) -> list[tuple[str, str, int, int]]:
+    """Return (id, owner, bytes, suspect) of unfinished documents, the oldest first. `suspect`: see `_begin_attempt`."""
+    query = f"SELECT id, owner, length(content), suspect FROM documents WHERE {UNFINISHED} ORDER BY created"
     return list(connection.execute(query))
 
 
-def _begin_attempt(connection: sqlite3.Connection, id: str) -> _Task | None:
-    """Count an attempt and return the document; None if it is deleted, or if another process has translated it."""
-    update = f"UPDATE documents SET attempts = attempts + 1 WHERE id = ? AND {UNFINISHED} RETURNING "
-    row = connection.execute(f"{update} name, content, attempts, owner, created, job", (id,)).fetchone()
+def _begin_attempt(connection: sqlite3.Connection, id: str, alone: bool) -> _Task | None:
+    """Record an attempt and return the document; None if it is deleted, or if another process has translated it.
+
+    If `alone` is false, the document is recorded as a suspect: if the process ends meanwhile, one of the documents that
+    it translates may be the cause, and the next process translates each of them alone. If `alone` is true, the attempt
+    is counted: if the process ends again, this document is the likely cause.
+    """
+    change = "attempts = attempts + 1" if alone else "suspect = 1"
+    connection.execute(f"UPDATE documents SET {change} WHERE id = ? AND {UNFINISHED}", (id,))
+    query = f"SELECT name, content, attempts, owner, created, job FROM documents WHERE id = ? AND {UNFINISHED}"
+    row = connection.execute(query, (id,)).fetchone()
     return None if row is None else _Task(*row)
 
 
 def _undo_attempts(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
     """Undo `_begin_attempt` for the documents `ids`, because an orderly end of the service interrupts them."""
-    update = f"UPDATE documents SET attempts = attempts - 1 WHERE id = ? AND {UNFINISHED}"
+    undone = "attempts = max(attempts - 1, 0), suspect = attempts > 0"
+    update = f"UPDATE documents SET {undone} WHERE id = ? AND {UNFINISHED}"
     connection.executemany(update, [(id,) for id in ids])
 
 

@@ -139,7 +139,7 @@ async def test_one_that_kills_the_service_does_so_only_so_often(path: Path, kill
     async with lived(path, translator, killed=killed) as document_jobs:
         handle = await document_jobs.put(await opened(), JOB)
         await has(translator, 1)
-    for times in range(2, MAX_ATTEMPTS + 1):
+    for times in range(2, MAX_ATTEMPTS + 2):  # the first attempt was not alone
         async with lived(path, translator, killed=killed):
             await has(translator, times)
     translator.go.set()
@@ -237,7 +237,7 @@ async def test_the_service_ends_though_its_store_cannot_be_written_to(
         await has(translator, 1)
         other.execute("BEGIN IMMEDIATE")
     other.execute("ROLLBACK")
-    assert other.execute("SELECT attempts, done, error FROM documents").fetchall() == [(1, 0, "")]
+    assert other.execute("SELECT suspect, done, error FROM documents").fetchall() == [(1, 0, "")]
 
 
 async def test_what_an_earlier_process_charged_is_given_back() -> None:
@@ -316,6 +316,26 @@ async def test_failed_documents_take_no_room_and_few_of_each_caller_stay(path: P
                 await document_jobs.find("key:a", handle)
         for handle in failed[-2:]:
             assert (await document_jobs.find("key:a", handle)).error == "never"
+
+
+async def test_only_a_document_that_was_alone_is_blamed_for_the_end_of_a_process(path: Path) -> None:
+    """Three documents are in progress in each process that is killed; then they are tried one at a time."""
+    translators = [Translator() for _ in range(MAX_ATTEMPTS + 2)]
+    async with lived(path, translators[0], killed=True) as document_jobs:
+        handles = [await document_jobs.put(await opened(), JOB) for _ in range(3)]
+        await has(translators[0], 3)
+    for translator in translators[1:-1]:
+        async with lived(path, translator, killed=True) as document_jobs:
+            late = await document_jobs.put(await opened(), JOB)
+            await has(translator, 1)
+            await asyncio.sleep(0.02)
+            assert len(translator.jobs) == 1  # the new document waits, too
+            assert not (await document_jobs.find("key:a", late)).settled
+    translators[-1].go.set()
+    async with lived(path, translators[-1]) as document_jobs:
+        states = [await document_jobs.find("key:a", handle, wait_seconds=9.0) for handle in handles]
+        assert [state.done for state in states] == [False, True, True]
+        assert f"ended {MAX_ATTEMPTS} times" in states[0].error
 
 
 SIZE = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import httptools
 from uvicorn import Config
+from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
@@ -29,6 +30,12 @@ MAX_HEADERS = 256  # headers of a request; the time to parse a head grows with t
 MAX_CHUNKS = 20_000  # pieces in which a body arrives; the time to parse a body grows with their number
 MAX_PIPELINED = 32  # requests of a connection that wait for the answer to an earlier one
 SPARE_CONNECTIONS = 16  # connections beyond the limit while all others have sent the head of a request
+FIRST_CHECK_SECONDS, LAST_CHECK_SECONDS = 0.02, 1.0  # pauses between checks whether a half-closed connection is closed
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+def _too_large() -> HeadTooLarge:
+    return HeadTooLarge(f"Invalid request: URL and headers exceed the limit of {HEAD_BYTES} bytes")
 
 
 def connection_limit(limit: int) -> int:
@@ -99,6 +106,7 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0  # bytes that have arrived since the last head or message ended
         self._in_head = True  # whether the head of the next request is not complete
         self._chunks = 0  # pieces of the body that have arrived
+        self._running: RequestResponseCycle | None = None  # request that is being answered, or was the last one
         self._refusal: ServiceError | None = None  # error of the request that is being parsed
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -120,7 +128,21 @@ class Connection(HttpToolsProtocol):
             self._refuse(self._refusal or InvalidRequest.listing(["the request is not valid HTTP"]))
             return
         if self._in_head and self._head_bytes > HEAD_BYTES:
-            self._refuse(HeadTooLarge(f"Invalid request: URL and headers exceed the limit of {HEAD_BYTES} bytes"))
+            self._refuse(_too_large())
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep a connection open whose client has closed only its own end, and waits for the answer.
+
+        A closed connection looks the same, but its client resets it when it receives bytes: the status 100, which
+        clients ignore.
+        """
+        if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
+            return False
+        self.cycle.keep_alive = False
+        if self._running is not None and not self._running.response_started:
+            self.transport.write(CONTINUE)
+        self._check_reset(FIRST_CHECK_SECONDS)
+        return True
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= MAX_PIPELINED:
@@ -138,6 +160,9 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade():  # the parser would skip the body: see `_ignore_upgrade`
             return
+        if len(self.url) >= HEAD_BYTES:  # httptools cannot divide it into its parts
+            self._refusal = _too_large()
+            raise self._refusal
         self._in_head, self._head_bytes, self._chunks = False, 0, 0
         self._all.waiting.pop(self, None)
         self._time_reading(2 * self._all.seconds, self.transport.abort)
@@ -180,7 +205,15 @@ class Connection(HttpToolsProtocol):
         self._all.remove(self)
         self._stop_read_timer()
         self._stop_write_timer()
+        for cycle in (self._running, *(waiting for waiting, _ in self.pipeline)):  # uvicorn knows only the newest one
+            if cycle is not None and not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
         super().connection_lost(exc)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def abort(self) -> None:
         """Close the connection at once, without sending the rest of the answer."""
@@ -189,8 +222,13 @@ class Connection(HttpToolsProtocol):
 
     def reset(self) -> None:
         """Close the connection at once, and also drop the part of the answer that the kernel has not sent yet."""
-        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
         self.abort()
+
+    @property
+    def _socket(self) -> socket.socket:
+        connected: socket.socket = self.transport.get_extra_info("socket")
+        return connected
 
     def _refuse(self, error: ServiceError) -> None:
         """Let the application answer a request that is not valid with an error, and close the connection.
@@ -232,10 +270,19 @@ class Connection(HttpToolsProtocol):
         if len(kept) == len(self.headers):
             self._refuse(InvalidRequest.listing(["the method CONNECT is not supported"]))
             return
-        method = self.parser.get_method()
+        line = b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
         self.parser = httptools.HttpRequestParser(self)
-        lines = [method + b" " + self.url + b" HTTP/1.1", *(name + b": " + value for name, value in kept), b"", rest]
+        lines = [line, *(name + b": " + value for name, value in kept), b"", rest]
         self.data_received(b"\r\n".join(lines))
+
+    def _check_reset(self, seconds: float) -> None:
+        """Close the connection if the client has reset it, otherwise check again after a pause."""
+        if self.transport.is_closing() or self.cycle.response_complete:
+            return
+        if self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            self.abort()
+        else:
+            self.loop.call_later(seconds, self._check_reset, min(2 * seconds, LAST_CHECK_SECONDS))
 
     def _wait_for_head(self) -> None:
         if not self.transport.is_closing():

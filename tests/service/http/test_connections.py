@@ -75,12 +75,14 @@ class Service(AppThread):
         connection.connect(("127.0.0.1", self.port))
         return connection
 
-    def send(self, data: bytes) -> tuple[list[int], bool, bytes]:
+    def send(self, data: bytes, half_close: bool = False) -> tuple[list[int], bool, bytes]:
         """Send bytes. Return the statuses of the answers, whether the connection is closed then, and all bytes."""
         with self.connect() as connection:
             with contextlib.suppress(OSError):
                 connection.sendall(data)
-            connection.settimeout(1)
+                if half_close:
+                    connection.shutdown(socket.SHUT_WR)
+            connection.settimeout(10 if half_close else 1)
             received, closed = b"", True
             try:
                 while more := connection.recv(1 << 20):
@@ -137,10 +139,12 @@ REQUESTS: list[tuple[bytes, list[int], bool]] = [
     (b"A" * 60_000 + b" / HTTP/1.1\r\nHost: a\r\n\r\n", [400], True),
     (b"\x16\x03\x01\x02\x00", [400], True),
     (GET + b"X: " + b"a" * 2 * HEAD_BYTES + b"\r\n\r\n", [431], True),
+    (b"GET /" + b"a" * HEAD_BYTES + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", [431], True),
     (b"GET /" + b"a" * 2 * HEAD_BYTES + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", [431], True),
     (GET + b"Host: other\r\n\r\n", [400], False),
     (b"GET /echo HTTP/1.1\r\n\r\n", [400], False),
     (b"GET /echo HTTP/1.0\r\n\r\n", [200], True),
+    (b"GET /echo HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", [200], True),
 ]
 """Bytes, the statuses of the answers, and whether the connection is closed then."""
 
@@ -186,10 +190,17 @@ def test_a_refused_request_has_an_id_and_a_short_line_in_the_log(
     assert len(json.dumps(line)) < 300
 
 
-def test_a_client_that_leaves_is_noticed(service: Service) -> None:
+def test_a_client_that_closes_only_its_own_end_gets_its_answer(service: Service) -> None:
+    statuses, closed, received = service.send(POST.replace(b"echo", b"wait") + b"Content-Length: 0\r\n\r\n", True)
+    assert (statuses, closed) == ([200], True), received
+    assert b'"done"' in received and not service.cancelled
+
+
+@pytest.mark.parametrize("pipelined", [b"", GET + b"\r\n", (GET + b"\r\n") * 3])
+def test_a_client_that_closes_both_ends_is_noticed(service: Service, pipelined: bytes) -> None:
     before = service.cancelled
     connection = service.connect()
-    connection.sendall(POST.replace(b"echo", b"wait") + b"Content-Length: 0\r\n\r\n")
+    connection.sendall(POST.replace(b"echo", b"wait") + b"Content-Length: 0\r\n\r\n" + pipelined)
     time.sleep(0.05)
     connection.close()
     time.sleep(0.5)

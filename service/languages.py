@@ -87,9 +87,11 @@ class TranslationRoutes:
     def check_supported(self, *codes: str) -> None:
         """Raise UnsupportedLanguage if a code is unknown. The message lists the unknown and the known languages."""
         unknown = [code for code in dict.fromkeys(codes) if code not in self.languages]
-        if unknown:
-            problems = "; ".join(f"{shorten(code)} is not supported" for code in unknown)
-            raise UnsupportedLanguage(problems, accepted=listing(self.languages))
+        problems = [f"{shorten(code)} is not supported" for code in unknown]
+        if problems:
+            error = UnsupportedLanguage("; ".join(problems), accepted=listing(self.languages))
+            error.error = problems[0]  # LibreTranslate names the first only
+            raise error
 
     def resolve_supported(self, *codes: str) -> tuple[str, ...]:
         """Return the models' codes of languages. Raises: UnsupportedLanguage if a language is unknown."""

@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from mt.pipeline.results import SentenceTranslation
 from service.errors import shorten
 from service.http.fields import (
+    AsNumber,
     Count,
     FlagField,
     FormalityField,
@@ -72,8 +73,8 @@ class TranslateRequest(TermFields):
     memory_threshold: Number = THRESHOLD
     formality: FormalityField = FORMALITY
     split_sentences: FlagField = Field(True, description="False if each text is one sentence.")
-    beam_size: Number | None = Field(
-        None, ge=1, description="Beam size of the search; the model's default if left out."
+    beam_size: Annotated[int, Field(ge=1), AsNumber] | None = Field(
+        None, description="Beam size of the search; the model's default if left out."
     )
     model: TextField | None = Field(None, description=MODEL + " The response then has `models`.")
     quality: FlagField = Field(
@@ -90,8 +91,8 @@ class TranslateRequest(TermFields):
         False, description="Whether to return `segments` with the model's cross-attention, of at most 200,000 weights."
     )
     stream: FlagField = Field(False, description="Whether to answer with server-sent events, one per sentence.")
-    timeout_ms: Number | None = Field(
-        None, ge=1, le=86_400_000, description="Time after which the request is answered with 504."
+    timeout_ms: Annotated[int, Field(ge=1, le=86_400_000), AsNumber] | None = Field(
+        None, description="Time after which the request is answered with 504."
     )
 
     @model_validator(mode="before")

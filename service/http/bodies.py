@@ -22,6 +22,7 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from service.errors import InvalidRequest, shorten, well_formed
+from service.http.fields import FLAGS
 
 BodyType = TypeVar("BodyType", bound=BaseModel)
 FormItems = list[tuple[str, str | UploadFile]]
@@ -64,20 +65,35 @@ class BodyReader:
         if method == "GET":
             operation["parameters"] = operation.get("parameters", []) + [
                 {"name": name, "in": "query", "required": name in required, "schema": field}
-                for name, field in schema["properties"].items()
+                for name, field in _sent_as_text(schema)["properties"].items()
             ]
             return
-        reference = {"$ref": REFERENCES.format(model=self.model.__name__)}
-        content = {kind: {"schema": reference} for kind in self._kinds}
+        names = {kind: self.model.__name__ + ("Form" if kind in FORMS else "") for kind in self._kinds}
+        content = {kind: {"schema": {"$ref": REFERENCES.format(model=name)}} for kind, name in names.items()}
         operation["requestBody"] = {"required": bool(required), "content": content}
 
 
 def body_schemas(readers: Iterable[BodyReader]) -> dict[str, Any]:
-    """Return the JSON schemas of request bodies, and of the types that they contain, by name."""
-    models = [(reader.model, "validation") for reader in readers]
-    _, schema = models_json_schema(models, ref_template=REFERENCES)  # type: ignore[arg-type]
+    """Return the JSON schemas of request bodies and their forms, and of the types that they contain, by name."""
+    models = {reader.model.__name__: reader.model for reader in readers}
+    _, schema = models_json_schema([(model, "validation") for model in models.values()], ref_template=REFERENCES)
     definitions: dict[str, Any] = schema.get("$defs", {})
-    return definitions
+    return definitions | {f"{name}Form": _sent_as_text(definitions[name]) for name in models}
+
+
+def _sent_as_text(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of an object whose fields are sent as texts: none is null, and a flag is a word."""
+    fields = {}
+    for name, described in schema["properties"].items():
+        field = {key: value for key, value in described.items() if value is not None}
+        kinds = [kind for kind in field.pop("anyOf", ()) if kind != {"type": "null"}]
+        field |= {"anyOf": kinds} if len(kinds) > 1 else kinds[0] if kinds else {}
+        if field.get("type") == "boolean":
+            field |= {"type": "string", "enum": list(FLAGS)}
+            if "default" in field:
+                field["default"] = str(field["default"]).lower()
+        fields[name] = field
+    return {**schema, "properties": fields}
 
 
 def body_of(request: Request) -> bytes:

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from service.errors import well_formed
 
-_FLAGS = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
+FLAGS = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
 
 
 def _single(value: Any) -> Any:
@@ -42,7 +42,7 @@ def _number(value: Any) -> Any:
 
 def _flag(value: Any) -> Any:
     value = _single(value)
-    flag = _FLAGS.get(str(value).strip().lower()) if isinstance(value, str | int) else None
+    flag = FLAGS.get(str(value).strip().lower()) if isinstance(value, str | int) else None
     if flag is None:
         raise ValueError("must be true or false")
     return flag
@@ -98,7 +98,8 @@ LanguageField = Annotated[TextField, WithJsonSchema({"type": "string", "minLengt
 """A language code. The routes name the codes that they accept."""
 FormalityField = Annotated[Literal["default", "less", "more", "prefer_less", "prefer_more"] | None, AsChoice]
 OptionalText = Annotated[str | None, AsChoice]
-Number = Annotated[int, BeforeValidator(_number)]
+AsNumber = BeforeValidator(_number)  # after the limits of a number that may be null: their schema is right only so
+Number = Annotated[int, AsNumber]
 Count = Annotated[int, BeforeValidator(lambda value: max(0, _number(value)))]  # LibreTranslate reads -1 as 0
 FlagField = Annotated[bool, BeforeValidator(_flag)]
 TextOrTexts = Annotated[str | list[str], BeforeValidator(_text_or_texts)]

@@ -104,6 +104,7 @@ def test_an_error_has_the_media_type_that_the_client_accepts(native: Application
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
+        ({"q": "Hello", "source": "zz", "target": "yy"}, {"error": "zz is not supported"}),
         (["not", "a", "dict"], {"error": "Invalid JSON format"}),
         ({"q": "a", "source": "zh-DE", "target": "de"}, {"error": "zh-DE is not supported"}),
         (
@@ -194,13 +195,23 @@ def test_openapi_tells_the_truth(native: Application) -> None:
     assert set(answers["200"]["content"]) == {"application/json", "text/event-stream"}
     bodies = translate["requestBody"]["content"]
     assert set(bodies) == {"application/json", "application/x-www-form-urlencoded", "multipart/form-data"}
-    assert {body["schema"]["$ref"] for body in bodies.values()} == {"#/components/schemas/TranslateRequest"}
+    names = ["TranslateRequest", "TranslateRequestForm", "TranslateRequestForm"]
+    assert [body["schema"]["$ref"].rpartition("/")[2] for body in bodies.values()] == names
     schemas = document["components"]["schemas"]
     request = schemas["TranslateRequest"]
     assert request["required"] == ["q", "source"] and request["properties"]["format"]["enum"]
     for path, examples in (("/translate", request["examples"]), ("/detect", schemas["DetectRequest"]["examples"])):
         for example in examples:
             assert native.client.post(path, json=example).status_code == 200
+    form = schemas["TranslateRequestForm"]  # the values of a form are texts: a null would be the word
+    assert form["required"] == request["required"] and list(form["properties"]) == list(request["properties"])
+    assert "null" not in json.dumps(form) and request["properties"]["stream"]["type"] == "boolean"
+    assert [form["properties"][name]["minimum"] for name in ("timeout_ms", "beam_size")] == [1, 1]
+    sent = {"q": "House.", "source": "en", "target": "de"}
+    for value in form["properties"]["stream"]["enum"]:
+        assert native.client.post("/translate", data={**sent, "stream": value}).status_code == 200
+    queries = document["paths"]["/v3/translation_memories"]["get"]["parameters"]
+    assert queries and "null" not in json.dumps(queries)
     text = json.dumps(document)
     assert "HTTPValidationError" not in text
     assert set(re.findall(r'"#/components/schemas/([^"]+)"', text)) <= set(schemas)

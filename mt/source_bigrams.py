@@ -47,17 +47,23 @@ class SourceBigrams:
     bits: NDArray[np.uint8]  # [2 ** n]
 
     @classmethod
-    def build(cls, texts: TextsOfTokens, directions: Array, languages: Sequence[str]) -> "SourceBigrams":
-        """Build the set from `texts`, the sources of a training text.
+    def build(
+        cls, texts: TextsOfTokens, directions: Array, languages: Sequence[str], known: "SourceBigrams | None" = None
+    ) -> "SourceBigrams":
+        """Build the set from `texts`, the sources of a training text, and of the members of `known`.
 
         `languages`[`directions`[i]] is the language of text i. Pairs that occur only once are left out.
         """
         keys = list(_frequent_keys(texts, directions, languages))
         members = np.concatenate(keys) if keys else np.empty(0, np.uint64)
         size = min(max(MIN_BITS, 1 << (BITS_PER_PAIR * len(members)).bit_length()), MAX_BITS)
+        size = max(size, 8 * len(known.bits)) if known else size
         hashes = (members >> np.uint64(64 - (size.bit_length() - 1))).astype(np.int64)
         bits = np.zeros(size // 8, np.uint8)
         np.bitwise_or.at(bits, hashes >> 3, np.uint8(1) << (hashes & 7).astype(np.uint8))
+        if known:  # the first bits of a hash are its place, so that each bit of a smaller filter becomes several
+            wider = np.repeat(np.unpackbits(known.bits, bitorder="little"), len(bits) // len(known.bits))
+            bits |= np.packbits(wider, bitorder="little")
         return cls(bits)
 
     def novelty(self, language: str, tokens: Sequence[int]) -> float:

@@ -46,6 +46,18 @@ def test_novelty_is_the_share_of_new_pairs(
     assert bigrams.novelty(language, tokens) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(("first", "second"), [(2, 3000), (3000, 2), (3000, 3000)])
+def test_a_set_contains_the_known_one(first: int, second: int) -> None:
+    """Sets of both orders of size: a model that is tuned on little text, or on more than it was trained on."""
+    random = np.random.default_rng(1)
+    old, new = ([*rows, *rows] for rows in (random.integers(4, 8000, (count, 12)) for count in (first, second)))
+    known = SourceBigrams.build(old, np.zeros(len(old), int), ["en"])
+    both = SourceBigrams.build(new, np.zeros(len(new), int), ["en"], known)
+    assert all(both.novelty("en", row.tolist()) == 0 for row in (*old, *new))
+    assert len(both.bits) == max(len(known.bits), len(SourceBigrams.build(new, np.zeros(len(new), int), ["en"]).bits))
+    assert np.mean([both.novelty("en", row) for row in random.integers(4, 8000, (500, 12)).tolist()]) > 6 / 8
+
+
 @given(st.lists(st.lists(st.integers(4, 60_000), max_size=9), min_size=1, max_size=9))
 def test_the_training_text_is_familiar(rows: list[list[int]]) -> None:
     bigrams = SourceBigrams.build(texts(*rows, *rows), np.zeros(2 * len(rows), int), ["en"])

@@ -5,7 +5,8 @@
     mt-service evaluate --hypothesis-file out.de --tsv test.tsv --columns en,de
 
 Tables are printed on stderr and one JSON object on stdout. BLEU-lc-moses is the score that papers report on Multi30k:
-lower-cased and tokenised by Moses.
+lower-cased and tokenised by Moses. A model is scored as it serves: repetitions and missing clauses are repaired, and
+words that it cannot know are copied.
 """
 
 import argparse

@@ -30,7 +30,7 @@ from mt.files import atomic_file, try_lock
 from mt.languages import Direction
 from mt.pipeline.translator import Translator
 from mt.recipe import save_recipe
-from mt.source_bigrams import SourceBigrams
+from mt.source_bigrams import SourceBigrams, load_source_bigrams
 from mt.training.card import Published, write_card
 from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
 from mt.training.memory import keep_freed_memory
@@ -200,7 +200,10 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
     published = Published(origin, metrics, str(trainer.device))
     model, description, folder = trainer.model_of(weights), trainer.describe(), trainer.run / "model"
     sources = [direction.source for direction in recipe.data.directions]
-    bigrams = SourceBigrams.build(data.train.source, data.train.direction, sources)
+    known = load_source_bigrams(recipe.tuning.model, data.tokenizer) if recipe.tuning else None
+    bigrams = None
+    if known or not recipe.tuning:  # the text of a tuned model is that of both trainings, or else unknown
+        bigrams = SourceBigrams.build(data.train.source, data.train.direction, sources, known)
     device = str(next(model.parameters()).device)
     calibration = tuple(trainer.validation.pairs(CALIBRATION_PAIRS))
     trained = LoadedModel(model, data.tokenizer, description, device, calibration, bigrams=bigrams)

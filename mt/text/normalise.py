@@ -41,11 +41,15 @@ _HYPHEN_AT_END = re.compile(  # of a line of German, but not in "Haus-\\nund Gar
 )
 
 _NO_CENTS = re.compile(r"(?<=\d),[-–—]{1,2}(?= ?(?:[€$£]|Euro?\b|EUR\b|CHF\b))")  # 12,- €
-_GENDER_FORMS = re.compile(  # Lehrer:innen, Lehrer/-innen, Lehrer/innen and Lehrer*in, but not Zimmer/in
-    r"(?<![\w./:@-])([A-ZÄÖÜ][a-zäöüß]{2,40})(?:[:*·]|/-|(?<=[rt])/(?=innen))[iI]n(nen)?\b"
+_GENDER_FORMS = re.compile(  # Lehrer:innen, Lehrer/-innen, Lehrer(innen); Lehrer*in, der/die Lehrer/in
+    r"(?<![\w./:@-])(?P<plural>[A-ZÄÖÜ][a-zäöüß]{2,40})"
+    r"(?:(?:[:*·]|/-)[iI]nnen\b|(?<=er|or|nt|st|og|at|eg|nd|ur)(?:/innen\b|\(-?innen\)))"
+    r"|(?<![\w./:@-])(?P<person>[A-ZÄÖÜ][a-zäöüß]{2,40}(?:er|or|nt|st|og|at))(?:[:*]in\b|/-in\b|\(in\))"
+    r"|\b(?P<article>[Dd]er|[Ee]in)/(?:die|eine)(?P<one> (?:[a-zäöüß]{2,40} )?[A-ZÄÖÜ][a-zäöüß]{2,40})"
+    r"(?:[:*]in\b|/-?in\b|\(in\))"
 )
 _RESPELLED = re.compile(r",[-–—]")  # fast tests
-_RESPELLED_GERMAN = re.compile(r"[:*·/](?<=[a-zäöüß].)-?[Ii]n|,[-–—]|-\r?\n")
+_RESPELLED_GERMAN = re.compile(r"[:*·/(](?<=[a-zäöüß].)-?[Ii]n|,[-–—]|-\r?\n")
 _GERMAN_GUILLEMETS = re.compile(r"»(\w[^«»]{0,500}[^\s«»])«")
 _TO_PLAIN_SPACES = str.maketrans(dict.fromkeys(GROUP_SPACES, " "))
 
@@ -204,7 +208,7 @@ class Normaliser:
         draft = draft.replace(_SPACE_RUN, lambda match: " " if match["run"] else match[0])
         draft = draft.replace(_NO_CENTS, lambda match: "")
         if self._is_german:
-            draft = draft.replace(_GENDER_FORMS, lambda match: match[1] + ("innen" if match[2] else ""))
+            draft = draft.replace(_GENDER_FORMS, _without_gender_form)
         draft = draft.replace(_GERMAN_GUILLEMETS, lambda match: f"„{match[1]}“")
         if self._replaced:
             draft = draft.replace(self._replaced, self._replacement)
@@ -217,6 +221,12 @@ class Normaliser:
         new = self._replacements[match[0]]
         around = match.string[match.start() - 1 : match.start()] + match.string[match.end() : match.end() + 1]
         return f" {new} " if match[0] in _LONG_DASHES and len(around) == 2 and around.isalpha() else new
+
+
+def _without_gender_form(match: re.Match[str]) -> str:
+    if match["plural"]:
+        return f"{match['plural']}innen"
+    return match["person"] or match["article"] + match["one"]
 
 
 @cache
@@ -258,8 +268,7 @@ class _Draft:
 
     @classmethod
     def join(cls, drafts: Sequence["_Draft"]) -> "_Draft":
-        begins = [place for draft in drafts for place in draft.begins]
-        ends = [place for draft in drafts for place in draft.ends]
+        begins, ends = ([place for draft in drafts for place in side(draft)] for side in (_begins, _ends))
         return cls("".join(draft.text for draft in drafts), begins, ends)
 
     def part(self, begin: int, end: int) -> "_Draft":
@@ -288,6 +297,14 @@ class _Draft:
 
     def result(self, original: str) -> NormalisedText:
         return NormalisedText(original) if self.text == original else NormalisedText(self.text, self.begins, self.ends)
+
+
+def _begins(draft: _Draft) -> Sequence[int]:
+    return draft.begins
+
+
+def _ends(draft: _Draft) -> Sequence[int]:
+    return draft.ends
 
 
 def _compose(draft: _Draft) -> _Draft:

@@ -77,8 +77,12 @@ GERMAN = {
     ),
     "hyphen of a word": ("Haus-\nÜbung, S-\nbahn, ein-\nbis zweimal", "Haus- Übung, S- bahn, ein- bis zweimal"),
     "gender forms": (
-        "Kolleg:innen, Leser*innen, Kund/-innen, Schüler/innen, Leser*in",
-        "Kolleginnen, Leserinnen, Kundinnen, Schülerinnen, Leser",
+        "Kolleg:innen, Leser*innen, Kund/-innen, Schüler/innen, Autor(innen)",
+        "Kolleginnen, Leserinnen, Kundinnen, Schülerinnen, Autorinnen",
+    ),
+    "gender forms of one person": (
+        "Der/die neue Lehrer/in oder ein/eine Student(in), Leser*in",
+        "Der neue Lehrer oder ein Student, Leser",
     ),
     "no gender forms": (
         "https://www.hotel.de/innen Temperatur außen/innen; Außen/Innen, Tür(innen), Zimmer/in Wien, Sensor_innen",

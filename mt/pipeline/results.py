@@ -43,6 +43,7 @@ class Alternative:
 
 
 def with_text(alternative: Alternative, text: str) -> Alternative:
+    """Return `alternative` with another text, or itself if it has this text."""
     return alternative if text == alternative.text else replace(alternative, text=text)
 
 

@@ -43,7 +43,7 @@ class MemoryJob:
     memory: str = ""  # id of the memory, once there is one
     skipped: int = 0  # units that an import has left out
     error: str = ""
-    uploading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    uploading: asyncio.Lock = field(default_factory=asyncio.Lock)  # held while an upload is imported
     id: str = field(default_factory=lambda: str(uuid4()))
     created: float = field(default_factory=time.time)
     updated: float = field(default_factory=time.time)

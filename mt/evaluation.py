@@ -60,11 +60,17 @@ class ExactMatch:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All scores of one set of translations."""
+    """All scores of one set of translations.
+
+    `length_ratio` is the number of tokens of all translations divided by that of the references. Below 1, BLEU is
+    multiplied by `brevity_penalty`.
+    """
 
     sentences: int
     scores: tuple[Score, ...]
     exact_match: ExactMatch
+    length_ratio: float
+    brevity_penalty: float
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {"exact_match": self.exact_match.to_json()}
@@ -103,19 +109,21 @@ def evaluate(hypotheses: Sequence[str], references: Sequence[str], *, target_lan
     """
     _must_align({"hypotheses": hypotheses}, references)
     asian = likely_script(target_language) in ASIAN_SCRIPTS
-    metrics: dict[str, BLEU | CHRF | TER] = {
-        "BLEU": BLEU(tokenize=bleu_tokenizer(target_language)),
+    metric = BLEU(tokenize=bleu_tokenizer(target_language))
+    words = metric.corpus_score(hypotheses, [references])
+    scores = [Score("BLEU", words.score, str(metric.get_signature()))]
+    metrics: dict[str, CHRF | TER] = {
         "chrF2": CHRF(),
         "TER": TER(case_sensitive=True, normalized=asian, asian_support=asian),
     }
-    scores = []
-    for name, metric in metrics.items():
-        value = metric.corpus_score(hypotheses, [references]).score
-        scores.append(Score(name, value, str(metric.get_signature())))
+    for name, other in metrics.items():
+        value = other.corpus_score(hypotheses, [references]).score
+        scores.append(Score(name, value, str(other.get_signature())))
     if not asian:
         scores.append(lowercased_moses_bleu(hypotheses, references, target_language))
     exact = sum(a.strip() == b.strip() for a, b in zip(hypotheses, references, strict=True))
-    return Report(len(references), tuple(scores), ExactMatch(exact, len(references)))
+    match = ExactMatch(exact, len(references))
+    return Report(len(references), tuple(scores), match, words.sys_len / max(1, words.ref_len), words.bp)
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], *, target_language: str) -> Score:

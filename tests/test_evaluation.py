@@ -62,6 +62,15 @@ def test_report_as_json_keeps_signatures() -> None:
     assert {"name", "value", "signature"} == set(report["scores"][0])
 
 
+@pytest.mark.parametrize(
+    ("hypothesis", "ratio", "penalty"),
+    [("a b c", 3 / 4, math.exp(1 - 4 / 3)), ("a b c d", 1, 1), ("a b c d e", 5 / 4, 1)],
+)
+def test_short_translations_show_in_the_length_ratio(hypothesis: str, ratio: float, penalty: float) -> None:
+    report = evaluate([hypothesis], ["a b c d"], target_language="en")
+    assert (report.length_ratio, report.brevity_penalty) == pytest.approx((ratio, penalty))
+
+
 def test_moses_tokens_lower_case_split_and_keep_hyphens() -> None:
     assert moses_tokens(["Ein T-Shirt, „rot“ & neu.", "Das ist z.B. gut!"], "de-AT") == [
         'ein t-shirt , " rot " & neu .',

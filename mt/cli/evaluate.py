@@ -5,8 +5,9 @@
     mt-service evaluate --hypothesis-file out.de --tsv test.tsv --columns en,de
 
 Tables are printed on stderr and one JSON object on stdout. BLEU-lc-moses is the score that papers report on Multi30k:
-lower-cased and tokenised by Moses. A model is scored as it serves: repetitions and missing clauses are repaired, and
-words that it cannot know are copied.
+lower-cased and tokenised by Moses. The length ratio (tokens of the translations divided by those of the references)
+shows translations that are too short or too long. A model is scored as it serves: repetitions and missing clauses are
+repaired, and words that it cannot know are copied.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from mt import evaluation
+from mt.bundled import model_directory
 from mt.cli.command import CommandParser, command, stderr_console
 from mt.cli.translation_job import search_options
 from mt.data.corpus import SentencePair, read_lines, read_parallel, read_tsv
@@ -42,13 +44,13 @@ def main(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("evaluate", __doc__)
-    parser.add_argument("model", nargs="?", type=Path, help="model directory")
+    parser.add_argument("model", nargs="?", type=model_directory, help="model directory, or `starter`")
     add = parser.common.add_argument
     parser.add_test_files("test set")
     add("--tsv", type=Path, metavar="FILE", help="test set: a tab-separated file instead of these two files")
     add("--columns", default="en,de", metavar="NAMES", help="columns of --tsv in order (default: %(default)s)")
     parser.add_languages()
-    add("--baseline", type=Path, metavar="MODEL", help="compare with another model by paired bootstrap")
+    add("--baseline", type=model_directory, metavar="MODEL", help="compare with another model by paired bootstrap")
     add("--worst", type=int, default=0, metavar="N", help="list the N translations with the lowest scores")
     parser.add_device()
     add = parser.more.add_argument
@@ -187,6 +189,7 @@ def score_table(report: evaluation.Report, title: str) -> Table:
     for score in report.scores:
         table.add_row(score.name, f"{score.value:.2f}", score.signature)
     match = report.exact_match
+    table.add_row("length ratio", f"{report.length_ratio:.3f}", f"brevity penalty of BLEU {report.brevity_penalty:.3f}")
     table.add_row("exact match", f"{match.percent:.2f}", f"{match.exact:,} of {match.sentences:,} sentences")
     return table
 

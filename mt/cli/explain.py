@@ -22,6 +22,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from mt.bundled import model_directory
 from mt.checkpoint import load_model
 from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.errors import RequestError
@@ -44,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("explain", __doc__)
-    parser.add_argument("model", type=Path, nargs="?", help="model directory")
+    parser.add_argument("model", type=model_directory, nargs="?", help="model directory, or `starter`")
     parser.add_argument("sentence", nargs="?", help="sentence to translate")
     add = parser.common.add_argument
     add("--output", type=Path, default=Path("explanation"), metavar="DIR", help="folder to write (%(default)s)")

@@ -1,5 +1,6 @@
 """Train the bundled model in a fixed time on one GPU: a teacher, its translations, and a student trained on both.
 
+    python -m scripts.starter corpora DATA data/starter                       # the text (scripts/starter_corpora.py)
     python -m scripts.starter pack runs/prepared/starter-... starter-pack     # where the corpora are
     python -m scripts.starter train starter-pack runs/starter --minutes 14    # where the GPU is
     python -m scripts.starter collect runs/starter OUT                        # files of at most 15 MiB
@@ -45,6 +46,7 @@ from mt.training.state import checkpoints
 from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
 from mt.training.validation import Validation
+from scripts.starter_corpora import write_corpora
 from scripts.starter_data import (
     distillation_order,
     expand,
@@ -376,6 +378,9 @@ def split(folder: Path, path: Path) -> None:
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
+    verb = verbs.add_parser("corpora")
+    verb.add_argument("data", type=Path)
+    verb.add_argument("out", type=Path)
     verb = verbs.add_parser("pack")
     verb.add_argument("prepared", type=Path)
     verb.add_argument("out", type=Path)
@@ -402,6 +407,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(argv: Sequence[str]) -> int:
     options = parse(argv)
+    if options.verb == "corpora":
+        write_corpora(options.data, options.out)
+        return 0
     if options.verb == "pack":
         pack(options.prepared, options.out)
         return 0

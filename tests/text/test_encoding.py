@@ -96,11 +96,20 @@ def test_nul_is_refused(name: str, content: bytes) -> None:
         ("a.po", 'msgid ""\nmsgstr "Content-Type: text; charset=ISO-2022-JP\\n"\n\nmsgid "', "犬", "iso2022_jp"),
         ("a.po", 'msgid ""\nmsgstr "Content-Type: text; charset=hp-roman8\\n"\n\nmsgid "', "Käse", "hp-roman8"),
         ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=JOHAB\\n"\n\nmsgid "', "안녕하세요", "johab"),
+        # what is declared is an encoding of text, or counts for nothing
+        *(("a.html", f'<meta charset="{codec}"><p>', "Straße", codec) for codec in ("latin-1", "ISO-8859-15")),
+        *(("a.html", f'<meta charset="{codec}"><p>', "犬が走る", codec) for codec in ("EUC-JP", "gb18030")),
+        *(("a.html", f'<meta charset="{codec}"><p>', "Straße", "utf-8") for codec in ("utf-7", "rot13", "hex", "zlib")),
+        *(("a.html", f'<meta charset="{codec}"><p>', "Straße", "utf-8") for codec in ("punycode", "idna", "no-codec")),
+        ("a.html", '<meta charset="unicode_escape"><p>', "Straße", "utf-8"),
+        ("a.html", '<meta charset="koi8-r"><p>', "Привет", "koi8-r"),
     ],
 )  # fmt: skip
 def test_declared_encodings(name: str, head: str, text: str, codec: str) -> None:
     content = (head + text + ('"\nmsgstr ""\n' if name == "a.po" else "")).encode(codec)
-    assert [segment.text for segment in open_document(name, content).segments] == [text]
+    document = open_document(name, content)
+    assert [segment.text for segment in document.segments] == [text]
+    assert name == "a.po" or document.render([TranslatedSegment(text)]) == content
 
 
 @pytest.mark.parametrize(

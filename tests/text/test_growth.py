@@ -8,8 +8,9 @@ from functools import partial
 import pytest
 
 from mt.errors import DocumentError
-from mt.text import casing, protect, repetition, restoration, segment
+from mt.text import protect, repetition, restoration, segment
 from mt.text.alignment import Link, PieceAttention
+from mt.text.casing import lower_capitals, lower_title_case
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.documents.packages import root_name
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
@@ -25,11 +26,6 @@ from tests.linear_time import Prepare, assert_linear
 COUNTED = Terms(tuple((f"a {number}", "b") for number in range(1000)), ("a a b",))
 NESTED = Terms(tuple((" ".join(["ab"] * number) + f" c{number}", "b") for number in range(2, 150)))
 CASED = Terms(tuple((f"{number:015b}".replace("0", "a").replace("1", "A"), str(number)) for number in range(2000)))
-
-
-def find_terms(terms: Terms, unit: str, size: int, any_case: bool = False) -> Callable[[], object]:
-    terms.find(unit, "en", any_case=any_case)
-    return partial(terms.find, unit * size, "en", any_case=any_case)
 
 
 def find_beside_taken(size: int) -> Callable[[], object]:
@@ -76,10 +72,6 @@ def restore_between_words(unit: str, size: int) -> Callable[[], object]:
     return partial(restoration.restore_spans, stripped, spans, target, attention)
 
 
-def remove(unit: str, size: int) -> Callable[[], object]:
-    return partial(protect.remove_spans, unit * size, protect.find_spans(unit * size))
-
-
 def reverse(size: int) -> tuple[Link, ...]:
     return tuple(((place, place + 1), (size - 1 - place, size - place)) for place in range(size))
 
@@ -103,192 +95,148 @@ def place_in_word(source: str) -> Callable[[], object]:
     return partial(markup.render, words)
 
 
-def parse(html: str, size: int, end: str = "") -> Callable[[], object]:
-    return partial(parse_html, html * size + end)
+def split(text: str) -> object:
+    return list(segment.split_text(text, "en"))
 
 
-def after(begin: str, html: str, size: int) -> Callable[[], object]:
-    return partial(parse_html, begin + html * size)
+def halve(text: str) -> object:
+    return list(segment.split_long_sentence(f"x{text}x", lambda part: len(part) < 100, "en"))
 
 
-def nested(begin: str, end: str, size: int) -> Callable[[], object]:
-    return partial(parse_html, begin * size + "x" + end * size)
-
-
-def split(unit: str, size: int, end: str = "") -> Callable[[], object]:
-    return lambda: list(segment.split_text(unit * size + end, "en"))
-
-
-def halve(unit: str, size: int) -> Callable[[], object]:
-    return lambda: list(segment.split_long_sentence("x" + unit * size + "x", lambda part: len(part) < 100, "en"))
-
-
-def find_repeated(unit: str, size: int) -> Callable[[], object]:
-    return partial(protect.find_spans, unit * (size // len(unit)))
-
-
-def find_tags_of(unit: str, n: int) -> Callable[[], object]:
-    return partial(find_tags, unit * n)
-
-
-def find_symbols(unit: str, size: int) -> Callable[[], object]:
-    return partial(lost_symbols, unit * size, "")
-
-
+IN_512 = "<b>" * 512 + "⋯"
 UNITS = [
     *("a", "a.", "a/", "a-", "@", "`", "{", "%", "<a", "1", "1.", "A1-", "👩\u200d", "/a", "&a", "{}", "a("),
     *("<%", "a_", "$", "(0", "**", "a:", "a;", "'_", '""', "a(1", "A<", "a.b", "1km", "1.2", "# ", "+1 ", "EUR "),
 ]
-GROWTH: dict[str, tuple[Prepare, int]] = {
-    "terms: a first token in common": (partial(find_terms, COUNTED, "a "), 2000),
-    "terms: prefixes in common": (partial(find_terms, NESTED, "ab "), 400),
-    "terms: case variants": (lambda size: find_terms(CASED, "aaaaaaaaaaaaaaA. ", size, any_case=True), 1000),
-    "terms: apostrophes": (partial(find_terms, COUNTED, "a'b"), 2000),
+GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
+    (partial(COUNTED.find, language="en"), 2000, ["a ", "a'b"]),
+    (partial(NESTED.find, language="en"), 400, ["ab "]),
+    (partial(CASED.find, language="en", any_case=True), 1000, ["aaaaaaaaaaaaaaA. "]),
+    (protect.find_spans, 20_000, ["http://a⋯]", *UNITS[:13]]),
+    (protect.find_spans, 8000, UNITS[13:]),
+    (protect.find_spans, 5000, ["1 ⋯١⋯st", "aa.Aa", "⋯a.⋯com", "``a ", "<a "]),
+    (protect.find_spans, 2000, ["⋯1.⋯1st", "1.22", "{{a %(a ", "x⋯-aa⋯1"]),
+    (protect.split_at_long_spans, 500, ["http://a" + "b" * 70 + " "]),
+    (partial(protect.list_marker_length, language="en"), 5000, ["- - - -"]),
+    (lambda text: protect.remove_spans(text, protect.find_spans(text)), 1000, ["😀  x "]),
+    (partial(unknown_words, known=frozenset("a")), 5000, ["да "]),
+    (partial(lost_symbols, translation=""), 5000, ["1 ", "~ 1.", "5 m/", "aB ", "1,000 "]),
+    (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),
+    (partial(lower_title_case, language="en"), 1000, ["Word A1 "]),
+    (partial(normalise_text, language="de"), 2000, ["Aa/in »a »(in Der/die Aer/"]),
+    (join_numbers, 300, ["15.30 Uhr `x1` 1 000 € "]),
+    (split, 20_000, ["\n", "-\n", "house ", "house", "房子在这里", "𐌰𐌱𐌲 ", r"a⋯\n⋯5"]),
+    (split, 5000, [".", "\"'“", "⋯> a-⋯\nb"]),
+    (split, 2000, ["a !=", "We go. ", "Dr. ", "A. B. ", '"a. ', "(a. ", "1. "]),
+    (split, 1000, ["in this very small old house of the\n"]),
+    (halve, 50_000, ["x"]),
+    (halve, 5000, ["\u0301"]),
+    (halve, 500, ["x" * 200 + ", "]),
+    (parse_html, 20_000, ["<!--"]),
+    (parse_html, 2000, ["<![CDATA[>", "&#1;&a", "<p ⋯a ⋯>x</p>"]),
+    (parse_html, 1000, ["<b>", "⋯<code>⋯<p>", *(IN_512 + unit for unit in ("</i>", "<p>", "<p>a"))]),
+    (parse_html, 500, ["word<sup>1</sup></b>", "word <a>1</a>", "<b>word\n* word", "word<b><br>"]),
+    (parse_xml, 2000, ["<a>⋯<![CDATA[>", "<!DOCTYPE \">'"]),
+    (parse_xml, 1000, ["word <x/> "]),
+    (find_tags, 20_000, ["⋯<!--⋯>"]),
+    (find_tags, 5000, ["{{", "{{ a ", "{% a ", "{% code %}", "<% a ", "<?php ", "{if a ", "</#a "]),
+]
+FILES: list[tuple[int, str, str]] = [
+    (20_000, "a.json", "[⋯[],⋯0]"),
+    (10_000, "a.json", '{⋯"a":1,⋯"b":1}'),
+    (2000, "a.po", '⋯# a\n⋯msgid "a"\nmsgstr ""\n'),
+    (5000, "a.po", 'msgid "a"\nmsgstr "⋯\\"⋯\n'),
+    (5000, "a.po", 'msgid ""\nmsgstr "a: b\\n⋯a\\n⋯"\n\nmsgid "a"\nmsgstr ""\n'),
+    (500, "a.srt", "1\n00:00:01,000 --> 00:00:02,000\nHouse\n⋯<b>\n"),
+    (4000, "a.properties", "⋯a⋯\\"),
+    (4000, "a.properties", "a=⋯b⋯\\"),
+    (4000, "a.strings", '"⋯\\"⋯\\'),
+    (4000, "a.strings", "/*"),
+    (4000, "a.csv", '"'),
+    (4000, "a.yaml", "a: ⋯{n, plural, one {"),
+    (4000, "a.arb", '{"a": "⋯{n, plural, one {⋯"}'),
+    (4000, "a.strings", '"a" = "⋯{0,choice,0#a|1#⋯";'),
+    (4000, "a.strings", '"a" = "⋯{a \'{⋯";'),
+    (4000, "a.po", 'msgid "⋯a\\n⋯"\nmsgstr "b"\n'),
+    (4000, "a.po", 'msgid "a"\nmsgstr "b"\n'),
+]
+PREPARED: dict[str, tuple[Prepare, int]] = {
     "terms: taken ranges": (find_beside_taken, 2000),
-    "protect: closing brackets of an address": (lambda n: partial(protect.find_spans, "http://a" + "]" * n), 20_000),
-    "protect: an ordinal of many groups": (lambda n: partial(protect.find_spans, "1." * n + "1st"), 2000),
-    "protect: an ordinal of other digits": (lambda n: partial(protect.find_spans, "1 " + "١" * n + "st"), 10_000),
-    "protect: versions": (lambda n: partial(protect.find_spans, "1.22" * n), 2000),
-    "protect: names with dots": (lambda n: partial(protect.find_spans, "aa.Aa" * n), 5000),
-    "segment: operators": (lambda n: split("a !=", n), 2000),
-    **{f"protect: {unit}": (partial(find_repeated, unit), 20_000) for unit in UNITS},
-    "protect: dots": (lambda n: partial(protect.find_spans, "a." * n + "com"), 5000),
-    "protect: code": (lambda n: partial(protect.find_spans, "``a " * n), 5000),
-    "protect: tags": (lambda n: partial(protect.find_spans, "<a " * n), 5000),
-    "protect: placeholders": (lambda n: partial(protect.find_spans, "{{a %(a " * n), 3000),
     "protect: braces": (lambda n: partial(protect.find_spans, "{a" * n + "}" * n), 5000),
-    "symbols: unknown words": (lambda n: partial(unknown_words, "да " * n, frozenset("a")), 5000),
     "protect: emoji to restore": (restore_emoji, 1000),
     "protect: missing spans": (restore_numbers, 500),
     "protect: kept spans": (find_kept, 500),
     "protect: restored numbers": (partial(restore_between_words, "word 12x 1,000 "), 100),
-    "protect: removed spans": (partial(remove, "😀  x "), 1000),
-    "protect: long spans": (lambda n: partial(protect.split_at_long_spans, ("http://a" + "b" * 70 + " ") * n), 500),
-    "protect: words of many hyphens": (lambda n: partial(protect.find_spans, "x" + "-aa" * n + "1"), 2000),
-    "protect: list markers": (lambda n: partial(protect.list_marker_length, "- - - -" * n, "en"), 5000),
-    "casing: words and spans": (lambda n: partial(casing.lower_capitals, "WORD A1 " * n, "en"), 1000),
-    "casing: title case": (lambda n: partial(casing.lower_title_case, "Word A1 " * n, "en"), 1000),
     "repetition": (lambda n: partial(repetition.is_repetitive, ["a"] * n, ["a", "b", "c"] * n), 1000),
-    "segment: line breaks": (partial(split, "\n"), 20_000),
-    "segment: joined lines": (partial(split, "in this very small old house of the\n"), 1000),
     "segment: lines after a long line": (
-        lambda n: split("A" * 50 * n + "\nand a dog is running in the big old house" * n, 1),
+        lambda n: partial(split, "A" * 50 * n + "\nand a dog is running in the big old house" * n),
         1000,
     ),
-    "segment: one long line": (lambda n: split("> a-", n, "\nb"), 5000),
-    "normalise: gender forms": (lambda n: partial(normalise_text, "Aa/in »a »(in Der/die Aer/" * n, "de"), 2000),
-    "numbers: joined": (lambda n: partial(join_numbers, "15.30 Uhr `x1` 1 000 € " * n), 300),
     "numbers: marks": (
         lambda n: partial(mend_numbers, "1.5 5 pm €1.5 - `5` " * n, "1.5 5 Uhr $1 - `5` " * n, ("en", "fr")),
         300,
     ),
-    "segment: written line breaks": (lambda n: split("a", 1, r"\n" * n + "5"), 20_000),
-    "segment: kept lines": (partial(split, "-\n"), 20_000),
-    "segment: no sentence ends": (partial(split, "house "), 20_000),
-    "segment: no spaces": (partial(split, "house"), 20_000),
-    "segment: no spaces in Chinese": (partial(split, "房子在这里"), 20_000),
-    "segment: an unknown script": (partial(split, "𐌰𐌱𐌲 "), 20_000),
-    "segment: sentences": (partial(split, "We go. "), 2000),
-    "segment: dots": (partial(split, "."), 5000),
-    "segment: abbreviations": (partial(split, "Dr. "), 2000),
-    "segment: initials": (partial(split, "A. B. "), 2000),
-    "segment: quotation marks": (partial(split, '"a. '), 2000),
-    "segment: three kinds of quotation marks": (partial(split, "\"'“"), 5000),
-    "segment: open brackets": (partial(split, "(a. "), 2000),
-    "segment: numbers": (partial(split, "1. "), 2000),
-    "segment: long without spaces": (partial(halve, "x"), 50_000),
-    "segment: long with marks at the end": (partial(halve, "x" * 200 + ", "), 500),
-    "segment: long of accents": (partial(halve, "\u0301"), 5000),
-    "markup: CDATA": (partial(parse, "<![CDATA[>"), 2000),
-    "markup: XML CDATA": (lambda n: partial(parse_xml, "<a>" + "<![CDATA[>" * n), 2000),
-    "markup: DOCTYPE": (lambda n: partial(parse_xml, "<!DOCTYPE \">'" * n), 2000),
-    "markup: comments": (partial(parse, "<!--"), 20_000),
-    "markup: end tags within open elements": (lambda n: after("<b>" * 512, "</i>", n), 1000),
-    "markup: paragraphs within open elements": (lambda n: after("<b>" * 512, "<p>", n), 1000),
-    "markup: open elements": (partial(parse, "<b>"), 1000),
-    "markup: nested elements": (partial(nested, "<b>", "</b>"), 1000),
-    "markup: nested blocks": (partial(nested, "<div>", "</div>"), 1000),
-    "markup: nested untranslatable blocks": (partial(nested, '<code translate="yes"><p>', "</p></code>"), 500),
-    "markup: open untranslatable elements": (partial(parse, "<code>", end="<p>"), 1000),
-    "markup: footnote marks": (partial(parse, "word<sup>1</sup></b>"), 500),
-    "markup: marks that are no footnote marks": (partial(parse, "word <a>1</a>"), 500),
-    "markup: lines of lists": (partial(parse, "<b>word\n* word"), 500),
-    "markup: empty elements": (lambda n: partial(parse_xml, "word <x/> " * n), 1000),
+    "markup: nested elements": (lambda n: partial(parse_html, "<b>" * n + "x" + "</b>" * n), 1000),
+    "markup: nested blocks": (lambda n: partial(parse_html, "<div>" * n + "x" + "</div>" * n), 1000),
+    "markup: nested untranslatable blocks": (
+        lambda n: partial(parse_html, '<code translate="yes"><p>' * n + "x" + "</p></code>" * n),
+        500,
+    ),
     "markup: placement of empty elements": (lambda n: place("word <x></x>, ", n), 300),
     "markup: divided words": (lambda n: place("word:<b>word</b>", n), 300),
-    "markup: line breaks": (partial(parse, "word<b><br>"), 500),
-    "markup: attributes": (lambda n: partial(parse_html, "<p " + "a " * n + ">x</p>"), 2000),
-    "markup: references": (partial(parse, "&#1;&a"), 2000),
     "markup: placement": (partial(place, "<p>" + "word <b>word</b> " * 100), 2),
     "markup: placement of guesses": (partial(place, "<p>" + "<code>x</code> a " * 100), 2),
     "markup: placement of many": (partial(place, "word <b>word</b> "), 1000),
-    "markup: open elements and paragraphs": (lambda n: after("<b>" * 512, "<p>a", n), 1000),
     "markup: nested placement": (lambda n: place("a " + "<b>c " * n + "</b>" * n + " d", 1), 500),
     "markup: placement in a long word": (lambda n: place_in_word("中" * n + "<b>中</b>" * 40), 800),
     "markup: placement around one sign": (lambda n: place("a <b>.</b> " + "." * n, 1), 1000),
     "markup: placement of a long kept word": (lambda n: place_copy("a" * n + " <code>" + "a" * n + "b</code>"), 3000),
     "markup: placement among signs": (lambda n: place("a " + "<b>- " * n + "</b>" * n + " d", 1), 400),
-    **{f"symbols: {unit}": (partial(find_symbols, unit), 5000) for unit in ("1 ", "~ 1.", "5 m/", "aB ", "1,000 ")},
-    "documents: JSON containers": (lambda n: partial(translate_file, "a.json", b"[" + b"[]," * n + b"0]"), 20_000),
-    "documents: JSON values": (lambda n: partial(translate_file, "a.json", b"{" + b'"a":1,' * n + b'"b":1}'), 10_000),
-    "documents: PO comments": (
-        lambda n: partial(translate_file, "a.po", b"# a\n" * n + b'msgid "a"\nmsgstr ""\n'),
-        2000,
-    ),
-    "documents: PO string without an end": (
-        lambda n: partial(translate_file, "a.po", b'msgid "a"\nmsgstr "' + b'\\"' * n + b"\n"),
-        5000,
-    ),
     "documents: comments before a root element": (
         lambda n: partial(root_name, io.BytesIO(b"<!-- a -->\n" * (n // 10) + b"<w/>")),
         200,
-    ),
-    "strings: comments in comments": (lambda n: partial(find_tags, "<!--" * n + ">"), 20_000),
-    **{
-        f"strings: {unit}": (partial(find_tags_of, unit), 5000)
-        for unit in ("{{", "{{ a ", "{% a ", "{% code %}", "<% a ", "<?php ", "{if a ", "</#a ")
-    },
-    "documents: PO metadata": (
-        lambda n: partial(
-            translate_file, "a.po", b'msgid ""\nmsgstr "a: b\\n' + b"a\\n" * n + b'"\n\nmsgid "a"\nmsgstr ""\n'
-        ),
-        5000,
-    ),
-    "documents: SRT tags": (
-        lambda n: partial(translate_file, "a.srt", b"1\n00:00:01,000 --> 00:00:02,000\nHouse\n" + b"<b>\n" * n),
-        500,
     ),
     "documents: MD table cells": (
         lambda n: partial(translate_file, "a.md", b"|a" * n + b"|\n" + b"|-" * n + b"|\n" + b"|a" * n + b"|\n"),
         500,
     ),
+    "documents: RESX attributes and values": (
+        lambda n: partial(
+            translate_file, "a.resx", b"<data " + b"a='1' " * n + b">" + b"<value>a</value>" * n + b"</data>"
+        ),
+        4000,
+    ),
+    "documents: Android attributes and items": (
+        lambda n: partial(
+            translate_file,
+            "a.xml",
+            b"<resources><plurals " + b"a='1' " * n + b">" + b"<item>a</item>" * n + b"</plurals>",
+        ),
+        4000,
+    ),
 }
-RESOURCES: list[tuple[str, Callable[[int], str]]] = [
-    ("a.properties", lambda n: "a" * n + "\\"),
-    ("a.properties", lambda n: "a=" + "b" * n + "\\"),
-    ("a.strings", lambda n: '"' + '\\"' * n + "\\"),
-    ("a.strings", lambda n: "/*" * n),
-    ("a.csv", lambda n: '"' * (n + 1)),
-    ("a.yaml", lambda n: "a: " + "{n, plural, one {" * n),
-    ("a.arb", lambda n: '{"a": "' + "{n, plural, one {" * n + '"}'),
-    ("a.strings", lambda n: '"a" = "' + "{0,choice,0#a|1#" * n + '";'),
-    ("a.strings", lambda n: '"a" = "' + "{a '{" * n + '";'),
-    ("a.po", lambda n: 'msgid "' + "a\\n" * n + '"\nmsgstr "b"\n'),
-    ("a.po", lambda n: 'msgid "a"\nmsgstr "b"\n' * n),
-    ("a.resx", lambda n: "<data " + "a='1' " * n + ">" + "<value>a</value>" * n + "</data>"),
-    ("a.xml", lambda n: "<resources><plurals " + "a='1' " * n + ">" + "<item>a</item>" * n + "</plurals>"),
-]
 SIZES = {"json-nested": 900, "docx-nested": 4000, "md-brackets": 2000, "md-footnotes": 2000, "md-links": 3000}
 
 
-@pytest.mark.parametrize(("prepare", "size"), GROWTH.values(), ids=GROWTH.keys())
+def grown(text: str, times: int) -> str:
+    """Return a text `begin⋯unit⋯end` with its unit repeated. Without ⋯ it is the unit, and the end may be left out."""
+    begin, unit, end = [*text.split("⋯"), ""][:3] if "⋯" in text else ("", text, "")
+    return begin + unit * times + end
+
+
+@pytest.mark.parametrize(("prepare", "size"), PREPARED.values(), ids=PREPARED.keys())
 def test_time_grows_with_the_size(prepare: Prepare, size: int) -> None:
     assert_linear(prepare, size)
 
 
-@pytest.mark.parametrize(("name", "content"), RESOURCES)
-def test_time_of_resources_grows_with_the_size(name: str, content: Callable[[int], str]) -> None:
-    assert_linear(lambda size: partial(translate_file, name, content(size).encode()), 4_000)
+@pytest.mark.parametrize(("call", "size", "text"), [(call, size, text) for call, size, all in GROWTH for text in all])
+def test_time_grows_with_the_repeated_text(call: Callable[[str], object], size: int, text: str) -> None:
+    assert_linear(lambda times: partial(call, grown(text, times)), size)
+
+
+@pytest.mark.parametrize(("size", "name", "text"), FILES)
+def test_time_of_files_grows_with_the_size(size: int, name: str, text: str) -> None:
+    assert_linear(lambda times: partial(translate_file, name, grown(text, times).encode()), size)
 
 
 @pytest.mark.parametrize("kind", SIZED_DOCUMENTS)
@@ -311,18 +259,3 @@ def test_a_file_is_refused_when_a_count_is_exceeded() -> None:
     ):
         with pytest.raises(DocumentError, match=problem):
             open_document(name, content, options)
-
-
-@pytest.mark.parametrize("codec", ["punycode", "idna", "utf-7", "unicode_escape", "rot13", "hex", "zlib", "no-codec"])
-def test_only_encodings_of_text_may_be_declared(codec: str) -> None:
-    content = f'<meta charset="{codec}"><p>Straße'.encode()
-    assert open_document("a.html", content).render([TranslatedSegment("Straße")]) == content
-
-
-@pytest.mark.parametrize(
-    "codec", ["latin-1", "ISO-8859-15", "windows-1252", "shift_jis", "EUC-JP", "gb18030", "koi8-r"]
-)
-def test_encodings_of_text_may_be_declared(codec: str) -> None:
-    content = f'<meta charset="{codec}"><p>abc Ж'.encode(codec, "ignore")
-    document = open_document("a.html", content)
-    assert document.render([TranslatedSegment(document.segments[0].text)]) == content

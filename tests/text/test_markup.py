@@ -13,7 +13,7 @@ from mt.text.markup import Link, Markup, MarkupOptions, Segment, TranslatedSegme
 from mt.text.markup.tokens import TokenKind, html_tokens, xml_tokens
 
 PLACEMENTS = Path(__file__).with_name("placements.tsv")
-"""English markup, its German translation and the word alignment, all by hand."""
+"""Markup, its translation, the word alignment, all by hand; and the bare translation where it lacks more than tags."""
 
 ODD = [
     *("<p>", "</p>", "<b>", "</b>", "<i class='x'>", "</i>", "<br>", "<img alt='a dog'>", "<li>", "<td>", "<!-- c -->"),
@@ -60,69 +60,10 @@ def plain(marked: str) -> str:
     return " ".join(html.unescape(re.sub(r"<!--.*?-->|<[^>]*>", "", bare)).split())
 
 
-def rows() -> list[tuple[str, str, str]]:
-    lines = PLACEMENTS.read_text(encoding="utf-8").splitlines()
-    return [(source, target, pairs) for source, target, pairs in (line.split("\t") for line in lines)]
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "pairs", "wanted"),
-    [
-        # `b` is aligned to w and y, on both sides of x, which is aligned to `a`
-        ("<b>a</b> <i>b</i> c", "u v w x y", "1-2 0-3 1-4", "u v w <b>x</b> <i>y</i>"),
-        ("one <b>two</b> three four", "EINS ZWEI DREI VIER", "", "EINS <b>ZWEI</b> DREI VIER"),  # in proportion
-        (
-            'Hello <a href="u">@<span>rex</span></a> there',
-            "Dort hallo @rex",
-            "0-1 1-2 2-0",
-            'Dort hallo <a href="u">@<span>rex</span></a>',
-        ),
-        ("Use <code>pip x</code> now", "Nimm jetzt pip x", "0-0 1-2 2-3 3-1", "Nimm jetzt <code>pip x</code>"),
-        ("Use <code>pip x</code> now", "Nimm jetzt das da", "0-0 1-2 2-3 3-1", "Nimm jetzt <code>pip x</code>"),
-        ("<b>Name:</b>the dog", "Name: der Hund", "0-0 1-1 2-2", "<b>Name:</b>der Hund"),
-        ("<i>Where:</i><b>garden</b>", "Wo: Garten", "0-0 1-1", "<i>Wo:</i><b>Garten</b>"),
-        ("The dog<i>1</i> sleeps", "Es schläft der Hund 1", "0-2 1-3 2-4 3-1", "Es schläft der Hund<i>1</i>"),
-        ("The dog<i>1</i> sleeps", "1 Hund schläft", "0-1 1-1 2-0 3-2", "<i>1</i> Hund schläft"),
-        ("Hello<b>World</b>", "Welt hallo", "0-1 1-0", "<b>Welt</b> hallo"),
-        # elements that touch, and a separator that touches links
-        (
-            "The <s>dog</s><u>cat</u> runs",
-            "Der Hund Katze läuft",
-            "0-0 1-1 2-2 3-3",
-            "Der <s>Hund</s><u>Katze</u> läuft",
-        ),
-        ("<a>Help</a>|<a>News</a>", "Hilfe | Neues", "0-0 2-2", "<a>Hilfe</a>|<a>Neues</a>"),
-        ("<a>Home</a> | <a>About us</a>", "Start | Über uns", "0-0 2-2 2-3", "<a>Start</a> | <a>Über uns</a>"),
-        (
-            "Tom &lt;<a>t@a.org</a>&gt; wrote:",
-            "Tom <t@a.org> schrieb:",
-            "0-0 2-2",
-            "Tom &lt;<a>t@a.org</a>&gt; schrieb:",
-        ),
-        # a verb that is aligned to a name
-        ("sent to <b>Anna Smith</b>.", "an Anna Smith gesendet.", "1-0 2-1 3-2 3-3", "an <b>Anna Smith</b> gesendet."),
-        # endings of numbers
-        ("1<sup>st</sup> floor", "1. Stock", "0-0 0-1 1-1", "1<sup>.</sup> Stock"),
-        ("the 5<sup>th</sup> house", "la 5ème maison", "0-0 1-1 2-2", "la 5<sup>ème</sup> maison"),
-        ("la 2<sup>e</sup> fois", "the 2nd time", "0-0 1-1 2-2", "the 2<sup>nd</sup> time"),
-        # a capitalised word whose translation is missing
-        ("zu <i>Fuß</i> nach Hause", "He walks home", "0-1 2-2 3-2", "He <i>walks</i> home"),
-        (
-            "Open <b>Network</b> settings",
-            "Öffne Netzwerkeinstellungen",
-            "0-0 2-1",
-            "Öffne <b>Netzwerkeinstellungen</b>",
-        ),
-        ("<i>The dog</i> sees <b>the</b> cat", "Hund sieht Katze", "1-0 2-1 4-2", "<i>Hund</i> sieht <b>Katze</b>"),
-    ],
-)
-def test_placement(source: str, target: str, pairs: str, wanted: str) -> None:
-    assert translated(source, target, pairs) == wanted
-
-
-@pytest.mark.parametrize(("source", "wanted", "pairs"), rows())
-def test_tags_stand_where_a_person_would_put_them(source: str, wanted: str, pairs: str) -> None:
-    assert translated(source, plain(wanted), pairs) == wanted
+@pytest.mark.parametrize("row", PLACEMENTS.read_text(encoding="utf-8").splitlines())
+def test_tags_stand_where_a_person_would_put_them(row: str) -> None:
+    source, wanted, pairs, *target = row.split("\t")
+    assert translated(source, *(target or [plain(wanted)]), pairs) == wanted
 
 
 @pytest.mark.parametrize(

@@ -43,18 +43,12 @@ def test_capitals_are_lowered(language: str, sentence: str, expected: str | None
     assert lower_capitals(sentence, language) == expected
 
 
-@pytest.mark.parametrize(
-    ("sentence", "expected"),
-    [
-        ("EXIT", "Exit"),
-        ("HAUS", "Haus"),
-        ("OPEN EXIT!", "Open exit!"),
-        ("IKEA", None),
-        ("ON", None),
-    ],
-)
-def test_short_words_in_capitals_are_lowered_if_the_model_knows_them(sentence: str, expected: str | None) -> None:
-    assert lower_capitals(sentence, "en", knows={"exit", "open", "on", "Haus"}.__contains__) == expected
+def test_short_words_in_capitals_are_lowered_if_the_model_knows_them() -> None:
+    found = [
+        lower_capitals(text, "en", knows={"exit", "open", "on", "Haus"}.__contains__)
+        for text in ("EXIT", "HAUS", "OPEN EXIT!", "IKEA", "ON")
+    ]
+    assert found == ["Exit", "Haus", "Open exit!", None, None]
 
 
 @pytest.mark.parametrize(

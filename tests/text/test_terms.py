@@ -63,29 +63,25 @@ def test_taken_ranges_are_skipped_and_case_can_be_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "language", "of"),
+    ("word", "language", "of", "expected"),
     [
-        ("Frauen", "de", "Frau"),
-        ("Autos", "de", "Auto"),
-        ("chiens", "fr", "chien"),
-        ("libros", "es", "libro"),
-        ("gatos", "pt-BR", "gato"),
-        ("libri", "it", "libro"),
-        ("žen", "cs", "žen"),
-        ("ženy", "cs", "žena"),
-        ("glass", "en", "glass"),
+        ("Frauen", "de", "Frau", True),
+        ("Autos", "de", "Auto", True),
+        ("chiens", "fr", "chien", True),
+        ("libros", "es", "libro", True),
+        ("gatos", "pt-BR", "gato", True),
+        ("libri", "it", "libro", True),
+        ("žen", "cs", "žen", True),
+        ("ženy", "cs", "žena", True),
+        ("glass", "en", "glass", True),
+        ("as", "en", "a", False),
+        ("glass", "en", "glas", False),
+        ("news", "en", "new", False),
+        ("cars", "zh", "car", False),
     ],
 )
-def test_words_are_forms_of_others(word: str, language: str, of: str) -> None:
-    assert of in set(possible_stems(word, language))
-
-
-@pytest.mark.parametrize(
-    ("word", "language", "of"),
-    [("as", "en", "a"), ("glass", "en", "glas"), ("news", "en", "new"), ("cars", "zh", "car")],
-)
-def test_words_are_not_forms_of_others(word: str, language: str, of: str) -> None:
-    assert of not in set(possible_stems(word, language))
+def test_words_are_forms_of_others(word: str, language: str, of: str, expected: bool) -> None:
+    assert (of in set(possible_stems(word, language))) is expected
 
 
 def test_forms_of_a_translation() -> None:

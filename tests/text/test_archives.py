@@ -4,8 +4,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from mt.errors import DocumentError
-from mt.text.documents import DocumentOptions, open_document
 from tests.text.documents import archive, capitals, texts
 
 NAMES = " ".join(
@@ -143,19 +141,3 @@ def test_a_translated_book() -> None:
     assert "<p>A <b>BIG</b> DOG.<br/>IT SLEEPS.</p>" in translated["OEBPS/chapter.xhtml"]
     contents = translated["OEBPS/toc.ncx"]
     assert "<navLabel><text>ONE</text></navLabel>" in contents and "<docAuthor><text>Ann</text>" in contents
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "problem"),
-    [
-        ("a.epub", b"PK rubbish", "a.epub is not a .epub file: File is not a zip file"),
-        ("a.odt", archive(BOOK), "a.odt is not a .odt file: the archive contains no file with text"),
-        ("a.odt", archive({"content.xml": "a" * 2_000_000}), "unpack to 2000000 bytes; accepted: at most"),
-        ("a.odt", archive({f"{n}.png": "" for n in range(20_001)}), "20001 files; accepted: at most 20000"),
-        ("a.epub", archive({"a.html": "<p>a" * 101}), "too many texts.*; accepted: at most 100"),
-        ("a.odt", archive(OPEN_DOCUMENT).replace(b"PK\x01\x02", b"PK\x01\x03"), "is not a .odt file"),
-    ],
-)
-def test_an_archive_that_cannot_be_used(name: str, content: bytes, problem: str) -> None:
-    with pytest.raises(DocumentError, match=problem):
-        open_document(name, content, DocumentOptions(max_unpacked_bytes=1_000_000, max_segments=100))

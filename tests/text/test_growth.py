@@ -15,7 +15,6 @@ from mt.text.documents import DocumentOptions, open_document
 from mt.text.documents.packages import root_name
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.strings import find_tags
-from mt.text.markup.tokens import MAX_TOKENS
 from mt.text.normalise import normalise_text
 from mt.text.numbers import join_numbers, mend_numbers
 from mt.text.symbols import lost_symbols, unknown_words
@@ -243,19 +242,3 @@ def test_time_of_files_grows_with_the_size(size: int, name: str, text: str) -> N
 def test_time_of_documents_grows_with_the_size(kind: str) -> None:
     name, content = SIZED_DOCUMENTS[kind]
     assert_linear(lambda size: partial(translate_file, name, content(size)), SIZES.get(kind, 10_000))
-
-
-def test_a_file_is_refused_when_a_count_is_exceeded() -> None:
-    options = DocumentOptions(max_segments=100, max_characters=1000)
-    for name, content, problem in (
-        ("a.txt", b"a\n" * 101, "too many texts.*; accepted: at most 100"),
-        ("a.txt", b"a" * 1001, "too many characters.*; accepted: at most 1,000"),
-        ("a.html", b"<p>a" * 101, "too many texts.*; accepted: at most 100"),
-        ("a.html", b"<b>" * (MAX_TOKENS + 1), "too many tags.*; accepted: at most 1,000,000"),
-        ("a.srt", b"\n" * (MAX_TOKENS + 1), "too many lines.*; accepted: at most 1,000,000"),
-        ("a.json", b"[" + b'"a",' * 100 + b'"a"]', "too many texts.*; accepted: at most 100"),
-        ("a.json", b"[" * (MAX_TOKENS + 1), "too many values.*; accepted: at most 1,000,000"),
-        ("a.po", b'msgid "a"\nmsgstr ""\n' * 101, "too many texts.*; accepted: at most 100"),
-    ):
-        with pytest.raises(DocumentError, match=problem):
-            open_document(name, content, options)

@@ -222,24 +222,6 @@ def test_a_table_of_texts_in_utf16() -> None:
     assert len(open_document("a.xlsx", out.getvalue()).segments) == 5
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "problem"),
-    [
-        ("a.pptx", b"PK rubbish", "a.pptx is not a .pptx file: File is not a zip file"),
-        ("a.xlsx", archive(PRESENTATION), "a.xlsx is not a .xlsx file: the archive contains no file with text"),
-        ("a.xlsx", archive({"xl/sharedStrings.xml": f"<sst {SHEET}>"}), "xl/sharedStrings.xml is not XML"),
-        (
-            "a.pptx",
-            archive({"s.xml": f"<p:sld {SHOW} {DRAWING}><a:rPr b='{'1' * 10_001}'/></p:sld>"}),
-            "text format that is too large",
-        ),
-    ],
-)
-def test_a_file_that_cannot_be_used(name: str, content: bytes, problem: str) -> None:
-    with pytest.raises(DocumentError, match=problem):
-        open_document(name, content)
-
-
 def test_formats_with_a_relative_namespace() -> None:
     """A canonical form of XML does not exist for such names, which damaged files have."""
     runs = "".join(

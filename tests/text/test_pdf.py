@@ -6,10 +6,7 @@ from pathlib import Path
 
 import docx
 import pytest
-from reportlab.lib.pdfencrypt import StandardEncryption
-from reportlab.pdfgen.canvas import Canvas
 
-from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.documents import DocumentOptions, open_document, translated_name
 from mt.text.documents.pdf_layout import Block, BlockKind, read_blocks
 from mt.text.documents.pdf_lines import SOFT_HYPHEN, PdfLine, PdfText, read_pdf
@@ -22,7 +19,6 @@ BLOCKS: dict[str, list[list[str]]] = tomllib.loads((FOLDER / "blocks.toml").read
 
 PAGE = (600.0, 800.0)
 STYLES = {"paragraph": "Normal", "bullet": "List Bullet", "heading 1": "Heading 1", "heading 2": "Heading 2"}
-TWO_TEXTS = pdf(b"BT /F 9 Tf 72 700 Td (A dog) Tj ET BT /F 20 Tf 72 600 Td (A cat) Tj ET")
 
 
 @pytest.mark.parametrize("name", BLOCKS)
@@ -94,47 +90,6 @@ def test_running_titles_and_page_numbers_are_not_text() -> None:
     result = read_blocks(PdfText(lines, [PAGE] * 4))
     assert result[:2] == [Block(BlockKind.HEADER, "The title"), Block(BlockKind.FOOTER, "Annual report")]
     assert [block.text for block in result[2:]] == [f"Body of page number {page}." for page in range(4)]
-
-
-def locked() -> bytes:
-    out = io.BytesIO()
-    canvas = Canvas(out, encrypt=StandardEncryption("secret"))
-    canvas.drawString(72, 700, "A dog")
-    canvas.save()
-    return out.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        (b"", "a.pdf is not a PDF file, or is damaged"),
-        (b"%PDF-1.4\nrubbish", "a.pdf is not a PDF file, or is damaged"),
-        (pdf(b"0 0 100 100 re f"), "has no text layer; accepted: a PDF with text"),
-        (locked(), "protected by a password"),
-    ],
-    ids=["empty", "damaged", "scan", "locked"],
-)
-def test_files_without_text_are_refused(content: bytes, problem: str) -> None:
-    with pytest.raises(DocumentError, match=problem):
-        open_document("a.pdf", content)
-
-
-@pytest.mark.parametrize(
-    ("content", "options", "problem"),
-    [
-        (pdf(b"BT /F 12 Tf 72 700 Td (A dog) Tj ET", 5001), DocumentOptions(), "5,001 pages; accepted: at most 5,000"),
-        (
-            pdf(b"BT /F 12 Tf 72 700 Td (A dog) Tj ET"),
-            DocumentOptions(max_characters=4),
-            "too many characters.*; accepted: at most 4",
-        ),
-        (TWO_TEXTS, DocumentOptions(max_segments=1), "too many texts.*; accepted: at most 1"),
-    ],
-    ids=["pages", "characters", "segments"],
-)
-def test_limits(content: bytes, options: DocumentOptions, problem: str) -> None:
-    with pytest.raises(DocumentLimitExceeded, match=problem):
-        open_document("a.pdf", content, options)
 
 
 def test_the_translation_has_another_name() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.errors import DocumentError
-from mt.text.documents import DocumentOptions, open_document
+from mt.text.documents import DocumentOptions
 from mt.text.messages import split_message
 from tests.text.documents import render, texts, translated
 
@@ -266,19 +266,3 @@ def test_the_parts_of_a_message_are_the_message(message: str) -> None:
 def test_any_text_is_rendered_byte_for_byte(name: str, text: str) -> None:
     with suppress(DocumentError):
         assert translated(name, text, str) == text
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "options", "problem"),
-    [
-        ("a.yaml", "a: [1", None, "a.yaml is not YAML: .*line 2, column 1"),
-        ("a.yaml", "[" * 200, None, "nested too deeply; accepted: at most 100 levels"),
-        ("a.arb", '{"a": }', None, "line 1, column 7"),
-        ("a.strings", "hello", None, "a.strings has no text"),
-        ("a.csv", "a,b\n1,2", DocumentOptions(columns=("c", "3")), "'c', '3'; accepted: a number from 1 to 2, or a, b"),
-        ("a.csv", "," * 1_000_001, None, "too many cells.*; accepted: at most 1,000,000"),
-    ],
-)
-def test_a_file_that_cannot_be_used(name: str, content: str, options: DocumentOptions | None, problem: str) -> None:
-    with pytest.raises(DocumentError, match=problem):
-        open_document(name, content.encode(), options)

@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 import pytest
 
 from mt.data.translation_memory import read_memory
-from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment
 
@@ -134,26 +133,3 @@ def test_translations_can_be_replaced() -> None:
     written = document.render([TranslatedSegment("Erledigt & fertig."), TranslatedSegment("Neu.")]).decode()
     assert '<tuv xml:lang="de-AT"><seg>Erledigt &amp; fertig.</seg></tuv></tu>' in written
     assert '<seg>New.</seg></tuv><tuv xml:lang="de"><seg>Neu.</seg></tuv></tu>' in written
-
-
-@pytest.mark.parametrize(
-    ("content", "options", "problem"),
-    [
-        (FILES["plain"], DocumentOptions(), "the target language must be given"),
-        (
-            "<tmx></tmx>",
-            DocumentOptions(target_language="de"),
-            "a.tmx is not TMX: it contains no <tmx> element with a <tu>",
-        ),
-        ("no markup", DocumentOptions(target_language="de"), "a.tmx is not TMX"),
-        (
-            memory(FILES["plain"] * 3),
-            DocumentOptions(target_language="de", max_segments=2),
-            "too many texts.*; accepted: at most 2",
-        ),
-    ],
-    ids=["no language", "no unit", "no markup", "limit"],
-)
-def test_memories_that_cannot_be_used(content: str, options: DocumentOptions, problem: str) -> None:
-    with pytest.raises(DocumentError, match=problem):
-        open_document("a.tmx", content.encode(), options)

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -176,22 +175,9 @@ def test_all_libraries_translate_alike(tmp_path: Path, only: str) -> None:
     """Two greetings in float32, by each library that is installed; without the slow ones, by ours."""
     source = tmp_path / "a.en"
     source.write_text("Good morning!\nThank you.\n")
-    few: list[Any] = [
-        "--rounds",
-        "1",
-        "--beam-size",
-        "4",
-        "--kinds",
-        "single",
-        "--cores",
-        "1",
-        "--dtype",
-        "float32",
-        "--only",
-        only,
-    ]
+    few = ["--rounds", "1", "--beam-size", "4", "--kinds", "single", "--cores", "1", "--dtype", "float32"]
     languages = ["--source", "en", "--target", "fr", "--source-file", str(source)]
-    assert main([str(STARTER_MODEL), *languages, "--output", str(tmp_path), *few]) == 0
+    assert main([str(STARTER_MODEL), *languages, "--output", str(tmp_path), *few, "--only", only]) == 0
     rows = {row["name"]: row for row in json.loads((tmp_path / "results.json").read_text())["rows"]}
     assert rows["ours float32"]["lines"][0] == "Bonjour !"
     assert len(rows) == (1 if only else 4)

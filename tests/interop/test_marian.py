@@ -116,21 +116,11 @@ def test_equal_to_the_conversion_of_transformers(opus: Opus, directions: list[st
 def test_pieces_are_looked_up_as_they_are_written(tmp_path: Path) -> None:
     pair = pair_of(Opus(tags=TAGS), tmp_path / "m", tmp_path / "out", ["en-fr"])
     tokenizer = pair.ours.tokenizer
-    assert tokenizer.pieces(tokenizer.encode("dog 漢 Ж")) == [
-        "▁dog",
-        "▁",
-        "漢",
-        "▁",
-        "<unk>",
-    ]  # not in the model, but ...
+    assert tokenizer.pieces(tokenizer.encode("dog 漢 Ж")) == ["▁dog", "▁", "漢", "▁", "<unk>"]
     assert tokenizer.pieces(tokenizer.encode(">>fra<<")) != [">>fra<<"]  # no text asks for a language
     assert {"no", "~", '"', "'"} <= set(tokenizer.pieces(range(len(tokenizer))))  # YAML would read a boolean and null
-    assert (
-        tokenizer.target.decode(
-            [*tokenizer.source_prefix("en", "fr", ["en-fr"]), *tokenizer.target.encode("god eht"), EOS]
-        )
-        == "god eht"
-    )
+    prefix = tokenizer.source_prefix("en", "fr", ["en-fr"])
+    assert tokenizer.target.decode([*prefix, *tokenizer.target.encode("god eht"), EOS]) == "god eht"
     assert tokenizer.digest == load_model(tmp_path / "out").tokenizer.digest
     assert "Licence: Attribution 4.0 International." in card(tmp_path / "out")
 
@@ -255,12 +245,8 @@ def test_the_imported_directory_holds_what_the_readme_says(tmp_path: Path) -> No
     import_model(str(folder), tmp_path / "out")
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert files == {
-        "config.json",
-        "model.safetensors",
-        "README.md",
-        "tokenizer.model",
-        "tokenizer.target.model",
-        "vocabulary.json",
+        *("config.json", "model.safetensors", "README.md"),
+        *("tokenizer.model", "tokenizer.target.model", "vocabulary.json"),
     }
     described_vocabulary = json.loads((tmp_path / "out" / "vocabulary.json").read_text(encoding="utf-8"))
     description = load_model(tmp_path / "out").description

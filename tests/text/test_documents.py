@@ -53,19 +53,6 @@ def test_json_changes_only_in_its_strings(value: object, ascii_only: bool) -> No
     assert type(new) is type(value)
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.html", "<p><ruby>犬<rp>(</rp><rt>inu</rt><rp>)</rp></ruby> runs</p>"),
-        ("a.xhtml", "<p><ruby>犬<rt>inu</rt></ruby> runs</p>"),
-        ("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n<ruby>犬<rt>inu</rt></ruby> runs\n"),
-    ],
-)
-def test_the_reading_of_a_word_is_no_text(name: str, content: str) -> None:
-    assert texts(name, content) == ["犬 runs"]
-    assert "inu" in translated(name, content)
-
-
 def test_columns_of_text_are_texts() -> None:
     content = "a dog     12   two cats\nname\tA house.  It is big.\n"
     assert texts("a.txt", content) == ["a dog", "12", "two cats", "name", "A house.  It is big."]
@@ -119,10 +106,15 @@ def test_lines_of_a_wrapped_sentence_are_one_text(content: str, segments: str) -
         ("a.xml", "<a><programlisting>int x;</programlisting><b>Yes</b></a>"),
         ("a.xml", "<a><db:screen>$ ls</db:screen><screen><b>Yes</b></screen><preformat>a <i>b</i></preformat></a>"),
         ("a.json", '{"a": "true", "b": "Yes"}'),
+        # the reading of a word
+        ("a.html", "<p><ruby>犬<rp>(</rp><rt>inu</rt><rp>)</rp></ruby> Yes</p>"),
+        ("a.xhtml", "<p><ruby>犬<rt>inu</rt></ruby> Yes</p>"),
+        ("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n<ruby>犬<rt>inu</rt></ruby> Yes\n"),
     ],
 )
-def test_values_and_code_of_programs_are_no_texts(name: str, content: str) -> None:
-    assert texts(name, content) == ["Yes"]
+def test_values_and_code_of_programs_and_readings_are_no_texts(name: str, content: str) -> None:
+    assert texts(name, content) == ["犬 Yes" if "犬" in content else "Yes"]
+    assert translated(name, content) == content.replace("Yes", "YES")
 
 
 @pytest.mark.parametrize(

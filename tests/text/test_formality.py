@@ -53,8 +53,5 @@ def test_banned_words_are_those_of_the_opposite_formality() -> None:
 
 
 def test_languages_with_formality() -> None:
-    assert [language for language in ("de", "de-CH", "fr", "en", "pt-BR", "zh") if supports_formality(language)] == [
-        "de",
-        "de-CH",
-        "fr",
-    ]
+    assert all(map(supports_formality, ("de", "de-CH", "fr")))
+    assert not any(map(supports_formality, ("en", "pt-BR", "zh")))

@@ -15,38 +15,50 @@ from tests.text.documents import render, texts, translated
 TABLE = 'id,name,"long\ntext"\r\n1,A dog,"He said ""hi"", then left"\r\n2,"","3.5"\r\n3,Two words,'
 
 
+ESCAPED = [
+    ("a.yaml", "a: One\n", 'a: "l\'été: \\"x\\""\n'),
+    ("a.yaml", "a: [:b, :c]\nd: One\n", 'a: [:b, :c]\nd: "l\'été: \\"x\\""\n'),  # symbols of Ruby
+    ("a.yaml", "a: 'One'\n", "a: 'l''été: \"x\"'\n"),
+    ("a.yaml", "a: |\n  One\n  # Two\n", 'a: |\n  l\'été: "x"\n  l\'été: "x"\n'),
+    ("a.yaml", "a: '{n, plural, other {One}}'\n", "a: '{n, plural, other {l''été: \"x\"}}'\n"),
+    ("a.arb", '{"a": "One"}', '{"a": "l\'été: \\"x\\""}'),
+    ("a.arb", '{"a": "\\u0041 b"}', '{"a": "l\'\\u00e9t\\u00e9: \\"x\\""}'),
+    ("a.properties", "a=One", 'a=l\'été: "x"'),
+    ("a.properties", "a={0} b", "a=l''été: \"x\""),
+    ("a.properties", "a=\\u0041 b", 'a=l\'\\u00e9t\\u00e9: "x"'),
+    ("a.strings", '"a" = "One";', '"a" = "l\'été: \\"x\\"";'),
+    (
+        "a.xml",
+        "<resources><string>A</string></resources>",
+        r"<resources><string>l\'été: \"x\"</string></resources>",
+    ),
+    ("a.resx", "<data><value>A</value></data>", '<data><value>l\'été: "x"</value></data>'),
+    ("a.csv", "A", '"l\'été: ""x"""'),
+    ("a.tsv", "A", 'l\'été: "x"'),
+]
+NEW_CELLS = [
+    ("a.csv", "a;b\n", '"x, y; z";"x, y; z"\n'),
+    ("a.csv", "a, b;c\n", '"x, y; z";"x, y; z"\n'),
+    ("a.csv", '"a",b\n', '"x, y; z","x, y; z"\n'),
+    ("a.csv", "a\nb\n", '"x, y; z"\n"x, y; z"\n'),
+    ("a.csv", "a, b; c\nb, d; e\nNo\nc\nd\n", 'x, y; z\nx, y; z\n"x, y; z"\n"x, y; z"\n"x, y; z"\n'),
+    ("a.csv", "sep=\t\na\tb\n", "sep=\t\nx, y; z\tx, y; z\n"),
+]
+PLAIN = [("a.yaml", "a: One", "a: Eins"), ("a.yaml", "a: One", 'a: "yes"'), ("a.yaml", "a: One", 'a: "3"')]
+
+
 @pytest.mark.parametrize(
-    ("name", "content", "written"),
+    ("translation", "name", "content", "written"),
     [
-        ("a.yaml", "a: One\n", 'a: "l\'été: \\"x\\""\n'),
-        ("a.yaml", "a: [:b, :c]\nd: One\n", 'a: [:b, :c]\nd: "l\'été: \\"x\\""\n'),  # symbols of Ruby
-        ("a.yaml", "a: 'One'\n", "a: 'l''été: \"x\"'\n"),
-        ("a.yaml", "a: |\n  One\n  # Two\n", 'a: |\n  l\'été: "x"\n  l\'été: "x"\n'),
-        ("a.yaml", "a: '{n, plural, other {One}}'\n", "a: '{n, plural, other {l''été: \"x\"}}'\n"),
-        ("a.arb", '{"a": "One"}', '{"a": "l\'été: \\"x\\""}'),
-        ("a.arb", '{"a": "\\u0041 b"}', '{"a": "l\'\\u00e9t\\u00e9: \\"x\\""}'),
-        ("a.properties", "a=One", 'a=l\'été: "x"'),
-        ("a.properties", "a={0} b", "a=l''été: \"x\""),
-        ("a.properties", "a=\\u0041 b", 'a=l\'\\u00e9t\\u00e9: "x"'),
-        ("a.strings", '"a" = "One";', '"a" = "l\'été: \\"x\\"";'),
-        (
-            "a.xml",
-            "<resources><string>A</string></resources>",
-            r"<resources><string>l\'été: \"x\"</string></resources>",
-        ),
-        ("a.resx", "<data><value>A</value></data>", '<data><value>l\'été: "x"</value></data>'),
-        ("a.csv", "A", '"l\'été: ""x"""'),
-        ("a.tsv", "A", 'l\'été: "x"'),
+        *(('l\'été: "x"', *row) for row in ESCAPED),
+        *(("x, y; z", *row) for row in NEW_CELLS),
+        *((translation, *row) for translation, row in zip(("Eins", "yes", "3"), PLAIN, strict=True)),
     ],
 )
-def test_a_translation_is_escaped_as_the_format_demands(name: str, content: str, written: str) -> None:
-    assert translated(name, content, lambda text: 'l\'été: "x"') == written
-
-
-def test_a_plain_translation_needs_no_quotes_in_yaml() -> None:
-    assert translated(
-        "a.yaml", "a: One\nb: Two\nc: Three", lambda text: {"One": "Eins", "Two": "yes"}.get(text, "3")
-    ) == ('a: Eins\nb: "yes"\nc: "3"')
+def test_a_translation_is_escaped_as_the_format_demands(
+    translation: str, name: str, content: str, written: str
+) -> None:
+    assert translated(name, content, lambda text: translation) == written
 
 
 @pytest.mark.parametrize(
@@ -214,21 +226,6 @@ def test_anchors_tags_and_aliases_of_yaml_are_kept(content: str, written: str) -
 def test_the_separator_of_a_table(content: str, expected: list[str]) -> None:
     assert texts("a.csv", content) == expected
     assert translated("a.csv", content, str) == content
-
-
-@pytest.mark.parametrize(
-    ("content", "written"),
-    [
-        ("a;b\n", '"x, y; z";"x, y; z"\n'),
-        ("a, b;c\n", '"x, y; z";"x, y; z"\n'),
-        ('"a",b\n', '"x, y; z","x, y; z"\n'),
-        ("a\nb\n", '"x, y; z"\n"x, y; z"\n'),
-        ("a, b; c\nb, d; e\nNo\nc\nd\n", 'x, y; z\nx, y; z\n"x, y; z"\n"x, y; z"\n"x, y; z"\n'),
-        ("sep=\t\na\tb\n", "sep=\t\nx, y; z\tx, y; z\n"),
-    ],
-)
-def test_a_translation_makes_no_new_cell(content: str, written: str) -> None:
-    assert translated("a.csv", content, lambda text: "x, y; z") == written
 
 
 @pytest.mark.parametrize(

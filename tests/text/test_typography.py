@@ -66,12 +66,8 @@ def test_no_break_spaces_are_restored(source: str, translation: str, language: s
 
 
 def test_texts_with_no_break_spaces_are_recognised() -> None:
-    assert [has_no_break_spaces(text) for text in ("a b", "ä\u2009b", "a\u00a0b", "a\u202fb")] == [
-        False,
-        False,
-        True,
-        True,
-    ]
+    assert not any(map(has_no_break_spaces, ("a b", "ä\u2009b")))
+    assert all(map(has_no_break_spaces, ("a\u00a0b", "a\u202fb")))
 
 
 def test_ends_of_sentences_correspond() -> None:

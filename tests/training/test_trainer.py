@@ -22,6 +22,7 @@ from tests.training.conftest import equal, finish, metrics, train, weights_of
 from tests.weights import load_weights
 
 MakeTrainer = Callable[..., Trainer]
+Spoil = Callable[[Transformer, Tensor], Tensor]
 
 
 class Listed:
@@ -43,7 +44,7 @@ class Listed:
 class Broken:
     """A loss that does `how` to its result on the calls `when`, counted from 0."""
 
-    def __init__(self, how: Callable[[Transformer, Tensor], Tensor], when: Sequence[int]) -> None:
+    def __init__(self, how: Spoil, when: Sequence[int]) -> None:
         self.how = how
         self.when = when
         self.calls = 0
@@ -54,25 +55,26 @@ class Broken:
         return self.how(model, loss) if self.calls - 1 in self.when else loss
 
 
-def infinite(model: Transformer, loss: Tensor) -> Tensor:
-    return loss * math.inf
-
-
-def not_a_number(model: Transformer, loss: Tensor) -> Tensor:
-    return loss * math.nan
-
-
-def gpu_full(model: Transformer, loss: Tensor) -> Tensor:
-    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
-
-
-def cpu_full(model: Transformer, loss: Tensor) -> Tensor:
-    raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 2147483648 bytes.")
-
-
 def bad_gradient(model: Transformer, loss: Tensor) -> Tensor:
     """A finite loss whose gradient is not: the square root's at 0."""
     return loss + (next(model.parameters()) * 0).sum().sqrt()
+
+
+def raising(error: Exception) -> Spoil:
+    def fail(model: Transformer, loss: Tensor) -> Tensor:
+        raise error
+
+    return fail
+
+
+NAN = "a loss of nan", lambda model, loss: loss * math.nan
+GPU_FULL = "out of memory", raising(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"))
+CPU_FULL = (
+    "out of memory",
+    raising(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 2 B.")),
+)
+BAD_GRADIENT = "a gradient of norm nan", bad_gradient
+SPOILT = [("a loss of inf", lambda model, loss: loss * math.inf), NAN, GPU_FULL, CPU_FULL, BAD_GRADIENT]
 
 
 def test_several_batches_equal_one_large_one(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,21 +121,9 @@ def test_the_gradient_is_a_mean_over_tokens(make_trainer: MakeTrainer) -> None:
     assert record["train_loss"] == pytest.approx(mean.item(), rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("how", "words"),
-    [
-        (infinite, "a loss of inf"),
-        (not_a_number, "a loss of nan"),
-        (gpu_full, "out of memory"),
-        (cpu_full, "out of memory"),
-        (bad_gradient, "a gradient of norm nan"),
-    ],
-)
+@pytest.mark.parametrize(("words", "how"), SPOILT)
 def test_a_spoilt_update_is_reported_with_its_pairs_and_skipped(
-    make_trainer: MakeTrainer,
-    capsys: pytest.CaptureFixture[str],
-    how: Callable[[Transformer, Tensor], Tensor],
-    words: str,
+    make_trainer: MakeTrainer, capsys: pytest.CaptureFixture[str], words: str, how: Spoil
 ) -> None:
     updates = [[np.array([0, 1])], [np.array([2, 3]), np.array([4, 5])], [np.array([6, 7])]]
     broken = make_trainer("broken", "training.max_updates=9")
@@ -156,10 +146,8 @@ def test_a_spoilt_update_is_reported_with_its_pairs_and_skipped(
     assert equal(weights_of(broken), weights_of(without)), "the run goes on as if that update had not been"
 
 
-@pytest.mark.parametrize("how", [not_a_number, gpu_full, bad_gradient])
-def test_too_many_spoilt_updates_in_a_row_end_the_run(
-    make_trainer: MakeTrainer, how: Callable[[Transformer, Tensor], Tensor]
-) -> None:
+@pytest.mark.parametrize("how", [how for _, how in (NAN, GPU_FULL, BAD_GRADIENT)])
+def test_too_many_spoilt_updates_in_a_row_end_the_run(make_trainer: MakeTrainer, how: Spoil) -> None:
     trainer = make_trainer("run", "training.update_tokens=16")
     trainer.loss = Broken(how, when=[*range(1, 6), *range(7, 13)])  # five in a row may be; six may not
     with pytest.raises(TrainingError, match="6 updates in a row were skipped"):
@@ -168,11 +156,8 @@ def test_too_many_spoilt_updates_in_a_row_end_the_run(
 
 
 def test_another_error_is_not_taken_for_lack_of_memory(make_trainer: MakeTrainer) -> None:
-    def wrong(model: Transformer, batch: TrainingBatch, smoothing: float) -> Tensor:
-        raise RuntimeError("The size of tensor a (3) must match the size of tensor b (4)")
-
     trainer = make_trainer("run")
-    trainer.loss = wrong
+    trainer.loss = Broken(raising(RuntimeError("The size of tensor a (3) must match the size of tensor b (4)")), [0])
     with pytest.raises(RuntimeError, match="must match"):
         train(trainer)
 

@@ -80,16 +80,6 @@ def test_text_of_other_kinds_is_fitted_but_stays_unfamiliar(several_directions: 
     assert both.max_novelty == alone.max_novelty
 
 
-def test_what_cannot_be_done_is_said(model: Path, files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(model), *files, "--source", "de"]) == 2
-    assert "this model has no direction from de; accepted: en-de" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main([str(model), "--tsv", files[1], "en,de", "--source", "en"])
-    assert "--source and --target require --source-file" in capsys.readouterr().err
-    assert main([str(model), "--tsv", files[1], "en,fr"]) == 2
-    assert "the languages are en,fr; accepted: the languages of one of en-de" in capsys.readouterr().err
-
-
 def test_several_directions_share_one_line(several_directions: Path) -> None:
     translator = Translator.load(several_directions, "cpu")
     pairs = [

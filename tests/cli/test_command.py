@@ -45,26 +45,6 @@ def test_a_missing_optional_package(capfd: pytest.CaptureFixture[str], monkeypat
         main(["train"])
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["explian"], "unknown verb 'explian' (did you mean explain?)"),
-        (["translate", "--modle", "m"], "unrecognized arguments: --modle (did you mean --model?)"),
-        (["serve", "--prot=80"], "unrecognized arguments: --prot (did you mean --port?)=80"),
-        (["keys", "list", "--databse", "x"], "unrecognized arguments: --databse (did you mean --database?) x"),
-        (["train", "r.toml", "--quux"], "unrecognized arguments: --quux\n"),
-    ],
-)
-def test_the_nearest_verb_or_option_is_suggested(
-    argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    try:
-        status = main(argv)
-    except SystemExit as ended:
-        status = int(str(ended.code))
-    assert status == 2 and message in capsys.readouterr().err
-
-
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert re.fullmatch(r"mt-service \d+\.\d+\S*\n", capsys.readouterr().out)

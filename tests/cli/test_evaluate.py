@@ -74,36 +74,3 @@ def test_an_ensemble_is_scored(small_model: Path, corpus: Path, capsys: pytest.C
 def test_a_model_is_no_better_than_itself(small_model: Path, corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = scored(capsys, str(small_model), *files(corpus), "--baseline", str(small_model), "--device", "cpu")
     assert [score["p_value"] for score in result["comparison"]] == [1.0, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "a MODEL or --hypothesis-file FILE"),
-        (["MODEL"], "--source-file FILE and --reference-file FILE, or --tsv FILE"),
-        (["--hypothesis-file", "out", "--tsv", "t", "--baseline", "MODEL"], "--baseline requires a MODEL"),
-        (["--hypothesis-file", "out", "--tsv", "t", "--ensemble", "MODEL"], "--ensemble requires a MODEL"),
-        (["MODEL", "--tsv", "t", "--worst", "-1"], "at least 0"),
-    ],
-)
-def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--columns", "en,fr", "--source", "en", "--target", "de"], "--columns en,fr lacks de"),
-        (["--source", "de", "--target", "german"], "'de-german' is not a direction"),
-        (["--target", "en"], "'en-en' is not a direction; accepted: two languages"),
-    ],
-)
-def test_errors(corpus: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    table = ["--hypothesis-file", str(corpus / "out"), "--tsv", str(corpus / "test.tsv")]
-    assert main([*table, *arguments]) == 2
-    result = capsys.readouterr()
-    assert result.out == ""
-    assert result.err.startswith("error: ") and message in result.err

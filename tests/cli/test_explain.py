@@ -32,10 +32,3 @@ def test_one_of_several_directions(
     assert "the model has several directions: give source and target; accepted: en-de" in capsys.readouterr().err
     assert main([*arguments, "--source", "en", "--target", "fr"]) == 0
     assert "fr&gt;</text>" in (tmp_path / "tokens-source.svg").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("arguments", [[], [str(FROZEN)]])
-def test_a_model_and_a_sentence_are_needed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(arguments)
-    assert "accepted: a model directory and a sentence, or --example" in capsys.readouterr().err

@@ -85,21 +85,10 @@ def test_a_lexical_table_of_marian(model: Path, tmp_path: Path, capsys: pytest.C
         assert problem in capsys.readouterr().err
 
 
-def test_what_cannot_be(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    corpus = str(write_corpus(tmp_path, sentences(10)))
-    assert main([str(model), "--tsv", corpus, "en,fr"]) == 2
-    assert "no corpus has en-de; accepted: files with both languages" in capsys.readouterr().err
+def test_a_direction_without_a_corpus_is_named_before_any_file_is_read(model: Path) -> None:
     tokenizer, directions = load_model(model).tokenizer, map(Direction.parse, ("en-de", "de-fr", "fr-en"))
-    with pytest.raises(DataError, match="no corpus has de-fr, fr-en; accepted"):  # before any file is read
+    with pytest.raises(DataError, match="no corpus has de-fr, fr-en; accepted"):
         corpus_tables(tokenizer, [("missing.tsv", "en,de")], list(directions))
-    for wrong, problem in (
-        (["--tsv", corpus, "en,de", "--frequent", "0"], "--frequent: 0; accepted: a number of at least 1"),
-        ([], "one of the arguments --tsv --lex is required"),
-    ):
-        with pytest.raises(SystemExit):
-            main([str(model), *wrong])
-        assert problem in capsys.readouterr().err
-    assert not (model / "shortlist.safetensors").exists()
 
 
 def test_a_shortlist_of_another_tokenizer_is_refused(model: Path) -> None:

@@ -140,38 +140,6 @@ def test_an_ensemble(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFix
     assert output(capfd, "--model", small_model, texts, "--ensemble", other) == [together]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--model MODEL no-such-file", "corpus files are missing"),
-        ("--model FOLDER LINES", "no model here"),
-        ("--model MODEL LINES --source de", "this model has no direction from de; accepted: en-de"),
-        ("--model MODEL LINES --ensemble MODEL SEVERAL", "several has another tokenizer"),
-        ("MODEL LINES", "is a model; accepted: --model "),
-        ("in.docx", "in.docx is a document; name its translation, too: FILE OUT"),
-        ("FOLDER", "is a folder; name its translation, too: FILE OUT"),
-        ("--model MODEL LINES --temperature 0.5", "temperature is 0.5 and sample is false; accepted: 1, or sample"),
-        ("--model MODEL LINES --beam-size 0", "beam_size is 0; accepted: at least 1"),
-        ("--source de --target en LINES --formality more", "target language en does not support formality 'more'"),
-        ("--model MODEL LINES --device toaster", "device 'toaster' cannot be used"),
-        ("--model MODEL LINES --output /no/such/folder/out", "/no/such/folder/out: cannot be written"),
-    ],
-)
-def test_errors(
-    small_model: Path,
-    several_directions: Path,
-    lines: Path,
-    capfd: pytest.CaptureFixture[str],
-    arguments: str,
-    message: str,
-) -> None:
-    named = {"MODEL": small_model, "SEVERAL": several_directions, "LINES": lines, "FOLDER": lines.parent}
-    assert main([str(named.get(argument, argument)) for argument in arguments.split()]) == 2
-    result = capfd.readouterr()
-    assert result.out == ""
-    assert result.err.startswith("error: ") and message in result.err
-
-
 def test_the_run_directory_of_a_model_suggests_its_model_directory(
     small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -191,14 +159,6 @@ def test_the_model_may_be_left_out(
     assert "Hund" in output(capfd, lines, "--source", "en", "--target", "de")[0]  # the starter model
     assert main([str(lines)]) == 2
     assert "the model has several directions: give source and target; accepted: en-de" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize("arguments", ["--n-best 2", "--threads 0", "--formality rude", "--formality more --sample"])
-def test_usage(small_model: Path, arguments: str, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["--model", str(small_model), *arguments.split()])
-    assert ended.value.code == 2
-    assert "usage:" in capfd.readouterr().err
 
 
 def test_sentences_of_a_line(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -118,29 +118,6 @@ def test_texts_that_cannot_be_translated_are_unchanged(
     assert output[-1].endswith("0 failed; 1 texts could not be translated and are unchanged")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--model MODEL no-such.docx out.docx", "no-such.docx does not exist; accepted: a document or a folder"),
-        ("--model MODEL FOLDER/b/picture.png out.png", "has an unknown format; accepted: .arb, .csv"),
-        ("--model MODEL FOLDER FOLDER/a.pdf", "is a file, but"),
-        ("--model MODEL FOLDER FOLDER/out", "accepted: a folder outside of it"),
-        ("--model MODEL FOLDER/a.docx FOLDER", "is the document itself; accepted: another file"),
-        ("--model MODEL FOLDER/a.docx out.odt", "accepted: .docx"),
-        ("no-such.docx out.docx", "no-such.docx does not exist; accepted: a document or a folder"),
-        ("--model MODEL FOLDER out --encoding klingon", "the encoding 'klingon' is unknown; accepted: such as utf-16"),
-        ("--model MODEL FOLDER out --source de", "this model has no direction from de; accepted: en-de"),
-    ],
-)
-def test_errors(
-    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: str, message: str
-) -> None:
-    root = folder(tmp_path / "in")
-    named = [item.replace("MODEL", str(small_model)).replace("FOLDER", str(root)) for item in arguments.split()]
-    output = translate(capfd, 2, *named)
-    assert output[0].startswith("error: ") and message in output[0]
-
-
 def test_the_encoding_of_a_document(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     content = "Привет 12\n".encode("cp866")
     (tmp_path / "a.txt").write_bytes(content)
@@ -148,13 +125,3 @@ def test_the_encoding_of_a_document(small_model: Path, tmp_path: Path, capfd: py
         capfd, 0, "--model", str(small_model), str(tmp_path / "a.txt"), str(tmp_path / "b.txt"), "--encoding=cp866"
     )
     assert (tmp_path / "b.txt").read_bytes().endswith(b" 12\n")
-
-
-@pytest.mark.parametrize("option", ["--json", "--sentences", "--output x"])
-def test_options_for_lines_are_refused(
-    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], option: str
-) -> None:
-    (tmp_path / "a.txt").write_text("The dog.")
-    with pytest.raises(SystemExit):
-        main(["--model", str(small_model), str(tmp_path / "a.txt"), str(tmp_path / "b.txt"), *option.split()])
-    assert "applies to lines of text; it cannot be combined with OUT" in capfd.readouterr().err

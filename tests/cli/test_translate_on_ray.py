@@ -193,12 +193,6 @@ def test_actors_of_a_cluster(device: str, resources: dict[str, float], pool: tup
             actor_pool(device, 3, resources)
 
 
-def test_standard_input_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--model", str(FROZEN), "--ray", "auto"])
-    assert "--ray translates a file, not stdin" in capsys.readouterr().err
-
-
 @pytest.mark.skipif(not without_ray, reason="ray is installed")
 def test_ray_is_named_where_it_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in").write_text("The dog.\n")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.starter_corpora import CorpusPair, fragments, write_corpora
+from mt.recipe import load_recipe
+from scripts.starter_corpora import CorpusPair, fragments, make, validation, write_corpora
 
 TRAIN = {
     "tatoeba/train.en-de": [
@@ -99,6 +100,17 @@ def test_files_have_fragments_and_phrases(out: Path) -> None:
     assert {"Note\tHinweis", "Save the file.\tSpeichern Sie die Datei."} <= {*lines} <= {*lines[:2], *forms}
     phrases = (out / "phrases.de-fr.tsv").read_text(encoding="utf-8").splitlines()
     assert {"Rechnungsnummer\tNuméro de facture", "Rechnungsnummer.\tNuméro de facture."} <= {*phrases}
+
+
+def test_each_corpus_of_the_recipe_is_made(data: Path) -> None:
+    text, development = make(data)
+    made = {
+        f"starter/{name}.{languages}.tsv"
+        for name, files in (text | validation(development)).items()
+        for languages in files
+    }
+    recipe = load_recipe(Path("scripts/recipes/starter.toml"))
+    assert {corpus.path for corpus in (*recipe.data.train, *recipe.data.valid)} <= made
 
 
 def test_the_same_corpora_give_the_same_files(data: Path, out: Path, tmp_path: Path) -> None:

@@ -131,10 +131,8 @@ def test_values_and_code_of_programs_and_readings_are_no_texts(name: str, conten
         ("> [!NOTE]\n> one\n> [!TIP]- two\n> three\n", "> [!NOTE]\n> ONE\n> [!TIP]- TWO\n> THREE\n"),
         (":::tip[A *b*]\none\n:::\n::: warning two\n:::\n", ":::tip[A *B*]\nONE\n:::\n::: warning TWO\n:::\n"),
         ("::::{note} one\n:class: x\n::::\n", "::::{note} ONE\n:class: x\n::::\n"),
-        (
-            '!!! note "one"\n    two\n\n    - three\n\n=== "four"\n\n    ```\n    five\n    ```\nsix\n',
-            '!!! note "ONE"\n    TWO\n\n    - THREE\n\n=== "FOUR"\n\n    ```\n    five\n    ```\nSIX\n',
-        ),
+        ('!!! note "one"\n    two\n\n    - three\n\n=== "four"\n\n    ```\n    five\n    ```\nsix\n',
+         '!!! note "ONE"\n    TWO\n\n    - THREE\n\n=== "FOUR"\n\n    ```\n    five\n    ```\nSIX\n'),
         ("??? tip\n    one\n    !!! b\n        two\n", "??? tip\n    ONE\n    !!! b\n        TWO\n"),
         ("[^a]: one\n    two\n[^b]: three\n*[ab]: four\n", "[^a]: ONE TWO\n[^b]: THREE\n*[ab]: FOUR\n"),
         ("one $a*b*c$ two \\(d\\) for $5 or $6\n", "ONE $a*b*c$ TWO \\(d\\) FOR $5 OR $6\n"),
@@ -146,22 +144,16 @@ def test_values_and_code_of_programs_and_readings_are_no_texts(name: str, conten
         ("```\n> [!NOTE]\n:::tip one\n```\ntwo\n", "```\n> [!NOTE]\n:::tip one\n```\nTWO\n"),
         ("one ==two== ++three++ C++ ^[four]\n", "ONE ==TWO== ++THREE++ C++ ^[FOUR]\n"),
         ("- > [!NOTE]\n  > one\n", "- > [!NOTE]\n  > ONE\n"),
-        (
-            "````{note}\n```{tip} one\ntwo\n```\n```py\nthree\n```\n````\nfour\n",
-            "````{note}\n```{tip} ONE\nTWO\n```\n```py\nthree\n```\n````\nFOUR\n",
-        ),
+        ("````{note}\n```{tip} one\ntwo\n```\n```py\nthree\n```\n````\nfour\n",
+         "````{note}\n```{tip} ONE\nTWO\n```\n```py\nthree\n```\n````\nFOUR\n"),
         ("{% highlight py %}\none\n{% endhighlight %}\ntwo\n", "{% highlight py %}\none\n{% endhighlight %}\nTWO\n"),
-        (
-            "export const a = {\n  b: 'c d'\n}\n\n{/* e */}\n# f\n",
-            "export const a = {\n  b: 'c d'\n}\n\n{/* e */}\n# F\n",
-        ),
+        ("export const a = {\n  b: 'c d'\n}\n\n{/* e */}\n# f\n",
+         "export const a = {\n  b: 'c d'\n}\n\n{/* e */}\n# F\n"),
         ("<Card\n  title='x'\n>\none\n</Card>\n", "<Card\n  title='x'\n>\nONE\n</Card>\n"),
         ("![one](u){ .left }\n\n[two](u){ .a b }\n", "![ONE](u){ .left }\n\n[TWO](u){ .a b }\n"),
         ('![one](u "t")\n\n![two]\n\n[two]: u\n', '![ONE](u "t")\n\n![TWO][two]\n\n[two]: u\n'),
-        (
-            "---\ntitle: one\ntags: [two]\nseo:\n  description: >\n    a\n    b\n---\n",
-            "---\ntitle: ONE\ntags: [two]\nseo:\n  description: >\n    A B\n---\n",
-        ),
+        ("---\ntitle: one\ntags: [two]\nseo:\n  description: >\n    a\n    b\n---\n",
+         "---\ntitle: ONE\ntags: [two]\nseo:\n  description: >\n    A B\n---\n"),
     ],
 )  # fmt: skip
 def test_markdown_that_depends_on_its_text(source: str, written: str) -> None:

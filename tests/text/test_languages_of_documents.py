@@ -52,21 +52,15 @@ def test_attributes_with_text(source: str, expected: str | None) -> None:
         ('<meta property="og:locale" content="en_GB"><p>A', ("en", "fr"), 'content="fr_FR"><p>N'),
         ('<html lang="en"><p>A', ("en", "ar"), '<html lang="ar" dir="rtl"><p>N'),
         ('<html dir="ltr" lang="en"><p dir="auto">A', ("en", "he"), '<html dir="rtl" lang="he"><p dir="auto">N'),
-        (
-            '<html lang="fa" dir="rtl"><p>A <b dir="rtl">B</b>',
-            ("fa", "en"),
-            '<html lang="en" dir="ltr"><p><b dir="rtl">N</b>',
-        ),
+        ('<html lang="fa" dir="rtl"><p>A <b dir="rtl">B</b>', ("fa", "en"),
+         '<html lang="en" dir="ltr"><p><b dir="rtl">N</b>'),
         ('<html lang="sr-Cyrl"><p>A', ("sr-Latn", "de"), '<html lang="de"><p>N'),
         ('<meta http-equiv="content-language" content="en-GB"><p>A', ("en", "fr"), 'content="fr"><p>N'),
-        (
-            '<html lang="en"><p translate="no" lang="en">A</p><p>A',
-            ("en", "de"),
-            '<p translate="no" lang="en">A</p><p>N',
-        ),
+        ('<html lang="en"><p translate="no" lang="en">A</p><p>A', ("en", "de"),
+         '<p translate="no" lang="en">A</p><p>N'),
         ('<html lang="en"><p>N', ("en", "de"), '<html lang="en"><p>N'),
     ],
-)
+)  # fmt: skip
 def test_languages_and_directions(source: str, languages: tuple[str, str], expected: str) -> None:
     options = DocumentOptions(source_language=languages[0], target_language=languages[1])
     document = open_document("a.html", source.encode(), options)

@@ -43,10 +43,8 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("@anna_b's #tag and @me@mastodon.social.", ["@anna_b", "#tag", "@me@mastodon.social"]),
         ("%s %1$s %.2f %(name)s %name% 50% of 5%%", ["%s", "%1$s", "%.2f", "%(name)s", "%name%", "50%", "5%%"]),
         ("{name} {0} {} {{x}} ${x} $x {% if %}", ["{name}", "{0}", "{}", "{{x}}", "${x}", "$x", "{% if %}"]),
-        (
-            "<0>a</0> <b>c</b> <br/> < > &amp; &#39;",
-            ["<0>", "</0>", "<b>", "</b>", "<br/>", "<", ">", "&amp;", "&#39;"],
-        ),
+        ("<0>a</0> <b>c</b> <br/> < > &amp; &#39;",
+         ["<0>", "</0>", "<b>", "</b>", "<br/>", "<", ">", "&amp;", "&#39;"]),
         ("Run `pip install x` or ``a`` now", ["`pip install x`", "``a``"]),
         ("für 120 € und 5 €, 3,- Mark", ["120 €", "5 €", "3"]),
         ("2.200.112 1,5 % 12:30 -5 10-12 1/2", ["2.200.112", "1,5 %", "12:30", "-5", "10-12", "1/2"]),
@@ -64,29 +62,19 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("€5.99, US$5 and -£3 or 19,99 € at 20 °C", ["€5.99", "US$5", "-£3", "19,99 €", "20 °C"]),
         ("1e-9 6.02E+23 0xFF top-10", ["1e-9", "6.02E+23", "0xFF", "10"]),
         ("(+49 (0) 30 123) or 0171/2345678.", ["+49 (0) 30 123", "0171/2345678"]),
-        (
-            "Dict[str, int] [] [a-z]+ O(n log n) web-01 file:line X-Request-ID",
-            ["Dict[str, int]", "[]", "[a-z]+", "O(n log n)", "web-01", "file:line", "X-Request-ID"],
-        ),
+        ("Dict[str, int] [] [a-z]+ O(n log n) web-01 file:line X-Request-ID",
+         ["Dict[str, int]", "[]", "[a-z]+", "O(n log n)", "web-01", "file:line", "X-Request-ID"]),
         ("Berliner:innen, an X-ray [see below], file(s), pre-war", []),
         ("<%= x %> <? echo ?> <%- b", ["<%= x %>", "<? echo ?>", "<%-"]),
-        (
-            "{n, plural, one {# item} other {{n} items}} ${a.b}",
-            ["{n, plural, one {# item} other {{n} items}}", "${a.b}"],
-        ),
-        (
-            "the dog[1] sleeps.[12] The cat¹ and the fish† in km², a[0] x_y[1]",
-            ["[1]", "[12]", "¹", "†", "a[0]", "x_y", "1"],
-        ),
-        (
-            "[[name]] [X1X] ⟦0⟧ in t-${x} a#{n} <name> &name; &eacute; x<y and y>z",
-            ["[[name]]", "[X1X]", "⟦0⟧", "${x}", "#{n}", "<name>", "&name;", "&eacute;", "<y", "y>z"],
-        ),
+        ("{n, plural, one {# item} other {{n} items}} ${a.b}",
+         ["{n, plural, one {# item} other {{n} items}}", "${a.b}"]),
+        ("the dog[1] sleeps.[12] The cat¹ and the fish† in km², a[0] x_y[1]",
+         ["[1]", "[12]", "¹", "†", "a[0]", "x_y", "1"]),
+        ("[[name]] [X1X] ⟦0⟧ in t-${x} a#{n} <name> &name; &eacute; x<y and y>z",
+         ["[[name]]", "[X1X]", "⟦0⟧", "${x}", "#{n}", "<name>", "&name;", "&eacute;", "<y", "y>z"]),
         ("mailto:a@b.org 'foo_bar' foo_bar-based __all__", ["mailto:a@b.org", "foo_bar", "foo_bar", "__all__"]),
-        (
-            "C++, fooBar(). --flag=x -v -> \\n :id ::a if x == y",
-            ["C++", "fooBar()", "--flag=x", "-v", "->", "\\n", ":id", "::a", "x == y"],
-        ),
+        ("C++, fooBar(). --flag=x -v -> \\n :id ::a if x == y",
+         ["C++", "fooBar()", "--flag=x", "-v", "->", "\\n", ":id", "::a", "x == y"]),
         ("10km in 4k, 1.1b and 52:54:00:9d:0e:67", ["10km", "4k", "1.1b", "52:54:00:9d:0e:67"]),  # units
         ("HTTP/2 X.509 1.1.x, v.3.0. end.Then", ["HTTP/2", "X.509", "1.1.x", "v.3.0"]),
         ("2+ and 3.0+, ~€400, ~5 and 4711# (§19)", ["2+", "3.0+", "~€400", "~5", "4711#", "§19"]),
@@ -98,10 +86,8 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("&Open or Save &as, AT&T & R&D &amp; &name;", ["&", "&", "AT&T", "&amp;", "&name;"]),
         ('=SUM(A1:A5) and =HYPERLINK("a","the dog")', ["=SUM(A1:A5)", '=HYPERLINK("a","the dog")']),
         ("System.Text.Json n-1 ~user top-10", ["System.Text.Json", "n-1", "~user", "10"]),
-        (
-            "Mon, 06 Sep 2021 00:01:00 +0000, MMM d, yyyy or HH:mm",
-            ["Mon, 06 Sep 2021 00:01:00 +0000", "MMM d, yyyy", "HH:mm"],
-        ),
+        ("Mon, 06 Sep 2021 00:01:00 +0000, MMM d, yyyy or HH:mm",
+         ["Mon, 06 Sep 2021 00:01:00 +0000", "MMM d, yyyy", "HH:mm"]),
         ("A message -------- and ===== more ----x ---", ["--------", "====="]),
         ("F j, Y and g:i a, Y-m-d or M. Y, I am", ["F j, Y", "g:i a", "Y-m-d", "M. Y"]),
         ("On 6 Sep 2021 Mayya had (*.*) and *.txt in the MM", ["6", "2021", "*.*", "*.txt"]),
@@ -116,7 +102,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("« Bonjour. Ça va ?", []),  # direct speech that ends in another sentence
         (f"a{FAMILY}{FLAG}b {SKIN} {SCOTLAND} 1️⃣", [FAMILY, FLAG, SKIN, SCOTLAND, "1️⃣"]),
     ],
-)
+)  # fmt: skip
 def test_spans(sentence: str, expected: list[str]) -> None:
     assert [span.text for span in find_spans(sentence)] == expected
     assert all(sentence[span.begin : span.end] == span.text for span in find_spans(sentence))
@@ -159,18 +145,12 @@ def test_list_markers(language: str, sentence: str, expected: str) -> None:
         ("A man (https://x.y) rides.", "A man rides.", [RemovedSpan(6, "(https://x.y)", True, True, False)]),
         ("{name}'s dog", "dog", [RemovedSpan(0, "{name}'s", True, True, False)]),
         ("See {a} {b}.", "See.", [RemovedSpan(3, "{a} {b}", True, False, False)]),
-        (
-            "fun😀, yes 👍",
-            "fun, yes",
-            [RemovedSpan(3, "😀", False, False, True), RemovedSpan(8, "👍", True, True, True)],
-        ),
-        (
-            "A <b>big</b> dog",
-            "A big dog",
-            [RemovedSpan(2, "<b>", True, False, True), RemovedSpan(5, "</b>", False, True, True)],
-        ),
+        ("fun😀, yes 👍", "fun, yes",
+         [RemovedSpan(3, "😀", False, False, True), RemovedSpan(8, "👍", True, True, True)]),
+        ("A <b>big</b> dog", "A big dog",
+         [RemovedSpan(2, "<b>", True, False, True), RemovedSpan(5, "</b>", False, True, True)]),
     ],
-)
+)  # fmt: skip
 def test_spans_are_removed(sentence: str, text: str, removed: list[RemovedSpan]) -> None:
     assert remove_opaque(sentence) == StrippedText(text, tuple(removed))
 

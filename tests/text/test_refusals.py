@@ -118,27 +118,19 @@ def test_errors_name_an_option(name: str, content: str, options: dict[str, Any],
         ("a.ftl", "a = " + "{" * 100_000, {}, "nested too deeply"),
         ("a.ftl", "\n" * (MAX_TOKENS + 1), {}, "too many lines.*; accepted: at most 1,000,000"),
         ("a.ftl", "a = b\n" * 1001, {}, "too many texts.*; accepted: at most 1,000"),
-        (
-            "a.tmx",
-            memory(MEMORIES["plain"] * 3),
-            {**GERMAN, "max_segments": 2},
-            "too many texts.*; accepted: at most 2",
-        ),
+        ("a.tmx", memory(MEMORIES["plain"] * 3), {**GERMAN, "max_segments": 2},
+         "too many texts.*; accepted: at most 2"),
         ("a.docx", archive({"word/document.xml": "\0" * 3_000_000}), {}, "would unpack to 3000000 bytes"),
         ("a.odt", archive({"content.xml": "a" * 2_000_000}), {}, "unpack to 2000000 bytes; accepted: at most"),
-        (
-            "a.odt",
-            archive({f"{n}.png": "" for n in range(20_001)}),
-            {"max_bytes": 10**7},
-            "20001 files; accepted: at most 20000",
-        ),
+        ("a.odt", archive({f"{n}.png": "" for n in range(20_001)}), {"max_bytes": 10**7},
+         "20001 files; accepted: at most 20000"),
         ("a.epub", archive({"a.html": "<p>a" * 1001}), {}, "too many texts.*; accepted: at most 1,000"),
         ("a.pdf", pdf(A_DOG, 5001), {}, "5,001 pages; accepted: at most 5,000"),
         ("a.pdf", pdf(A_DOG), {"max_characters": 4}, "too many characters.*; accepted: at most 4"),
         ("a.pdf", pdf(TWO_TEXTS), {"max_segments": 1}, "too many texts.*; accepted: at most 1"),
     ],
     ids=lambda value: str(value)[:40],
-)
+)  # fmt: skip
 def test_errors_name_a_limit(name: str, content: str | bytes, options: dict[str, Any], problem: str) -> None:
     with pytest.raises(DocumentLimitExceeded, match=problem):
         open_document(name, encoded(content), DocumentOptions(**{**LIMITS, **options}))

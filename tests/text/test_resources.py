@@ -121,28 +121,17 @@ MESSAGES = {
 @pytest.mark.parametrize(
     ("message", "expected", "written"),
     [
-        (
-            "{n, plural, =0 {no dogs} one {a dog} other {# dogs}}",
-            ["no dogs", "a dog", "# dogs"],
-            "{n, plural, =0 {NO DOGS} one {A DOG} other {# DOGS}}",
-        ),
-        (
-            "Hi {name}, {n, selectordinal, one {#st day} other {#th day}}!",
-            ["Hi {name},", "#st day", "#th day"],
-            "HI {NAME}, {n, selectordinal, one {#ST DAY} other {#TH DAY}}!",
-        ),
-        (
-            "{g, select, female {her {n, plural, offset:1 one {cat} other {cats}}} other {a '{' b}}",
-            ["her", "cat", "cats", "a '{' b"],
-            "{g, select, female {HER {n, plural, offset:1 one {CAT} other {CATS}}} other {A '{' B}}",
-        ),
-        (
-            "{0,choice,0#no dogs|1#one dog|1<{0} dogs}",
-            ["no dogs", "one dog", "{0} dogs"],
-            "{0,choice,0#NO DOGS|1#ONE DOG|1<{0} DOGS}",
-        ),
+        ("{n, plural, =0 {no dogs} one {a dog} other {# dogs}}", ["no dogs", "a dog", "# dogs"],
+         "{n, plural, =0 {NO DOGS} one {A DOG} other {# DOGS}}"),
+        ("Hi {name}, {n, selectordinal, one {#st day} other {#th day}}!", ["Hi {name},", "#st day", "#th day"],
+         "HI {NAME}, {n, selectordinal, one {#ST DAY} other {#TH DAY}}!"),
+        ("{g, select, female {her {n, plural, offset:1 one {cat} other {cats}}} other {a '{' b}}",
+         ["her", "cat", "cats", "a '{' b"],
+         "{g, select, female {HER {n, plural, offset:1 one {CAT} other {CATS}}} other {A '{' B}}"),
+        ("{0,choice,0#no dogs|1#one dog|1<{0} dogs}", ["no dogs", "one dog", "{0} dogs"],
+         "{0,choice,0#NO DOGS|1#ONE DOG|1<{0} DOGS}"),
     ],
-)
+)  # fmt: skip
 def test_branches_of_messages_in_each_format(name: str, message: str, expected: list[str], written: str) -> None:
     xml = name.endswith((".xml", ".xlf", ".resx"))
     source, target = (text.replace("<", "&lt;") if xml else text for text in (message, written))

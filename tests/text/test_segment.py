@@ -73,24 +73,15 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("en", "How are you, Mr. Smith?  Fine!", ["How are you, Mr. Smith?", "Fine!"]),
         ("en", "A line.\nB line\r\n\r\nC. D.", ["A line.", "B line", "C. D."]),
         ("en", "We saw that a small cat is in the\nAlps. It", ["We saw that a small cat is in the\nAlps.", "It"]),
-        (
-            "en",
-            "> We saw that the small cat is in\n> garden.\n> It sleeps.",
-            ["> We saw that the small cat is in\n> garden.", "> It sleeps."],
-        ),
+        ("en", "> We saw that the small cat is in\n> garden.\n> It sleeps.",
+         ["> We saw that the small cat is in\n> garden.", "> It sleeps."]),
         ("de", "Das neue Auto steht noch in der\r\nStadt.", ["Das neue Auto steht noch in der\r\nStadt."]),
         ("de", "Licht aus\nHeizung ein\nFernseher aus", ["Licht aus", "Heizung ein", "Fernseher aus"]),
         ("cs", "Dobrý den\nJmenuji se Petr.", ["Dobrý den", "Jmenuji se Petr."]),
-        (
-            "en",
-            "Title: How to write good documentation\nauthor: Jane Doe",
-            ["Title: How to write good documentation", "author: Jane Doe"],
-        ),
-        (
-            "en",
-            "Install the dependencies of the project\npip install foo",
-            ["Install the dependencies of the project", "pip install foo"],
-        ),
+        ("en", "Title: How to write good documentation\nauthor: Jane Doe",
+         ["Title: How to write good documentation", "author: Jane Doe"]),
+        ("en", "Install the dependencies of the project\npip install foo",
+         ["Install the dependencies of the project", "pip install foo"]),
         ("de", "Die Haustür-\nklingel ist neu.", ["Die Haustür-\nklingel ist neu."]),
         ("fr", "- Le chat,\n  le chien\n- Une vache", ["- Le chat,\n  le chien", "- Une vache"]),
         ("en", "a) The dog\n   sleeps.", ["a) The dog\n   sleeps."]),
@@ -100,11 +91,8 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("en", "A dog.\\nA cat,\\r\\n\\nA cow!\\nmoo", ["A dog.", "A cat,", "A cow!", "moo"]),
         ("zh", "你好。\\n世界", ["你好。", "世界"]),
         ("en", "I came on Monday.Peter left.", ["I came on Monday.", "Peter left."]),
-        (
-            "en",
-            r"In C:\new and C:\Users\new, use \n or '\n' here",
-            [r"In C:\new and C:\Users\new, use \n or '\n' here"],
-        ),
+        ("en", r"In C:\new and C:\Users\new, use \n or '\n' here",
+         [r"In C:\new and C:\Users\new, use \n or '\n' here"]),
         ("en", r"Hello.\n1. Open it.\n- Close", ["Hello.", "1. Open it.", "- Close"]),
         ("en", r"Dear {name},\n%s has left (now)\nBye", ["Dear {name},", "%s has left (now)", "Bye"]),
         *(
@@ -120,11 +108,8 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("en", "I was in Berlin.Then we left.", ["I was in Berlin.", "Then we left."]),
         ("de", "Ich war zu Hause.Morgen gehen wir.", ["Ich war zu Hause.", "Morgen gehen wir."]),
         ("en", "One.\u00a0Two.\tThree.", ["One.", "Two.", "Three."]),
-        (
-            "de",
-            "Er wohnt im 3. Stock, die 2. Auflage endet am 30. September, ja. Es waren 15. Dann ging er.",
-            ["Er wohnt im 3. Stock, die 2. Auflage endet am 30. September, ja.", "Es waren 15.", "Dann ging er."],
-        ),
+        ("de", "Er wohnt im 3. Stock, die 2. Auflage endet am 30. September, ja. Es waren 15. Dann ging er.",
+         ["Er wohnt im 3. Stock, die 2. Auflage endet am 30. September, ja.", "Es waren 15.", "Dann ging er."]),
         ("de", "Das ist z.B. gut. Dr. Müller kam am 3. Mai.", ["Das ist z.B. gut.", "Dr. Müller kam am 3. Mai."]),
         ("en", "He said: ＂It runs.＂ It runs.", ["He said: ＂It runs.＂", "It runs."]),
         ("zh", "你好。世界！再见", ["你好。", "世界！", "再见"]),
@@ -135,16 +120,10 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("en", "1. First. 2. Second.", ["1. First.", "2. Second."]),
         ("en", "1.", ["1."]),
         ("en", "II. Second. I and II. Third.", ["II. Second.", "I and II.", "Third."]),
-        (
-            "en",
-            "We use .NET. ASP.NET and System.IO.File are here.",
-            ["We use .NET.", "ASP.NET and System.IO.File are here."],
-        ),
-        (
-            "en",
-            "Call Data.DataSet. See a.com.Then go to Berlin.The end.",
-            ["Call Data.DataSet.", "See a.com.", "Then go to Berlin.", "The end."],
-        ),
+        ("en", "We use .NET. ASP.NET and System.IO.File are here.",
+         ["We use .NET.", "ASP.NET and System.IO.File are here."]),
+        ("en", "Call Data.DataSet. See a.com.Then go to Berlin.The end.",
+         ["Call Data.DataSet.", "See a.com.", "Then go to Berlin.", "The end."]),
         ("en", "At 9:30 a.m. in the room. It is 5 p.m. Go.", ["At 9:30 a.m. in the room.", "It is 5 p.m.", "Go."]),
         ("en", "NaN != NaN holds. Yes.", ["NaN != NaN holds.", "Yes."]),
         ("en", "It is in Berlin.EU rules apply.", ["It is in Berlin.", "EU rules apply."]),
@@ -157,7 +136,7 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("en", "The set {x | x is a dog} of `a | b` is new.", ["The set {x | x is a dog} of `a | b` is new."]),
         ("en", "Use {{ name | upper }} or a || b here.", ["Use {{ name | upper }} or a || b here."]),
     ],
-)
+)  # fmt: skip
 def test_sentences(language: str, text: str, expected: list[str]) -> None:
     assert sentences(text, language) == expected
 

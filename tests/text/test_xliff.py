@@ -254,24 +254,15 @@ def test_a_target_gets_the_prefix_of_its_source() -> None:
     ("source", "expected", "target"),
     [
         ("{n, plural, one {a dog} other {# dogs}}", ["a dog", "# dogs"], "{n, plural, one {A DOG} other {# DOGS}}"),
-        (
-            '{n, plural, =0 {none} other {<x id="N"/> big <g id="1">dogs</g>}}',
-            ["none", "big dogs"],
-            '{n, plural, =0 {NONE} other {<x id="N"/> BIG <g id="1">DOGS</g>}}',
-        ),
-        (
-            "{g, select, f {her {n, plural, one {dog} other {dogs}}} other {none}}",
-            ["her", "dog", "dogs", "none"],
-            "{g, select, f {HER {n, plural, one {DOG} other {DOGS}}} other {NONE}}",
-        ),
-        (
-            "<![CDATA[{n, plural, one {a dog} other {dogs}}]]>",
-            ["a dog", "dogs"],
-            "<![CDATA[{n, plural, one {A DOG} other {DOGS}}]]>",
-        ),
+        ('{n, plural, =0 {none} other {<x id="N"/> big <g id="1">dogs</g>}}', ["none", "big dogs"],
+         '{n, plural, =0 {NONE} other {<x id="N"/> BIG <g id="1">DOGS</g>}}'),
+        ("{g, select, f {her {n, plural, one {dog} other {dogs}}} other {none}}", ["her", "dog", "dogs", "none"],
+         "{g, select, f {HER {n, plural, one {DOG} other {DOGS}}} other {NONE}}"),
+        ("<![CDATA[{n, plural, one {a dog} other {dogs}}]]>", ["a dog", "dogs"],
+         "<![CDATA[{n, plural, one {A DOG} other {DOGS}}]]>"),
         ("Dogs: {n,number}", ["Dogs: {n,number}"], "DOGS: {N,NUMBER}"),
     ],
-)
+)  # fmt: skip
 def test_branches_of_messages(source: str, expected: list[str], target: str) -> None:
     content = version_1(unit(f"<source>{source}</source>"))
     assert texts(content) == expected

@@ -64,20 +64,14 @@ UNKNOWN = ("training.lerning_rate=1e-3", "model.droput=0.1", "data.max_tokens=0"
             ],
         ),
         (remove("recipe.toml"), (), ["recipe.toml: there is no such recipe"]),
-        (
-            remove("corpora/train.en", "corpora/valid.en", "corpora/valid.de"),
-            (),
-            ["corpora/train.en", "corpora/valid.en", "corpora/valid.de", "MT_DATA"],
-        ),
+        (remove("corpora/train.en", "corpora/valid.en", "corpora/valid.de"), (),
+         ["corpora/train.en", "corpora/valid.en", "corpora/valid.de", "MT_DATA"]),
         (change_lines("corpora/train.de", lambda lines: lines[:-3]), (), ["train.en", "train.de", "400", "397"]),
-        (
-            change_lines("corpora/train.de", lambda lines: [*lines[:6], b"gr\xfcn\n", *lines[7:]]),
-            (),
-            ["corpora/train.de:7"],
-        ),
+        (change_lines("corpora/train.de", lambda lines: [*lines[:6], b"gr\xfcn\n", *lines[7:]]), (),
+         ["corpora/train.de:7"]),
     ],
     ids=["unknown keys", "no recipe", "missing files", "misaligned files", "bad UTF-8"],
-)
+)  # fmt: skip
 def test_mistakes_that_both_scripts_name(
     place: Place, script: Main, damage: Damage, arguments: Sequence[str], told: Sequence[str]
 ) -> None:
@@ -92,22 +86,16 @@ def test_mistakes_that_both_scripts_name(
     ("damage", "arguments", "told"),
     [
         (keep, ("--run", "run"), "run already holds a run. Give --resume to continue that run, or another --run"),
-        (
-            keep,
-            ("--run", "run", "--resume", "model.d_model=64", "seed=9", "training.max_updates=7"),
-            "the recipe differs from run/recipe.toml in seed, model. Use the values of that file",
-        ),
-        (
-            keep,
-            ("--run", "run", "--resume", "training.optimizer=muon"),
-            "the recipe differs from run/recipe.toml in training.optimizer. Use the values of that file",
-        ),
+        (keep, ("--run", "run", "--resume", "model.d_model=64", "seed=9", "training.max_updates=7"),
+         "the recipe differs from run/recipe.toml in seed, model. Use the values of that file"),
+        (keep, ("--run", "run", "--resume", "training.optimizer=muon"),
+         "the recipe differs from run/recipe.toml in training.optimizer. Use the values of that file"),
         (remove("corpora/test.de"), ("--run", "run"), "corpora/test.de"),
         (change_lines("corpora/test.de", lambda lines: lines[:1]), ("--run", "run"), "corpora/test.de"),
         (remove(), ("--device", "abacus"), "accepted: auto, cpu, cuda"),
         (remove(), ("--run", "run", "training.lerning_rate=1e-3", "--resume", "seed=3"), "lerning_rate"),
     ],
-)
+)  # fmt: skip
 def test_mistakes_that_train_names(place: Place, damage: Damage, arguments: Sequence[str], told: str) -> None:
     damage(place.folder)
     before = {path: path.read_bytes() for path in place.folder.glob("run/*")}

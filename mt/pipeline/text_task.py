@@ -29,7 +29,7 @@ from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import read_marked_sentence, split_marked_text
 from mt.text.normalise import NormalisedText, remove_invisible
-from mt.text.numbers import join_numbers, mend_numbers
+from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces, mend_marks
 
@@ -325,7 +325,11 @@ class TextPlanner:
         """Translate a sentence without tags: text that looks like a tag once others are removed is no tag."""
         normalised = self.context.normaliser.normalise(sentence, kept)
         ranges = [normalised.normalised_range(*place) for place in kept]
-        normalised = normalised._replace(text=join_numbers(normalised.text, ranges))
+        if match is None:
+            terms = self.context.terms.find(normalised.text, self.context.source, ranges)
+            fixed = [*ranges, *((term.begin, term.end) for term in terms)]
+            normalised = unify_numbers(normalised, (self.context.source, self.context.target), fixed)
+            ranges = [normalised.normalised_range(*place) for place in kept]
         source = self.context.encode(normalised.text)
         if exact := exact_translation(match, kept):
             return TranslatedSentence((exact,), self._expectation(source, exact))

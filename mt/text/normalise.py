@@ -154,6 +154,13 @@ class NormalisedText(NamedTuple):
         first = bisect_right(self.ends, begin)
         return first, max(first, bisect_left(self.begins, end))
 
+    def edit(self, edits: Iterable[tuple[int, int, str]]) -> "NormalisedText":
+        """Return the text with edits (begin, end, new text), which must be in order and not empty."""
+        size = len(self.text)
+        begins, ends = (range(size), range(1, size + 1)) if self.begins is None else (self.begins, self.ends)
+        draft = _Draft(self.text, begins, ends).edit(edits)
+        return self if draft.text == self.text else NormalisedText(draft.text, draft.begins, draft.ends)
+
 
 class Normaliser:
     """Normaliser of the texts for one tokenizer. `normalise` returns a text that needs no change at once."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
-from mt.text.normalise import GROUP_SPACES
+from mt.text.normalise import GROUP_SPACES, NormalisedText
 from mt.text.protect import SpanKind, find_spans
 from mt.text.span_patterns import ISO_4217, MONEY
 from mt.text.symbols import ONE_UNIT
@@ -29,15 +29,19 @@ _DASH = re.compile("[-–—]")
 _DIGIT = re.compile(r"\d")
 _SIGN = re.compile("[$£¥\u20a0-\u20cf]")  # not of cents: 50¢ are 0.50 $
 _ONE = "\ufffc"  # stands for a span whose digits stay
-_TIME = re.compile(r"(?<![\w:.,])(1[0-2]|0?[1-9])(?:[:.]([0-5]\d))? ?([ap])\.?m\b", re.IGNORECASE)
-_TIME_RANGE = re.compile(  # 2 to 4 pm: both are in the afternoon
-    r"\d ?(?:[-–—]|to|and|until|till) ?(?:1[0-2]|0?[1-9])(?:[:.]\d\d)? ?[ap]\.?m\b", re.IGNORECASE
-)
-_PART_OF_DAY = re.compile(
-    r"\b[ap]\.?m\b|morgen|mittag|abend|nacht|früh|matin|midi|soir|nuit|ochtend|avond|middag",
-    re.IGNORECASE,
-)
-_WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages of _PART_OF_DAY
+_HOUR_OF_12, _HOUR_OF_24 = "(?:1[0-2]|0?[1-9])", r"(?:[01]?\d|2[0-4])"
+_TIMES = {  # 15.30 Uhr; 9 a.m.; 14h30
+    "de": re.compile(
+        rf"(?<![\d.,])({_HOUR_OF_24})\.([0-5]\d)(?=(?: ?(?:[-–—]|bis|und) ?{_HOUR_OF_24}[.:][0-5]\d)? Uhr\b)"
+    ),
+    "en": re.compile(  # 2 to 4 p.m.: both are in the afternoon; a full stop that ends the sentence stays
+        rf"(?<![\w:.,{MONEY}])(?:(?P<first>{_HOUR_OF_12}(?:[:.][0-5]\d)?)(?P<dash> ?(?:[-–—]|to|and|until|till) ?))?"
+        rf"(?P<last>{_HOUR_OF_12}(?:[:.][0-5]\d)?) ?(?P<half>[ap])\.?m\b(?:\.(?![\"'”’»]*$))?",
+        re.IGNORECASE,
+    ),
+    "fr": re.compile(rf"(?<![\w.,:])({_HOUR_OF_24}) ?h ?([0-5]\d)(?!\w)"),
+}
+_WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
 _SPACED_RANGE = re.compile(r"(?<![\d.,:])(\d{1,9})( [-–—] )(\d{1,9})(?![\d:]|[.,]\d)")
 _DAMAGED_RANGE = re.compile(r"(?<![\d:])(\d{1,9})(?::| ?-- ?)(\d{1,9})(?![\d:])")
 _NUMBER_AND_NOUN = re.compile(r"((?:^|(?<!\S)[a-zäöüß]{1,40} )(\d{1,9}))-(?=[A-ZÄÖÜ][a-zäöüß]+(?![\w-]))")
@@ -45,7 +49,6 @@ _GROUPED = re.compile(  # 1 234,50 and 1 234 € and 1 234 567, but not 12 345: 
     r"(?<![\w.,])\d{1,3}(?: \d{3}){1,5}(?:(?=[.,]\d\d?(?!\d))|(?= ?[€$£¥%])|(?= (?:EUR|USD|CHF|GBP|[Ee]uros?)\b))"
     r"|(?<![\w.,])\d{1,3}(?: \d{3}){2,5}(?!\w)"
 )
-_HOURS = re.compile(r"(?<![\d.,])([01]?\d|2[0-4])\.(?=[0-5]\d Uhr\b)")  # 15.30 Uhr
 
 
 class _Marks(NamedTuple):
@@ -67,26 +70,51 @@ _MARKS = {
 _OTHER_MARKS = frozenset({"de-CH", "de-LI", "en-ZA", "es-419", "es-MX", "es-US", "fr-CH", "it-CH"})
 
 
-def join_numbers(text: str, kept: Sequence[Range] = ()) -> str:
-    """Join the groups of a number by no-break spaces, and hours and minutes by a colon, as in `15:30 Uhr`.
+def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequence[Range] = ()) -> NormalisedText:
+    """Join the groups of a number by no-break spaces, and write times as `15:30`, for a model.
 
-    Code, addresses and the ranges `kept` stay. The length of the text does not change.
+    `languages` are source and target. English times get 24 hours for languages that count so. Code, addresses and the
+    ranges `kept` of `text.text` stay.
     """
-    patterns = [pattern for pattern in (_HOURS, _GROUPED) if pattern.search(text)]
-    if not patterns:
+    if not _DIGIT.search(text.text):
         return text
-    spans = [span for span in find_spans(text, kept) if span.kind is not SpanKind.NUMBER]
+    source, target = map(primary_language, languages)
+    reads_times = source == "de" or (target in _WITH_24_HOURS if source == "en" else target != "fr")
+    patterns = [_GROUPED, *([_TIMES[source]] if reads_times and source in _TIMES else [])]
+    matches = [match for pattern in patterns for match in pattern.finditer(text.text)]
+    if not matches:
+        return text
+    spans = [span for span in find_spans(text.text, kept) if span.kind is not SpanKind.NUMBER]
     ends = [span.end for span in spans]
 
-    def joined(match: re.Match[str]) -> str:
-        number = bisect_right(ends, match.start())
-        if number < len(spans) and spans[number].begin < match.end():
-            return match[0]
-        return match[0].replace(".", ":") if match.re is _HOURS else match[0].replace(" ", NO_BREAK_SPACE)
+    def is_free(match: re.Match[str]) -> bool:
+        begin, end = match.span()
+        number = bisect_right(ends, begin)
+        if number == len(spans) or spans[number].begin >= end:
+            return True
+        is_time = match.re is not _GROUPED and spans[number].kind is SpanKind.OPAQUE  # 14h30
+        return is_time and begin <= spans[number].begin and spans[number].end <= end
 
-    for pattern in patterns:
-        text = pattern.sub(joined, text)
-    return text
+    return text.edit((*match.span(), _unified(match)) for match in sorted(filter(is_free, matches), key=re.Match.start))
+
+
+def _unified(match: re.Match[str]) -> str:
+    if match.re is _GROUPED:
+        return match[0].replace(" ", NO_BREAK_SPACE)
+    if match.re is not _TIMES["en"]:
+        return f"{match[1]}:{match[2]}"
+    afternoon = match["half"] in "pP"
+    last = _time_of_day(match["last"], afternoon)
+    if not match["first"]:
+        return last
+    first, other = (_time_of_day(match["first"], half) for half in (afternoon, not afternoon))
+    return (other if int(first.split(":")[0]) > int(last.split(":")[0]) else first) + match["dash"] + last
+
+
+def _time_of_day(time: str, afternoon: bool) -> str:
+    """Return a time of 12 hours, such as `3` or `3:15`, as a time of 24 hours."""
+    hour, _, minute = time.replace(".", ":").partition(":")
+    return f"{int(hour) % 12 + 12 * afternoon}:{minute or '00'}"
 
 
 def mend_numbers(
@@ -94,10 +122,9 @@ def mend_numbers(
 ) -> str:
     """Undo what models do with numbers, and write them as the target language does.
 
-    `5:10` for `5 - 10` and `3-Dateien` for `3 files` are mended. A time with "pm" that the translation has lost becomes
-    a time of 24 hours. Another sign of money than that of the source, as in `$12` for `12 €`, is replaced. `languages`
-    are source and target. Code, addresses and the ranges `kept` of the source stay. With `only_money`, amounts of money
-    are all that is written otherwise.
+    `5:10` for `5 - 10` and `3-Dateien` for `3 files` are mended. Another sign of money than that of the source, as in
+    `$12` for `12 €`, is replaced. `languages` are source and target. Code, addresses and the ranges `kept` of the
+    source stay. With `only_money`, amounts of money are all that is written otherwise.
     """
     if not (_DIGIT.search(translation) or _SIGN.search(translation)):
         return translation
@@ -110,18 +137,16 @@ def mend_numbers(
         stay = spans.findall(translation)
         source, translation = spans.sub(_ONE, source), spans.sub(_ONE, translation)
     if not only_money:
-        translation = _mend(source, translation, languages)
+        translation = _mend(source, translation)
     translation = _localise(source, translation, languages, only_money)
     texts_in_order = iter(stay)
     return re.sub(_ONE, lambda match: next(texts_in_order), translation) if stay else translation
 
 
-def _mend(source: str, translation: str, languages: tuple[str, str]) -> str:
+def _mend(source: str, translation: str) -> str:
     if (written := set(_SIGN.findall(translation))) and written.isdisjoint(signs := set(_SIGN.findall(source))):
         translation = _SIGN.sub(signs.pop(), translation) if len(signs) == 1 else translation
-    if _DASH.search(source) or "-" in translation:
-        translation = _with_ranges(source, translation)
-    return _with_hours_of_day(source, translation, languages)
+    return _with_ranges(source, translation) if _DASH.search(source) or "-" in translation else translation
 
 
 def _with_ranges(source: str, translation: str) -> str:
@@ -189,25 +214,3 @@ def _is_amount(match: re.Match[str], only_money: bool) -> bool:
     if _MONEY_AFTER.match(text, end) or _MONEY_BEFORE.search(text, max(0, begin - 20), begin):
         return True
     return unit is not None and not only_money
-
-
-def _with_hours_of_day(source: str, translation: str, languages: tuple[str, str]) -> str:
-    """Add 12 to the hours of times with "pm" in an English source, if the translation tells no part of the day.
-
-    The translation stays if it is unclear which of its numbers is the hour.
-    """
-    times = _TIME.findall(source) if "m" in source or "M" in source else []
-    source_language, language = map(primary_language, languages)
-    if not times or source_language != "en" or language not in _WITH_24_HOURS or _PART_OF_DAY.search(translation):
-        return translation
-    if _TIME_RANGE.search(source):
-        return translation
-    numbers, written = re.findall(r"\d+", source), re.findall(r"\d+", translation)
-    of_day = {hour: str(int(hour) % 12 + (12 if half in "pP" else 0)) for hour, _, half in times}
-    changed = {hour: other for hour, other in of_day.items() if other != hour}
-    if any(numbers.count(hour) > 1 or written.count(hour) > 1 or other in written for hour, other in changed.items()):
-        return translation
-    for hour, minute, _ in times:
-        follows = rf"(?:[:.]| ?h ?| heures ){minute}(?!\d)" if minute else r"(?: ?h\b|[:.]00| (?:Uhr|heures?|uur)\b)"
-        translation = re.sub(rf"(?<![\d:.,]){hour}(?={follows})", of_day[hour], translation, count=1)
-    return translation

@@ -54,6 +54,7 @@ _ORDINAL_DOT = frozenset(  # languages that write ordinal numbers with a dot, su
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _AROUND = _BRACKETS | {'"': '"', "'": "'", "„": "“", "“": "”", "«": "»", "‹": "›", "‘": "’"}
 _ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
+_FRENCH_TIME = re.compile(r"(?<!\w)(\d{1,2})h(\d\d)(?!\w)")
 _LONGEST_CACHED = 1000  # maximum number of characters of a sentence whose spans are cached
 _LONG = 64  # maximum number of characters of a span that may be cut when a long sentence is split
 _TRAILING = ".,;:!?'\"…*_~”’»"
@@ -356,7 +357,7 @@ def _trim_address(address: str) -> str:
 
 
 def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
-    """Count the spans of a translation by `span_key`. `5 %`, `$5`, `#5` and `5th` also count as the number 5."""
+    """Count the spans of a translation by `span_key`. `5 %`, `$5`, `#5` and `5th` also count as 5, `5h30` as 5:30."""
     counts = Counter[str]()
     translated = find_translated_spans(translation, spans)
     signed = (find_spans(span.text[1:]) for span in translated if _NUMBER_SIGN.match(span.text))
@@ -367,6 +368,7 @@ def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
         if span.kind is SpanKind.NUMBER and (bare := UNIT.sub("", key)) != key:
             counts[bare] += 1
     counts.update(number[0] for number in _ORDINAL.finditer(translation))
+    counts.update(f"{time[1]}:{time[2]}" for time in _FRENCH_TIME.finditer(translation))
     return counts
 
 

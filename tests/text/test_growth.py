@@ -15,8 +15,8 @@ from mt.text.documents import DocumentOptions, open_document
 from mt.text.documents.packages import root_name
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.strings import find_tags
-from mt.text.normalise import normalise_text
-from mt.text.numbers import join_numbers, mend_numbers
+from mt.text.normalise import NormalisedText, normalise_text
+from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.symbols import lost_symbols, unknown_words
 from mt.text.terms import Terms
 from scripts.attack.payloads import SIZED_DOCUMENTS
@@ -123,7 +123,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),
     (partial(lower_title_case, language="en"), 1000, ["Word A1 "]),
     (partial(normalise_text, language="de"), 2000, ["Aa/in »a »(in Der/die Aer/"]),
-    (join_numbers, 300, ["15.30 Uhr `x1` 1 000 € "]),
+    (lambda text: unify_numbers(NormalisedText(text), ("fr", "en")), 300, ["14h30 `x1` 1 000 € "]),
     (split, 20_000, ["\n", "-\n", "house ", "house", "房子在这里", "𐌰𐌱𐌲 ", r"a⋯\n⋯5"]),
     (split, 5000, [".", "\"'“", "⋯> a-⋯\nb"]),
     (split, 2000, ["a !=", "We go. ", "Dr. ", "A. B. ", '"a. ', "(a. ", "1. "]),
@@ -172,7 +172,7 @@ PREPARED: dict[str, tuple[Prepare, int]] = {
         1000,
     ),
     "numbers: marks": (
-        lambda n: partial(mend_numbers, "1.5 5 pm €1.5 - `5` " * n, "1.5 5 Uhr $1 - `5` " * n, ("en", "fr")),
+        lambda n: partial(mend_numbers, "1.5 €1.5 - `5` " * n, "1.5 $1 - `5` " * n, ("en", "fr")),
         300,
     ),
     "markup: nested elements": (lambda n: partial(parse_html, "<b>" * n + "x" + "</b>" * n), 1000),

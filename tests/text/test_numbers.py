@@ -2,7 +2,8 @@
 
 import pytest
 
-from mt.text.numbers import join_numbers, mend_numbers
+from mt.text.normalise import NormalisedText
+from mt.text.numbers import mend_numbers, unify_numbers
 
 
 @pytest.mark.parametrize(
@@ -51,18 +52,6 @@ from mt.text.numbers import join_numbers, mend_numbers
         ("en de", "the Kerberos 5 system", "das Kerberos 5-System", "das Kerberos 5-System"),  # a name
         ("en de", "a 3-room flat", "eine 3-Zimmerwohnung", "eine 3-Zimmerwohnung"),
         ("en de", "a 3 room flat", "eine 3-Zimmer-Wohnung", "eine 3-Zimmer-Wohnung"),
-        # times are of the same half of the day
-        ("en de", "at 10:30pm", "um 10:30 Uhr", "um 22:30 Uhr"),
-        ("en de", "9 am to 5 p.m.", "von 9 Uhr bis 5 Uhr", "von 9 Uhr bis 17 Uhr"),
-        ("en de", "at 12:15 AM", "um 12:15 Uhr", "um 0:15 Uhr"),
-        ("en de", "5 am or 5 pm", "5 Uhr oder 5 Uhr", "5 Uhr oder 5 Uhr"),
-        ("en de", "at 5 pm", "um 5 Uhr nachmittags", "um 5 Uhr nachmittags"),
-        ("en de", "at 5 pm", "um 17 Uhr", "um 17 Uhr"),
-        ("en de", "from 2:00 to 4:00 pm", "von 2:00 bis 4:00 Uhr", "von 2:00 bis 4:00 Uhr"),
-        ("en de", "Open from 8 am to 8:00 pm", "Von 8:00 bis 20:00", "Von 8:00 bis 20:00"),
-        ("en de", "at 5:00 and 5:00 pm", "um 5:00 und 17:00", "um 5:00 und 17:00"),
-        ("en de", "section 5.30 at 5:30 pm", "Kapitel 5.30 um 17:30", "Kapitel 5.30 um 17:30"),
-        ("en de", "I am 5", "ich bin 5", "ich bin 5"),
         # signs of money stay
         ("de en", "ab {preis} €", "from {preis} $", "from {preis} €"),
         ("de en", "12 € or 13 $", "13 $", "13 $"),
@@ -87,19 +76,36 @@ def test_amounts_of_money_are_converted_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("languages", "text", "expected"),
     [
-        ("1 234,50 or 1 000 EUR", "1\u00a0234,50 or 1\u00a0000 EUR"),
-        ("1 234 567 dogs, 5 300 €", "1\u00a0234\u00a0567 dogs, 5\u00a0300 €"),
-        ("15.30 Uhr, 7.05 Uhr, 15.30, 15.99 Uhr", "15:30 Uhr, 7:05 Uhr, 15.30, 15.99 Uhr"),
-        ("`15.30 Uhr` 030 123 456 789", "`15.30 Uhr` 030 123 456 789"),
-        ("am 24.12.15 Uhr", "am 24.12.15 Uhr"),
-        ("in 2020 300 dogs, 12 345 cats, x1 234,50", "in 2020 300 dogs, 12 345 cats, x1 234,50"),
+        ("en de", "1 234,50 or 1 000 EUR", "1\u00a0234,50 or 1\u00a0000 EUR"),
+        ("en de", "1 234 567 dogs, 5 300 €", "1\u00a0234\u00a0567 dogs, 5\u00a0300 €"),
+        ("en de", "in 2020 300 dogs, 12 345 cats, x1 234,50", "in 2020 300 dogs, 12 345 cats, x1 234,50"),
+        ("de en", "15.30 Uhr, 7.05 Uhr, 15.30, 15.99 Uhr", "15:30 Uhr, 7:05 Uhr, 15.30, 15.99 Uhr"),
+        ("de en", "von 9.30 bis 16.00 Uhr, 3.15 - 4.15 Uhr", "von 9:30 bis 16:00 Uhr, 3:15 - 4:15 Uhr"),
+        ("de en", "`15.30 Uhr` 030 123 456 789", "`15.30 Uhr` 030 123 456 789"),
+        ("de en", "am 24.12.15 Uhr", "am 24.12.15 Uhr"),
+        ("en de", "Open 9 a.m.–5 p.m. or 9am-5pm.", "Open 9:00–17:00 or 9:00-17:00."),
+        ("en de-AT", "from 2 to 4:30 pm, 11-2 PM, 12 a.m.", "from 14:00 to 16:30, 11:00-14:00, 0:00."),
+        ("en fr", "(9 a.m.) At 12 p.m.? 'At 5 p.m.'", "(9:00) At 12:00? 'At 17:00.'"),
+        ("en fr", "3 pm", "15:00"),
+        ("en fr", "`5 pm`, I am 5 amps", "`5 pm`, I am 5 amps"),
+        ("en zh", "5 pm", "5 pm"),
+        ("fr de", "à 14h30, de 9 h à 18 h 30, 14h3, 2 h 305", "à 14:30, de 9 h à 18:30, 14h3, 2 h 305"),
+        ("fr fr", "14h30", "14h30"),
     ],
 )
-def test_numbers_are_joined(text: str, expected: str) -> None:
-    assert join_numbers(text) == expected
+def test_numbers_and_times_have_one_notation(languages: str, text: str, expected: str) -> None:
+    source, target = languages.split()
+    assert unify_numbers(NormalisedText(text), (source, target)).text == expected
 
 
-def test_kept_numbers_are_not_joined() -> None:
-    assert join_numbers("15.30 Uhr 16.30 Uhr", [(0, 9)]) == "15.30 Uhr 16:30 Uhr"
+def test_kept_numbers_stay_and_ranges_are_those_of_the_original() -> None:
+    unified = unify_numbers(NormalisedText("15.30 Uhr 16.30 Uhr"), ("de", "en"), [(0, 9)])
+    assert unified.text == "15.30 Uhr 16:30 Uhr"
+    unified = unify_numbers(NormalisedText("At 5 p.m. we go"), ("en", "de"))
+    assert (unified.text, unified.original_range(3, 8), unified.normalised_range(10, 12)) == (
+        "At 17:00 we go",
+        (3, 9),
+        (9, 11),
+    )

@@ -184,6 +184,7 @@ def test_spans_are_removed(sentence: str, text: str, removed: list[RemovedSpan])
         ("It costs 1,200.50 euros.", "Es kostet 1.200,50 Euro.", []),
         ("It costs 7.50 euros.", "Es kostet 750 Euro.", ["7.50"]),
         ("It costs 7.50 euros.", "Es kostet 7.40 Euro.", ["7.50"]),
+        ("from 12:00 to 1:05", "de 12h00 à 1h0", ["1:05"]),
         ("Use 4.6.2 now", "4,6.2", ["4.6.2"]),  # a version keeps its dots
         ("1.5e-3 or 6.02E23, not 1.5", "1,5e-3 oder 6.02E23, nicht 1,5", ["1.5e-3"]),
     ],

@@ -353,7 +353,7 @@ class TextPlanner:
         return await repair_match(sentence, alternatives, match, kept, self.context)
 
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
-        translation = mend_marks(sentence, translation)
+        translation = mend_marks(sentence, translation, self.context.target)
         mended = mend_numbers(sentence, translation, (self.context.source, self.context.target), kept)
         raised = begin_with_capital(mended, sentence, self.context.target, kept)
         terms = filter(None, (term.strip() for _, term in self.context.terms.glossary)) if raised != mended else ()

@@ -21,6 +21,8 @@ _SPACED_QUOTE = re.compile(r'(?<!\S)"\s(?=[^\s"][^"]*")')
 _QUOTED = re.compile(r'[^"]*(?:(?<![^\s(\[{/–—:-])"[^\s"](?:[^"]*[^\s"])?"(?!\w)[^"]*)+')  # marks in pairs only
 _QUOTED_CODE = re.compile(r'=\s?"|":\s?"')  # attributes of HTML and keys of JSON
 _MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
+_END = re.compile(r"(?P<mark>\s?[.!?;…]{0,3})(?:(?P<closing>\s?[\"“”»)\]]{1,3})(?P<stop>\s?[.!?;…]{0,3}))?$")
+_LONGEST_END = 12
 _QUOTES = ("„“", "„”", "“”", "«»")
 _OTHER_QUOTES = frozenset({"de-CH", "de-LI"})
 _CLOSING = frozenset(".,:;!?…\"'”’“»)]}。！？ ")
@@ -62,28 +64,58 @@ def join_numbers(translation: str, spans: Sequence[ProtectedSpan]) -> str:
 def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str) -> str:
     """Replace straight quotation marks by the typographic ones that the translation also has, or by those of German.
 
-    They are replaced if all of them are in pairs and none is in code. `spans` are the protected spans of the source.
-    The length does not change.
+    They are replaced if all of them are in pairs and none is in code; in German, one of a pair may be typographic.
+    `spans` are the protected spans of the source. The length does not change.
     """
     if '"' not in translation or any('"' in span.text for span in spans):
         return translation
     used = next((pair for pair in _QUOTES if all(mark in translation for mark in pair)), None)
     if used is None and primary_language(language) == "de" and language not in _OTHER_QUOTES:
         used = "„“"
-    if used is None or not _QUOTED.fullmatch(translation) or _QUOTED_CODE.search(translation):
+    straight = translation.replace("„", '"').replace("“", '"') if used == "„“" else translation
+    if used is None or not _QUOTED.fullmatch(straight) or _QUOTED_CODE.search(translation):
         return translation
     marks = cycle(used)
-    return re.sub('"', lambda match: next(marks), translation)
+    return re.sub('"', lambda match: next(marks), straight)
 
 
-def mend_marks(source: str, translation: str) -> str:
-    """Shorten runs of `!` and `?` that are longer than those of the source, and remove spaces after opening quotes."""
+def mend_marks(source: str, translation: str, language: str) -> str:
+    """Mend the punctuation of a translation into `language`.
+
+    Runs of `!` and `?` that are longer than those of the source are shortened, and spaces after opening quotes removed.
+    A bracket or quotation mark that the source closes at its end is closed. The `!` or `?` that ends the source ends
+    the translation instead of a full stop, and a full stop instead of a semicolon.
+    """
     if '" ' in translation and translation.count('"') % 2 == 0 and not _SPACED_QUOTE.search(source):
         translation = _SPACED_QUOTE.sub('"', translation)
     if _MARK_RUN.search(translation):
         longest = max((len(match[0]) for match in _MARKS.finditer(source)), default=1)
         translation = _MARK_RUN.sub(lambda match: match[0][:longest], translation)
-    return translation
+    wanted, written = _end_of(source), _end_of(translation)
+    closing = _unclosed(translation) if wanted["closing"] and not written["closing"] else ""
+    if closing and not _unclosed(source):
+        before, mark = translation[: written.start()], written["mark"]
+        written = _end_of(before + (closing + mark if wanted["stop"] else mark + closing))
+    mark, name = (wanted["stop"] or wanted["mark"]).strip(), "stop" if written["stop"] else "mark"
+    asks = mark[:1] in ("!", "?") and written[name].strip() in (".", "")
+    if asks or (mark == "." and written[0] == " ;"):
+        space = " " if asks and primary_language(language) == "fr" else ""
+        return written.string[: written.start(name)] + space + mark + written.string[written.end(name) :]
+    return written.string
+
+
+def _end_of(text: str) -> re.Match[str]:
+    match = _END.search(text, max(0, len(text) - _LONGEST_END))
+    assert match
+    return match
+
+
+def _unclosed(text: str) -> str:
+    """Return the mark that closes the only bracket or quotation mark that a text opens but does not close, or ""."""
+    pairs = {"()", "[]", "„“", "«»", *(["“”"] if "„" not in text else [])}
+    closing = [pair[1] for pair in pairs if text.count(pair[0]) == text.count(pair[1]) + 1]
+    closing += ['"'] * (text.count('"') % 2)
+    return closing[0].replace("»", " »") if len(closing) == 1 else ""
 
 
 def restore_no_break_spaces(source: str, translation: str, language: str) -> str:

@@ -7,6 +7,7 @@ from mt.text.typography import (
     has_no_break_spaces,
     insert_breaks,
     join_numbers,
+    mend_marks,
     places_of_sentence_ends,
     restore_no_break_spaces,
     unify_quotes,
@@ -50,6 +51,7 @@ def test_spaces_in_numbers_do_not_break(source: str, translation: str, expected:
         ('"a": "b"', '"a": "b"', "de", '"a": "b"'),
         ('5" by 7"', '5" mal 7"', "de", '5" mal 7"'),
         ('"a"', '"a"', "de-CH", '"a"'),
+        ('"a", "b"', '„a", „b“', "de", "„a“, „b“"),
         ('"a" and "b"', '"a" et « b »', "fr", "«a» et « b »"),
         ('"a" and "b"', '"a" et "b"', "fr", '"a" et "b"'),
         ('"a" and 5"', '„a“ und 5"', "de", '„a“ und 5"'),
@@ -58,6 +60,31 @@ def test_spaces_in_numbers_do_not_break(source: str, translation: str, expected:
 )
 def test_quotation_marks_are_of_one_kind(source: str, translation: str, language: str, expected: str) -> None:
     assert unify_quotes(translation, find_spans(source), language) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "language", "expected"),
+    [
+        ("Hallo, Tom!", "Hello, Tom.", "en", "Hello, Tom!"),
+        ("Hallo!", "Hello", "en", "Hello!"),
+        ("Stop?!", "Arrête.", "fr-CA", "Arrête ?!"),
+        ("Assieds-toi !", "Sit down.", "en", "Sit down!"),
+        ("Er rief: „Hilfe!“", 'He called, "Help."', "en", 'He called, "Help!"'),
+        ("Warum „ja“?", "Why “yes”.", "en", "Why “yes”?"),
+        ("Sit down.", "Setz dich!", "de", "Setz dich!"),
+        ("Why?", "Warum…", "de", "Warum…"),
+        ("Hello :)", "Hallo :)", "de", "Hallo :)"),
+        ("It is.", "C'est ;", "fr", "C'est."),
+        ("Es heißt „Haus“.", 'It is "house.', "en", 'It is "house".'),
+        ("Er sagt: „Ja.“", 'He says: "Yes.', "en", 'He says: "Yes."'),
+        ("It is “home”", "C'est « maison", "fr", "C'est « maison »"),
+        ("(It is home.)", "(Das ist Heimat.", "de", "(Das ist Heimat.)"),
+        ("(It is [home].", "(Das ist Heimat.", "de", "(Das ist Heimat."),
+        ("(He said “go”)", "(Er sagte „los", "de", "(Er sagte „los"),  # two marks are open
+    ],
+)
+def test_marks_at_the_end_are_mended(source: str, translation: str, language: str, expected: str) -> None:
+    assert mend_marks(source, translation, language) == expected
 
 
 @pytest.mark.parametrize(("source", "translation", "language", "expected"), SPACES.values(), ids=SPACES)

@@ -60,6 +60,8 @@ _ORDINAL = {  # the end of a German ordinal number, as in "am 30. September", no
     )
 }
 _JOINER = "\u200d"
+_EMOJI = "\u2639-\u263b\u2705\u2728\U0001f300-\U0001faff"
+_AFTER_EMOJI = re.compile(rf"(?<=[^\W_])\s[{_EMOJI}][\u200d\ufe0f{_EMOJI}]*\s+(?=[A-ZÀ-ÖØ-Þ])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,8 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
     """Yield the sentences of a paragraph, including white space.
 
     A number such as `3.` or `II.` is joined with the sentence after it. A sentence does not begin inside a name such as
-    `ASP.NET` or an operator such as `!=`, nor in lower case after an abbreviation such as `a.m.`.
+    `ASP.NET` or an operator such as `!=`, nor in lower case after an abbreviation such as `a.m.`. It ends at an emoji
+    before a capital.
     """
     begin = end = 0
     names = _DOTTED_NAME.finditer(paragraph) if _DOT_WITHIN.search(paragraph) else ()
@@ -299,11 +302,15 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
         if type(error).__name__ != "PanicException":
             raise
         return [paragraph]
-    if len(sentences) == 1:
-        return [paragraph]
-    ends = list(accumulate(map(len, sentences)))[:-1]
-    places = [0, *(normalised.original_range(0, end)[1] if end else 0 for end in ends), len(paragraph)]
-    return [paragraph[begin:end] for begin, end in pairwise(places)]
+    ends = {normalised.original_range(0, end)[1] if end else 0 for end in accumulate(map(len, sentences[:-1]))}
+    ends |= {match.end() for match in _AFTER_EMOJI.finditer(paragraph) if not _is_open(paragraph, match, language)}
+    return [paragraph[begin:end] for begin, end in pairwise([0, *sorted(ends), len(paragraph)])]
+
+
+def _is_open(paragraph: str, emoji: re.Match[str], language: str) -> bool:
+    """Return whether an emoji follows a word such as "the", after which no sentence ends."""
+    open_end = _OPEN_ENDS.get(primary_language(language))
+    return open_end is not None and open_end.search(paragraph, max(0, emoji.start() - 10), emoji.start()) is not None
 
 
 def _halves(sentence: str, fits: Callable[[str], bool], language: str) -> Iterator[TextPart]:

@@ -124,6 +124,8 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
          ["We use .NET.", "ASP.NET and System.IO.File are here."]),
         ("en", "Call Data.DataSet. See a.com.Then go to Berlin.The end.",
          ["Call Data.DataSet.", "See a.com.", "Then go to Berlin.", "The end."]),
+        ("en", "I love it 🎉 See you 👋🏽 Bye. 😀 Yes 🙂", ["I love it 🎉", "See you 👋🏽", "Bye.", "😀 Yes 🙂"]),
+        ("de", "Das ist der 🐶 Hund, wir ❤️ Berlin", ["Das ist der 🐶 Hund, wir ❤️ Berlin"]),
         ("en", "At 9:30 a.m. in the room. It is 5 p.m. Go.", ["At 9:30 a.m. in the room.", "It is 5 p.m.", "Go."]),
         ("en", "NaN != NaN holds. Yes.", ["NaN != NaN holds.", "Yes."]),
         ("en", "It is in Berlin.EU rules apply.", ["It is in Berlin.", "EU rules apply."]),

@@ -14,8 +14,9 @@ from mt.text.markup.elements import BLOCKS, VOID, Dialect, ElementIndex
 from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, split_whitespace
 from mt.text.markup.reading import BULLET, SENTENCE_END
 from mt.text.markup.tokens import Token, TokenKind
+from mt.text.messages import split_message
 from mt.text.segment import TextPart, split_text
-from mt.text.templates import find_templates
+from mt.text.templates import TemplateCode, find_templates
 
 _TAG = re.compile(
     r"(?:<|(?P<escaped>&lt;))(?P<end>/?)(?P<name>[A-Za-z][\w:-]{0,40}|\d{1,3})"
@@ -23,11 +24,12 @@ _TAG = re.compile(
     r"|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
 )
 _ANGLE = re.compile(r"<|&lt;")
+_MESSAGE = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:choice|plural|select)")  # a fast test
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
 _NO_TRANSLATION = re.compile(r"""\stranslate=["']?no\b|\sclass=["'][^"']*\bnotranslate\b""")
 _NO_BREAK_SPACE = re.compile(r"(&nbsp;|&#160;|&#[xX][aA]0;)")
 _OBJECT = "\ufffc"
-STATEMENT = "{%"  # the name of a statement of a template
+STATEMENT = "{%"  # the name of a statement of a template or message
 _DIALECT = Dialect(xml=False, splitting=frozenset(), words=True)
 
 
@@ -46,11 +48,11 @@ class StringTag:
 
 
 def find_tags(text: str) -> list[StringTag]:
-    """Return the tags, the comments and the statements of templates of a text, in order.
+    """Return the tags, the comments and the statements of templates and ICU messages of a text, in order.
 
     A statement is a tag with the name STATEMENT. Tags in the code of templates are left out.
     """
-    templates = list(find_templates(text))
+    templates = [*find_templates(text), *_message_syntax(text)]
     if not (templates or _ANGLE.search(text)):
         return []
     code = bytearray(len(text) if templates else 0)
@@ -67,6 +69,15 @@ def find_tags(text: str) -> list[StringTag]:
         if partner >= 0 or alone:
             tags.append(StringTag(begin, end, name, matches[partner].start() if partner >= 0 else -1))
     return sorted(tags, key=lambda tag: tag.begin)
+
+
+def _message_syntax(text: str) -> Iterator[TemplateCode]:
+    """Yield the syntax between the branches of ICU messages as statements."""
+    end = 0
+    for part, translated in split_message(text) if _MESSAGE.search(text) else ():
+        begin, end = end, end + len(part)
+        if not translated:
+            yield TemplateCode(begin, end, statement=True)
 
 
 def _token(match: re.Match[str]) -> Token:

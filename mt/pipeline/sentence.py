@@ -27,7 +27,6 @@ from mt.text import casing, protect, repetition, segment, symbols
 from mt.text.alignment import Range
 from mt.text.clauses import clause_ranges
 from mt.text.protect import SpanKind
-from mt.text.stand_ins import has_compounds
 
 NO_REPEAT_NGRAM = 3
 """Value of `no_repeat_ngram` in the second search, which follows a repetitive translation."""
@@ -208,14 +207,10 @@ async def _decode_in_lower_case(
 def _preference(decoded: DecodedVariant) -> float:
     """Return the score of the best alternative, for the choice among variants. A number is used only if it is better.
 
-    A model often drops a preposition before a number that stands for a name. But a name in a compound, as in
-    `Tom-Dateien` for "Tom files", may well be a number.
+    A model often drops a preposition before a number that stands for a name.
     """
-    variant = decoded.variant
-    if variant.reading is Reading.NUMBERS_IF_LIKELY:
-        return decoded.best.score - _NUMBER_HANDICAP
-    joined = variant.is_ambiguous and has_compounds(decoded.best.text, variant.stripped.text, variant.stand_ins)
-    return decoded.best.score - (2 * _NUMBER_HANDICAP if joined else 0.0)
+    handicap = _NUMBER_HANDICAP if decoded.variant.reading is Reading.NUMBERS_IF_LIKELY else 0.0
+    return decoded.best.score - handicap
 
 
 async def _decode_otherwise(variant: SourceVariant, context: SentenceContext) -> DecodedVariant | None:

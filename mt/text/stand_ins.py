@@ -241,20 +241,21 @@ def put_back(translation: str, source: str, stand_ins: Sequence[StandIn], langua
             before.rstrip() if after.enclosed and before.rstrip()[-1:] not in _SPACED_QUOTES else before
         ) + after.text
         end = stop
-        if after.word.isdecimal() and is_placeholder(after.text) and _is_compound(translation, stop, source, after):
+        if _may_be_number(after) and _is_compound(translation, stop, source, after):
             text, end = f"{text} ", stop + 1
         elif translation[stop : stop + 2] in ("'s", "’s") and can_have_ending(after.text):
             end = stop + (primary_language(language) in _CLITIC)  # Peter's becomes Peters
     return text + translation[end:]
 
 
-def has_compounds(translation: str, source: str, stand_ins: Sequence[StandIn]) -> bool:
-    """Return whether a hyphen joins a stand-in to a word, as in `Tom-Dateien` for "Tom files"."""
-    places = ((translation.find(one.word), one) for one in stand_ins)
-    return any(_is_compound(translation, place + len(one.word), source, one) for place, one in places if place >= 0)
+def _may_be_number(stand_in: StandIn) -> bool:
+    return is_placeholder(stand_in.text) and (
+        stand_in.word.isdecimal() or StandInKind.NUMBER in likely_kinds(stand_in.text)
+    )
 
 
 def _is_compound(translation: str, stop: int, source: str, stand_in: StandIn) -> bool:
+    """Return whether a hyphen joins a stand-in to a word, as in `Tom-Dateien` for "Tom files"."""
     return _COMPOUND.match(translation, stop) is not None and f"{stand_in.word}-" not in source
 
 

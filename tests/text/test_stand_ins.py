@@ -57,6 +57,8 @@ def test_other_spans_stand_for_themselves(text: str) -> None:
         ("Tom sleeps", [StandIn("Tom", "{x}")], "Tom 1 schläft", None),
         ("Tom sleeps 1", [StandIn("Tom", "{x}")], "Tom 1 schläft", "{x} 1 schläft"),
         ("37 files", [StandIn("37", "%d")], "37-Dateien", "%d Dateien"),
+        ("Tom files", [StandIn("Tom", "{0}")], "Tom-Dateien", "{0} Dateien"),
+        ("Tom files", [StandIn("Tom", "{name}")], "Tom-Dateien", "{name}-Dateien"),
         ("37-day plan", [StandIn("37", "%d")], "37-Tage-Plan", "%d-Tage-Plan"),
         ("37 sleeps", [StandIn("37", "`x`")], "37-Hund", "`x`-Hund"),
         ("Tom's dog", [StandIn("Tom", "%2$s")], "Tom's Hund", "%2$ss Hund"),

@@ -21,9 +21,9 @@ _LOWER_WORD = re.compile(r" [a-z]{4,} ")  # a fast test, with a match in most se
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
 _LATIN = re.compile(r"[A-ZÀ-ÖØ-Þ]+")
 _ENGLISH_I = re.compile(r"\bi\b(?=['’]|\W|$)")
-# A letter with a meaning of its own: G 1/2", Plan B, Size: M, L. In other languages, single letters are words.
+# A letter with a meaning of its own: G 1/2", Plan B, Size: M, L, (B × H). In other languages, single letters are words.
 _LANGUAGES_OF_CODES = frozenset({"de", "en"})
-_SINGLE_CODE = re.compile(r"[B-DF-HJ-NP-TV-XZ](?= ?\d)|[A-Z](?=[^\w\s'’.-]|\.?$)")
+_SINGLE_CODE = re.compile(r"[B-DF-HJ-NP-TV-XZ](?= ?\d)|[A-Z](?=[^\w\s'’.-]| [×x] [A-Z\d]|\.?$)")
 _DOTTED = frozenset({"az", "tr"})  # languages with the letter pairs I/ı and İ/i
 _ACRONYMS = frozenset(
     [

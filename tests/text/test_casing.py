@@ -24,6 +24,7 @@ from mt.text.casing import as_clause, begin_with_capital, lower_capitals, lower_
         ("pt-BR", "UMA RUA EM SÃO PAULO", "Uma rua em são paulo"),
         ("el", "ΟΔΥΣΣΕΥΣ ΚΑΙ ΑΛΛΟΙ", "Οδυσσευς και αλλοι"),  # a final sigma at the end of a word
         ("en", "TEST FOR HEPATITIS A, M 12 BOLTS", "Test for hepatitis A, M 12 bolts"),
+        ("en", "MEASURES (B × H × T): 6 × 8", "Measures (B × H × T): 6 × 8"),
         ("cs", "V 5 HODIN V PRAZE", "V 5 hodin v praze"),
         ("it", "E, POI, TUTTI", "E, poi, tutti"),
         ("fr", "LE CHAT QU'IL Y A, DORT", "Le chat qu'il y a, dort"),

@@ -231,8 +231,9 @@ class Normaliser:
 
 
 def _without_gender_form(match: re.Match[str]) -> str:
-    if match["plural"]:
-        return f"{match['plural']}innen"
+    if plural := match["plural"]:
+        in_compound = match.string[match.end() : match.end() + 1] == "-"  # Mitarbeiter*innen-Parkplatz
+        return plural if in_compound and plural.endswith("er") else f"{plural}innen"
     return match["person"] or match["article"] + match["one"]
 
 

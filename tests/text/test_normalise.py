@@ -77,8 +77,8 @@ GERMAN = {
     ),
     "hyphen of a word": ("Haus-\nÜbung, S-\nbahn, ein-\nbis zweimal", "Haus- Übung, S- bahn, ein- bis zweimal"),
     "gender forms": (
-        "Kolleg:innen, Leser*innen, Kund/-innen, Schüler/innen, Autor(innen)",
-        "Kolleginnen, Leserinnen, Kundinnen, Schülerinnen, Autorinnen",
+        "Kolleg:innen, Leser*innen, Kund/-innen, Schüler/innen, Autor(innen), Mieter*innen-Rat, Kolleg:innen-Rat",
+        "Kolleginnen, Leserinnen, Kundinnen, Schülerinnen, Autorinnen, Mieter-Rat, Kolleginnen-Rat",
     ),
     "gender forms of one person": (
         "Der/die neue Lehrer/in oder ein/eine Student(in), Leser*in",

@@ -25,6 +25,7 @@ _REST = rf"(?:{_RANGE}\d+[.,]\d+)?[ \u00a0\u202f]?"
 _MONEY_AFTER = re.compile(rf"{_REST}(?:[{MONEY}]|{ISO_4217}(?!\w)|[Ee]uros?\b)")
 _UNIT_AFTER = re.compile(rf"{_REST}(?:[%‰]|°[CF]?(?!\w)|(?=\w\w|(?<=\s)[a-z]){ONE_UNIT}(?![\w'’-])|cm\b)|[ -]inch")
 _CODE_BEFORE = re.compile(r"[\[{]$|\w\($")  # f(1,000), but not a town (10,000 people)
+_LABEL_BEFORE = re.compile(r"[^\W\d_] [A-ZÄÖÜ][a-zäöü]{1,4}\. ?$")  # see Art. 3.1 g
 _DASH = re.compile("[-–—]")
 _DIGIT = re.compile(r"\d")
 _SIGN = re.compile("[$£¥\u20a0-\u20cf]")  # not of cents: 50¢ are 0.50 $
@@ -205,7 +206,7 @@ def _notation(match: re.Match[str], before: _Marks, after: _Marks, only_money: b
 def _is_amount(match: re.Match[str], only_money: bool) -> bool:
     """Return whether money or, unless `only_money`, a unit is beside a number.
 
-    A unit of one capital letter may be a label.
+    A unit of one letter may be a label: it is none if it is a capital, or after an abbreviation such as `Art.`.
     """
     text, begin, end = match.string, match.start(), match.end()
     unit = _UNIT_AFTER.match(text, end)
@@ -213,4 +214,6 @@ def _is_amount(match: re.Match[str], only_money: bool) -> bool:
         return False
     if _MONEY_AFTER.match(text, end) or _MONEY_BEFORE.search(text, max(0, begin - 20), begin):
         return True
-    return unit is not None and not only_money
+    if unit is None or only_money:
+        return False
+    return len(unit[0].strip()) > 1 or not _LABEL_BEFORE.search(text, max(0, begin - 10), begin)

@@ -13,6 +13,8 @@ from mt.text.numbers import mend_numbers, unify_numbers
         ("de en", "15.234,67 Punkte", "15.234.67 points", "15,234.67 points"),
         ("de en", "3,50 € 1.234 €", "3,50 € 1.234 €", "3.50 € 1,234 €"),
         ("de en", "950,00 EUR/Monat, 150,00 EUR", "950.00 EUR, 150,00 EUR", "950.00 EUR, 150.00 EUR"),
+        ("en de", "see Art. 3.1 g, max. 4.1 g", "siehe Art. 3.1 g, max. 4.1 g", "siehe Art. 3.1 g, max. 4,1 g"),
+        ("en de", "Max. 2.5 m, see Fig. 3.1 kg", "Max. 2.5 m, 3.1 kg", "Max. 2,5 m, 3,1 kg"),
         ("de en", "7.900.000 am 12.10.2026", "7.900.000 on 12.10.2026", "7,900,000 on 12.10.2026"),
         ("de en", "Server 192.168.100.200", "server 192.168.100.200", "server 192.168.100.200"),
         ("de fr", "1.234.567,89", "1.234.567,89", "1\u00a0234\u00a0567,89"),

@@ -64,8 +64,8 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
         ("This is the #end of the @else story.", ["This is the #end of the @else story."]),
         ("<%-- no --%>Hi <%- a %>", ["Hi <%- a %>"]),
         (
-            "You have {n, plural, =0 {no file} other {# files in {name}}}. {x, number} {g, select, a {{n} dogs} b {it}}",
-            ["You have", "no file", "# files in {name}", "{x, number}", "{n} dogs", "it"],
+            "You have {n, plural, =0 {no file} other {# files in {x}}}. {x, number} {g, select, a {{n} dogs} b {it}}",
+            ["You have", "no file", "# files in {x}", "{x, number}", "{n} dogs", "it"],
         ),
         ("Use {a, plural, one { here", ["Use {a, plural, one { here"]),
         ("{# A note #}It is {{ '<b>' }} so.", ["It is {{ '<b>' }} so."]),

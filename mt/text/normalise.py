@@ -156,9 +156,10 @@ class NormalisedText(NamedTuple):
 
     def edit(self, edits: Iterable[tuple[int, int, str]]) -> "NormalisedText":
         """Return the text with edits (begin, end, new text), which must be in order and not empty."""
-        size = len(self.text)
-        begins, ends = (range(size), range(1, size + 1)) if self.begins is None else (self.begins, self.ends)
-        draft = _Draft(self.text, begins, ends).edit(edits)
+        draft = _Draft.of(self.text)
+        if self.begins is not None and self.ends is not None:
+            draft = _Draft(self.text, self.begins, self.ends)
+        draft = draft.edit(edits)
         return self if draft.text == self.text else NormalisedText(draft.text, draft.begins, draft.ends)
 
 
@@ -286,7 +287,7 @@ class _Draft:
         """Return the text with a replacement of each match of a pattern."""
         return self.edit((*match.span(), replacement(match)) for match in pattern.finditer(self.text))
 
-    def edit(self, edits: Iterator[tuple[int, int, str]]) -> "_Draft":
+    def edit(self, edits: Iterable[tuple[int, int, str]]) -> "_Draft":
         """Return the text with edits (begin, end, new text), which must be in order and not empty."""
         texts: list[str] = []
         begins: list[int] = []

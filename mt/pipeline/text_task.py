@@ -1,6 +1,5 @@
 """Tasks that translate texts, and the planner that splits texts into sentences of a length that the model accepts."""
 
-import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +33,6 @@ from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces, mend_marks
 
 _LONGEST_SENTENCE = 4  # relative to the sentences that the model covers; a longer one is cut, also within a clause
-_DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
 
 
 @dataclass(frozen=True)
@@ -344,8 +342,6 @@ class TextPlanner:
         repairs = self.protect or self.context.terms or kept
         translate = partial(translate_sentence, kept=kept) if repairs else translate_raw
         alternatives = await translate_with_formality(sentence, self.context, partial(translate, sentence))
-        if "\ufffd" not in sentence:  # otherwise an incomplete sequence of bytes that the model wrote
-            alternatives = tuple(with_text(one, _without_damage(one.text)) for one in alternatives)
         if repairs:
             alternatives = tuple(with_text(one, self._mended(sentence, one.text, kept)) for one in alternatives)
         if match is None:
@@ -447,8 +443,3 @@ class TextPlanner:
 
 def _move(place: Range, offset: int) -> Range:
     return place[0] + offset, place[1] + offset
-
-
-def _without_damage(text: str) -> str:
-    """Remove U+FFFD from a translation. Between letters and digits, a space takes its place."""
-    return _DAMAGE_WITHIN.sub(" ", text).replace("\ufffd", "") if "\ufffd" in text else text

@@ -23,7 +23,7 @@ from mt.text.protect import ProtectedSpan, SpanKind, StrippedText
 from mt.text.restoration import restore_spans
 from mt.text.stand_ins import StandIn, StandInKind, StandInWords, is_placeholder, likely_kinds, put_back, replace_spans
 from mt.text.terms import Terms
-from mt.text.typography import join_numbers, unify_quotes
+from mt.text.typography import join_numbers, unify_quotes, without_damage
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
 WordKey = tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[str, ...], int, str, str]
@@ -84,14 +84,15 @@ class SentenceContext:
         return Request(next(self.request_ids), source, options.of(source), self.prefix, self.caller, constraints)
 
     def alternative(self, hypothesis: Hypothesis, spans: Sequence[ProtectedSpan] = ()) -> Alternative:
-        """Convert a hypothesis to an alternative: without the prefix, on one line, and with one kind of quotes.
+        """Convert a hypothesis to an alternative: without prefix and damage, on one line, and with one kind of quotes.
 
         The numbers in `spans`, the protected spans of the source, keep their no-break spaces.
         """
         target, begin = self.tokenizer.target, len(self.prefix)
         tokens = hypothesis.tokens[begin:]
+        line = without_damage(" ".join(target.decode(tokens).splitlines()))
         return Alternative(
-            text=unify_quotes(join_numbers(" ".join(target.decode(tokens).splitlines()), spans), spans, self.target),
+            text=unify_quotes(join_numbers(line, spans), spans, self.target),
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
             pieces=tuple(target.pieces(tokens)),

@@ -20,6 +20,7 @@ _NO_BREAK = re.compile("[\u00a0\u2007\u202f]")
 _SPACED_QUOTE = re.compile(r'(?<!\S)"\s(?=[^\s"][^"]*")')
 _QUOTED = re.compile(r'[^"]*(?:(?<![^\s(\[{/–—:-])"[^\s"](?:[^"]*[^\s"])?"(?!\w)[^"]*)+')  # marks in pairs only
 _QUOTED_CODE = re.compile(r'=\s?"|":\s?"')  # attributes of HTML and keys of JSON
+_DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
 _MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
 _END = re.compile(r"(?P<mark>\s?[.!?;…]{0,3})(?:(?P<closing>\s?[\"“”»)\]]{1,3})(?P<stop>\s?[.!?;…]{0,3}))?$")
 _LONGEST_END = 12
@@ -77,6 +78,11 @@ def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str
         return translation
     marks = cycle(used)
     return re.sub('"', lambda match: next(marks), straight)
+
+
+def without_damage(text: str) -> str:
+    """Remove U+FFFD, an incomplete sequence of bytes, from what a model wrote. In a word, a space takes its place."""
+    return _DAMAGE_WITHIN.sub(" ", text).replace("\ufffd", "") if "\ufffd" in text else text
 
 
 def mend_marks(source: str, translation: str, language: str) -> str:

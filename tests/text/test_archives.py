@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.text.documents import archive, capitals, texts
+from tests.text.documents import archive, texts
 
 NAMES = " ".join(
     f'xmlns:{name}="urn:{name}"'
@@ -85,28 +85,3 @@ def test_texts_of_an_archive(name: str, members: Mapping[str, str], texts_of: st
     assert len(result) == len(expected)
     kept = ("hours", "Why", "Ann", "Kept", "kept", "color")
     assert [text for text in result if any(word in text for word in kept)] == []
-
-
-def test_a_translated_text_file() -> None:
-    translated = capitals("a.odt", OPEN_DOCUMENT)
-    content = translated["content.xml"]
-    assert '<text:h text:outline-level="1">THE TITLE</text:h>' in content
-    assert '<text:p text:style-name="P1">A <text:span text:style-name="T1">RED</text:span> HOUSE<text:note' in content
-    assert "&amp; A" in content and '<text:s text:c="2"/>' in content
-    assert "HOUSE<text:note text:id" in content and "<text:note-citation>1</text:note-citation>" in content
-    assert "<text:p>A NOTE</text:p>" in content and "<text:p>Why?</text:p>" in content
-    assert "<text:p>ONE</text:p>" in content and "<text:p>TWO</text:p><text:p/>" in content
-    assert "<number:text>hours</number:text>" in content
-    assert "<text:page-number>7</text:page-number>" in content
-    assert ">LEFT<text:tab/><text:span>RIGHT</text:span> <text:span>SIDE</text:span>" in content
-    assert "<text:title>a name</text:title>" in content and "<text:ruby-text>kept</text:ruby-text>" in content
-    assert "<text:p>THE HEADER</text:p>" in translated["styles.xml"]
-    assert "<text:p>AXIS</text:p>" in translated["Object 1/content.xml"]
-
-
-def test_a_translated_book() -> None:
-    translated = capitals("a.epub", BOOK)
-    assert next(iter(translated)) == "mimetype"
-    assert "<p>A <b>BIG</b> DOG.<br/>IT SLEEPS.</p>" in translated["OEBPS/chapter.xhtml"]
-    contents = translated["OEBPS/toc.ncx"]
-    assert "<navLabel><text>ONE</text></navLabel>" in contents and "<docAuthor><text>Ann</text>" in contents

@@ -243,16 +243,13 @@ def test_further_rounds_depend_on_an_improvement(tmp_path: Path) -> None:
         ("minuts = 3", (), "build.minuts = 3: Extra inputs are not permitted"),
         ("", ("training.max_minutes=3",), "training.max_minutes is set; accepted with [build]: training.max_updates"),
         ("single_model = true", (), "build.single_model is true and data.directions has one direction; acc"),
-        (
-            'monolingual = [{ path = "a.fr", columns = ["fr"] }]',
-            (),
-            "build.monolingual: a.fr; accepted: text in de, en",
-        ),
+        ('monolingual = [{ path = "a.fr", columns = ["fr"] }]', (),
+         "build.monolingual: a.fr; accepted: text in de, en"),
         ('monolingual = [{ path = "a.{language}" }]', (), "a.{language}; accepted: only `path`, `weight`, and `col"),
         ("seeds = 2\nensemble = 3", (), "ensemble is 3; accepted: at most 2, the number of `seeds`"),
         ("student = [{ training = { max_updates = 0 } }]", (), "build.student[0].training"),
     ],
-)
+)  # fmt: skip
 def test_wrong_recipes_are_refused(tmp_path: Path, build: str, overrides: tuple[str, ...], message: str) -> None:
     with pytest.raises(RecipeError) as error:
         plan(tmp_path, build, *overrides)

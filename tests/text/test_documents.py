@@ -170,13 +170,10 @@ def test_markdown_escapes_what_would_be_markup() -> None:
     ("options", "done", "new"),
     [
         (DocumentOptions(), "Fertig", '#, c-format\nmsgid "New %d"\nmsgstr "NEW %D"\n'),
-        (
-            DocumentOptions(retranslate=True, mark_fuzzy=True),
-            "DONE",
-            '#, fuzzy, c-format\nmsgid "New %d"\nmsgstr "NEW %D"\n',
-        ),
+        (DocumentOptions(retranslate=True, mark_fuzzy=True), "DONE",
+         '#, fuzzy, c-format\nmsgid "New %d"\nmsgstr "NEW %D"\n'),
     ],
-)
+)  # fmt: skip
 def test_po_translates_what_is_asked_for(options: DocumentOptions, done: str, new: str) -> None:
     source = 'msgid "Done"\nmsgstr "Fertig"\n\n#, fuzzy, c-format\n#| msgid "Old %d"\nmsgid "New %d"\nmsgstr "Alt"\n'
     written = translated("a.po", source, options=options)

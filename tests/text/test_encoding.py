@@ -122,13 +122,10 @@ def test_the_encoding_may_be_named(encoding: str, text: str, codec: str) -> None
         ("a.csv", "Käse;1\nÖl;2", "\ufeffСыр;1\nСыр;2"),
         ("a.json", '"Käse"', '"Сыр"'),
         ("a.html", "<p>Käse", "<p>&#1057;&#1099;&#1088;"),
-        (
-            "a.po",
-            'msgid ""\nmsgstr "Content-Type: text/plain; "\n"charset=CP"\n"1252\\n"\n\nmsgid "Käse"\nmsgstr ""\n',
-            'msgid ""\nmsgstr "Content-Type: text/plain; "\n"charset=UTF-8\\n"\n\nmsgid "Käse"\nmsgstr "Сыр"\n',
-        ),
+        ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; "\n"charset=CP"\n"1252\\n"\n\nmsgid "Käse"\nmsgstr ""\n',
+         'msgid ""\nmsgstr "Content-Type: text/plain; "\n"charset=UTF-8\\n"\n\nmsgid "Käse"\nmsgstr "Сыр"\n'),
     ],
-)
+)  # fmt: skip
 def test_what_the_encoding_lacks_is_written_in_utf_8(name: str, content: str, written: str) -> None:
     document = open_document(name, content.encode("cp1252"))
     assert document.render([TranslatedSegment("Сыр") for _ in document.segments]).decode() == written

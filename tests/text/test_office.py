@@ -145,17 +145,14 @@ OTHERS: dict[str, Callable[[dict[str, str]], dict[str, str]]] = {
     ("name", "members", "texts"),
     [
         ("a.docx", INSERTED, ["Draft", "A dog", "Two dogs", "red", "A big dog", "An old dog…"]),
-        (
-            "a.pptx",
-            {"a.xml": MASTER, **PRESENTATION},
-            ["A red house", "Cell one below", "Page 7", "Last", "A note", "A red dog", "Secret", "East", "Sales"],
-        ),
+        ("a.pptx", {"a.xml": MASTER, **PRESENTATION},
+         ["A red house", "Cell one below", "Page 7", "Last", "A note", "A red dog", "Secret", "East", "Sales"]),
         ("a.xlsx", {"a.xml": PRINTED}, ["R&&D now", "Page &P of &N", "Size", "A number"]),
         ("a.pptx", PRESENTATION, ["A red house", "Cell one below", "Page 7", "Last", "A note", "East", "Sales"]),
         ("a.docx", FILES["a.docx"], ["A big 7", "The header", "East", "Sales", "Steps", "First", "A box"]),
         ("a.xlsx", WORKBOOK, ["A dog", "First line", "second line", "This is very good", "Inline"]),
     ],
-)
+)  # fmt: skip
 def test_texts(name: str, members: Mapping[str, str], texts: list[str]) -> None:
     document = open_document(name, archive(members))
     assert [segment.text for segment in document.segments] == texts

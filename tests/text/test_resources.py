@@ -27,15 +27,11 @@ ESCAPED = [
     ("a.properties", "a={0} b", "a=l''été: \"x\""),
     ("a.properties", "a=\\u0041 b", 'a=l\'\\u00e9t\\u00e9: "x"'),
     ("a.strings", '"a" = "One";', '"a" = "l\'été: \\"x\\"";'),
-    (
-        "a.xml",
-        "<resources><string>A</string></resources>",
-        r"<resources><string>l\'été: \"x\"</string></resources>",
-    ),
+    ("a.xml", "<resources><string>A</string></resources>", r"<resources><string>l\'été: \"x\"</string></resources>"),
     ("a.resx", "<data><value>A</value></data>", '<data><value>l\'été: "x"</value></data>'),
     ("a.csv", "A", '"l\'été: ""x"""'),
     ("a.tsv", "A", 'l\'été: "x"'),
-]
+]  # fmt: skip
 NEW_CELLS = [
     ("a.csv", "a;b\n", '"x, y; z";"x, y; z"\n'),
     ("a.csv", "a, b;c\n", '"x, y; z";"x, y; z"\n'),

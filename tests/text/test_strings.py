@@ -49,10 +49,8 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
         ("<p>Read <b>it</b>.</p><ul><li>It is good.</li></ul>", ["Read <b>it</b>.", "It is good."]),
         ("<b>It sleeps.</b> It eats.", ["<b>It sleeps.</b>", "It eats."]),
         ("It sleeps. <b>It eats.</b> So", ["It sleeps.", "<b>It eats.</b>", "So"]),
-        (
-            "It is good.<br/>It is new:<br>* One<br>* Two<br> and more",
-            ["It is good.", "It is new:", "* One", "* Two<br> and more"],
-        ),
+        ("It is good.<br/>It is new:<br>* One<br>* Two<br> and more",
+         ["It is good.", "It is new:", "* One", "* Two<br> and more"]),
         ("<1></1> sleeps. <x/> eats.", ["<1></1> sleeps.", "<x/> eats."]),
         ("The dog is < 5. It is so.", ["The dog is < 5.", "It is so."]),
         ("You have {{#if a}}many <b>dogs</b>{{else}}a dog{{/if}}.", ["You have", "many <b>dogs</b>", "a dog"]),
@@ -63,14 +61,12 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
         ("@if($a > f(5)) Hi @else you @endif #if($x) all #end a@if.org", ["Hi", "you", "all", "a@if.org"]),
         ("This is the #end of the @else story.", ["This is the #end of the @else story."]),
         ("<%-- no --%>Hi <%- a %>", ["Hi <%- a %>"]),
-        (
-            "You have {n, plural, =0 {no file} other {# files in {x}}}. {x, number} {g, select, a {{n} dogs} b {it}}",
-            ["You have", "no file", "# files in {x}", "{x, number}", "{n} dogs", "it"],
-        ),
+        ("You have {n, plural, =0 {no file} other {# files in {x}}}. {x, number} {g, select, a {{n} dogs} b {it}}",
+         ["You have", "no file", "# files in {x}", "{x, number}", "{n} dogs", "it"]),
         ("Use {a, plural, one { here", ["Use {a, plural, one { here"]),
         ("{# A note #}It is {{ '<b>' }} so.", ["It is {{ '<b>' }} so."]),
     ],
-)
+)  # fmt: skip
 def test_sentences_of_texts_with_tags(text: str, sentences: list[str]) -> None:
     parts = list(split_marked_text(text, "en"))
     assert [part.text for part in parts if not part.kept] == sentences

@@ -98,20 +98,16 @@ def test_a_new_translation_has_the_state_of_one() -> None:
 @pytest.mark.parametrize(
     ("content", "written"),
     [
-        (
-            version_1(unit("<source>A</source>"), 'source-language="en-US"'),
-            'source-language="en-US" target-language="de"',
-        ),
-        (
-            version_1(unit("<source>A</source>"), "target-language='' source-language='en'"),
-            'target-language="de" source',
-        ),
+        (version_1(unit("<source>A</source>"), 'source-language="en-US"'),
+         'source-language="en-US" target-language="de"'),
+        (version_1(unit("<source>A</source>"), "target-language='' source-language='en'"),
+         'target-language="de" source'),
         (version_1(unit("<source>A</source>"), "datatype='html'"), "datatype='html' target-language=\"de\""),
         (version_2(segment("<source>A</source>"), 'srcLang="en"'), '<xliff version="2.1" srcLang="en" trgLang="de">'),
         (version_2(segment("<source>A</source>"), 'srcLang="en" trgLang="de-AT"'), 'trgLang="de-AT">'),
         (version_1(unit("<source>A</source>"), 'source-language="und" target-language="DE_CH"'), '"DE_CH">'),
     ],
-)
+)  # fmt: skip
 def test_a_missing_target_language_is_written(content: str, written: str) -> None:
     translation = translated(content)
     assert written in translation

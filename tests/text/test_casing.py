@@ -28,16 +28,12 @@ from mt.text.casing import as_clause, begin_with_capital, lower_capitals, lower_
         ("cs", "V 5 HODIN V PRAZE", "V 5 hodin v praze"),
         ("it", "E, POI, TUTTI", "E, poi, tutti"),
         ("fr", "LE CHAT QU'IL Y A, DORT", "Le chat qu'il y a, dort"),
-        ("en", "USB", None),
-        ("en", "OK", None),
-        ("en", "NATO USB", None),
-        ("en", "I AM", None),
-        ("en", "WARNING: do not open", None),
+        *(
+            ("en", text, None)
+            for text in ("USB", "OK", "NATO USB", "I AM", "WARNING: do not open", "5 kWh", "12:30", "")
+        ),
         ("en", "A man rides a bike.", None),
-        ("en", "5 kWh", None),
         ("zh", "你好", None),
-        ("en", "12:30", None),
-        ("en", "", None),
     ],
 )
 def test_capitals_are_lowered(language: str, sentence: str, expected: str | None) -> None:
@@ -81,11 +77,7 @@ def test_translations_are_raised(language: str, source: str, translation: str, e
         ('Pipe Connection: G 1/2" Made Of Steel', 'Pipe connection: G 1/2" made of steel'),
         ("Our Plan B: What Next", "Our plan B: what next"),
         ("In A 10-Minute Talk", "In a 10-minute talk"),
-        ("Smith", None),
-        ("J.R.R. Tolkien", None),
-        ("Use System.Linq", None),
-        ("See Fig. 3.", None),  # no headline
-        ("Save as Draft", None),
+        *((text, None) for text in ("Smith", "J.R.R. Tolkien", "Use System.Linq", "See Fig. 3.", "Save as Draft")),
         ("THE MEN ARE HERE NOW", None),
     ],
 )

@@ -183,23 +183,3 @@ def test_the_verbs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert generating.main([str(tmp_path / "lm"), *options]) == 0
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1] != texts[2] and texts[0].startswith("Der") and texts[0].endswith("\n")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--minutes", "0", "--d-model", "30", "--block", "2"], "--minutes is 0.0; accepted: above 0; --block is 2;"),
-        (["--d-model", "30"], "--d-model is 30; accepted: an even multiple of --heads, 4"),
-    ],
-)
-def test_wrong_options(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        train_lm.main(["book.txt", *arguments])
-    assert message in capsys.readouterr().err
-
-
-def test_a_folder_that_is_not_a_language_model_is_not_trained_into(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert train_lm.main([str(tmp_path / "text"), "--out", str(tmp_path)]) == 2
-    assert "no language model here" in capsys.readouterr().err

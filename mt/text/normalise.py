@@ -18,9 +18,8 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cache
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import NamedTuple
 
 from mt.languages import primary_language
@@ -154,13 +153,37 @@ class NormalisedText(NamedTuple):
         first = bisect_right(self.ends, begin)
         return first, max(first, bisect_left(self.begins, end))
 
+    def part(self, begin: int, end: int) -> "NormalisedText":
+        begins, ends = self._places()
+        return NormalisedText(self.text[begin:end], begins[begin:end], ends[begin:end])
+
+    def replace(self, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> "NormalisedText":
+        """Return the text with a replacement of each match of a pattern."""
+        return self.edit((*match.span(), replacement(match)) for match in pattern.finditer(self.text))
+
     def edit(self, edits: Iterable[tuple[int, int, str]]) -> "NormalisedText":
         """Return the text with edits (begin, end, new text), which must be in order and not empty."""
-        draft = _Draft.of(self.text)
-        if self.begins is not None and self.ends is not None:
-            draft = _Draft(self.text, self.begins, self.ends)
-        draft = draft.edit(edits)
-        return self if draft.text == self.text else NormalisedText(draft.text, draft.begins, draft.ends)
+        begins_before, ends_before = self._places()
+        texts: list[str] = []
+        begins: list[int] = []
+        ends: list[int] = []
+        end = 0
+        for begin, stop, new in edits:
+            if new == self.text[begin:stop]:
+                continue
+            texts += [self.text[end:begin], new]
+            begins += [*begins_before[end:begin], *[begins_before[begin]] * len(new)]
+            ends += [*ends_before[end:begin], *[ends_before[stop - 1]] * len(new)]
+            end = stop
+        if not texts:
+            return self
+        texts.append(self.text[end:])
+        return NormalisedText("".join(texts), [*begins, *begins_before[end:]], [*ends, *ends_before[end:]])
+
+    def _places(self) -> tuple[Sequence[int], Sequence[int]]:
+        if self.begins is None or self.ends is None:
+            return range(len(self.text)), range(1, len(self.text) + 1)
+        return self.begins, self.ends
 
 
 class Normaliser:
@@ -197,19 +220,20 @@ class Normaliser:
             and unicodedata.is_normalized("NFC", text)
         ):
             return NormalisedText(text)
-        whole = _Draft.of(text)
+        whole = NormalisedText(text)
         if not kept:
-            return self._normalise(whole).result(text)
+            return self._normalise(whole)
         drafts, end = [], 0
         for begin, stop in sorted(kept):
             if stop > end:
                 begin = max(begin, end)
                 drafts += [self._normalise(whole.part(end, begin)), whole.part(begin, stop)]
                 end = stop
-        drafts.append(self._normalise(whole.part(end, len(text))))
-        return _Draft.join(drafts).result(text)
+        texts, begins, ends = zip(*drafts, self._normalise(whole.part(end, len(text))), strict=True)
+        joined = "".join(texts)
+        return whole if joined == text else NormalisedText(joined, [*chain(*begins)], [*chain(*ends)])
 
-    def _normalise(self, draft: "_Draft") -> "_Draft":
+    def _normalise(self, draft: NormalisedText) -> NormalisedText:
         draft = _compose(draft.replace(_REMOVED, lambda match: ""))
         if self._is_german:
             draft = draft.replace(_HYPHEN_AT_END, lambda match: "")
@@ -263,60 +287,7 @@ def plain_spaces(text: str) -> str:
     return text if text.isascii() else text.translate(_TO_PLAIN_SPACES)
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A partly normalised text. `begins` and `ends` are those of NormalisedText."""
-
-    text: str
-    begins: Sequence[int]
-    ends: Sequence[int]
-
-    @classmethod
-    def of(cls, text: str) -> "_Draft":
-        return cls(text, range(len(text)), range(1, len(text) + 1))
-
-    @classmethod
-    def join(cls, drafts: Sequence["_Draft"]) -> "_Draft":
-        begins, ends = ([place for draft in drafts for place in side(draft)] for side in (_begins, _ends))
-        return cls("".join(draft.text for draft in drafts), begins, ends)
-
-    def part(self, begin: int, end: int) -> "_Draft":
-        return _Draft(self.text[begin:end], self.begins[begin:end], self.ends[begin:end])
-
-    def replace(self, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> "_Draft":
-        """Return the text with a replacement of each match of a pattern."""
-        return self.edit((*match.span(), replacement(match)) for match in pattern.finditer(self.text))
-
-    def edit(self, edits: Iterable[tuple[int, int, str]]) -> "_Draft":
-        """Return the text with edits (begin, end, new text), which must be in order and not empty."""
-        texts: list[str] = []
-        begins: list[int] = []
-        ends: list[int] = []
-        end = 0
-        for begin, stop, new in edits:
-            if new == self.text[begin:stop]:
-                continue
-            texts += [self.text[end:begin], new]
-            begins += [*self.begins[end:begin], *[self.begins[begin]] * len(new)]
-            ends += [*self.ends[end:begin], *[self.ends[stop - 1]] * len(new)]
-            end = stop
-        if not texts:
-            return self
-        return _Draft("".join([*texts, self.text[end:]]), [*begins, *self.begins[end:]], [*ends, *self.ends[end:]])
-
-    def result(self, original: str) -> NormalisedText:
-        return NormalisedText(original) if self.text == original else NormalisedText(self.text, self.begins, self.ends)
-
-
-def _begins(draft: _Draft) -> Sequence[int]:
-    return draft.begins
-
-
-def _ends(draft: _Draft) -> Sequence[int]:
-    return draft.ends
-
-
-def _compose(draft: _Draft) -> _Draft:
+def _compose(draft: NormalisedText) -> NormalisedText:
     """Convert a text to NFC. The edits are as short as possible: a character and those that can compose with it."""
     text = draft.text
     if unicodedata.is_normalized("NFC", text):

@@ -240,22 +240,15 @@ class RunReader:
 
     def _formatted(self, items: Sequence[Item], keys: Sequence[str], base_key: str) -> Iterator[Item]:
         """Yield the items, with OPEN and CLOSE items around successive texts in another format than the base format."""
-        opened: Item | None = None
-        opened_key = base_key
-        for item, key in zip(items, keys, strict=True):
-            wanted = key if item.kind is InlineKind.TEXT else base_key
-            if wanted != opened_key:
-                if opened is not None:
-                    yield replace(opened, kind=InlineKind.CLOSE)
-                    opened = None
-                if wanted != base_key:
-                    part, divides = RunFormat(self._properties(item)), "" if self._level(item) else "run"
-                    opened = InlineItem(InlineKind.OPEN, (part,), key=next(self._keys), divides=divides)
-                    yield opened
-                opened_key = wanted
-            yield item
-        if opened is not None:
-            yield replace(opened, kind=InlineKind.CLOSE)
+        pairs = zip(items, keys, strict=True)
+        for key, group in groupby(pairs, lambda pair: pair[1] if pair[0].kind is InlineKind.TEXT else base_key):
+            inside = [item for item, _ in group]
+            if key == base_key:
+                yield from inside
+                continue
+            part, divides = RunFormat(self._properties(inside[0])), "" if self._level(inside[0]) else "run"
+            opened = InlineItem(InlineKind.OPEN, (part,), key=next(self._keys), divides=divides)
+            yield from (opened, *inside, replace(opened, kind=InlineKind.CLOSE))
 
 
 def wrapper_content(schema: RunSchema, wrapper: Element) -> Element:

@@ -263,22 +263,17 @@ def _with_words(items: Sequence[InlineItem[PartType]], decode: Decode) -> list[I
         for item in items
     ]
     texts = [" " if item.breaks else text for item, text in zip(items, texts, strict=True)]
-    befores, afters = list(accumulate(texts, _last_characters)), [""] * (len(items) + 1)
-    for number in reversed(range(len(items))):
-        afters[number] = (texts[number] + afters[number + 1])[:4]
+    whole, ends = "".join(texts), [*accumulate(map(len, texts))]
     objects = map(chr, range(ord(OBJECTS[0]), ord(OBJECTS[-1]) + 1))
     marked = list(items)
     for number, item in enumerate(items):
-        before, after = befores[number - 1] if number else "", afters[number + 1]
+        begin, end = ends[number] - len(texts[number]), ends[number]
+        before, after = whole[max(0, begin - 4) : begin], whole[end : end + 4]
         if item.kind is not InlineKind.EMPTY or item.breaks or not _can_stand(item.stands, before, after):
             continue
         if (word := next(objects, None)) is not None:
             marked[number] = replace(item, kind=InlineKind.KEPT, text=word)
     return marked
-
-
-def _last_characters(before: str, text: str) -> str:
-    return (before + text)[-4:]
 
 
 def _can_stand(stands: StandsForWord, before: str, after: str) -> bool:

@@ -164,13 +164,6 @@ def sentence_ranges(parts: Sequence[TextPart]) -> list[tuple[int, int]]:
     return [(end - len(part.text), end) for part, end in zip(parts, ends, strict=True) if not part.kept]
 
 
-def translation_ranges(
-    parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str
-) -> list[tuple[int, int]]:
-    """Return the character range of each translation in the result of `join_parts`."""
-    return sentence_ranges(list(lay_out(parts, translations, source, target)))
-
-
 def lay_out(parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str) -> Iterator[TextPart]:
     """Yield the parts of the translated text. `join_parts`, which has the same arguments, concatenates these parts."""
     remaining = iter(translations)

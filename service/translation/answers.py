@@ -154,12 +154,9 @@ class BridgedText:
             self._joined(self._parts, [text_of_rank(translation, rank) for translation in self._translations])
             for rank in range(ranks + 1)
         )
-        targets = segment.translation_ranges(
-            self._parts,
-            [translation.text for translation in self._translations],
-            self._direction.source,
-            self._direction.target,
-        )
+        texts = [translation.text for translation in self._translations]
+        laid_out = segment.lay_out(self._parts, texts, self._direction.source, self._direction.target)
+        targets = segment.sentence_ranges(list(laid_out))
         sentences = tuple(
             _bridged_sentence(sentence, second, begin)
             for sentence, second, (begin, _) in zip(first.sentences, self._translations, targets, strict=True)

@@ -13,11 +13,11 @@ from mt.text.segment import (
     TextPart,
     cut_text,
     join_parts,
+    lay_out,
     sentence_ranges,
     split_long_sentence,
     split_margins,
     split_text,
-    translation_ranges,
 )
 
 ODD = [
@@ -213,7 +213,7 @@ def test_the_ranges_are_those_of_the_translations(text: str, source: str, target
     translations = data.draw(st.lists(st.text(max_size=5), min_size=len(texts), max_size=len(texts)))
     assert [text[begin:end] for begin, end in sentence_ranges(parts)] == texts
     translation = join_parts(parts, translations, source, target)
-    ranges = translation_ranges(parts, translations, source, target)
+    ranges = sentence_ranges(list(lay_out(parts, translations, source, target)))
     assert [translation[begin:end] for begin, end in ranges] == translations
     assert ranges == sorted(ranges)
 

@@ -241,22 +241,18 @@ def put_back(translation: str, source: str, stand_ins: Sequence[StandIn], langua
             before.rstrip() if after.enclosed and before.rstrip()[-1:] not in _SPACED_QUOTES else before
         ) + after.text
         end = stop
-        if _may_be_number(after) and _is_compound(translation, stop, source, after):
+        if _joins_number(translation, stop, source, after):
             text, end = f"{text} ", stop + 1
         elif translation[stop : stop + 2] in ("'s", "’s") and can_have_ending(after.text):
             end = stop + (primary_language(language) in _CLITIC)  # Peter's becomes Peters
     return text + translation[end:]
 
 
-def _may_be_number(stand_in: StandIn) -> bool:
-    return is_placeholder(stand_in.text) and (
-        stand_in.word.isdecimal() or StandInKind.NUMBER in likely_kinds(stand_in.text)
-    )
-
-
-def _is_compound(translation: str, stop: int, source: str, stand_in: StandIn) -> bool:
-    """Return whether a hyphen joins a stand-in to a word, as in `Tom-Dateien` for "Tom files"."""
-    return _COMPOUND.match(translation, stop) is not None and f"{stand_in.word}-" not in source
+def _joins_number(translation: str, stop: int, source: str, stand_in: StandIn) -> bool:
+    """Return whether a hyphen joins a placeholder that may be a number to a word, as in `37-Dateien` for "37 files"."""
+    may_be_number = stand_in.word.isdecimal() or StandInKind.NUMBER in likely_kinds(stand_in.text)
+    is_joined = _COMPOUND.match(translation, stop) is not None and f"{stand_in.word}-" not in source
+    return is_joined and may_be_number and is_placeholder(stand_in.text)
 
 
 def _occurrences(translation: str, stand_ins: Sequence[StandIn], language: str) -> Iterator[tuple[int, Range]]:

@@ -97,6 +97,8 @@ def mend_marks(source: str, translation: str, language: str) -> str:
     if _MARK_RUN.search(translation):
         longest = max((len(match[0]) for match in _MARKS.finditer(source)), default=1)
         translation = _MARK_RUN.sub(lambda match: match[0][:longest], translation)
+    if source[-1:] == translation[-1:] and source[-2:-1].isalnum():
+        return translation
     wanted, written = _end_of(source), _end_of(translation)
     closing = _unclosed(translation) if wanted["closing"] and not written["closing"] else ""
     if closing and not _unclosed(source):

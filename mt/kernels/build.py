@@ -20,7 +20,8 @@ from tempfile import TemporaryDirectory
 
 SOURCES = Path(__file__).parent / "cpu"
 PREBUILT = Path(__file__).parent / "prebuilt"
-OPTIONS = ("-std=c++17", "-O3", "-shared", "-fPIC", "-pthread", "-fvisibility=hidden", "-Wall", "-Wextra")
+WARNINGS = ("-Wall", "-Wextra")
+OPTIONS = ("-std=c++17", "-O3", "-falign-loops=64", "-shared", "-fPIC", "-pthread", "-fvisibility=hidden", *WARNINGS)
 
 logger = logging.getLogger(__name__)
 

@@ -125,15 +125,15 @@ def test_every_setting_is_read() -> None:
 
 def test_sigterm_with_100_in_the_house_loses_none(start_service: Callable[..., Any], small_model: Path) -> None:
     """And is not ready at once, refuses what is new, and leaves no process behind."""
-    service = start_service(small_model, MT_CACHE_CHARACTERS="0", MT_GRACE_SECONDS="60")
+    service = start_service(small_model, MT_CACHE_CHARACTERS="0", MT_GRACE_SECONDS="300")
     workers = service.processes()[1:]
     assert len(workers) == 1
     limits = httpx.Limits(max_connections=200)
     with (
-        httpx.Client(base_url=service.url, trust_env=False, timeout=120, limits=limits) as client,
+        httpx.Client(base_url=service.url, trust_env=False, timeout=300, limits=limits) as client,
         ThreadPoolExecutor(100) as pool,
     ):
-        bodies = [{"q": "\n".join(sentences(60, seed)), "source": "en", "target": "de"} for seed in range(101)]
+        bodies = [{"q": "\n".join(sentences(6, seed)), "source": "en", "target": "de"} for seed in range(101)]
         last = bodies.pop()
         os.kill(workers[0], signal.SIGSTOP)
         posted = [pool.submit(client.post, "/translate", json=body) for body in bodies]
@@ -147,9 +147,9 @@ def test_sigterm_with_100_in_the_house_loses_none(start_service: Callable[..., A
         assert client.get("/livez").status_code == 200
         os.kill(workers[0], signal.SIGCONT)
         answers = [future.result() for future in posted]
-        assert service.process.wait(60) == 0
+        assert service.process.wait(300) == 0
     assert [answer.status_code for answer in answers] == [200] * 100
-    assert {answer.json()["translatedText"].count("\n") for answer in answers} == {59}
+    assert {answer.json()["translatedText"].count("\n") for answer in answers} == {5}
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
 
 

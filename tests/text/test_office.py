@@ -166,8 +166,8 @@ KEPT = {
 
 
 def bare(member: str) -> str:
-    """Return a member without white space, its declaration, readings in Japanese and empty runs."""
-    member = re.sub(r'<\?xml[^>]*\?>| xml:space="preserve"|<rPh>.*?</rPh>|\s', "", member)
+    """Return a member without white space, its declaration and empty runs."""
+    member = re.sub(r'<\?xml[^>]*\?>| xml:space="preserve"|\s', "", member)
     return member.replace("<w:r><w:t></w:t></w:r>", "")
 
 
@@ -181,9 +181,9 @@ def test_nothing_but_the_texts_changes(name: str, members: Mapping[str, str]) ->
     written = capitals(name.replace("b.", "a."), members)
     assert list(written) == list(members)
     for member, content in members.items():
-        translated = content
+        translated = re.sub("<rPh>.*?</rPh>", "", content)  # readings in Japanese
         if content.startswith("<"):  # a language is no form of its own, and a space may be written as one
-            translated = re.sub(r"(?:(?<=>)|(?<=&amp;))[^<&]+", changed, content)
+            translated = re.sub(r"(?:(?<=>)|(?<=&amp;))[^<&]+", changed, translated)
             translated = translated.replace('lang="de-DE"', 'lang="en-US" dirty="0"').replace("<text:s/>", "")
         assert bare(written[member]) == bare(translated), member
 

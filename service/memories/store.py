@@ -60,10 +60,15 @@ class Memory:
     id: str
     owner: str
     name: str
-    direction: Direction
+    source: str
+    target: str
     created: float
     updated: float
-    count: int  # units
+    units: int
+
+    @property
+    def direction(self) -> Direction:
+        return Direction(self.source, self.target)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +156,7 @@ class MemoryStore:
             final chunk, so that clients see an error.
         """
         memory = await self.get(owner, id)
-        for first in range(0, memory.count, SLICE):
+        for first in range(0, memory.units, SLICE):
             yield await self.page(owner, memory, first)
 
     async def page(self, owner: str, memory: Memory, first: int) -> Sequence[MemoryUnit]:
@@ -263,14 +268,14 @@ def _find_usable(connection: sqlite3.Connection, caller: str, id: str) -> Memory
 def list_owned(connection: sqlite3.Connection, owner: str) -> list[Memory]:
     """Return the memories of an owner, the oldest first."""
     rows = connection.execute(f"SELECT {_COLUMNS} FROM memories WHERE owner = ? AND ready ORDER BY number", (owner,))
-    return list(map(_memory, rows.fetchall()))
+    return [Memory(*row) for row in rows]
 
 
 def list_all(connection: sqlite3.Connection) -> list[Memory]:
     """Return all memories, the oldest first."""
     query = f"SELECT {_COLUMNS} FROM memories WHERE owner != ? AND ready ORDER BY number"
     rows = connection.execute(query, (_DELETED,))
-    return list(map(_memory, rows.fetchall()))
+    return [Memory(*row) for row in rows]
 
 
 def add_units(connection: sqlite3.Connection, number: int, units: Iterable[MemoryUnit], limits: MemoryLimits) -> Memory:
@@ -290,7 +295,7 @@ def add_units(connection: sqlite3.Connection, number: int, units: Iterable[Memor
         ((unit.target, number, digest) for digest, unit in new.items() if digest in known),
     )
     added = {digest: unit for digest, unit in new.items() if digest not in known}
-    first = _read(connection, number).count
+    first = _read(connection, number).units
     connection.executemany(
         "INSERT INTO memory_units VALUES (?, ?, ?, ?, ?)",
         ((number, first + place, digest, *unit) for place, (digest, unit) in enumerate(added.items())),
@@ -387,8 +392,8 @@ def _check_limits(connection: sqlite3.Connection, memory: Memory, limits: Memory
 
     Raises: InvalidRequest if a limit of the memory is exceeded, and the errors of `check_space`.
     """
-    if memory.count > limits.units:
-        raise InvalidRequest.listing([f"the memory would have {memory.count} units; accepted: at most {limits.units}"])
+    if memory.units > limits.units:
+        raise InvalidRequest.listing([f"the memory would have {memory.units} units; accepted: at most {limits.units}"])
     for id in check_space(connection, "memories", memory.id, memory.owner, limits):
         _mark_deleted(connection, "id = ?", (id,))
 
@@ -398,7 +403,7 @@ def _select(connection: sqlite3.Connection, id: str, condition: str, owner: str)
     row = connection.execute(query, (id, owner)).fetchone()
     if row is None:
         raise NotFound(f"There is no translation memory {shorten(id)}")
-    return _memory(row)
+    return Memory(*row)
 
 
 def _read(connection: sqlite3.Connection, number: int) -> Memory:
@@ -406,12 +411,7 @@ def _read(connection: sqlite3.Connection, number: int) -> Memory:
     row = connection.execute(f"SELECT {_COLUMNS} FROM memories WHERE number = ? AND owner != ?", (number, _DELETED))
     if (values := row.fetchone()) is None:
         raise NotFound("The translation memory has been deleted")
-    return _memory(values)
-
-
-def _memory(row: tuple[int, str, str, str, str, str, float, float, int]) -> Memory:
-    number, id, owner, name, source, target, created, updated, count = row
-    return Memory(number, id, owner, name, Direction(source, target), created, updated, count)
+    return Memory(*values)
 
 
 def _digest(source: str) -> int:

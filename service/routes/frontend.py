@@ -40,7 +40,7 @@ async def frontend_settings(services: ServicesDependency) -> FrontendSettings:
             for term, translation in terms.glossary
         ],
         memories=[
-            PageMemory(id=memory.id, name=memory.name, units=memory.count, **asdict(memory.direction))
+            PageMemory.model_validate(memory, from_attributes=True)
             for memory in named(settings.page_memories, memories)
         ],
         formality=list(FORMALITY_LANGUAGES),

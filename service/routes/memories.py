@@ -35,6 +35,7 @@ class MemoryInfo(BaseModel):
     """A translation memory, without its units."""
 
     model_config = ConfigDict(
+        from_attributes=True,
         json_schema_extra={
             "example": {
                 "id": "1f0c7ad1-b6f9-4d5f-8f6f-4b3b1c1b8a55",
@@ -45,7 +46,7 @@ class MemoryInfo(BaseModel):
                 "created": 1790000000.0,
                 "updated": 1790000000.0,
             }
-        }
+        },
     )
 
     id: str
@@ -55,19 +56,6 @@ class MemoryInfo(BaseModel):
     units: int
     created: float = Field(description="Seconds since 1970.")
     updated: float = Field(description="Seconds since 1970.")
-
-    @classmethod
-    def of(cls, memory: Memory) -> "MemoryInfo":
-        direction = memory.direction
-        return cls(
-            id=memory.id,
-            name=memory.name,
-            source=direction.source,
-            target=direction.target,
-            units=memory.count,
-            created=memory.created,
-            updated=memory.updated,
-        )
 
 
 class StoredMemory(MemoryInfo):
@@ -95,7 +83,7 @@ async def put(
     direction = glossary_direction(*services.translations.routes.resolve_supported(body.source, body.target))
     file, wanted = (name, await body.file.read()), (body.name or PurePath(name).stem, direction)
     memory, skipped = await store_file(services, request, caller.id, file, wanted)
-    return StoredMemory(**dict(MemoryInfo.of(memory)), skipped=skipped)
+    return StoredMemory(**dict(MemoryInfo.model_validate(memory)), skipped=skipped)
 
 
 async def store_file(
@@ -118,13 +106,15 @@ async def store_file(
 @router.get("")
 async def list_memories(caller: CallerDependency, services: ServicesDependency) -> MemoryList:
     """List the translation memories of this key. Without a key, the list is empty."""
-    return MemoryList(memories=[MemoryInfo.of(memory) for memory in await services.memories.owned(caller.id)])
+    return MemoryList(
+        memories=[MemoryInfo.model_validate(memory) for memory in await services.memories.owned(caller.id)]
+    )
 
 
 @router.get("/{id}")
 async def get(id: str, caller: CallerDependency, services: ServicesDependency) -> MemoryInfo:
     """Return a translation memory without its units."""
-    return MemoryInfo.of(await services.memories.get(caller.id, id))
+    return MemoryInfo.model_validate(await services.memories.get(caller.id, id))
 
 
 @router.delete("/{id}", status_code=204)
@@ -145,7 +135,7 @@ async def export(id: str, caller: CallerDependency, services: ServicesDependency
 
 def tmx_response(memory: Memory, memories: MemoryStore, owner: str) -> StreamingResponse:
     """Return a memory of `owner` as a TMX file to download."""
-    parts = tmx_parts(memories.units(owner, memory.id), memory.direction.source, memory.direction.target)
+    parts = tmx_parts(memories.units(owner, memory.id), memory.source, memory.target)
     return StreamingResponse(parts, media_type=TMX, headers=attachment(f"{memory.name.removesuffix('.tmx')}.tmx"))
 
 

@@ -26,7 +26,7 @@ from mt.data.translation_memory import read_memory, read_tab_separated, write_tm
 from mt.data_config import MEMORY_FORMATS, memory_format
 from mt.errors import MTError
 from mt.files import atomic_file
-from mt.languages import Direction, standard_tag
+from mt.languages import standard_tag
 from service.access.api_keys import get_key, list_keys
 from service.access.control import KEY_PREFIX
 from service.access.database import Database
@@ -137,7 +137,7 @@ def read_pairs(file: Path, source: str, target: str) -> Iterator[SentencePair]:
 
 
 def export_tmx(database: Database, memory: Memory, file: Path | None) -> None:
-    parts = write_tmx(units_of(database, memory), memory.direction.source, memory.direction.target)
+    parts = write_tmx(units_of(database, memory), memory.source, memory.target)
     if file is None:
         sys.stdout.writelines(parts)
         return
@@ -146,7 +146,7 @@ def export_tmx(database: Database, memory: Memory, file: Path | None) -> None:
 
 
 def units_of(database: Database, memory: Memory) -> Iterator[MemoryUnit]:
-    for first in range(0, memory.count, SLICE):
+    for first in range(0, memory.units, SLICE):
         yield from database.run_sync(partial(read_units, number=memory.number, first=first))
 
 
@@ -174,14 +174,13 @@ def describe(memory: Memory, keys: dict[str, str]) -> dict[str, Any]:
     The owner is the name of an API key, the operator, or a network address.
     """
     owner = memory.owner.removeprefix(KEY_PREFIX)
-    direction: Direction = memory.direction
     return {
         "id": memory.id,
         "name": memory.name,
         "owner": keys.get(owner, owner),
-        "source": direction.source,
-        "target": direction.target,
-        "units": memory.count,
+        "source": memory.source,
+        "target": memory.target,
+        "units": memory.units,
         "updated": iso_date(memory.updated),
     }
 

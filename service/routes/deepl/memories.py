@@ -67,15 +67,15 @@ async def segments(
             targets=[
                 TargetSegment(
                     target_segment_id=f"{first + number}",
-                    target_language=memory.direction.target,
+                    target_language=memory.target,
                     target_text=unit.target,
                 )
             ],
         )
         for number, unit in matching
     ]
-    cursor = f"{first + read}" if first + read < memory.count else None
-    return MemorySegments(segments=listed, segment_count=memory.count, next_page_cursor=cursor)
+    cursor = f"{first + read}" if first + read < memory.units else None
+    return MemorySegments(segments=listed, segment_count=memory.units, next_page_cursor=cursor)
 
 
 def matching_units(units: Sequence[MemoryUnit], body: SegmentsBody) -> list[tuple[int, MemoryUnit]]:
@@ -91,9 +91,9 @@ def info(memory: Memory) -> TranslationMemoryInfo:
     return TranslationMemoryInfo(
         translation_memory_id=memory.id,
         name=memory.name,
-        source_language=memory.direction.source,
-        target_languages=[memory.direction.target],
-        segment_count=memory.count,
+        source_language=memory.source,
+        target_languages=[memory.target],
+        segment_count=memory.units,
         creation_time=timestamp(memory.created),
         updated_time=timestamp(memory.updated),
     )

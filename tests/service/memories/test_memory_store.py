@@ -64,7 +64,7 @@ async def test_units_with_the_same_source_are_replaced(store: MemoryStore) -> No
     again = await store.put(
         KEY, "animals", EN_DE, [MemoryUnit("The dog\tsleeps.", "Der Hund ruht."), MemoryUnit("Yes", "Ja")]
     )
-    assert (again.id, again.count) == (first.id, 3)
+    assert (again.id, again.units) == (first.id, 3)
     units = [unit async for slice in store.units(KEY, first.id) for unit in slice]
     assert units == [MemoryUnit("The dog sleeps.", "Der Hund ruht."), ANIMALS[1], MemoryUnit("Yes", "Ja")]
     other = await store.put(KEY, "animals", Direction("de", "en"), [MemoryUnit("Ja", "Yes")])
@@ -101,7 +101,7 @@ async def test_a_memory_without_a_key_is_found_by_its_id_until_it_expires(
 ) -> None:
     memory = await store.put("192.0.2.1", "x", EN_DE, ANIMALS)
     assert (await store.put("192.0.2.1", "x", EN_DE, ANIMALS)).id != memory.id
-    assert (await store.get("192.0.2.2", memory.id)).count == 2
+    assert (await store.get("192.0.2.2", memory.id)).units == 2
     assert await store.owned("192.0.2.1") == []
     later = time.time() + LIMITS.anonymous_seconds + 1
     monkeypatch.setattr(time, "time", lambda: later)
@@ -240,7 +240,7 @@ async def test_the_largest_holder_without_a_key_loses_its_oldest_memory(database
     kept.append(await store.put("192.0.2.3", "d", EN_DE, texts))
     with pytest.raises(NotFound):
         await store.get("192.0.2.1", lost.id)
-    assert [(await store.get("", memory.id)).count for memory in kept] == [5, 5, 5]
+    assert [(await store.get("", memory.id)).units for memory in kept] == [5, 5, 5]
     with pytest.raises(StorageFull):
         await store.put("192.0.2.4", "e", EN_DE, [MemoryUnit(f"{number}", "x" * 900) for number in range(20)])
 

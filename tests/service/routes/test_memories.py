@@ -218,7 +218,7 @@ def test_a_suggestion_goes_to_a_memory_of_the_operator(native: Application, head
     assert suggested(native) == {"success": True}
     assert suggested(native, q="Bye.", s="Tschüs.") == {"success": True}
     (memory,) = native.wait(native.services.memories.owned(OPERATOR))
-    assert (memory.name, memory.direction, memory.count) == ("suggestions", Direction("en", "de"), 2)
+    assert (memory.name, memory.direction, memory.units) == ("suggestions", Direction("en", "de"), 2)
     assert asked(native, "Bye.", memory.id)["translatedText"] == "Tschüs."
     assert native.client.get(f"/memories/{memory.id}/tmx", headers=headers).status_code == 404
 

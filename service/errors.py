@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import ClassVar
 
+HEAD_BYTES = 65_536  # limit for the URL and headers of a request
 MAX_PROBLEMS = 20  # limit for one message
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -35,13 +36,16 @@ class ServiceError(Exception):
             cls.code, cls.status, cls.deepl_status = code, status, deepl_status or status
             cls.default_message, cls.default_retry = message, retry_after
 
-    def __init__(self, message: str = "", retry_after: int | None = None, accepted: str = "") -> None:
+    def __init__(
+        self, message: str = "", retry_after: int | None = None, accepted: str = "", more: Iterable[str] = ()
+    ) -> None:
         """`retry_after` is a number of seconds.
 
-        `accepted` is appended to the message, but not in `error`, which clients of LibreTranslate compare literally.
+        `more` problems and `accepted` are appended to the message, but not in `error`, which clients of LibreTranslate
+        compare literally.
         """
         self.error = message or self.default_message
-        self.message = f"{self.error}; accepted: {accepted}" if accepted else self.error
+        self.message = "; ".join((self.error, *more, *([f"accepted: {accepted}"] if accepted else ())))
         super().__init__(self.message)
         seconds = self.default_retry if retry_after is None else retry_after
         self.headers: dict[str, str] = {} if seconds is None else {"Retry-After": str(seconds)}
@@ -51,7 +55,7 @@ class InvalidRequest(ServiceError, code="invalid_request", status=HTTPStatus.BAD
     """The request has the wrong form or size."""
 
     @classmethod
-    def listing(cls, problems: Iterable[str]) -> "InvalidRequest":
+    def listing(cls, *problems: str) -> "InvalidRequest":
         """Return an error whose message lists all `problems`."""
         return cls("Invalid request: " + "; ".join(problems))
 
@@ -139,7 +143,12 @@ class SlowRequest(ServiceError, code="slow_request", status=HTTPStatus.REQUEST_T
         self.headers["Connection"] = "close"
 
 
-class HeadTooLarge(ServiceError, code="head_too_large", status=HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE):
+class HeadTooLarge(
+    ServiceError,
+    code="head_too_large",
+    status=HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    message=f"Invalid request: URL and headers exceed the limit of {HEAD_BYTES} bytes",
+):
     """The URL and headers of the request are over the limit."""
 
 

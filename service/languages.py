@@ -87,11 +87,9 @@ class TranslationRoutes:
     def check_supported(self, *codes: str) -> None:
         """Raise UnsupportedLanguage if a code is unknown. The message lists the unknown and the known languages."""
         unknown = [code for code in dict.fromkeys(codes) if code not in self.languages]
-        problems = [f"{shorten(code)} is not supported" for code in unknown]
-        if problems:
-            error = UnsupportedLanguage("; ".join(problems), accepted=listing(self.languages))
-            error.error = problems[0]  # LibreTranslate names the first only
-            raise error
+        if unknown:
+            first, *more = (f"{shorten(code)} is not supported" for code in unknown)
+            raise UnsupportedLanguage(first, accepted=listing(self.languages), more=more)
 
     def resolve_supported(self, *codes: str) -> tuple[str, ...]:
         """Return the models' codes of languages. Raises: UnsupportedLanguage if a language is unknown."""

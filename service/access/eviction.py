@@ -27,16 +27,14 @@ class SpaceLimits:
 def check_name(name: str) -> None:
     """Raise InvalidRequest if a glossary or a memory cannot have this name."""
     if not name.strip() or len(name) > MAX_NAME_LENGTH:
-        raise InvalidRequest.listing([f"name must have 1 to {MAX_NAME_LENGTH} characters"])
+        raise InvalidRequest.listing(f"name must have 1 to {MAX_NAME_LENGTH} characters")
 
 
 def check_count(connection: Connection, table: str, owner: str, limit: int) -> None:
     """Raise InvalidRequest if `owner` has `limit` rows of the table `table` and may not add another one."""
     (count,) = connection.execute(f"SELECT count(*) FROM {table} WHERE owner = ?", (owner,)).fetchone()
     if count >= limit:
-        raise InvalidRequest.listing(
-            [f"{count} {table} are stored already; accepted: at most {limit}. Delete one first"]
-        )
+        raise InvalidRequest.listing(f"{count} {table} are stored already; accepted: at most {limit}. Delete one first")
 
 
 def check_space(connection: Connection, table: str, id: str, owner: str, limits: SpaceLimits) -> list[str]:
@@ -54,7 +52,7 @@ def check_space(connection: Connection, table: str, id: str, owner: str, limits:
     size = total("owner = ?", owner)
     if size > limits.bytes_per_caller:
         limit = limits.bytes_per_caller
-        raise InvalidRequest.listing([f"your {table} would have {size} bytes; accepted: at most {limit}"])
+        raise InvalidRequest.listing(f"your {table} would have {size} bytes; accepted: at most {limit}")
     if not is_anonymous(owner):
         if total(f"NOT {ANONYMOUS}") > limits.bytes:
             raise StorageFull

@@ -50,9 +50,9 @@ def parse_entries(text: str, format: EntriesFormat) -> tuple[GlossaryEntry, ...]
     if problems:
         rest = len(problems) - _MAX_LISTED
         more = [f"and {rest} more lines"] if rest > 0 else []
-        raise InvalidRequest.listing(["entries cannot be used", *problems[:_MAX_LISTED], *more])
+        raise InvalidRequest.listing("entries cannot be used", *problems[:_MAX_LISTED], *more)
     if not entries:
-        raise InvalidRequest.listing(["entries must not be empty"])
+        raise InvalidRequest.listing("entries must not be empty")
     return tuple((term, translation) for term, (translation, _) in entries.items())
 
 

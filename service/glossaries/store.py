@@ -195,11 +195,11 @@ class GlossaryStore:
         (entries,) = connection.execute(query, (id,)).fetchone()
         if entries > self._limits.entries:
             limit = self._limits.entries
-            raise InvalidRequest.listing([f"the glossary would have {entries} entries; accepted: at most {limit}"])
+            raise InvalidRequest.listing(f"the glossary would have {entries} entries; accepted: at most {limit}")
         owner, bytes = connection.execute(f"{_UPDATE_BYTES} RETURNING owner, bytes", {"id": id}).fetchone()
         if bytes > self._limits.bytes_per_glossary:
             limit = self._limits.bytes_per_glossary
-            raise InvalidRequest.listing([f"the glossary would have {bytes} bytes; accepted: at most {limit}"])
+            raise InvalidRequest.listing(f"the glossary would have {bytes} bytes; accepted: at most {limit}")
         expired = time.time() - self._limits.anonymous_seconds
         connection.execute(f"DELETE FROM glossaries WHERE {ANONYMOUS} AND created <= ?", (expired,))
         ids = check_space(connection, "glossaries", id, owner, self._limits)

@@ -140,9 +140,9 @@ async def _parse_fields(request: Request) -> Fields:
     if kind == MULTIPART:
         return query | _nested(_joined(await read_form(request)))
     if kind != URLENCODED:
-        raise InvalidRequest.listing([f"{NOT_AN_OBJECT}, or a form"])
+        raise InvalidRequest.listing(f"{NOT_AN_OBJECT}, or a form")
     if body[:CHUNK].lstrip()[:1] == b"{":  # `curl -d` without a header
-        raise InvalidRequest.listing([f"the body is JSON, but its Content-Type is {kind}; send {JSON}"])
+        raise InvalidRequest.listing(f"the body is JSON, but its Content-Type is {kind}; send {JSON}")
     return query | _nested(_joined(_pairs(body) if len(body) < CHUNK else await asyncio.to_thread(_pairs, body)))
 
 
@@ -156,7 +156,7 @@ async def read_form(request: Request) -> FormItems:
         form = await _PartParser(request.headers, chunks, max_fields=MAX_FIELDS, max_files=MAX_FILES).parse()
     except (MultiPartException, ValueError) as error:
         reason = error.message if isinstance(error, MultiPartException) else "a value is not text"
-        raise InvalidRequest.listing([f"the body is not a valid form of type {MULTIPART}: {reason}"]) from error
+        raise InvalidRequest.listing(f"the body is not a valid form of type {MULTIPART}: {reason}") from error
     return form.multi_items()
 
 
@@ -167,13 +167,13 @@ def check_fields(content_type: str, query: bytes) -> None:
         charset other than UTF-8 or ASCII.
     """
     if query.count(b"&") >= MAX_FIELDS:
-        raise InvalidRequest.listing([f"the query has more than {MAX_FIELDS} fields"])
+        raise InvalidRequest.listing(f"the query has more than {MAX_FIELDS} fields")
     if len(content_type) > MAX_PART_HEAD:
-        raise InvalidRequest.listing([f"Content-Type is longer than {MAX_PART_HEAD} characters"])
+        raise InvalidRequest.listing(f"Content-Type is longer than {MAX_PART_HEAD} characters")
     kind, parameters = parse_options_header(content_type)
     charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
     if kind.decode("latin-1") in FORMS and charset.lower() not in CHARSETS:
-        raise InvalidRequest.listing([f"the charset of the form is {shorten(charset)}; accepted: utf-8 or us-ascii"])
+        raise InvalidRequest.listing(f"the charset of the form is {shorten(charset)}; accepted: utf-8 or us-ascii")
 
 
 def parse_body(model: type[BodyType], fields: Fields) -> BodyType:
@@ -248,7 +248,7 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
     try:
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="surrogateescape")
     except ValueError:
-        raise InvalidRequest.listing([f"there are more than {MAX_FIELDS} fields"]) from None
+        raise InvalidRequest.listing(f"there are more than {MAX_FIELDS} fields") from None
     for name, value in pairs:
         check_utf8(name.encode("utf-8", "surrogateescape"), "the name of a field")
         check_utf8(value.encode("utf-8", "surrogateescape"), name)
@@ -260,21 +260,21 @@ def check_utf8(value: bytes | bytearray, name: str) -> None:
     try:
         value.decode()
     except UnicodeDecodeError as error:
-        raise InvalidRequest.listing([f"{shorten(name)} is not text in UTF-8 at byte {error.start}"]) from None
+        raise InvalidRequest.listing(f"{shorten(name)} is not text in UTF-8 at byte {error.start}") from None
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
     if len(body) > MAX_VALUES and next(islice(_VALUES.finditer(body), MAX_VALUES, None), None):
-        raise InvalidRequest.listing([f"the body has more than {MAX_VALUES} strings, commas and brackets"])
+        raise InvalidRequest.listing(f"the body has more than {MAX_VALUES} strings, commas and brackets")
     try:
         fields = json.loads(body.decode("utf-8-sig"))  # of bytes, it would also read UTF-16 and UTF-32
     except json.JSONDecodeError as error:
-        raise InvalidRequest.listing([f"the body is not JSON: {error.msg} at character {error.pos}"]) from error
+        raise InvalidRequest.listing(f"the body is not JSON: {error.msg} at character {error.pos}") from error
     except UnicodeDecodeError as error:
-        raise InvalidRequest.listing([f"the body is not JSON in UTF-8 at byte {error.start}"]) from error
+        raise InvalidRequest.listing(f"the body is not JSON in UTF-8 at byte {error.start}") from error
     except (ValueError, RecursionError) as error:
         problem = "the body is not JSON: it is nested too deeply, or has a number with too many digits"
-        raise InvalidRequest.listing([problem]) from error
+        raise InvalidRequest.listing(problem) from error
     if not isinstance(fields, dict):
         raise InvalidRequest("Invalid JSON format", accepted=f"a JSON object, sent with Content-Type: {JSON}")
     return fields

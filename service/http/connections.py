@@ -16,26 +16,20 @@ from typing import Any, cast
 
 import httptools
 from uvicorn import Config
-from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from service.errors import HeadTooLarge, InvalidRequest, ServiceError
+from service.errors import HEAD_BYTES, HeadTooLarge, InvalidRequest, ServiceError
 
 BACKLOG = 1024  # connections that wait in the kernel to be accepted
 SEND_BYTES = 131_072  # limit for an answer in the kernel's buffers; the default of the kernel is 4 MB
 NO_LINGER = struct.pack("ii", 1, 0)  # value of SO_LINGER that makes the kernel discard unsent bytes
-HEAD_BYTES = 65_536
 MAX_HEADERS = 256  # headers of a request; the time to parse a head grows with their number
 MAX_CHUNKS = 20_000  # pieces in which a body arrives; the time to parse a body grows with their number
 MAX_PIPELINED = 32  # requests of a connection that wait for the answer to an earlier one
 SPARE_CONNECTIONS = 16  # connections beyond the limit while all others have sent the head of a request
 FIRST_CHECK_SECONDS, LAST_CHECK_SECONDS = 0.02, 1.0  # pauses between checks whether a half-closed connection is closed
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
-def _too_large() -> HeadTooLarge:
-    return HeadTooLarge(f"Invalid request: URL and headers exceed the limit of {HEAD_BYTES} bytes")
 
 
 def connection_limit(limit: int) -> int:
@@ -125,10 +119,10 @@ class Connection(HttpToolsProtocol):
             self._ignore_upgrade(data[upgrade.args[0] :])
             return
         except httptools.HttpParserError:
-            self._refuse(self._refusal or InvalidRequest.listing(["the request is not valid HTTP"]))
+            self._refuse(self._refusal or InvalidRequest.listing("the request is not valid HTTP"))
             return
         if self._in_head and self._head_bytes > HEAD_BYTES:
-            self._refuse(_too_large())
+            self._refuse(HeadTooLarge())
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Keep a connection open whose client has closed only its own end, and waits for the answer.
@@ -161,7 +155,7 @@ class Connection(HttpToolsProtocol):
         if self.parser.should_upgrade():  # the parser would skip the body: see `_ignore_upgrade`
             return
         if len(self.url) >= HEAD_BYTES:  # httptools cannot divide it into its parts
-            self._refusal = _too_large()
+            self._refusal = HeadTooLarge()
             raise self._refusal
         self._in_head, self._head_bytes, self._chunks = False, 0, 0
         self._all.waiting.pop(self, None)
@@ -171,7 +165,7 @@ class Connection(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         self._chunks += 1
         if self._chunks > MAX_CHUNKS:
-            self._refusal = InvalidRequest.listing([f"the body has more than {MAX_CHUNKS} chunks"])
+            self._refusal = InvalidRequest.listing(f"the body has more than {MAX_CHUNKS} chunks")
             raise self._refusal
         super().on_body(body)
 
@@ -211,7 +205,7 @@ class Connection(HttpToolsProtocol):
                 cycle.message_event.set()
         super().connection_lost(exc)
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
         super()._start_asgi_task(cycle, app)
 
@@ -268,7 +262,7 @@ class Connection(HttpToolsProtocol):
         """Parse the head of a request again, without its header Upgrade, and then the body, which begins in `rest`."""
         kept = [(name, value) for name, value in self.headers if name != b"upgrade"]
         if len(kept) == len(self.headers):
-            self._refuse(InvalidRequest.listing(["the method CONNECT is not supported"]))
+            self._refuse(InvalidRequest.listing("the method CONNECT is not supported"))
             return
         line = b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
         self.parser = httptools.HttpRequestParser(self)

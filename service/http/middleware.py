@@ -18,6 +18,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from service.access.control import caller_network
 from service.errors import (
+    HEAD_BYTES,
     BodyTooLarge,
     HeadTooLarge,
     InternalError,
@@ -35,7 +36,6 @@ from service.fair_semaphore import FairSemaphore
 from service.freed_memory import RequestGarbage
 from service.http.admission import CLOSED, RequestGate
 from service.http.bodies import check_fields
-from service.http.connections import HEAD_BYTES
 from service.http.problems import error_response, path_of, speaks_deepl
 from service.logs import RequestRecord, current_record, start_record
 from service.metrics import METHODS, Metrics
@@ -229,16 +229,16 @@ class RequestLimitMiddleware:
             + sum(len(name) + len(value) for name, value in scope["headers"])
         )
         if size > HEAD_BYTES:
-            raise HeadTooLarge(f"Invalid request: URL and headers exceed the limit of {HEAD_BYTES} bytes")
+            raise HeadTooLarge
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         host = host_name(hosts[0]) if hosts else ""
         if not {"*", host} & {*self.settings.accepted_hosts} and not is_address(host):
             raise InvalidRequest.listing(
-                [f"the header Host is {shorten(host)}; accepted: an IP address, or a name in the setting allowed_hosts"]
+                f"the header Host is {shorten(host)}; accepted: an IP address, or a name in the setting allowed_hosts"
             )
         if len(hosts) != 1 and scope["http_version"] == "1.1":
-            raise InvalidRequest.listing([f"there are {len(hosts)} headers Host; accepted: one"])
+            raise InvalidRequest.listing(f"there are {len(hosts)} headers Host; accepted: one")
         if (coding := headers.get("content-encoding", "identity").strip().lower()) not in ("identity", ""):
             raise UnsupportedEncoding(coding)
         codings = ", ".join(headers.getlist("transfer-encoding")).strip().lower()
@@ -312,5 +312,5 @@ def announced_size(headers: Headers) -> int:
     """Return the Content-Length, or 0 if the header is missing. Raises: InvalidRequest if it is not a number."""
     size = headers.get("content-length", "0")
     if not (size.isascii() and size.isdigit() and len(size) < 20):
-        raise InvalidRequest.listing(["Content-Length must be a number"])
+        raise InvalidRequest.listing("Content-Length must be a number")
     return int(size)

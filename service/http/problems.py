@@ -109,7 +109,7 @@ async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     listed = [_explain(problem) for problem in problems[:MAX_PROBLEMS]]
     if len(problems) > MAX_PROBLEMS:
         listed.append(f"and {len(problems) - MAX_PROBLEMS} more")
-    return error_response(request.scope, InvalidRequest.listing(listed))
+    return error_response(request.scope, InvalidRequest.listing(*listed))
 
 
 async def _http_exception(request: Request, error: Exception) -> Response:

@@ -175,7 +175,7 @@ class MemoryStore:
         memory = await self._database.read(lambda connection: _find_usable(connection, caller, id), caller)
         wanted = glossary_direction(source or memory.direction.source, target)
         if wanted != memory.direction:
-            raise InvalidRequest.listing([f"the memory {shorten(id)} is for {memory.direction}, not for {wanted}"])
+            raise InvalidRequest.listing(f"the memory {shorten(id)} is for {memory.direction}, not for {wanted}")
 
     async def matches(
         self, caller: str, id: str, direction: Direction, sentences: Sequence[str], score: float
@@ -393,7 +393,7 @@ def _check_limits(connection: sqlite3.Connection, memory: Memory, limits: Memory
     Raises: InvalidRequest if a limit of the memory is exceeded, and the errors of `check_space`.
     """
     if memory.units > limits.units:
-        raise InvalidRequest.listing([f"the memory would have {memory.units} units; accepted: at most {limits.units}"])
+        raise InvalidRequest.listing(f"the memory would have {memory.units} units; accepted: at most {limits.units}")
     for id in check_space(connection, "memories", memory.id, memory.owner, limits):
         _mark_deleted(connection, "id = ?", (id,))
 

@@ -34,11 +34,11 @@ async def translate_file(
     translations, documents = services.translations, services.documents
     name = uploaded_name(body.file)
     if not name:
-        raise InvalidRequest.listing(["empty file"])
+        raise InvalidRequest.listing("empty file")
     if PurePath(name).suffix.lower() not in SUFFIXES:
         raise InvalidRequest("Invalid request: file format not supported", accepted=", ".join(SUFFIXES))
     if problems := body.term_problems(body.source):
-        raise InvalidRequest.listing(problems)
+        raise InvalidRequest.listing(*problems)
     job = await job_without_texts(body, body.target, caller, services)
     columns = tuple(filter(None, map(str.strip, body.columns.split(","))))
     content = await body.file.read()

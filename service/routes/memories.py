@@ -79,7 +79,7 @@ async def put(
     """
     name = uploaded_name(body.file)
     if PurePath(name).suffix.lower() not in UNIT_SUFFIXES:
-        raise InvalidRequest.listing([f"the file format is not supported; accepted: {', '.join(UNIT_SUFFIXES)}"])
+        raise InvalidRequest.listing(f"the file format is not supported; accepted: {', '.join(UNIT_SUFFIXES)}")
     direction = glossary_direction(*services.translations.routes.resolve_supported(body.source, body.target))
     file, wanted = (name, await body.file.read()), (body.name or PurePath(name).stem, direction)
     memory, skipped = await store_file(services, request, caller.id, file, wanted)

@@ -32,10 +32,10 @@ async def suggest(caller: CallerDependency, body: SuggestBody, services: Service
         raise SuggestionsDisabled("Suggestions are disabled on this server")
     source, target = services.translations.routes.resolve_supported(body.source, body.target)
     if source == target:
-        raise InvalidRequest.listing([f"source and target are both {language_name(source)}"])
+        raise InvalidRequest.listing(f"source and target are both {language_name(source)}")
     unit = MemoryUnit(body.q, body.s)
     if not storable(unit):
-        raise InvalidRequest.listing([f"q and s must have 1 to {MAX_TEXT_LENGTH} characters"])
+        raise InvalidRequest.listing(f"q and s must have 1 to {MAX_TEXT_LENGTH} characters")
     services.access.count_suggestion(caller)
     await services.memories.put(OPERATOR, SUGGESTIONS, glossary_direction(source, target), [unit])
     return Suggested()

@@ -142,7 +142,7 @@ def merged_terms(body: TermFields, stored: Terms) -> Terms:
     try:
         return Terms(tuple(glossary.items()), tuple(body.do_not_translate))
     except RequestError as error:
-        raise InvalidRequest.listing([str(error)]) from error
+        raise InvalidRequest.listing(str(error)) from error
 
 
 async def job_for(body: TranslateRequest, target: str, caller: Caller, services: Services) -> Job:

@@ -72,7 +72,7 @@ async def result(
     document_jobs = services.document_jobs
     document = await document_jobs.find(caller.id, DocumentCredentials(document_id, body.document_key))
     if document.error:
-        raise InvalidRequest.listing([f"the document could not be translated: {document.error}"])
+        raise InvalidRequest.listing(f"the document could not be translated: {document.error}")
     if not document.done:
         raise NotReady
     content = await services.documents.find(document.id)
@@ -102,12 +102,12 @@ async def read_upload(body: DocumentBody) -> tuple[str, bytes]:
     content = await body.file.read()
     name = uploaded_name(body.file, body.filename)
     if not name or not content:
-        raise InvalidRequest.listing(["file must have a name and not be empty"])
+        raise InvalidRequest.listing("file must have a name and not be empty")
     if len(name) > MAX_NAME:
-        raise InvalidRequest.listing([f"the name of the file has {len(name)} characters; accepted: at most {MAX_NAME}"])
+        raise InvalidRequest.listing(f"the name of the file has {len(name)} characters; accepted: at most {MAX_NAME}")
     suffix, written = (PurePath(file).suffix.lower().removeprefix(".") for file in (name, translated_name(name)))
     output = (body.output_format or suffix).lower().removeprefix(".")
     if output != written:
         why = "the format of the file" if written == suffix else f"the format of translated .{suffix} files"
-        raise InvalidRequest.listing([f"output_format is {shorten(output)}; accepted: {written}, {why}"])
+        raise InvalidRequest.listing(f"output_format is {shorten(output)}; accepted: {written}, {why}")
     return name, content

@@ -182,7 +182,7 @@ def parse_directions(bodies: Sequence[DictionaryBody], routes: TranslationRoutes
     for body in bodies:
         direction = parse_glossary_direction(body.source_lang, body.target_lang, routes)
         if direction in directions:
-            raise InvalidRequest.listing([f"there are several dictionaries for {direction}"])
+            raise InvalidRequest.listing(f"there are several dictionaries for {direction}")
         directions[direction] = None
     return list(directions)
 

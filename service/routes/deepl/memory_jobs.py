@@ -186,7 +186,7 @@ async def upload_file(job_id: str, request: Request, services: ServicesDependenc
     job = await job_of_file(services, job_id, is_import=True)
     content = body_of(request)
     if len(content) != job.size:
-        raise InvalidRequest.listing([f"the file has {len(content)} bytes, but its job states {job.size}"])
+        raise InvalidRequest.listing(f"the file has {len(content)} bytes, but its job states {job.size}")
     async with job.uploading:  # a client that has seen no answer uploads again, perhaps while the first upload is read
         if job.status is not JobStatus.AWAITING_INPUT:
             return Response()
@@ -237,7 +237,7 @@ async def import_file(job: MemoryJob, content: bytes, request: Request, services
     reading = services.parsers.documents.run(job.owner, read_languages, job.name, content)
     source, targets = await while_connected(request, reading)
     if len(targets) != 1:
-        raise InvalidRequest.listing([f"the file has the target languages {', '.join(targets)}; accepted: one"])
+        raise InvalidRequest.listing(f"the file has the target languages {', '.join(targets)}; accepted: one")
     direction = glossary_direction(*services.translations.routes.resolve_supported(source, targets[0]))
     file = f"{job.name.removesuffix('.tmx')}.tmx", content
     memory, job.skipped = await store_file(services, request, job.owner, file, (job.name, direction))

@@ -50,7 +50,7 @@ async def translate(
     if size > limit:
         raise BodyTooLarge(f"The request has {size} characters; the limit is {limit}")
     if len(body.text) > MAX_TEXTS:
-        raise InvalidRequest.listing([f"there are {len(body.text)} texts; accepted: at most {MAX_TEXTS}"])
+        raise InvalidRequest.listing(f"there are {len(body.text)} texts; accepted: at most {MAX_TEXTS}")
     threads = services.translations.threads
     if body.tag_handling == "xml":
         await threads.run(caller.id, size, partial(check_xml, body.text))
@@ -77,14 +77,14 @@ def check_options(body: CommonFields) -> None:
     if body.glossary_id and body.glossary_ids:
         problems.append("glossary_id and glossary_ids cannot be used together")
     if problems:
-        raise InvalidRequest.listing(problems)
+        raise InvalidRequest.listing(*problems)
 
 
 def check_xml(texts: Sequence[str]) -> None:
     """Raise InvalidRequest if the tags of a text are not well-formed."""
     problems = ((number, xml_problem(text)) for number, text in enumerate(texts))
     if listed := [f"text {number} is not well-formed XML: {problem}" for number, problem in problems if problem]:
-        raise InvalidRequest.listing(listed[:MAX_PROBLEMS])
+        raise InvalidRequest.listing(*listed[:MAX_PROBLEMS])
 
 
 async def job_without_texts(body: CommonFields, caller: Caller, services: Services) -> Job:

@@ -19,8 +19,9 @@ from fastapi import FastAPI, Request
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
+from service.errors import HEAD_BYTES
 from service.http.admission import RequestGate
-from service.http.connections import HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED, SPARE_CONNECTIONS, Connections
+from service.http.connections import MAX_HEADERS, MAX_PIPELINED, SPARE_CONNECTIONS, Connections
 from service.http.middleware import install_middleware
 from service.http.problems import install_error_handlers
 from service.metrics import Metrics

@@ -13,7 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from service.access.database import Database
 from service.app import create_app
-from service.http.connections import HEAD_BYTES
+from service.errors import HEAD_BYTES
 from service.http.middleware import FORM_BYTES, SMALL_BYTES, RequestLimitMiddleware, RequestLogMiddleware
 from service.metrics import Metrics
 from service.settings import Settings

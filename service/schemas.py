@@ -6,10 +6,10 @@ Unknown fields of a body are ignored.
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
-from starlette.datastructures import UploadFile
 
 from service.glossaries.offered import OFFERED
 from service.http.fields import (
+    FileField,
     FlagField,
     FormalityField,
     JsonPairs,
@@ -50,6 +50,8 @@ class RequestFields(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
+    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
+
     @model_validator(mode="before")
     @classmethod
     def _drop_empty_fields(cls, fields: Any) -> Any:
@@ -65,7 +67,6 @@ class DetectRequest(RequestFields):
     model_config = ConfigDict(json_schema_extra={"examples": [{"q": "Where is the train station?"}]})
 
     q: TextOrTexts = Field(description="Text, or a list of texts in one language.")
-    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
     @property
     def text(self) -> str:
@@ -98,11 +99,7 @@ class TermFields(RequestFields):
 class FileRequest(TermFields):
     """A file to translate."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    file: Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})] = Field(
-        description="File in a format that GET /frontend/settings lists."
-    )
+    file: FileField = Field(description="File in a format that GET /frontend/settings lists.")
     source: SourceField = Field(description="Code of GET /languages, or auto.")
     target: LanguageField = Field(description="Code of GET /languages.")
     memory: TextField = Field("", description="Id of a translation memory (PUT /memories).")
@@ -117,21 +114,17 @@ class FileRequest(TermFields):
     model: TextField | None = Field(None, description=MODEL)
     quality: FlagField = Field(False, description="Whether to return how many sentences are doubtful.")
     tmx: FlagField = Field(False, description="Whether to write the sentences and their translations to a TMX file.")
-    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
 class MemoryRequest(RequestFields):
     """A file with units of a translation memory."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    file: Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})] = Field(
+    file: FileField = Field(
         description="File .tmx, .xliff, .xlf or .po; or .tsv, with a source, a tab and its translation on each line."
     )
     source: LanguageField = Field(description="Code of GET /languages.")
     target: LanguageField = Field(description="Code of GET /languages.")
     name: TextField = Field("", description="Name of the memory; the name of the file without its ending if left out.")
-    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
 UnitField = Annotated[
@@ -154,7 +147,6 @@ class SuggestRequest(RequestFields):
     s: UnitField = Field(description="Suggested translation.")
     source: LanguageField = Field(description="Code of GET /languages.")
     target: LanguageField = Field(description="Code of GET /languages.")
-    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
 class DetectedLanguage(BaseModel):

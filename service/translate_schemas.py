@@ -63,7 +63,6 @@ class TranslateRequest(TermFields):
         "text", description="text, or html: tags then stay with their words, and entities stay escaped."
     )
     alternatives: Count = Field(0, description="Largest number of alternative translations of each text.")
-    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
     targets: JsonTexts = Field(
         [], description="Several target languages; `translations` has an answer for each language."
     )

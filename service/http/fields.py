@@ -8,7 +8,8 @@ import json
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, InstanceOf, WithJsonSchema
+from starlette.datastructures import UploadFile
 
 from service.errors import well_formed
 
@@ -102,6 +103,7 @@ AsNumber = BeforeValidator(_number)  # after the limits of a number that may be 
 Number = Annotated[int, AsNumber]
 Count = Annotated[int, BeforeValidator(lambda value: max(0, _number(value)))]  # LibreTranslate reads -1 as 0
 FlagField = Annotated[bool, BeforeValidator(_flag)]
+FileField = Annotated[UploadFile, InstanceOf(), WithJsonSchema({"type": "string", "format": "binary"})]
 TextOrTexts = Annotated[str | list[str], BeforeValidator(_text_or_texts)]
 Texts = Annotated[list[str], BeforeValidator(_texts)]
 Words = Annotated[list[str], BeforeValidator(_words)]  # may also be one text, separated by commas

@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, WithJsonSchema, model_validator
-from starlette.datastructures import UploadFile
 
 from service.access.eviction import MAX_NAME_LENGTH
 from service.glossaries.entries import EntriesFormat
 from service.glossaries.store import Glossary
 from service.http.fields import (
     AsChoice,
+    FileField,
     FlagField,
     FormalityField,
     LanguageField,
@@ -337,9 +337,7 @@ class DictionariesEntries(BaseModel):
 class DocumentBody(CommonFields):
     """A file to translate, and the options."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    file: Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})] = Field(description="The file.")
+    file: FileField = Field(description="The file.")
     filename: OptionalText = Field(None, description="The name of the file; by default the name in the upload.")
     output_format: OptionalText = Field(
         None,

@@ -99,7 +99,7 @@ CEILINGS = {
     "service.http": 1_430,
     "service.memories": 750,
     "service.parsers": 710,
-    "service.routes": 2_680,
+    "service.routes": 2_670,
     "service.translation": 2_080,
     "service.verbs": 360,
     "service.workers": 2_470,

@@ -71,8 +71,8 @@ class Development:
 
     def joined(self) -> list[CorpusPair]:
         """Return the German-French pairs of all folders of which no sentence may be in the training text."""
-        found = [pair for folder in FOLDERS for pair in join(*(self.pairs[folder, name] for name in PAIRS[:2]))]
-        return [(de, fr) for de, fr in dict.fromkeys(found) if de in self.texts["de"] and fr in self.texts["fr"]]
+        joined = [pair for folder in FOLDERS for pair in join(*(self.pairs[folder, name] for name in PAIRS[:2]))]
+        return [(de, fr) for de, fr in dict.fromkeys(joined) if de in self.texts["de"] and fr in self.texts["fr"]]
 
     def allows(self, pair: CorpusPair, languages: str) -> bool:
         return not any(text in self.texts[name] for text, name in zip(pair, languages.split("-"), strict=True))
@@ -142,9 +142,9 @@ def fragments(pairs: Iterable[CorpusPair], languages: str) -> Iterator[CorpusPai
 def parts(pair: CorpusPair, languages: Sequence[str]) -> Iterator[Sequence[list[str]]]:
     """Yield the parts of both texts, for each rule that divides both into the same number of parts."""
     divided = [[pattern.split(text) for text in pair] for pattern in SPLITS]
-    found = [[pattern.findall(text) for text in pair] for pattern in INSIDE]
+    enclosed = [[pattern.findall(text) for text in pair] for pattern in INSIDE]
     yield from (sides for sides in divided if len(sides[0]) == len(sides[1]) == 2)
-    yield from (sides for sides in found if len(sides[0]) == len(sides[1]))
+    yield from (sides for sides in enclosed if len(sides[0]) == len(sides[1]))
     if all(re.search(r"[.!?] +\w", text) for text in pair):
         sentences = [
             [part.text for part in split_text(text, name) if part.text.strip()]
@@ -247,8 +247,8 @@ def make(data: Path) -> tuple[Text, Development]:
     for languages in PAIRS:
         sentences = (pair for name in ("docs", *WEB) if name != "lexicon" for pair in text[name][languages])
         terms = forms(text["lexicon"][languages], languages, choice)
-        found = list(fragments(sentences, languages))
-        text["fragments"][languages] = [*choice.sample(found, min(FRAGMENTS, len(found))), *terms]
+        candidates = list(fragments(sentences, languages))
+        text["fragments"][languages] = [*choice.sample(candidates, min(FRAGMENTS, len(candidates))), *terms]
     for languages in PAIRS[:2]:
         text["copies"][languages] = list(copies(text, languages, choice))
     text["phrases"] = phrases()

@@ -91,7 +91,7 @@ CEILINGS = {
     "mt.model": 900,
     "mt.pipeline": 3_490,
     "mt.scoring": 350,
-    "mt.text": 12_410,
+    "mt.text": 12_450,
     "mt.training": 1_780,
     "mt": 2_960,
     "service.access": 880,

@@ -328,6 +328,8 @@ class TextPlanner:
             fixed = [*ranges, *((term.begin, term.end) for term in terms)]
             normalised = unify_numbers(normalised, (self.context.source, self.context.target), fixed)
             ranges = [normalised.normalised_range(*place) for place in kept]
+        else:  # times stay, because the repair of a match compares the sentence with that of the memory
+            normalised = unify_numbers(normalised, ("und", "und"), ranges)
         source = self.context.encode(normalised.text)
         if exact := exact_translation(match, kept):
             return TranslatedSentence((exact,), self._expectation(source, exact))

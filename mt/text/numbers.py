@@ -1,4 +1,4 @@
-"""Numbers in a translation: the notation of the target language, and repairs of what models do with numbers."""
+"""Numbers and times: for a model, in the notation of the target language, and repairs of what models write."""
 
 import re
 from bisect import bisect_right
@@ -25,22 +25,31 @@ _REST = rf"(?:{_RANGE}\d+[.,]\d+)?[ \u00a0\u202f]?"
 _MONEY_AFTER = re.compile(rf"{_REST}(?:[{MONEY}]|{ISO_4217}(?!\w)|[Ee]uros?\b)")
 _UNIT_AFTER = re.compile(rf"{_REST}(?:[%‰]|°[CF]?(?!\w)|(?=\w\w|(?<=\s)[a-z]){ONE_UNIT}(?![\w'’-])|cm\b)|[ -]inch")
 _CODE_BEFORE = re.compile(r"[\[{]$|\w\($")  # f(1,000), but not a town (10,000 people)
-_LABEL_BEFORE = re.compile(r"[^\W\d_] [A-ZÄÖÜ][a-zäöü]{1,4}\. ?$")  # see Art. 3.1 g
+_LABEL_BEFORE = re.compile(r"(?<!\w)(?:Abs|Art|Ch|Fig|Kap|No|Nr|Sec)\. ?$")  # see Art. 3.1 g
 _DASH = re.compile("[-–—]")
-_DIGIT = re.compile(r"\d")
+_DIGIT, _DIGITS = re.compile(r"\d"), re.compile(r"\d+")
 _SIGN = re.compile("[$£¥\u20a0-\u20cf]")  # not of cents: 50¢ are 0.50 $
 _ONE = "\ufffc"  # stands for a span whose digits stay
 _HOUR_OF_12, _HOUR_OF_24 = "(?:1[0-2]|0?[1-9])", r"(?:[01]?\d|2[0-4])"
+_BEFORE_RANGE = r"(?:^|(?<=\()|(?<=[,;:] )|(?<=from )|(?<=between )|(?<=open )|(?<=daily )|(?<=at ))"
+_BEFORE_TIME = "(?:(?<=à )|(?<=vers )|(?<=dès )|(?<=entre )|(?<=et ))"  # not: dure 2 h 30
 _TIMES = {  # 15.30 Uhr; 9 a.m.; 14h30
     "de": re.compile(
         rf"(?<![\d.,])({_HOUR_OF_24})\.([0-5]\d)(?=(?: ?(?:[-–—]|bis|und) ?{_HOUR_OF_24}[.:][0-5]\d)? Uhr\b)"
     ),
-    "en": re.compile(  # 2 to 4 p.m.: both are in the afternoon; a full stop that ends the sentence stays
-        rf"(?<![\w:.,{MONEY}])(?:(?P<first>{_HOUR_OF_12}(?:[:.][0-5]\d)?)(?P<dash> ?(?:[-–—]|to|and|until|till) ?))?"
-        rf"(?P<last>{_HOUR_OF_12}(?:[:.][0-5]\d)?) ?(?P<half>[ap])\.?m\b(?:\.(?![\"'”’»]*$))?",
+    # From 2 to 4 p.m.: both are in the afternoon. May 3 to 5 p.m., 3/4 pm and AM/FM are other things. A full stop that
+    # ends the sentence stays.
+    "en": re.compile(
+        rf"(?:(?<![\w:.,/#{MONEY}–—-])|(?<=[m.][–—-]))"
+        rf"(?:(?P<first>{_HOUR_OF_12}[:.][0-5]\d|{_BEFORE_RANGE}{_HOUR_OF_12})"
+        r"(?P<dash> ?(?:[-–—]|to|and|until|till) ?))?"
+        rf"(?P<last>{_HOUR_OF_12}(?:[:.][0-5]\d)?) ?(?P<half>[ap])\.?m\b(?!\.?/|-[a-z]| I\b)(?:\.(?![\"'”’»]*$))?",
         re.IGNORECASE,
     ),
-    "fr": re.compile(rf"(?<![\w.,:])({_HOUR_OF_24}) ?h ?([0-5]\d)(?!\w)"),
+    "fr": re.compile(
+        rf"(?:(?<![\w.,:])(?=\d\d)|{_BEFORE_TIME}){_HOUR_OF_24}h[0-5]\d(?!\w| ?\d{{3}}| min)"
+        rf"|{_BEFORE_TIME}{_HOUR_OF_24} h [0-5]\d(?= ?(?:[.,;:!?)–—-]|$|à\b|et\b))"
+    ),
 }
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
 _SPACED_RANGE = re.compile(r"(?<![\d.,:])(\d{1,9})( [-–—] )(\d{1,9})(?![\d:]|[.,]\d)")
@@ -103,13 +112,14 @@ def _unified(match: re.Match[str]) -> str:
     if match.re is _GROUPED:
         return match[0].replace(" ", NO_BREAK_SPACE)
     if match.re is not _TIMES["en"]:
-        return f"{match[1]}:{match[2]}"
+        return ":".join(_DIGITS.findall(match[0]))
     afternoon = match["half"] in "pP"
     last = _time_of_day(match["last"], afternoon)
     if not match["first"]:
         return last
     first, other = (_time_of_day(match["first"], half) for half in (afternoon, not afternoon))
-    return (other if int(first.split(":")[0]) > int(last.split(":")[0]) else first) + match["dash"] + last
+    is_later = [*map(int, first.split(":"))] > [*map(int, last.split(":"))]  # 11 to 2 p.m.
+    return (other if is_later else first) + match["dash"] + last
 
 
 def _time_of_day(time: str, afternoon: bool) -> str:
@@ -206,7 +216,7 @@ def _notation(match: re.Match[str], before: _Marks, after: _Marks, only_money: b
 def _is_amount(match: re.Match[str], only_money: bool) -> bool:
     """Return whether money or, unless `only_money`, a unit is beside a number.
 
-    A unit of one letter may be a label: it is none if it is a capital, or after an abbreviation such as `Art.`.
+    A single capital, or a letter after an abbreviation such as `Art.`, is no unit.
     """
     text, begin, end = match.string, match.start(), match.end()
     unit = _UNIT_AFTER.match(text, end)

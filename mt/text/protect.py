@@ -54,7 +54,7 @@ _ORDINAL_DOT = frozenset(  # languages that write ordinal numbers with a dot, su
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _AROUND = _BRACKETS | {'"': '"', "'": "'", "„": "“", "“": "”", "«": "»", "‹": "›", "‘": "’"}
 _ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
-_FRENCH_TIME = re.compile(r"(?<!\w)(\d{1,2})h(\d\d)(?!\w)")
+_FRENCH_TIME = re.compile(r"(?<!\w)(\d{1,2}) ?h ?(\d\d)(?!\w)")
 _LONGEST_CACHED = 1000  # maximum number of characters of a sentence whose spans are cached
 _LONG = 64  # maximum number of characters of a span that may be cut when a long sentence is split
 _TRAILING = ".,;:!?'\"…*_~”’»"

@@ -61,7 +61,8 @@ _ORDINAL = {  # the end of a German ordinal number, as in "am 30. September", no
 }
 _JOINER = "\u200d"
 _EMOJI = "\u2639-\u263b\u2705\u2728\U0001f300-\U0001faff"
-_AFTER_EMOJI = re.compile(rf"(?<=[^\W_])\s[{_EMOJI}][\u200d\ufe0f{_EMOJI}]*\s+(?=[A-ZÀ-ÖØ-Þ])")
+_HEART = "[\U0001f493-\U0001f49f\U0001f5a4\U0001f90d\U0001f90e\U0001f9e1]"  # a verb: We 🧡 Rome
+_AFTER_EMOJI = re.compile(rf"(?<=[^\W_])\s(?!{_HEART})[{_EMOJI}][\u200d\ufe0f{_EMOJI}]*\s+(?=[A-ZÀ-ÖØ-Þ])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +297,7 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
             raise
         return [paragraph]
     ends = {normalised.original_range(0, end)[1] if end else 0 for end in accumulate(map(len, sentences[:-1]))}
-    if not paragraph.isascii():
+    if not paragraph.isascii() and primary_language(language) != "de":  # nouns of German have capitals
         ends |= {match.end() for match in _AFTER_EMOJI.finditer(paragraph) if not _is_open(paragraph, match, language)}
     return [paragraph[begin:end] for begin, end in pairwise([0, *sorted(ends), len(paragraph)])]
 

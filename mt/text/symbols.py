@@ -28,8 +28,11 @@ _SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg, 2,5 µg/ml, 5 - 10 kg
     rf"|(?<![\w-])(?P<standard>{_STANDARD}[ \u00a0]\d{{2,6}}(?:[-:.]\d{{1,6}}){{0,3}})(?![\w-])"
     r"|[^\W\d_]+"
 )
-_DAYS = re.compile(r"(?<![\w-])[A-Z][a-z]{1,2}(?:[–—]|-(?=[A-Z][a-z]{1,2}[.:,]? \d))[A-Z][a-z]{1,2}(?![\w-])")  # Mo–Fr
-_WRITTEN_DAYS = re.compile(r"[^\W\d_]{2}\.? ?(?:[-–—]|(?<= )(?:to|bis|au|à)(?= )) ?[^\W\d_]{2}")  # in a translation
+_DAY = "(?:Mon?|Tue?|Wed?|Thu?|Fri?|Sat?|Sun?|Di|Mi|Do|So|Lun?|Mar?|Mer?|Jeu?|Ven?|Sam?|Dim?)"
+_DAYS = re.compile(rf"(?<![\w-]){_DAY}(?:[–—]|-(?={_DAY}[.:,]? \d)){_DAY}(?![\w-])")  # Mo–Fr
+_WRITTEN_DAYS = re.compile(
+    r"[^\W\d_]{2}\.? ?(?:[-–—]|(?<= )(?:to|bis|au|à|al?|t/m|tot|do|até)(?= )) ?[^\W\d_]{2}"
+)  # in a translation
 _LOCAL = re.compile(r"\W*\d+[.,’]\d[\d.,’]*\s\S+")  # one number, with separators
 _HINT = re.compile(
     r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z])|(?<=[–—][A-Z]))"

@@ -24,6 +24,7 @@ _DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
 _MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
 _END = re.compile(r"(?P<mark>\s?[.!?;…]{0,3})(?:(?P<closing>\s?[\"“”»)\]]{1,3})(?P<stop>\s?[.!?;…]{0,3}))?$")
 _LONGEST_END = 12
+_STRAIGHT_QUOTE = re.compile(r'(?<!\d)"')  # not of inches
 _QUOTES = ("„“", "„”", "“”", "«»")
 _OTHER_QUOTES = frozenset({"de-CH", "de-LI"})
 _CLOSING = frozenset(".,:;!?…\"'”’“»)]}。！？ ")
@@ -99,13 +100,19 @@ def mend_marks(source: str, translation: str, language: str) -> str:
         translation = _MARK_RUN.sub(lambda match: match[0][:longest], translation)
     if source[-1:] == translation[-1:] and source[-2:-1].isalnum():
         return translation
+    if not (translation[-1:].isalnum() or translation[-1:] in tuple('.;"“”»)]')):  # an end of another kind
+        return translation
     wanted, written = _end_of(source), _end_of(translation)
-    closing = _unclosed(translation) if wanted["closing"] and not written["closing"] else ""
-    if closing and not _unclosed(source):
+    closing = _unclosed(translation, language) if wanted["closing"] and not written["closing"] else ""
+    if closing and (closing in ")]") == (wanted["closing"][-1] in ")]") and not _unclosed(source, language):
         before, mark = translation[: written.start()], written["mark"]
         written = _end_of(before + (closing + mark if wanted["stop"] else mark + closing))
-    mark, name = (wanted["stop"] or wanted["mark"]).strip(), "stop" if written["stop"] else "mark"
-    asks = mark[:1] in ("!", "?") and written[name].strip() in (".", "")
+    mark, name = (wanted["stop"] or wanted["mark"]).strip(), "mark"
+    if written["stop"] or (wanted["stop"] and written["closing"]):
+        name = "stop"
+    asks = mark[:1] in ("!", "?") and written[name].strip() in (".", "") and mark[0] not in written.string
+    if wanted["closing"] and not wanted["stop"] and not written["closing"]:
+        asks = False  # the mark belongs to what is quoted, which is no longer at the end
     if asks or (mark == "." and written[0] == " ;"):
         space = " " if asks and primary_language(language) == "fr" else ""
         return written.string[: written.start(name)] + space + mark + written.string[written.end(name) :]
@@ -118,12 +125,16 @@ def _end_of(text: str) -> re.Match[str]:
     return match
 
 
-def _unclosed(text: str) -> str:
+def _unclosed(text: str, language: str) -> str:
     """Return the mark that closes the only bracket or quotation mark that a text opens but does not close, or ""."""
-    pairs = {"()", "[]", "„“", "«»", *(["“”"] if "„" not in text else [])}
-    closing = [pair[1] for pair in pairs if text.count(pair[0]) == text.count(pair[1]) + 1]
-    closing += ['"'] * (text.count('"') % 2)
-    return closing[0].replace("»", " »") if len(closing) == 1 else ""
+    count = text.count
+    lost = [end for begin, end in ("()", "[]") if count(begin) == count(end) + 1]
+    opened, closed = (count("„"), count("“") + count("”")) if "„" in text else (count("“"), count("”"))
+    if opened == closed + 1:
+        lost.append("“" if primary_language(language) == "de" else "”")
+    lost += [" »"] * (count("«") == count("»") + 1)
+    lost += ['"'] * (len(_STRAIGHT_QUOTE.findall(text)) % 2)
+    return lost[0] if len(lost) == 1 else ""
 
 
 def restore_no_break_spaces(source: str, translation: str, language: str) -> str:

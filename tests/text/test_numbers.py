@@ -95,6 +95,12 @@ def test_amounts_of_money_are_converted_alone() -> None:
         ("en zh", "5 pm", "5 pm"),
         ("fr de", "à 14h30, de 9 h à 18 h 30, 14h3, 2 h 305", "à 14:30, de 9 h à 18:30, 14h3, 2 h 305"),
         ("fr fr", "14h30", "14h30"),
+        ("fr de", "À 15h 30 000 € volés.", "À 15h 30\u00a0000 € volés."),
+        ("fr en", "dure 2 h 30 min, 2h30, en 24 h 12 personnes", "dure 2 h 30 min, 2h30, en 24 h 12 personnes"),
+        ("en de", "May 3 until 5 p.m., Room 3 to 5 p.m.", "May 3 until 17:00, Room 3 to 17:00."),
+        ("en de", "12/3 until 5 pm, 24/7 pm, 1-2-3 pm, -5 pm", "12/3 until 17:00, 24/7 pm, 1-2-3 pm, -5 pm"),
+        ("en de", "10 AM/FM, 12 a.m./p.m., pages 5 and 6 am I", "10 AM/FM, 12 a.m./p.m., pages 5 and 6 am I"),
+        ("en de", "from 7:30 to 7:15 pm", "from 7:30 to 19:15"),
     ],
 )
 def test_numbers_and_times_have_one_notation(languages: str, text: str, expected: str) -> None:

@@ -81,6 +81,20 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, language
         ("(It is home.)", "(Das ist Heimat.", "de", "(Das ist Heimat.)"),
         ("(It is [home].", "(Das ist Heimat.", "de", "(Das ist Heimat."),
         ("(He said “go”)", "(Er sagte „los", "de", "(Er sagte „los"),  # two marks are open
+        # What looks like a lost mark and is none
+        ('I saw "Who is it?"', "Ich habe „Wer ist es?“ gesehen.", "de", "Ich habe „Wer ist es?“ gesehen."),
+        ('He asked me "Why?"', "Il m'a demandé « Pourquoi ? ».", "fr", "Il m'a demandé « Pourquoi ? »."),
+        ("Why (see below)?", "Warum? (siehe unten)", "de", "Warum? (siehe unten)"),
+        ("Really?", "真的吗？", "zh", "真的吗？"),
+        ("Where?", "أين؟", "ar", "أين؟"),
+        ("Go!", "जाओ।", "hi", "जाओ।"),
+        ('Tom said "yes".', "„Tak” – powiedział Tom.", "pl", "„Tak” – powiedział Tom."),
+        ("The 27 inch monitor (new)", 'Der neue 27"-Monitor', "de", 'Der neue 27"-Monitor'),
+        ('"Why?"', "‚Warum?‘", "de", "‚Warum?‘"),
+        ("Great!", "Toll! 😀", "de", "Toll! 😀"),
+        ("Choose!", "Wählen Sie:", "de", "Wählen Sie:"),
+        ("Go!", "", "de", ""),
+        ('Do you know "Titanic"?', "Kennst du „Titanic“", "de", "Kennst du „Titanic“?"),
     ],
 )
 def test_marks_at_the_end_are_mended(source: str, translation: str, language: str, expected: str) -> None:

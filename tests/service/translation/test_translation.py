@@ -84,6 +84,7 @@ def test_detected_language_that_is_not_served(text: str, language: str, format: 
     assert other.detected and other.detected.language == language and other.untranslated == untranslated
     segments, answers = run(streamed(over(models), asked))
     assert [segment.translation for segment in segments] == ["VOICI LE CHIEN", text]
+    assert [answer.detected for answer in answers] == [served.detected, other.detected]
     assert answers[1].untranslated == untranslated
     with pytest.raises(UnsupportedLanguage, match=rf"\({language}\)|{language} is not supported"):
         run(over(models).translate_document("a.txt", b"ecco il cane" if language == "it" else b"der Hund", asked))

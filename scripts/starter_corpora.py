@@ -16,6 +16,7 @@ from pathlib import Path
 from mt.data.cleaning import Cleaner
 from mt.data.corpus import read_lines
 from mt.data_config import CleaningConfig
+from mt.errors import DataError
 from mt.text.normalise import normalise_training_text
 from mt.text.segment import split_text
 
@@ -35,6 +36,7 @@ WEB = {
     "lexicon": ("cpv", "cldr", "eurovoc", "geo", "idtag"),
 }
 """The sources of `web` in each corpus."""
+CORPUS_OF = {source: name for name, sources in WEB.items() for source in sources}
 PHRASES = Path(__file__).with_name("starter_phrases.tsv")
 
 SHORT_WORDS = 3
@@ -233,14 +235,15 @@ def make(data: Path) -> tuple[Text, Development]:
             text[folder][languages] = [row[:2] for row in rows if development.allows(row[:2], languages)]
         for name in WEB:
             text[name][languages] = []
-        corpus = {source: name for name, sources in WEB.items() for source in sources}
         for english, other, source in read(data / "web" / f"train.{languages}.tsv.xz"):
+            if source not in CORPUS_OF:
+                raise DataError(f"web: the source {source!r} is unknown; accepted: {', '.join(CORPUS_OF)}")
             if not development.allows((english, other), languages):
                 continue
             if source in ("webwml-old", "webwml-mit"):
                 english = without_spaces_of_markup(english, "en")
                 other = without_spaces_of_markup(other, languages[3:])
-            text[corpus[source]][languages].append((english, other))
+            text[CORPUS_OF[source]][languages].append((english, other))
     text["docs"] = some_docs(text["docs"], choice)
     for name in ("tatoeba", "docs", *WEB):
         text[name]["de-fr"] = join(text[name]["en-de"], text[name]["en-fr"])

@@ -24,6 +24,7 @@ _DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
 _MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
 _END = re.compile(r"(?P<mark>\s?[.!?;…]{0,3})(?:(?P<closing>\s?[\"“”»)\]]{1,3})(?P<stop>\s?[.!?;…]{0,3}))?$")
 _LONGEST_END = 12
+_KNOWN_ENDS = frozenset('.;"“”»)]')  # of a translation whose end may be mended, besides letters and digits
 _STRAIGHT_QUOTE = re.compile(r'(?<!\d)"')  # not of inches
 _QUOTES = ("„“", "„”", "“”", "«»")
 _OTHER_QUOTES = frozenset({"de-CH", "de-LI"})
@@ -100,19 +101,19 @@ def mend_marks(source: str, translation: str, language: str) -> str:
         translation = _MARK_RUN.sub(lambda match: match[0][:longest], translation)
     if source[-1:] == translation[-1:] and source[-2:-1].isalnum():
         return translation
-    if not (translation[-1:].isalnum() or translation[-1:] in tuple('.;"“”»)]')):  # an end of another kind
+    if not (translation[-1:].isalnum() or translation[-1:] in _KNOWN_ENDS):
         return translation
     wanted, written = _end_of(source), _end_of(translation)
     closing = _unclosed(translation, language) if wanted["closing"] and not written["closing"] else ""
     if closing and (closing in ")]") == (wanted["closing"][-1] in ")]") and not _unclosed(source, language):
         before, mark = translation[: written.start()], written["mark"]
         written = _end_of(before + (closing + mark if wanted["stop"] else mark + closing))
-    mark, name = (wanted["stop"] or wanted["mark"]).strip(), "mark"
-    if written["stop"] or (wanted["stop"] and written["closing"]):
-        name = "stop"
+    mark = (wanted["stop"] or wanted["mark"]).strip()
+    name = "stop" if written["stop"] or (wanted["stop"] and written["closing"]) else "mark"
+    # The mark of a quotation at the end of the source, which is elsewhere in the translation, is not the sentence's.
+    is_quoted = wanted["closing"] and not (wanted["stop"] or written["closing"])
     asks = mark[:1] in ("!", "?") and written[name].strip() in (".", "") and mark[0] not in written.string
-    if wanted["closing"] and not wanted["stop"] and not written["closing"]:
-        asks = False  # the mark belongs to what is quoted, which is no longer at the end
+    asks = asks and not is_quoted
     if asks or (mark == "." and written[0] == " ;"):
         space = " " if asks and primary_language(language) == "fr" else ""
         return written.string[: written.start(name)] + space + mark + written.string[written.end(name) :]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mt.errors import DataError
 from mt.recipe import load_recipe
 from scripts.starter_corpora import CorpusPair, fragments, make, validation, write_corpora
 
@@ -137,3 +138,10 @@ def test_the_same_corpora_give_the_same_files(data: Path, out: Path, tmp_path: P
 )
 def test_fragments(pair: CorpusPair, expected: list[CorpusPair]) -> None:
     assert list(fragments([pair], "en-de")) == expected
+
+
+def test_an_unknown_source_of_web_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "train.en-de.tsv.xz").write_bytes(lzma.compress(b"A river.\tEin Fluss.\tnews\n"))
+    with pytest.raises(DataError, match=r"web: the source 'news' is unknown; accepted: .*mlqe"):
+        make(tmp_path)

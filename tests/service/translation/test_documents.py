@@ -34,15 +34,15 @@ def test_other_requests_run_between_parts_that_are_translated_without_waiting() 
             seen.append(translated)
             await asyncio.sleep(0)
 
-    async def test() -> bytes:
+    async def translate_document() -> bytes:
         documents = DocumentTranslator(DocumentOptions(), DirectParsers(), WorkThreads())
         opened = await documents.open(Job((), "en", "de", caller="caller"), "a.txt", "\n".join(lines).encode())
         task = asyncio.create_task(other())
-        translated = await documents.translated("caller", opened, "en", translate)
+        document = await documents.translated("caller", opened, "en", translate)
         await task
-        return translated.content
+        return document.content
 
-    assert asyncio.run(test()).decode() == "\n".join(lines).upper()
+    assert asyncio.run(translate_document()).decode() == "\n".join(lines).upper()
     assert max(after - before for before, after in itertools.pairwise(seen)) <= MAX_PARTS
     assert seen[-1] >= PARTS - MAX_PARTS
 

@@ -32,6 +32,7 @@ import torch
 
 from mt.arrays import load_arrays, save_arrays
 from mt.checkpoint import LoadedModel, load_model, save_model
+from mt.cli.command import command
 from mt.config import Recipe
 from mt.data.batching import direction_prefixes, source_prefixes
 from mt.data.dataset import PreparedData, load_prepared
@@ -405,6 +406,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+@command
 def main(argv: Sequence[str]) -> int:
     options = parse(argv)
     if options.verb == "corpora":
@@ -422,4 +424,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

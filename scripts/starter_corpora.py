@@ -275,7 +275,12 @@ def validation(development: Development) -> Text:
 
 
 def write_corpora(data: Path, out: Path) -> None:
-    """Make the files of the recipe in `out`, and print the number of pairs of each; each serves two directions."""
+    """Make the files of the recipe in `out`, and print the number of pairs of each; each serves two directions.
+
+    Raises: DataError if `data` has no corpus, or a text of `web` is from an unknown source.
+    """
+    if not any((data / folder).is_dir() for folder in FOLDERS):
+        raise DataError(f"{data} has no corpus; accepted: a folder with {', '.join(FOLDERS)}")
     out.mkdir(parents=True, exist_ok=True)
     text, development = make(data)
     print("| corpus | " + " | ".join(f"{name} and {name[3:]}-{name[:2]}" for name in PAIRS) + " |\n|---|---|---|---|")

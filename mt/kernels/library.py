@@ -362,19 +362,23 @@ class CpuBatch:
         _, max_tokens, count, source_length = self._sentences[index]
         lengths, tokens = _zeros(INT32, count), _zeros(INT32, count * max_tokens)
         scores, totals, token_log_probs = _zeros(FLOAT, count), _zeros(FLOAT, count), _zeros(FLOAT, count * max_tokens)
-        attention = np.empty((count, max_tokens, source_length), np.float32)
-        addresses = map(_address, (lengths, tokens, token_log_probs, scores, totals))
-        number = self.model.library.mt_batch_results(self._handle, index, max_tokens, *addresses, attention.ctypes.data)
-        return [
-            Hypothesis(
-                tuple(tokens[i * max_tokens : i * max_tokens + lengths[i]]),
-                scores[i],
-                totals[i],
-                tuple(token_log_probs[i * max_tokens : i * max_tokens + lengths[i] + 1]),
-                attention[i, : lengths[i] + 1].copy(),
+        attention = _zeros(FLOAT, count * max_tokens * source_length)
+        addresses = map(_address, (lengths, tokens, token_log_probs, scores, totals, attention))
+        number = self.model.library.mt_batch_results(self._handle, index, max_tokens, *addresses)
+        hypotheses = []
+        for i in range(number):
+            start, end = i * max_tokens, i * max_tokens + lengths[i]
+            weights = attention[start * source_length : (end + 1) * source_length]
+            hypotheses.append(
+                Hypothesis(
+                    tuple(tokens[start:end]),
+                    scores[i],
+                    totals[i],
+                    tuple(token_log_probs[start : end + 1]),
+                    np.frombuffer(weights, np.float32).reshape(-1, source_length),
+                )
             )
-            for i in range(number)
-        ]
+        return hypotheses
 
     def logits(self, tokens: Sequence[int] | NDArray[np.integer[Any]]) -> NDArray[np.float32]:
         """Append the newest token of each row, `tokens` [R]. Return the logits [R, V] of the next tokens."""

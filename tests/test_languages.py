@@ -3,8 +3,6 @@
 from itertools import permutations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mt.errors import LanguageError
@@ -24,24 +22,10 @@ from mt.languages import (
 TAGS = ["de", "en", "ca-valencia", "de-1996", "es-419", "pt-BR", "sr-Cyrl", "sr-Latn", "yue", "zh-Hant", "zh-Hans-CN"]
 
 
-@pytest.mark.parametrize(
-    ("text", "source", "target"),
-    [
-        ("en-de", "en", "de"),
-        ("pt-BR-de", "pt-BR", "de"),
-        ("en-pt-BR", "en", "pt-BR"),
-        ("zh-Hant-en", "zh-Hant", "en"),
-        ("sr-Latn-sr-Cyrl", "sr-Latn", "sr-Cyrl"),
-        ("en-es-419", "en", "es-419"),
-        ("yue-en", "yue", "en"),
-        ("ca-valencia-en", "ca-valencia", "en"),
-        ("en-zh-Hans-CN", "en", "zh-Hans-CN"),
-        ("eng-zt", "eng", "zt"),
-    ],
-)
-def test_a_direction_string_is_parsed_and_written(text: str, source: str, target: str) -> None:
-    direction = Direction.parse(text)
-    assert direction == Direction(source, target) and str(direction) == text
+@pytest.mark.parametrize(("source", "target"), permutations(TAGS, 2))
+def test_a_direction_string_is_parsed_and_written(source: str, target: str) -> None:
+    direction = Direction.parse(f"{source}-{target}")
+    assert direction == Direction(source, target) and str(direction) == f"{source}-{target}"
     assert direction.reversed == Direction(target, source)
     assert Direction.parse(direction) is direction
 
@@ -64,12 +48,6 @@ def test_codes_of_translation_models_are_standard_tags(code: str, tag: str) -> N
 def test_other_texts_are_no_codes_of_languages(code: str) -> None:
     with pytest.raises(LanguageError, match="is not a language tag"):
         standard_tag(code)
-
-
-@given(st.permutations(TAGS))
-def test_every_pair_of_tags_is_parsed_as_it_was_written(tags: list[str]) -> None:
-    direction = Direction(tags[0], tags[1])
-    assert Direction.parse(str(direction)) == direction
 
 
 @pytest.mark.parametrize(

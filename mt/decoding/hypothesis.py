@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -12,11 +9,12 @@ class Hypothesis:
 
     `token_log_probabilities` has one entry for each token, then one for EOS. `log_probability` is the sum of these
     entries. `score` is `log_probability` divided by the length penalty. Hypotheses are ranked by `score`. `attention`
-    [tokens and EOS, source tokens], which the compiled kernels record, is what CrossAttention.alignment computes.
+    [tokens and EOS, source tokens] of float32, which the compiled kernels record, is what CrossAttention.alignment
+    computes; a memoryview is made faster than an array, and few callers read it.
     """
 
     tokens: tuple[int, ...]
     score: float
     log_probability: float
     token_log_probabilities: tuple[float, ...]
-    attention: NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
+    attention: "memoryview[float] | None" = field(default=None, repr=False, compare=False)

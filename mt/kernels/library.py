@@ -229,6 +229,11 @@ def _zeros(code: str, number: int) -> "array[Any]":
     return array(code, bytes(4 * number))
 
 
+def _rows(values: "array[float]", width: int) -> "memoryview[float]":
+    """Return a view of the values in rows of `width`."""
+    return memoryview(values).cast("B").cast("f", (len(values) // width, width))
+
+
 def _address(values: "array[Any]") -> int:
     """Return the address of the first value. The array must stay alive while the address is used."""
     return values.buffer_info()[0]
@@ -359,26 +364,18 @@ class CpuBatch:
         return [self._hypotheses(index) for index in indices]
 
     def _hypotheses(self, index: int) -> list[Hypothesis]:
-        _, max_tokens, count, source_length = self._sentences[index]
+        _, max_tokens, count, width = self._sentences[index]
         lengths, tokens = _zeros(INT32, count), _zeros(INT32, count * max_tokens)
         scores, totals, token_log_probs = _zeros(FLOAT, count), _zeros(FLOAT, count), _zeros(FLOAT, count * max_tokens)
-        attention = _zeros(FLOAT, count * max_tokens * source_length)
+        attention = _zeros(FLOAT, count * max_tokens * width)
         addresses = map(_address, (lengths, tokens, token_log_probs, scores, totals, attention))
         number = self.model.library.mt_batch_results(self._handle, index, max_tokens, *addresses)
-        hypotheses = []
-        for i in range(number):
-            start, end = i * max_tokens, i * max_tokens + lengths[i]
-            weights = attention[start * source_length : (end + 1) * source_length]
-            hypotheses.append(
-                Hypothesis(
-                    tuple(tokens[start:end]),
-                    scores[i],
-                    totals[i],
-                    tuple(token_log_probs[start : end + 1]),
-                    np.frombuffer(weights, np.float32).reshape(-1, source_length),
-                )
-            )
-        return hypotheses
+        spans = [(i * max_tokens, i * max_tokens + lengths[i]) for i in range(number)]
+        views = [_rows(attention[start * width : (end + 1) * width], width) for start, end in spans]
+        return [
+            Hypothesis(tuple(tokens[start:end]), score, total, tuple(token_log_probs[start : end + 1]), view)
+            for (start, end), score, total, view in zip(spans, scores, totals, views, strict=False)
+        ]
 
     def logits(self, tokens: Sequence[int] | NDArray[np.integer[Any]]) -> NDArray[np.float32]:
         """Append the newest token of each row, `tokens` [R]. Return the logits [R, V] of the next tokens."""

@@ -6,6 +6,8 @@ from enum import Enum
 from functools import cached_property, lru_cache, partial
 from itertools import chain
 
+import numpy as np
+
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions
 from mt.decoding.term_constraints import UNLIMITED
@@ -246,9 +248,10 @@ async def piece_attention(decoded: DecodedVariant, rank: int, context: SentenceC
     """Return the attention between the stripped source and the alternative of a rank. Rank 0 is the best."""
     if rank not in decoded.attentions:
         source, hypothesis, tag_length = decoded.request.source, decoded.hypotheses[rank], len(context.tag)
-        weights = hypothesis.attention
-        if weights is None:
+        if hypothesis.attention is None:
             weights = (await AttentionCall((source, hypothesis.tokens))).mean()
+        else:
+            weights = np.asarray(hypothesis.attention)
         decoded.attentions[rank] = PieceAttention(
             piece_offsets(context.tokenizer.pieces(source)[tag_length:-1], SPACE_MARK),
             piece_offsets(decoded.alternatives[rank].pieces, SPACE_MARK),

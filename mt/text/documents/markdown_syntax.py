@@ -14,6 +14,7 @@ _FENCE = re.compile(r"[ \t>]*(?:[-*+][ \t]+)?(`{3,}|~{3,})")
 _INDENT = r"(?P<indent>[ \t]*(?:(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t]))[ \t]*)*)"
 _BRACES = r"\{[^{}]*\}"
 _NAME = rf"(?:[\w-]+|{_BRACES})?"  # of a directive
+_ATTRIBUTES = r"\{[ ]?[:#.][^{}]*\}"  # of the block around them: {#id .class}, and {: .class} of kramdown
 _DIVIDERS = [  # a line of each kind ends the text before it; `title` is text of its own
     re.compile(_INDENT + pattern)
     for pattern in (
@@ -25,6 +26,7 @@ _DIVIDERS = [  # a line of each kind ends the text before it; `title` is text of
         r"import[ \t][^\"']*[\"'][^\"']*[\"'];?[ \t]*(?P<title>)",  # MDX
         r"export[ \t]+(?:const|default|function|let)\b.*(?P<title>)",
         r"\{/\*.*\*/\}[ \t]*(?P<title>)",
+        rf"{_ATTRIBUTES}[ \t]*(?P<title>)",
     )
 ]
 _CONTAINER = re.compile(  # of MkDocs; the text of the container is indented
@@ -53,6 +55,7 @@ _INLINE = re.compile(
     r"(?P<code>(?<!`)(`+)(?!`)[^`\n]+\2(?!`))|(?P<formula>(?<![\\\w$])\$\$?(?![\s$])(?:[^$\\\n]|\\.){1,300}(?<!\s)\$\$?(?![\w$])"
     r"|\\\((?:(?!\\\)).){1,300}\\\))|\{\{[<%](?:(?!\}\}).){1,300}\}\}|\{%(?:(?!%\}).){1,300}%\}"
 )
+_LAST_ATTRIBUTES = re.compile(rf"(?<=[ \t]){_ATTRIBUTES}(?=[ \t#]*\Z)")
 _PROSE = re.compile(r"[^\W\d_]{2,}[ ,]+[^\W\d_]{2,}")
 
 
@@ -116,6 +119,7 @@ def _hidden_line(line: str) -> str:
         return _hide(line, container.end("indent"), "- # ", begin, end)
     if definition := _DEFINITION.fullmatch(line):
         line = _hide(line, definition.end("indent"), "- ", *definition.span("title"))
+    line = _LAST_ATTRIBUTES.sub(lambda match: SYNTAX * len(match[0]), line)
     return _INLINE.sub(_hidden_value, line)
 
 

@@ -83,7 +83,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("A,b;FooBar;Baz; then foo;bar", ["b;FooBar;Baz"]),
         ("the '_-' or \"\\t\" or ',' \"\", 'hi.' _", ["'_-'", '"\\t"', "','", '""', "_"]),  # strings of symbols
         ('sleep(0.5), f(x="a b") dog(s) of List<T> host:80', ["sleep(0.5)", 'f(x="a b")', "List<T>", "host:80"]),
-        ("if a < b and c > 5, y = 2x, I am", ["a < b", "c > 5", "y = 2x"]),
+        ("if a < b and c > 5, y = 2x, I am, z = 2.5.", ["a < b", "c > 5", "y = 2x", "z = 2.5"]),
         ("&Open or Save &as, AT&T & R&D &amp; &name;", ["&", "&", "AT&T", "&amp;", "&name;"]),
         ('=SUM(A1:A5) and =HYPERLINK("a","the dog")', ["=SUM(A1:A5)", '=HYPERLINK("a","the dog")']),
         ("System.Text.Json n-1 ~user top-10", ["System.Text.Json", "n-1", "~user", "10"]),

@@ -21,8 +21,8 @@ from limits.storage import memory
 from service.access import control
 from service.access.api_keys import ApiKey, make_key, revoke_key
 from service.access.control import AccessControl, AccessPolicy, Caller, Usage, caller_network
-from service.access.database import Database
-from service.access.usage import FLUSH_SECONDS, month_of, read_usage
+from service.access.database import Database, DatabaseWork
+from service.access.usage import FLUSH_SECONDS, UsageLedger, month_of, read_usage
 from service.errors import InvalidKey, MissingKey, QuotaExceeded, TooManyRequests
 
 T = TypeVar("T")
@@ -260,6 +260,30 @@ def test_a_write_that_fails_is_tried_again(database: Database, access: AccessCon
     database.run_sync(lambda connection: connection.execute("DROP TRIGGER full"))
     assert ran(spend(access, secret, 1)).characters == 15
     assert written(database, key) == 15
+
+
+def test_characters_that_are_charged_during_a_write_are_counted(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, write = UsageLedger(database), database.write
+
+    async def write_slowly(work: DatabaseWork[T], caller: str = "") -> T:
+        totals = await write(work, caller)
+        ledger.add("wiki", "2026-11", 7)
+        return totals
+
+    async def use() -> list[int]:
+        await ledger.used("wiki", "2026-11")
+        ledger.add("wiki", "2026-11", 30)
+        await ledger.write()
+        monkeypatch.undo()
+        used = [await ledger.used("wiki", "2026-11")]
+        await ledger.write()
+        return [*used, await ledger.used("wiki", "2026-11")]
+
+    monkeypatch.setattr(database, "write", write_slowly)
+    assert ran(use()) == [37, 37]
+    assert database.run_sync(lambda connection: read_usage(connection, "wiki", "2026-11")) == 37
 
 
 SPENDER = """

@@ -32,7 +32,7 @@ import uvicorn
 import uvloop
 
 from mt.arguments import ArgumentParser
-from mt.errors import MTError
+from mt.errors import MTError, did_you_mean, problems
 from mt.languages import language_name
 from mt.text.normalise import normalise_text
 from service.access.database import Database
@@ -41,7 +41,6 @@ from service.freed_memory import return_large_blocks
 from service.http.connections import BACKLOG, SEND_BYTES, Connections, connection_limit
 from service.hub_models import install_models
 from service.logs import configure_logs
-from service.memories.offered import check_names
 from service.memories.store import OPERATOR, SUGGESTIONS, list_owned
 from service.pauses import shorten_pauses
 from service.processes import disable_core_dumps
@@ -177,7 +176,11 @@ def check_page_memories(settings: Settings, database: Database) -> None:
         return
     owned = database.read_sync(partial(list_owned, owner=OPERATOR))  # no other process's lock delays a reader
     later = [SUGGESTIONS] if settings.suggestions else []  # the first suggestion creates this memory
-    check_names(settings.page_memories, [*(memory.name for memory in owned), *later])
+    known = [*(memory.name for memory in owned), *later]
+    if unknown := [name for name in settings.page_memories if name not in known]:
+        wrong = [f"the operator has no memory {name!r}{did_you_mean(name, known)}" for name in unknown]
+        accepted = ", ".join(dict.fromkeys(known)) or "a memory that `mt-service memory import` has stored"
+        raise SettingsError(problems(f"the setting page_memories cannot be used; accepted: {accepted}", wrong))
 
 
 def load_tables() -> None:

@@ -7,7 +7,6 @@ from fastapi import APIRouter
 from mt.languages import language_name
 from mt.text.documents import SUFFIXES
 from mt.text.formality import FORMALITY_LANGUAGES
-from service.memories.offered import named
 from service.memories.store import OPERATOR
 from service.schemas import AUTO, DefaultLanguages, FrontendSettings, NamedLanguage, PageMemory, PageTerm
 from service.services import ServicesDependency
@@ -41,7 +40,9 @@ async def frontend_settings(services: ServicesDependency) -> FrontendSettings:
         ],
         memories=[
             PageMemory.model_validate(memory, from_attributes=True)
-            for memory in named(settings.page_memories, memories)
+            for name in dict.fromkeys(settings.page_memories)
+            for memory in memories
+            if memory.name == name
         ],
         formality=list(FORMALITY_LANGUAGES),
     )

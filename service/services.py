@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from mt.text.documents import DocumentOptions
-from service.access.control import AccessControl, AccessPolicy
+from service.access.control import AccessControl
 from service.access.database import Database
 from service.glossaries.offered import OfferedTerms
 from service.glossaries.store import GlossaryLimits, GlossaryStore
@@ -74,7 +74,7 @@ async def open_services(
     memories = MemoryStore(database, MemoryLimits(memories=settings.max_memories, units=settings.max_memory_units))
     glossary_limits = GlossaryLimits(glossaries=settings.max_glossaries)
     translations = TranslationService(fleet, settings.cache_characters, options, detector, parsers, memories.matches)
-    access = AccessControl(database, AccessPolicy(settings.require_key, settings.anonymous_rate))
+    access = AccessControl(database, settings.require_key, settings.anonymous_rate)
     document_limits = DocumentJobLimits(bytes=settings.max_stored_file_bytes)
     metrics.sample(FLEET_METRICS, fleet.stats)
     metrics.sample(MODEL_METRICS, lambda: {pool.name: pool for pool in fleet.stats().pools})

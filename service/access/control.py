@@ -37,22 +37,6 @@ class Caller:
     key: ApiKey | None = None
 
 
-@dataclass(frozen=True)
-class Usage:
-    """Characters that a caller has used this month, and the monthly limit; (0, None) for a caller without a key."""
-
-    characters: int
-    limit: int | None
-
-
-@dataclass(frozen=True)
-class AccessPolicy:
-    """Requirements for callers, from the settings."""
-
-    require_key: bool = False
-    anonymous_rate: int | None = None  # requests per minute from an address without a key
-
-
 @dataclass
 class Charge:
     """Numbers of charged characters.
@@ -68,9 +52,19 @@ class Charge:
 class AccessControl:
     """Access of callers: who they are, their request rates and their characters. Safe for concurrent requests."""
 
-    def __init__(self, database: Database, policy: AccessPolicy, clock: Callable[[], float] = time.time) -> None:
-        """`clock` returns seconds since 1970."""
-        self._policy = policy
+    def __init__(
+        self,
+        database: Database,
+        require_key: bool = False,
+        anonymous_rate: int | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`anonymous_rate` limits the requests per minute from an address without a key.
+
+        `clock` returns seconds since 1970.
+        """
+        self._require_key = require_key
+        self._anonymous_rate = anonymous_rate
         self._clock = clock
         self._database = database
         self._rates = SlidingWindowCounterRateLimiter(MemoryStorage())
@@ -97,7 +91,7 @@ class AccessControl:
         """
         caller = await self._identify(secret, address)
         current_record().caller = caller.id
-        rate = caller.key.rate if caller.key else self._policy.anonymous_rate
+        rate = caller.key.rate if caller.key else self._anonymous_rate
         if rate is not None:
             self._count(caller, RateLimitItemPerMinute(rate))
         return caller
@@ -153,22 +147,21 @@ class AccessControl:
             await self._ledger.used(key, month)
             self._ledger.add(key, month, -characters)
 
-    async def usage(self, caller: Caller) -> Usage:
-        if caller.key is None:
-            return Usage(0, None)
-        return Usage(await self._ledger.used(caller.key.id, month_of(self._clock())), caller.key.quota)
+    async def used(self, caller: Caller) -> int:
+        """Return the characters that the caller's key has used this month; 0 for a caller without a key."""
+        return await self._ledger.used(caller.key.id, month_of(self._clock())) if caller.key else 0
 
     def count_suggestion(self, caller: Caller) -> None:
         """Count a suggestion. Raises: TooManyRequests if the caller has sent too many suggestions within a day."""
         self._count(Caller(f"suggestions {caller.id}", caller.key), RateLimitItemPerDay(SUGGESTIONS_PER_DAY))
 
     async def _identify(self, secret: str | None, address: str) -> Caller:
-        if secret and (secret.startswith(KEY_BEGINNING) or self._policy.require_key):
+        if secret and (secret.startswith(KEY_BEGINNING) or self._require_key):
             key = await find_key(self._database, secret, address)
             if key is None or not key.valid(self._clock()):
                 raise InvalidKey("Invalid API key")
             return Caller(f"{KEY_PREFIX}{key.id}", key)
-        if self._policy.require_key:
+        if self._require_key:
             raise MissingKey("Please contact the server operator to get an API key")
         # Some clients always send a key. A word that cannot be a key of this service counts as none.
         return Caller(caller_network(address))

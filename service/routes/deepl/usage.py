@@ -15,6 +15,5 @@ NO_LIMIT = 1_000_000_000_000  # characters; DeepL's answer for an account withou
 @router.get("/v2/usage")
 async def usage(caller: CallerDependency, services: ServicesDependency) -> DeeplUsage:
     """Return the characters that this key has used this month, and its limit."""
-    used = await services.access.usage(caller)
-    limit = NO_LIMIT if used.limit is None else used.limit
-    return DeeplUsage(character_count=used.characters, character_limit=limit)
+    limit = NO_LIMIT if caller.key is None or caller.key.quota is None else caller.key.quota
+    return DeeplUsage(character_count=await services.access.used(caller), character_limit=limit)

@@ -20,7 +20,7 @@ from limits.storage import memory
 
 from service.access import control
 from service.access.api_keys import ApiKey, make_key, revoke_key
-from service.access.control import AccessControl, AccessPolicy, Caller, Usage, caller_network
+from service.access.control import AccessControl, Caller, caller_network
 from service.access.database import Database, DatabaseWork
 from service.access.usage import FLUSH_SECONDS, UsageLedger, month_of, read_usage
 from service.errors import InvalidKey, MissingKey, QuotaExceeded, TooManyRequests
@@ -54,7 +54,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def access(database: Database) -> AccessControl:
-    return AccessControl(database, AccessPolicy())
+    return AccessControl(database)
 
 
 def made(database: Database, **wanted: Any) -> tuple[str, ApiKey]:
@@ -107,7 +107,7 @@ def test_who_is_let_in(database: Database, require: bool, keys: bool) -> None:
     """If no key is required, also with a word that cannot be a key: whether there are keys changes nothing."""
     if keys:
         made(database)
-    access = AccessControl(database, AccessPolicy(require_key=require))
+    access = AccessControl(database, require_key=require)
 
     def outcome(secret: str | None) -> str:
         try:
@@ -125,7 +125,7 @@ def test_who_is_let_in(database: Database, require: bool, keys: bool) -> None:
 
 def test_keys_that_are_no_longer_valid(database: Database) -> None:
     clock = Clock()
-    access = AccessControl(database, AccessPolicy(), clock.time)
+    access = AccessControl(database, clock=clock.time)
     secret, key = made(database, expires=NOVEMBER + 10)
     caller = ran(access.admit(secret, "192.0.2.7"))
     assert caller == Caller(f"key:{key.id}", key)
@@ -140,7 +140,7 @@ def test_keys_that_are_no_longer_valid(database: Database) -> None:
 
 
 def test_each_caller_has_a_rate_of_its_own(database: Database, clock: Clock) -> None:
-    access = AccessControl(database, AccessPolicy(anonymous_rate=3))
+    access = AccessControl(database, anonymous_rate=3)
     slow, fast, free = (made(database, name=str(rate), rate=rate)[0] for rate in (2, 4, None))
     for _ in range(2):  # it does not matter who comes first
         clock.now += 1000
@@ -157,7 +157,7 @@ def test_who_waits_as_told_is_let_in(pauses: list[float], rate: int) -> None:
     clock = Clock()
     with pytest.MonkeyPatch.context() as patch, Database.open(None) as database:
         clock.rule(patch)
-        access = AccessControl(database, AccessPolicy(anonymous_rate=rate))
+        access = AccessControl(database, anonymous_rate=rate)
         for pause in pauses:
             clock.now += pause
             for wait in refusals(access, None, "192.0.2.7", 1):
@@ -168,49 +168,49 @@ def test_who_waits_as_told_is_let_in(pauses: list[float], rate: int) -> None:
 
 def test_a_quota_is_spent_to_the_last_character_in_each_month(database: Database) -> None:
     clock = Clock()
-    access = AccessControl(database, AccessPolicy(), clock.time)
+    access = AccessControl(database, clock=clock.time)
     caller = ran(access.admit(made(database, quota=100)[0], ""))
     ran(access.charge(caller, 60))
     with pytest.raises(QuotaExceeded, match="60 of 100 characters are used this month, and the request has 41"):
         ran(access.charge(caller, 41))
     ran(access.charge(caller, 40))
     ran(access.charge(caller, 0))
-    assert ran(access.usage(caller)) == Usage(100, 100)
+    assert ran(access.used(caller)) == 100
     with pytest.raises(QuotaExceeded):
         ran(access.charge(caller, 1))
     clock.now = DECEMBER
-    assert ran(access.usage(caller)) == Usage(0, 100)
+    assert ran(access.used(caller)) == 0
     ran(access.charge(caller, 100))
     clock.now = NOVEMBER
-    assert ran(access.usage(caller)) == Usage(100, 100)
+    assert ran(access.used(caller)) == 100
 
 
 def test_what_fails_is_given_back_to_the_month_that_it_was_charged_to(database: Database) -> None:
     clock = Clock()
-    access = AccessControl(database, AccessPolicy(), clock.time)
+    access = AccessControl(database, clock=clock.time)
 
     async def use(caller: Caller) -> None:
         async with access.charged(caller, 30) as charge:
             charge.free = 20
         with suppress(ValueError):
             async with access.charged(caller, 50):
-                assert (await access.usage(caller)).characters == 60
+                assert await access.used(caller) == 60
                 clock.now = DECEMBER
                 await access.charge(caller, 70)
                 raise ValueError("no translation")
 
     caller = ran(access.admit(made(database)[0], ""))
     ran(use(caller))
-    assert ran(access.usage(caller)) == Usage(70, None)
+    assert ran(access.used(caller)) == 70
     clock.now = NOVEMBER
-    assert ran(access.usage(caller)) == Usage(10, None)
+    assert ran(access.used(caller)) == 10
 
 
 def test_those_without_a_key_are_not_counted(access: AccessControl) -> None:
     caller = ran(access.admit(None, "192.0.2.7"))
     ran(access.charge(caller, 10**9))
     ran(access.refund(caller.id, NOVEMBER, 10**9))
-    assert ran(access.usage(caller)) == Usage(0, None)
+    assert ran(access.used(caller)) == 0
 
 
 def test_requests_at_the_same_time_do_not_spend_the_same_characters(database: Database, access: AccessControl) -> None:
@@ -223,15 +223,15 @@ def test_requests_at_the_same_time_do_not_spend_the_same_characters(database: Da
     found = ran(charge(access, caller))
     assert sum(outcome is None for outcome in found) == 14
     assert sum(isinstance(outcome, QuotaExceeded) for outcome in found) == 36
-    assert ran(access.usage(caller)).characters == 98
+    assert ran(access.used(caller)) == 98
 
 
-async def spend(access: AccessControl, secret: str, times: int) -> Usage:
+async def spend(access: AccessControl, secret: str, times: int) -> int:
     async with access.open():
         caller = await access.admit(secret, "")
         for _ in range(times):
             await access.charge(caller, 3)
-        return await access.usage(caller)
+        return await access.used(caller)
 
 
 def test_usage_outlives_the_service_and_two_services_add_up(tmp_path: Path) -> None:
@@ -242,23 +242,23 @@ def test_usage_outlives_the_service_and_two_services_add_up(tmp_path: Path) -> N
 
     with Database.open(path) as database:
         secret, key = made(database)
-        assert ran(spend(AccessControl(database, AccessPolicy()), secret, 5)).characters == 15
+        assert ran(spend(AccessControl(database), secret, 5)) == 15
     with Database.open(path) as database, Database.open(path) as other:
-        assert ran(spend(AccessControl(database, AccessPolicy()), secret, 2)).characters == 21
+        assert ran(spend(AccessControl(database), secret, 2)) == 21
         assert written(database, key) == 21
         assert database.run_sync(lambda connection: read_usage(connection, key.id, "1999-12")) == 0
-        ran(together(AccessControl(database, AccessPolicy()), AccessControl(other, AccessPolicy())))
-        assert ran(spend(AccessControl(database, AccessPolicy()), secret, 0)).characters == 111
+        ran(together(AccessControl(database), AccessControl(other)))
+        assert ran(spend(AccessControl(database), secret, 0)) == 111
 
 
 def test_a_write_that_fails_is_tried_again(database: Database, access: AccessControl) -> None:
     secret, key = made(database)
     full = "CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT RAISE(ABORT, 'no space'); END"
     database.run_sync(lambda connection: connection.execute(full))
-    assert ran(spend(access, secret, 4)).characters == 12
+    assert ran(spend(access, secret, 4)) == 12
     assert written(database, key) == 0
     database.run_sync(lambda connection: connection.execute("DROP TRIGGER full"))
-    assert ran(spend(access, secret, 1)).characters == 15
+    assert ran(spend(access, secret, 1)) == 15
     assert written(database, key) == 15
 
 
@@ -289,11 +289,11 @@ def test_characters_that_are_charged_during_a_write_are_counted(
 SPENDER = """
 import asyncio, sys
 from pathlib import Path
-from service.access.control import AccessControl, AccessPolicy
+from service.access.control import AccessControl
 from service.access.database import Database
 
 async def main() -> None:
-    access = AccessControl(Database.open(Path(sys.argv[1])), AccessPolicy())
+    access = AccessControl(Database.open(Path(sys.argv[1])))
     async with access.open():
         caller = await access.admit(sys.argv[2], "")
         for number in range(1, 1_000_000):

@@ -16,7 +16,7 @@ from mt.text.documents import DocumentOptions
 from mt.text.terms import Terms
 from service.access import database as database_module
 from service.access.api_keys import make_key
-from service.access.control import AccessControl, AccessPolicy
+from service.access.control import AccessControl
 from service.access.database import Database
 from service.errors import CannotTranslate, NotFound, Overloaded, ServiceError, TooManyRequests, Unavailable
 from service.translation import document_jobs as module
@@ -243,14 +243,14 @@ async def test_the_service_ends_though_its_store_cannot_be_written_to(
 async def test_what_an_earlier_process_charged_is_given_back() -> None:
     with Database.open(None) as store:
         secret, _ = store.run_sync(lambda connection: make_key(connection, "wiki"))
-        before = AccessControl(store, AccessPolicy())
+        before = AccessControl(store)
         async with before.open():
             caller = await before.admit(secret, "")
             await before.charge(caller, 500)
-        after = AccessControl(store, AccessPolicy())
+        after = AccessControl(store)
         async with after.open():
             await after.refund(caller.id, time.time(), 400)
-            assert (await after.usage(caller)).characters == 100
+            assert await after.used(caller) == 100
 
 
 @pytest.mark.parametrize(

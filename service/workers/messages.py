@@ -12,7 +12,6 @@ from hashlib import blake2b
 from io import BytesIO
 from operator import add, sub
 from pathlib import Path
-from typing import Any
 
 from cachetools import LRUCache
 
@@ -40,15 +39,6 @@ class ModelSetup:
     threads: int | None = None
     backend: str = "auto"
     workers_per_gpu: int | None = None  # by default chosen by the free memory of the GPU
-
-
-@dataclass(frozen=True)
-class StartMessage:
-    """The first message to a worker process."""
-
-    setup: ModelSetup
-    parent: int  # process id of the service
-    load: Callable[[ModelSetup], Any] | None  # loads the model; None stands for worker_loop.load
 
 
 @dataclass(frozen=True)

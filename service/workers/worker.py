@@ -34,7 +34,6 @@ from service.workers.messages import (
     OptionsMemory,
     Ping,
     Ready,
-    StartMessage,
     TextAnswer,
     TextDone,
     TextFailed,
@@ -313,7 +312,7 @@ class ProcessTransport:
 
     def __init__(self, setup: ModelSetup, load: Callable[[ModelSetup], Any] | None = None) -> None:
         """Prepare the transport without starting the process. `load` loads the model, and must be picklable."""
-        self._start_message = StartMessage(setup, os.getpid(), load)
+        self._start_message = pickle.dumps((os.getpid(), setup, load))
         self._process: subprocess.Popen[bytes]
         self._transport: asyncio.WriteTransport | None = None
         self._unsent: list[bytes] = []  # data to send once the connection is open
@@ -332,7 +331,7 @@ class ProcessTransport:
         The last message is WorkerStopped. Raises: OSError if the system starts no process.
         """
         self._process, ours = start_child("service.workers.worker_process")
-        self._write(pickle.dumps(self._start_message))
+        self._write(self._start_message)
         self._connection = asyncio.get_running_loop().create_task(self._run_connection(ours, deliver))
 
     def send(self, messages: Sequence[ToWorker]) -> None:

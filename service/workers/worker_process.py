@@ -10,6 +10,7 @@ import pickle
 import socket
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from mt.processes import end_with_parent
 from service.errors import error_location
@@ -19,7 +20,6 @@ from service.workers.messages import (
     LENGTH,
     FromWorker,
     OptionsMemory,
-    StartMessage,
     ToWorker,
     WorkerStopped,
     frames,
@@ -63,13 +63,11 @@ class Channel:
             if not self._fill(wait and not messages):
                 return messages
 
-    def receive_start(self) -> StartMessage:
-        """Wait for the StartMessage and return it. Raises: ServiceGone if the service has ended."""
+    def receive_start(self) -> Any:
+        """Wait for the first message and return it. Raises: ServiceGone if the service has ended."""
         while (frame := self._frame()) is None:
             self._fill(True)
-        begin = pickle.loads(frame)
-        assert isinstance(begin, StartMessage)
-        return begin
+        return pickle.loads(frame)
 
     def _frame(self) -> bytes | None:
         if len(self._read) < LENGTH.size:
@@ -105,9 +103,9 @@ def main(descriptor: int) -> int:
     shorten_pauses()
     channel = Channel(socket.socket(fileno=descriptor))
     try:
-        begin = channel.receive_start()
-        end_with_parent(begin.parent)
-        work(begin.setup, begin.load or load_model, channel.receive, channel.send)
+        parent, setup, load = channel.receive_start()
+        end_with_parent(parent)
+        work(setup, load or load_model, channel.receive, channel.send)
     except ServiceGone:
         return 1
     except BaseException as error:

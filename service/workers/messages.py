@@ -123,9 +123,9 @@ class Translate:
 
 @dataclass(frozen=True)
 class Cancel:
-    """Message that the answers to these texts are no longer needed."""
+    """Message that the answer to a text is no longer needed."""
 
-    ids: tuple[int, ...]
+    id: int
 
 
 @dataclass(frozen=True)

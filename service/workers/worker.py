@@ -164,7 +164,7 @@ class Worker:
     def cancel(self, id: int) -> None:
         """Remove a text from `in_flight`, if it is there. The next `flush` tells the process."""
         if self.release(id):
-            self._outbox.append(Cancel((id,)))
+            self._outbox.append(Cancel(id))
 
     def flush(self) -> None:
         """Send the messages that `give` and `cancel` have queued."""

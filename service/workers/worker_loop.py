@@ -132,7 +132,7 @@ class WorkerLoop:
                 case Translate():
                     self._new.put(message.caller, message.id, message)
                 case Cancel():
-                    self._cancel(message.ids)
+                    self._cancel(message.id)
                 case Ping():
                     answers.append(self.heartbeat())
                 case Close():
@@ -153,7 +153,7 @@ class WorkerLoop:
                 task = self._tasks.get(id) or self._start(message)
                 task.plan(TURN_SECONDS)
             except Exception as error:  # no error of one text may stop the worker
-                self._cancel([id])
+                self._cancel(id)
                 answers.append(_failed(id, error))
                 continue
             if task.done:  # nothing is left to translate
@@ -204,14 +204,11 @@ class WorkerLoop:
         )
         return TextDone(id, _without_pieces(translation))
 
-    def _cancel(self, ids: Sequence[int]) -> None:
-        for id in ids:
-            self._new.remove(id)
-            self._reported.pop(id, None)
-        tasks = [task for id in ids if (task := self._tasks.pop(id, None))]
-        self.translator.dispatcher.cancel(tasks)
-        for task in tasks:
-            del self._ids[task]
+    def _cancel(self, id: int) -> None:
+        self._new.remove(id)
+        if task := self._tasks.get(id):
+            self._forget(task)
+            self.translator.dispatcher.cancel([task])
 
     def _planner(self, message: Translate) -> TextPlanner:
         options, aligned = message.options, message.text.aligned

@@ -158,7 +158,7 @@ def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Pat
             Translate(2, SourceText(" "), order),
             Translate(3, SourceText("The dog sees the cat."), TranslateOptions(Direction("de", "en"))),
             Translate(4, SourceText("The dog. The cat."), order),
-            Cancel((77,)),
+            Cancel(77),
             Ping(),
         ],
     )
@@ -232,7 +232,7 @@ def test_a_text_is_withdrawn_while_it_is_planned(small_model: Path, monkeypatch:
     loop.take([Translate(1, text, TranslateOptions(Direction("en", "de")))])
     loop.begin()
     assert loop.busy
-    loop.take([Cancel((1,))])
+    loop.take([Cancel(1)])
     assert not loop.busy and loop.heartbeat().texts == 0
 
 

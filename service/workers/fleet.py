@@ -200,7 +200,7 @@ class Fleet:
         if deadline <= accepted:
             self._counts.expired += 1
             raise DeadlineExceeded
-        request = PendingRequest(tuple(texts), options, caller, loop.create_future(), on_sentence)
+        request = PendingRequest(pool, tuple(texts), options, caller, loop.create_future(), on_sentence)
         size = RequestSize(1, len(texts), sum(len(text.text) for text in texts))
         with self._admission.admitted(caller, size):
             translated = 0  # characters
@@ -219,7 +219,7 @@ class Fleet:
                 self._counts.cancelled += not is_late
                 raise
             finally:
-                request.withdraw()
+                request.pool.withdraw(request)
                 busy = self._admission.held.requests > 1
                 self._admission.throughput.note(time.monotonic(), translated, busy)
         record, started = current_record(), request.started or accepted

@@ -41,6 +41,7 @@ TransportFactory = Callable[[Path, str], ProcessTransport]
 class PendingRequest:
     """An accepted request. One version of a model translates all its texts, or the request fails."""
 
+    pool: "WorkerPool"  # that has the request; another pool may take it over
     texts: tuple[SourceText, ...]
     options: TranslateOptions
     caller: str
@@ -48,16 +49,12 @@ class PendingRequest:
     on_sentence: OnSentence | None = None  # called with each finished sentence, in order; for requests of one text
     started: float | None = None  # time.monotonic() when a worker was given the first text
     unfinished: dict[int, Translate] = field(default_factory=dict)  # by message id
-    withdraw: Callable[[], None] = field(default=lambda: None)  # call this once nobody waits for the result
     _translations: dict[int, Translation] = field(default_factory=dict)  # by message id; the ids grow with the texts
     _reported: int = 0  # end of the last reported sentence in the source text
 
-    def begin(self, ids: "count[int]", withdraw: Callable[[], None]) -> None:
-        """Create a Translate message for each text, with new ids. A pool that takes over the request calls this again.
-
-        `withdraw` tells the pool that nobody waits for the result any longer.
-        """
-        self.withdraw = withdraw
+    def begin(self, pool: "WorkerPool", ids: "count[int]") -> None:
+        """Create a Translate message for each text, with new ids. `pool` is about to queue them."""
+        self.pool = pool
         self.unfinished = {
             (id := next(ids)): Translate(id, text, self.options, self.caller, self.on_sentence is not None)
             for text in self.texts
@@ -219,7 +216,7 @@ class WorkerPool:
         if self._successors and not self.ready:
             self._pass_on(request)
             return
-        request.begin(self._ids, partial(self._withdraw, request))
+        request.begin(self, self._ids)
         self.requests.add(request)
         for message in request.unfinished.values():
             self._request_of[message.id] = request
@@ -290,7 +287,7 @@ class WorkerPool:
             del request.unfinished[answer.id]
             request.fail(_error(answer))
 
-    def _withdraw(self, request: PendingRequest) -> None:
+    def withdraw(self, request: PendingRequest) -> None:
         """Drop the unfinished texts of a request that has ended, or whose result nobody waits for."""
         self.requests.discard(request)
         withdrawn = [message for id, message in request.unfinished.items() if self._request_of.pop(id, None)]
@@ -363,7 +360,7 @@ class WorkerPool:
         for successor in self._successors:
             successor._quarantine.inherit(self._quarantine)
         for request in list(self.requests):
-            self._withdraw(request)
+            self.withdraw(request)
             self._pass_on(request)
 
     def _pass_on(self, request: PendingRequest) -> None:

@@ -13,7 +13,7 @@ from mt.languages import Direction
 from mt.pipeline.results import SentenceReport
 from mt.text.documents import DocumentOptions
 from mt.text.language_detection import LanguageDetector
-from service.errors import InvalidDocument, UnknownModel
+from service.errors import InvalidDocument
 from service.languages import TranslationRoute, TranslationRoutes, describe
 from service.memories.matching import FindMatches, attach_matches
 from service.parsers.pool import Parsers
@@ -35,7 +35,7 @@ from service.translation.preparation import PreparedText, SupportsDetect, detect
 from service.workers.fleet import Fleet
 from service.workers.messages import OnSentence, SourceText, TranslateOptions
 from service.workers.pool import WorkerPool
-from service.workers.served_models import unknown_model
+from service.workers.served_models import pools_named
 
 DETECTION_COST = 100  # detecting the language of a text takes as long as other work on this many characters
 KEY_COST = 20  # hashing a text takes as long as other work on this many characters
@@ -90,10 +90,7 @@ class TranslationService:
             self._routes = pools, {}
         routes = self._routes[1]
         if model not in routes:
-            named = [pool.description.directions for pool in pools if not model or pool.name == model]
-            if model and not named:
-                raise UnknownModel(unknown_model(model, (pool.name for pool in pools)))
-            routes[model] = TranslationRoutes(named)
+            routes[model] = TranslationRoutes(pool.description.directions for pool in pools_named(model, pools))
         return routes[model]
 
     async def warm_up(self) -> None:

@@ -19,7 +19,6 @@ from service.errors import (
     InvalidRequest,
     ReloadRefused,
     Unavailable,
-    UnknownModel,
     UnsupportedLanguage,
 )
 from service.http.admission import RequestGate
@@ -30,7 +29,7 @@ from service.workers.messages import ModelSetup, OnSentence, SourceText, Transla
 from service.workers.model_files import find_models, find_models_at_start
 from service.workers.model_memory import MEGABYTE, ModelMemory
 from service.workers.pool import PendingRequest, TransportFactory, WorkerPool
-from service.workers.served_models import preferred_first, served_names, successors_of, unknown_model
+from service.workers.served_models import pools_named, preferred_first, served_names, successors_of
 from service.workers.stats import FleetCounts
 from service.workers.worker import ProcessTransport, WorkerTimeouts
 
@@ -116,9 +115,7 @@ class Fleet:
             UnknownModel: no model has this name.
             UnsupportedLanguage: the model of this name does not translate `direction`, or no model does.
         """
-        named = [pool for pool in self.pools if not name or pool.name == name]
-        if not named:
-            raise UnknownModel(unknown_model(name, (pool.name for pool in self.pools)))
+        named = pools_named(name, self.pools)
         pool = next((pool for pool in named if direction in pool.description.directions), None)
         if pool is None:
             raise UnsupportedLanguage(f"{direction} is not supported" + (f" by the model {name}" if name else ""))

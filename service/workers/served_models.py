@@ -5,11 +5,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mt.bundled import STARTER_MODEL
 from mt.errors import ModelError, problems
-from service.errors import shorten
+from service.errors import UnknownModel, shorten
 from service.workers.model_files import folder_name, model_name
 from service.workers.pool import WorkerPool
 
 MAX_LISTED = 20  # directions in an error message
+
+
+def pools_named(name: str, pools: Sequence[WorkerPool]) -> Sequence[WorkerPool]:
+    """Return the pool of the model `name`, or all pools if `name` is "". Raises: UnknownModel if there is none."""
+    named = [pool for pool in pools if pool.name == name] if name else pools
+    if name and not named:
+        raise UnknownModel(unknown_model(name, (pool.name for pool in pools)))
+    return named
 
 
 def unknown_model(name: str, names: Iterable[str]) -> str:

@@ -7,9 +7,8 @@ import pytest
 from mt.languages import Direction, DirectionSet, closest_language
 from service.errors import InvalidRequest, UnsupportedLanguage
 from service.languages import TranslationRoutes
-from service.routes.deepl.glossaries import parse_directions
+from service.routes.deepl.glossaries import DictionaryBody, parse_directions
 from service.routes.deepl.language_codes import parse_source, parse_target, source_languages, target_languages
-from service.routes.deepl.schemas import DictionaryBody
 from service.routes.languages import encoded_languages
 
 TAGS = ("pt-BR", "zh-Hant", "sr-Latn", "en", *(f"{a}{b}" for a in "qrstuvw" for b in "abcdefghijklmnopqrstuvwxyz"))

@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import PurePath
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Request, Response
+from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
 from mt.text.documents import translated_name
@@ -14,8 +15,9 @@ from service.errors import InvalidRequest, NotReady, shorten
 from service.http.admission import while_connected
 from service.http.attachments import attachment
 from service.http.bodies import JSON, MULTIPART, URLENCODED, BodyReader, uploaded_name
+from service.http.fields import FileField, OptionalText, TextField
 from service.routes.access import CallerDependency
-from service.routes.deepl.schemas import DocumentBody, DocumentHandle, DocumentStatus, KeyBody
+from service.routes.deepl.schemas import Body, CommonFields
 from service.routes.deepl.translate import check_options, job_without_texts
 from service.services import ServicesDependency
 from service.translation.document_jobs import STATUS_SECONDS, DocumentCredentials
@@ -25,6 +27,36 @@ MAX_NAME = 1000  # characters of the name of a file
 router = APIRouter(tags=["DeepL"], prefix="/v2/document")
 
 FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+
+
+class DocumentBody(CommonFields):
+    """A file to translate, and the options."""
+
+    file: FileField = Field(description="The file.")
+    filename: OptionalText = Field(None, description="The name of the file; by default the name in the upload.")
+    output_format: OptionalText = Field(
+        None,
+        description="The format of the translation. For a PDF file, it is required and must be docx. Other files keep "
+        "their format.",
+    )
+
+
+class KeyBody(Body):
+    """Key of the document, from the answer to its upload."""
+
+    document_key: TextField
+
+
+class DocumentHandle(BaseModel):
+    document_id: str
+    document_key: str
+
+
+class DocumentStatus(BaseModel):
+    document_id: str
+    status: Literal["queued", "translating", "done", "error"]
+    billed_characters: int | None = Field(None, description="Only of a document that is done.")
+    error_message: str | None = Field(None, description="Only of a document that could not be translated.")
 
 
 DocumentFields = Annotated[DocumentBody, Depends(BodyReader(DocumentBody, MULTIPART))]

@@ -6,37 +6,161 @@ dictionary for each of several pairs of languages, and can be changed.
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import APIRouter, Depends, Query, Response
+from pydantic import BaseModel, ConfigDict, FailFast, Field, WithJsonSchema, model_validator
 
 from mt.languages import Direction
+from service.access.eviction import MAX_NAME_LENGTH
 from service.errors import InvalidRequest, NotFound, shorten
-from service.glossaries.entries import format_entries, parse_entries
+from service.glossaries.entries import EntriesFormat, format_entries, parse_entries
 from service.glossaries.store import Dictionary, Glossary
 from service.http.bodies import JSON, URLENCODED, BodyReader
+from service.http.fields import AsChoice, LanguageField, TextField
 from service.languages import TranslationRoutes
 from service.routes.access import CallerDependency
 from service.routes.deepl.language_codes import parse_glossary_direction
-from service.routes.deepl.schemas import (
-    ChangeBody,
-    DictionariesEntries,
-    DictionaryBody,
-    DictionaryEntries,
-    DictionaryInfo,
-    GlossaryBody,
-    GlossaryInfo,
-    GlossaryInfos,
-    MultilingualBody,
-    MultilingualInfo,
-    MultilingualInfos,
-)
+from service.routes.deepl.schemas import Body, timestamp
 from service.services import Services, ServicesDependency
 
 bilingual = APIRouter(tags=["DeepL"], prefix="/v2/glossaries")
 multilingual = APIRouter(tags=["DeepL"], prefix="/v3/glossaries")
 
 TSV = "text/tab-separated-values"
+
+
+NameField = Annotated[
+    TextField, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_NAME_LENGTH, "pattern": r"\S"})
+]
+
+
+class DictionaryBody(Body):
+    """The entries of a dictionary."""
+
+    source_lang: LanguageField
+    target_lang: LanguageField
+    entries: TextField = Field(
+        json_schema_extra={"minLength": 1},
+        description="One entry per line: a term and its translation, separated by a tab, or by a comma in CSV.",
+    )
+    entries_format: Annotated[EntriesFormat, AsChoice] = Field(EntriesFormat.TSV, strict=False)
+
+
+Dictionaries = Annotated[list[DictionaryBody], FailFast()]  # otherwise, pydantic describes each of 400,000 errors
+
+
+class GlossaryBody(DictionaryBody):
+    """A glossary for one pair of languages."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "Stations",
+                    "source_lang": "EN",
+                    "target_lang": "DE",
+                    "entries": "train station\tHauptbahnhof",
+                    "entries_format": "tsv",
+                }
+            ]
+        }
+    )
+
+    name: NameField
+
+
+class MultilingualBody(Body):
+    """A glossary with a dictionary for each pair of languages."""
+
+    name: NameField
+    dictionaries: Dictionaries = Field([])
+
+
+class ChangeBody(Body):
+    """Changes of a glossary. An entry is added, or replaces the entry with the same term."""
+
+    name: NameField | None = None
+    dictionaries: Dictionaries = Field([])
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if self.name is None and not self.dictionaries:
+            raise ValueError("has neither name nor dictionaries; accepted: at least one of them")
+        return self
+
+
+class GlossaryInfo(BaseModel):
+    """A glossary for one pair of languages, without its entries."""
+
+    glossary_id: str
+    name: str
+    ready: bool
+    source_lang: str
+    target_lang: str
+    creation_time: str
+    entry_count: int
+
+    @classmethod
+    def of(cls, glossary: Glossary) -> "GlossaryInfo":
+        ((direction, count),) = glossary.dictionaries
+        return cls(
+            glossary_id=glossary.id,
+            name=glossary.name,
+            ready=True,
+            source_lang=direction.source,
+            target_lang=direction.target,
+            creation_time=timestamp(glossary.created),
+            entry_count=count,
+        )
+
+
+class GlossaryInfos(BaseModel):
+    glossaries: list[GlossaryInfo]
+
+
+class DictionaryInfo(BaseModel):
+    source_lang: str
+    target_lang: str
+    entry_count: int
+
+    @classmethod
+    def of(cls, direction: Direction, count: int) -> Self:
+        return cls(source_lang=direction.source, target_lang=direction.target, entry_count=count)
+
+
+class MultilingualInfo(BaseModel):
+    """A glossary, without its entries."""
+
+    glossary_id: str
+    name: str
+    creation_time: str
+    dictionaries: list[DictionaryInfo]
+
+    @classmethod
+    def of(cls, glossary: Glossary) -> "MultilingualInfo":
+        return cls(
+            glossary_id=glossary.id,
+            name=glossary.name,
+            creation_time=timestamp(glossary.created),
+            dictionaries=[DictionaryInfo.of(*dictionary) for dictionary in glossary.dictionaries],
+        )
+
+
+class MultilingualInfos(BaseModel):
+    glossaries: list[MultilingualInfo]
+
+
+class DictionaryEntries(BaseModel):
+    source_lang: str
+    target_lang: str
+    entries: str
+    entries_format: EntriesFormat = EntriesFormat.TSV
+
+
+class DictionariesEntries(BaseModel):
+    dictionaries: list[DictionaryEntries]
+
 
 LanguageQuery = Annotated[str, Query(min_length=1)]
 GlossaryFields = Annotated[GlossaryBody, Depends(BodyReader(GlossaryBody, JSON, URLENCODED))]
@@ -142,9 +266,7 @@ async def replace_dictionary(
     """Add a dictionary, or replace the dictionary for the same languages."""
     (new,) = await parse_dictionaries([body], services.translations.routes)
     await services.glossaries.replace(caller.id, glossary_id, new)
-    return DictionaryInfo(
-        source_lang=new.direction.source, target_lang=new.direction.target, entry_count=len(new.entries)
-    )
+    return DictionaryInfo.of(new.direction, len(new.entries))
 
 
 @multilingual.delete("/{glossary_id}/dictionaries", status_code=204)

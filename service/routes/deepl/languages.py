@@ -5,12 +5,14 @@
 
 import asyncio
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Response
+from pydantic import BaseModel, Field
 
 from mt.text.formality import supports_formality
 from service.http.bodies import JSON, URLENCODED, BodyReader
+from service.http.fields import AsChoice, Words
 from service.languages import TranslationRoutes
 from service.routes.access import CallerDependency
 from service.routes.deepl.language_codes import (
@@ -19,20 +21,78 @@ from service.routes.deepl.language_codes import (
     source_languages,
     target_languages,
 )
-from service.routes.deepl.schemas import (
-    DeeplLanguage,
-    FeatureStatus,
-    LanguagePair,
-    LanguagePairs,
-    LanguagesBody,
-    Resource,
-    ResourceBody,
-    ResourceFeature,
-    ResourceLanguage,
-)
+from service.routes.deepl.schemas import Body
 from service.services import ServicesDependency
 
 router = APIRouter(tags=["DeepL"])
+
+
+class LanguagesBody(Body):
+    """The languages to list."""
+
+    type: Annotated[Literal["source", "target"] | None, AsChoice] = Field(None, description="`source` if left out.")
+
+
+class DeeplLanguage(BaseModel):
+    language: str
+    name: str
+    supports_formality: bool | None = Field(None, description="Of target languages only.")
+
+
+class ResourceBody(Body):
+    """The resource, such as `translate_text`, whose languages are to be listed."""
+
+    resource: Annotated[
+        Literal[
+            "translate_text",
+            "translate_document",
+            "glossary",
+            "translation_memory",
+            "write",
+            "voice",
+            "style_rules",
+        ],
+        AsChoice,
+    ] = Field(description="The service has no languages for `write`, `voice` and `style_rules`.")
+    include: Words = Field([], description="Ignored: all languages of the service are stable.")
+
+
+class FeatureStatus(BaseModel):
+    status: Literal["stable"] = "stable"
+
+
+class ResourceLanguage(BaseModel):
+    """A language of a resource. `features` has a key for each supported feature."""
+
+    lang: str
+    name: str
+    status: Literal["stable"] = "stable"
+    usable_as_source: bool
+    usable_as_target: bool
+    features: dict[str, FeatureStatus]
+
+
+class ResourceFeature(BaseModel):
+    """A feature of a resource, and whether the source, the target or both languages must support the feature."""
+
+    name: str
+    needs_source_support: bool
+    needs_target_support: bool
+
+
+class Resource(BaseModel):
+    name: str
+    features: list[ResourceFeature]
+
+
+class LanguagePair(BaseModel):
+    source_lang: str
+    target_lang: str
+
+
+class LanguagePairs(BaseModel):
+    supported_languages: list[LanguagePair]
+
 
 FEATURES = {
     "tag_handling": ResourceFeature(name="tag_handling", needs_source_support=True, needs_target_support=True),

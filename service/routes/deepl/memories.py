@@ -6,23 +6,78 @@ from itertools import islice
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
+from pydantic import BaseModel, Field
 
 from service.http.bodies import BodyReader
+from service.http.fields import FlagField, Number, OptionalText
 from service.memories.store import Memory, MemoryUnit
 from service.routes.access import CallerDependency
-from service.routes.deepl.schemas import (
-    MemoriesBody,
-    MemoryInfos,
-    MemorySegment,
-    MemorySegments,
-    SegmentsBody,
-    TargetSegment,
-    TranslationMemoryInfo,
-    timestamp,
-)
+from service.routes.deepl.schemas import Body, timestamp
 from service.services import ServicesDependency
 
 router = APIRouter(tags=["DeepL"], prefix="/v3/translation_memories")
+
+
+MAX_PAGE = 100  # items of a page
+
+
+MAX_FILTER = 1000  # characters of a text that each segment must contain
+
+
+class MemoriesBody(Body):
+    """The requested page of a list."""
+
+    page: Number = Field(0, ge=0, le=1_000_000)
+    page_size: Number = Field(25, ge=1, le=MAX_PAGE)
+
+
+class SegmentsBody(Body):
+    """The requested page of segments, and a text that each segment must contain."""
+
+    page_size: Number = Field(50, ge=1, le=MAX_PAGE)
+    page_cursor: OptionalText = Field(None, pattern=r"^\d{1,9}$")
+    filter_text: OptionalText = Field(None, max_length=MAX_FILTER)
+    filter_case_sensitive: FlagField = False
+
+
+class TranslationMemoryInfo(BaseModel):
+    """A translation memory, without its segments."""
+
+    translation_memory_id: str
+    name: str
+    source_language: str
+    target_languages: list[str]
+    segment_count: int
+    creation_time: str
+    updated_time: str
+
+
+class MemoryInfos(BaseModel):
+    translation_memories: list[TranslationMemoryInfo]
+    total_count: int
+
+
+class TargetSegment(BaseModel):
+    target_segment_id: str
+    target_language: str
+    target_text: str
+
+
+class MemorySegment(BaseModel):
+    """A source text and its translation."""
+
+    source_segment_id: str
+    source_text: str
+    targets: list[TargetSegment]
+
+
+class MemorySegments(BaseModel):
+    """A page of segments. `segment_count` counts all segments of the memory. The last page has no cursor."""
+
+    segments: list[MemorySegment]
+    segment_count: int
+    next_page_cursor: str | None = None
+
 
 MemoriesFields = Annotated[MemoriesBody, Depends(BodyReader(MemoriesBody))]
 SegmentsFields = Annotated[SegmentsBody, Depends(BodyReader(SegmentsBody))]

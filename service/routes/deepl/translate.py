@@ -5,9 +5,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from mt.text.alignment import is_wide
 from mt.text.markup import MarkupOptions, xml_problem
@@ -17,16 +18,10 @@ from service.errors import MAX_PROBLEMS, BodyTooLarge, InvalidRequest
 from service.http.admission import while_connected
 from service.http.bodies import JSON, URLENCODED, BodyReader
 from service.http.direct_route import DirectRoute
+from service.http.fields import AsChoice, FlagField, OptionalText, Texts, Words
 from service.routes.access import CallerDependency
 from service.routes.deepl.language_codes import parse_source, parse_target, source_code
-from service.routes.deepl.schemas import (
-    MODEL_TYPES,
-    UNSUPPORTED_FIELDS,
-    CommonFields,
-    TranslateBody,
-    TranslatedText,
-    TranslateResult,
-)
+from service.routes.deepl.schemas import CommonFields
 from service.routes.translate import MAX_TEXTS, formality_of
 from service.services import Services, ServicesDependency
 from service.translation.answers import rounded_match
@@ -34,6 +29,87 @@ from service.translation.coroutines import TEXT_COST
 from service.translation.jobs import Answer, Format, Job, free_characters
 
 router = APIRouter(tags=["DeepL"], route_class=DirectRoute)
+
+
+UNSUPPORTED_FIELDS = ("style_id", "custom_instructions")
+
+
+MODEL_TYPES = ("latency_optimized", "quality_optimized", "prefer_quality_optimized")
+
+
+class TranslateBody(CommonFields):
+    """The texts to translate, and the options."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"text": ["Where is the train station?"], "target_lang": "DE"}]}
+    )
+
+    text: Texts = Field(min_length=1, description="Texts, each of one language.")
+    context: OptionalText = Field(None, description="Ignored: every sentence is translated by itself.")
+    split_sentences: Annotated[Literal["0", "1", "nonewlines"] | None, AsChoice] = Field(
+        None,
+        description="`0`: each text is one sentence; `nonewlines`: a single line break does not end a sentence. "
+        "In markup, no line break ends a sentence.",
+    )
+    preserve_formatting: FlagField = Field(False, description="Ignored: formatting is always preserved.")
+    model_type: OptionalText = Field(
+        None,
+        description="Extension: the name of a model of GET /models. DeepL's values, latency_optimized, "
+        "quality_optimized and prefer_quality_optimized, select the default model.",
+    )
+    tag_handling: Annotated[Literal["xml", "html"] | None, AsChoice] = Field(
+        None, description="The markup of the texts; plain text if left out."
+    )
+    tag_handling_version: Annotated[Literal["v1", "v2"] | None, AsChoice] = Field(
+        None,
+        description="Ignored, but repeated in the response: both versions give the same result, in which each tag "
+        "stays with its words.",
+    )
+    outline_detection: FlagField = Field(
+        True,
+        description="Whether the service detects which elements of XML separate texts, as paragraphs do. Without XML, "
+        "it has no effect.",
+    )
+    non_splitting_tags: Words = Field(
+        [], description="Elements that do not separate texts. Without tag_handling, they have no effect."
+    )
+    splitting_tags: Words = Field(
+        [], description="Elements that separate texts, as paragraphs do. Without tag_handling, they have no effect."
+    )
+    ignore_tags: Words = Field(
+        [], description="Elements whose text is not translated. Without tag_handling, they have no effect."
+    )
+    show_billed_characters: FlagField = Field(
+        False, description="Whether the response has the number of charged characters."
+    )
+    show_untranslated: FlagField = Field(
+        False, description="Extension: whether to list the sentences that stay unchanged and the missing clauses."
+    )
+
+
+class TranslatedText(BaseModel):
+    detected_source_language: str
+    text: str
+    billed_characters: int | None = Field(None, description="Only with show_billed_characters.")
+    model_type_used: str | None = Field(None, description="Only with model_type.")
+    tag_handling_version: str | None = Field(None, description="Only with tag_handling; v2 unless the request has v1.")
+    untranslated: list[str] | None = Field(None, description="Only with show_untranslated.")
+    match: float | None = Field(
+        None, description="Extension: similarity, from 0 to 1, to the match in the translation memory."
+    )
+
+
+class TranslateResult(BaseModel):
+    """A translation of each text, in the order of the texts."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {"translations": [{"detected_source_language": "EN", "text": "Wo ist der Bahnhof?"}]}
+        }
+    )
+
+    translations: list[TranslatedText]
+
 
 TranslateFields = Annotated[TranslateBody, Depends(BodyReader(TranslateBody, JSON, URLENCODED))]
 

@@ -1,14 +1,21 @@
 """GET and POST /v2/usage."""
 
 from fastapi import APIRouter
+from pydantic import BaseModel
 
 from service.routes.access import CallerDependency
-from service.routes.deepl.schemas import DeeplUsage
 from service.services import ServicesDependency
 
 router = APIRouter(tags=["DeepL"])
 
 NO_LIMIT = 1_000_000_000_000  # characters; DeepL's answer for an account without a limit
+
+
+class DeeplUsage(BaseModel):
+    """Characters used this month, and the limit. Without a limit, `character_limit` is 10^12."""
+
+    character_count: int
+    character_limit: int
 
 
 @router.post("/v2/usage")

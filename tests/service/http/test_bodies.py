@@ -9,7 +9,8 @@ from fastapi.exceptions import RequestValidationError
 
 from service.errors import InvalidRequest
 from service.http.bodies import CHUNK, check_fields, parse_body, read_fields, read_form
-from service.routes.deepl.schemas import MultilingualBody, TranslateBody
+from service.routes.deepl.glossaries import MultilingualBody
+from service.routes.deepl.translate import TranslateBody
 
 FORM = "multipart/form-data; boundary=b"
 URLENCODED = "application/x-www-form-urlencoded"

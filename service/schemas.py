@@ -1,14 +1,21 @@
-"""Bodies and responses of LibreTranslate's contract, with our extensions, except those of POST /translate.
+"""Bodies and responses of POST /translate, by LibreTranslate's contract with our extensions, and parts of other bodies.
 
-Unknown fields of a body are ignored.
+The method `of` of a response returns the response to a request, with the values of the service's answers.
 """
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
 
+from mt.pipeline.results import SentenceTranslation
+from service.errors import shorten
 from service.glossaries.offered import OFFERED
 from service.http.fields import (
+    AsNumber,
+    Count,
     FileField,
     FlagField,
     FormalityField,
@@ -19,8 +26,8 @@ from service.http.fields import (
     TextField,
     TextOrTexts,
 )
-from service.memories.store import MAX_TEXT_LENGTH
-from service.translation.jobs import DetectedSource
+from service.translation.answers import other_texts, rounded_match
+from service.translation.jobs import Answer, DetectedSource, StreamedSentence, percent, untranslated_parts
 
 TextRange = tuple[int, int]
 """Begin and end of a range of characters (code points) in a text."""
@@ -46,7 +53,7 @@ SourceField = Annotated[LanguageField, AfterValidator(lambda code: AUTO if code.
 
 
 class RequestFields(BaseModel):
-    """Base class of bodies. A field that is null counts as missing, and so does an empty language."""
+    """Base class of bodies. Unknown fields are ignored; a null field, or an empty language, counts as missing."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
@@ -59,19 +66,6 @@ class RequestFields(BaseModel):
             return fields
         empty = {"source", "target", "format", "model", "api_key"}
         return {name: item for name, item in fields.items() if item is not None and not (item == "" and name in empty)}
-
-
-class DetectRequest(RequestFields):
-    """A text whose language is to be detected."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"q": "Where is the train station?"}]})
-
-    q: TextOrTexts = Field(description="Text, or a list of texts in one language.")
-
-    @property
-    def text(self) -> str:
-        """The text, or all texts joined by line breaks."""
-        return self.q if isinstance(self.q, str) else "\n".join(self.q)
 
 
 class TermFields(RequestFields):
@@ -116,39 +110,6 @@ class FileRequest(TermFields):
     tmx: FlagField = Field(False, description="Whether to write the sentences and their translations to a TMX file.")
 
 
-class MemoryRequest(RequestFields):
-    """A file with units of a translation memory."""
-
-    file: FileField = Field(
-        description="File .tmx, .xliff, .xlf or .po; or .tsv, with a source, a tab and its translation on each line."
-    )
-    source: LanguageField = Field(description="Code of GET /languages.")
-    target: LanguageField = Field(description="Code of GET /languages.")
-    name: TextField = Field("", description="Name of the memory; the name of the file without its ending if left out.")
-
-
-UnitField = Annotated[
-    TextField, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_TEXT_LENGTH, "pattern": r"\S"})
-]
-
-
-class SuggestRequest(RequestFields):
-    """A better translation of a text."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"q": "Where is the train station?", "s": "Wo ist der Hauptbahnhof?", "source": "en", "target": "de"}
-            ]
-        }
-    )
-
-    q: UnitField = Field(description="Text.")
-    s: UnitField = Field(description="Suggested translation.")
-    source: LanguageField = Field(description="Code of GET /languages.")
-    target: LanguageField = Field(description="Code of GET /languages.")
-
-
 class DetectedLanguage(BaseModel):
     """The detected language of a text, with a confidence from 0 to 100."""
 
@@ -160,84 +121,225 @@ class DetectedLanguage(BaseModel):
         return cls(confidence=round(100 * detected.confidence, 1), language=detected.language)
 
 
-class LanguageInfo(BaseModel):
-    """A language, and the languages into which it can be translated, directly or through a pivot."""
+class TranslateRequest(TermFields):
+    """Texts to translate, and their languages. The text between sentences is preserved."""
 
     model_config = ConfigDict(
-        json_schema_extra={"example": {"code": "en", "name": "English", "native_name": "English", "targets": ["de"]}}
+        json_schema_extra={
+            "examples": [
+                {"q": "Where is the train station?", "source": "en", "target": "de"},
+                {"q": ["Good morning.", "Thank you."], "source": "auto", "target": "de", "alternatives": 2},
+            ],
+            "required": ["q", "source"],  # see `_first_target`
+        },
     )
 
-    code: str
-    name: str
-    native_name: str = Field(description="Name of the language in the language itself.")
-    targets: list[str]
+    q: TextOrTexts = Field(description="Text, or list of texts.")
+    source: SourceField = Field(
+        description="Code of GET /languages; or auto, which detects the language of each text. A code may have a "
+        "region: `en_US` and `eng` name `en`."
+    )
+    target: LanguageField = Field(
+        description="Code of GET /languages. Required without `targets`; with `targets`, the default is the first of "
+        "them."
+    )
+    format: Annotated[TextField, WithJsonSchema({"type": "string", "enum": ["text", "html"]})] = Field(
+        "text", description="text, or html: tags then stay with their words, and entities stay escaped."
+    )
+    alternatives: Count = Field(0, description="Largest number of alternative translations of each text.")
+    targets: JsonTexts = Field(
+        [], description="Several target languages; `translations` has an answer for each language."
+    )
+    memory: TextField | None = Field(
+        None, description="Id of a translation memory (PUT /memories). The response then has `match`."
+    )
+    memory_threshold: Number = THRESHOLD
+    formality: FormalityField = FORMALITY
+    split_sentences: FlagField = Field(True, description="False if each text is one sentence.")
+    beam_size: Annotated[int, Field(ge=1), AsNumber] | None = Field(
+        None, description="Beam size of the search; the model's default if left out."
+    )
+    model: TextField | None = Field(None, description=MODEL + " The response then has `models`.")
+    quality: FlagField = Field(
+        False, description="Whether to return the estimated quality of each translation, from 0 to 100."
+    )
+    untranslated: FlagField = Field(
+        False, description="Whether to list unchanged sentences, unknown words and missing clauses."
+    )
+    segments: FlagField = Field(
+        False, description="Whether to return the ranges of each sentence in both texts; for plain text only."
+    )
+    alignment: FlagField = Field(False, description="Whether to return `segments` with the alignment of words.")
+    attention: FlagField = Field(
+        False, description="Whether to return `segments` with the model's cross-attention, of at most 200,000 weights."
+    )
+    stream: FlagField = Field(False, description="Whether to answer with server-sent events, one per sentence.")
+    timeout_ms: Annotated[int, Field(ge=1, le=86_400_000), AsNumber] | None = Field(
+        None, description="Time after which the request is answered with 504."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_target(cls, fields: Any) -> Any:
+        """Use the first of `targets` as `target` if `target` is missing."""
+        targets = fields.get("targets") if isinstance(fields, dict) else None
+        if targets and isinstance(targets, list) and fields.get("target") in (None, ""):
+            return fields | {"target": targets[0]}
+        return fields
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_misspelt_field(cls, fields: Any) -> Any:
+        """Refuse an unknown field whose name is nearly the name of an extension. Other unknown fields are ignored."""
+        unknown = [name for name in fields if name not in cls.model_fields] if isinstance(fields, dict) else []
+        for name in unknown[:10]:  # the comparison is slow
+            if similar := get_close_matches(str(name)[:50], _EXTENSIONS, 1, 0.85):
+                message = "unknown parameter {name}; did you mean {similar}?"
+                raise PydanticCustomError("misspelt", message, {"name": shorten(str(name)), "similar": similar[0]})
+        return fields
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (self.q,) if isinstance(self.q, str) else tuple(self.q)
+
+    @property
+    def lists_segments(self) -> bool:
+        return self.segments or self.alignment or self.attention
 
 
-class NamedLanguage(BaseModel):
-    code: str
-    name: str
+_CONTRACT = {"q", "source", "target", "format", "alternatives", "api_key"}
+_EXTENSIONS = [name for name in TranslateRequest.model_fields if name not in _CONTRACT]
 
 
-class DefaultLanguages(BaseModel):
-    """Languages that the page selects at first."""
+class SegmentAttention(BaseModel):
+    """Cross-attention of a sentence: its tokens, and `weights[layer][head][target token][source token]`."""
 
-    source: NamedLanguage
-    target: NamedLanguage
-
-
-class PageTerm(BaseModel):
-    """A term that the operator has the page send for every user."""
-
-    term: str
-    translation: str
-    source: str
-    target: str
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    weights: tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]
 
 
-class PageMemory(BaseModel):
-    """A translation memory that the operator offers to every user of the page."""
+class SegmentResponse(BaseModel):
+    """A sentence. `source` is its range in the text, and `target` is the range of its translation."""
 
-    id: str
-    name: str
-    source: str
-    target: str
-    units: int
+    source: TextRange
+    target: TextRange
+    quality: float | None = Field(None, description="From 0 to 100.")
+    unfamiliar: bool | None = Field(
+        None, description="True if `quality` is absent because the sentence is unlike the model's training text."
+    )
+    match: float | None = Field(None, description="From 0 to 1; only with a match in the memory.")
+    untranslated: tuple[str, ...] | None = Field(
+        None, description="The sentence if it stays unchanged, or its unknown words and missing clauses; if requested."
+    )
+    alternatives: tuple[str, ...] | None = None
+    alignment: tuple[tuple[TextRange, TextRange], ...] | None = Field(None, description="Pairs of aligned ranges.")
+    attention: SegmentAttention | None = None
+
+    @classmethod
+    def of(cls, request: TranslateRequest, sentence: SentenceTranslation) -> Self:
+        maps = sentence.attention
+        others = other_texts(sentence.text, (alternative.text for alternative in sentence.alternatives))
+        return cls(
+            source=sentence.source_range,
+            target=sentence.target_range,
+            quality=percent(sentence.confidence),
+            unfamiliar=sentence.unfamiliar or None,
+            match=rounded_match(sentence.match),
+            untranslated=(untranslated_parts(sentence) or None) if request.untranslated else None,
+            alternatives=others if request.alternatives else None,
+            alignment=sentence.links if request.alignment else None,
+            attention=SegmentAttention(source=maps.source, target=maps.target, weights=maps.weights) if maps else None,
+        )
 
 
-class FrontendSettings(BaseModel):
-    """Settings for a web page. `frontendTimeout`: milliseconds from the last key press to the translation."""
+class TargetResponse(BaseModel):
+    """Answer for one target. If `q` is a list, each field is a list. Fields that are not requested are absent."""
 
-    charLimit: int
-    frontendTimeout: int
-    apiKeys: bool
-    keyRequired: bool
-    suggestions: bool
-    filesTranslation: bool
-    supportedFilesFormat: list[str]
-    language: DefaultLanguages
-    glossary: list[PageTerm] = Field(description="Terms of the operator.")
-    memories: list[PageMemory] = Field(description="Translation memories of the operator.")
-    formality: list[str] = Field(description="Target languages whose translations can be formal or informal.")
+    translatedText: str | list[str]
+    detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = Field(None, description="Only with auto.")
+    alternatives: list[str] | list[list[str]] | None = Field(None, description="Other translations, the best first.")
+    bridge: str | list[str | None] | None = Field(
+        None, description="Pivot language of a text, if no model translates directly from source to target."
+    )
+    quality: float | list[float | None] | None = Field(None, description="From 0 to 100.")
+    match: float | list[float | None] | None = Field(
+        None, description="Similarity, from 0 to 1, of the text to its match in the memory; absent without a match."
+    )
+    untranslated: list[str] | list[list[str]] | None = Field(
+        None, description="Unchanged sentences, unknown words and missing clauses."
+    )
+    models: list[str] | list[list[str]] | None = Field(
+        None, description="Names of the models that translated a text: two if there is a pivot. Only with `model`."
+    )
+    segments: list[SegmentResponse] | list[list[SegmentResponse]] | None = None
+
+    @classmethod
+    def of(cls, request: TranslateRequest, answers: Sequence[Answer]) -> Self:
+        """Return the response for one target."""
+
+        def values(value: Callable[[Answer], object]) -> Any:
+            listed = [value(answer) for answer in answers]
+            return listed[0] if isinstance(request.q, str) else listed
+
+        def segments(answer: Answer) -> list[SegmentResponse]:
+            return [SegmentResponse.of(request, sentence) for sentence in answer.sentences]
+
+        return cls(
+            translatedText=values(lambda answer: answer.text),
+            detectedLanguage=values(_detected_language) if request.source == AUTO else None,
+            alternatives=values(lambda answer: list(answer.alternatives)) if request.alternatives else None,
+            bridge=values(lambda answer: answer.bridge or None) if any(answer.bridge for answer in answers) else None,
+            quality=values(lambda answer: percent(answer.confidence)) if request.quality else None,
+            match=values(lambda answer: rounded_match(answer.match)) if request.memory else None,
+            untranslated=values(lambda answer: list(answer.untranslated)) if request.untranslated else None,
+            models=values(lambda answer: list(answer.models)) if request.model is not None else None,
+            segments=values(segments) if request.lists_segments else None,
+        )
 
 
-class TranslatedFile(BaseModel):
-    """Addresses of the translated file and of its sentences. The files are deleted after `file_retention_seconds`."""
+def _detected_language(answer: Answer) -> DetectedLanguage:
+    assert answer.detected is not None
+    return DetectedLanguage.of(answer.detected)
+
+
+class TranslateResponse(TargetResponse):
+    """Answer for `target`. If the request has `targets`, `translations` has the answer for each of them."""
 
     model_config = ConfigDict(
-        json_schema_extra={"example": {"translatedFileUrl": "http://localhost:8000/download_file/8JtY.letter_de.txt"}}
+        json_schema_extra={
+            "examples": [
+                {"translatedText": "Wo ist der Bahnhof?"},
+                {
+                    "translatedText": ["Guten Morgen.", "Danke."],
+                    "detectedLanguage": [
+                        {"confidence": 98.7, "language": "en"},
+                        {"confidence": 95.2, "language": "en"},
+                    ],
+                    "alternatives": [["Morgen.", "Einen guten Morgen."], ["Danke schön.", "Vielen Dank."]],
+                },
+            ]
+        }
     )
 
-    translatedFileUrl: str
-    tmxUrl: str | None = Field(None, description="TMX file with the sentences; only with `tmx`.")
-    sentences: int | None = Field(None, description="Number of translated sentences; only with `quality`.")
-    doubtful: int | None = Field(
-        None,
-        description="Number of sentences whose `quality` in POST /translate is below 55, or that no model could "
-        "translate; only with `quality`, and absent if the model estimates none.",
-    )
+    translations: dict[str, TargetResponse] | None = None
 
 
-class Health(BaseModel):
-    """Answer to a probe if the service works."""
+class StreamedSegment(BaseModel):
+    """A translated sentence. Joined together, the `translatedText` of all sentences is the whole translation."""
 
-    status: Literal["ok"] = "ok"
+    text: int | None = Field(None, description="Index of the text in the list; absent for a single text.")
+    index: int
+    source: TextRange
+    translatedText: str
+    quality: float | None = None
+
+    @classmethod
+    def of(cls, request: TranslateRequest, sentence: StreamedSentence) -> Self:
+        return cls(
+            text=sentence.text if isinstance(request.q, list) else None,
+            index=sentence.index,
+            source=sentence.source,
+            translatedText=sentence.translation,
+            quality=percent(sentence.confidence) if request.quality else None,
+        )

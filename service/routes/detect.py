@@ -3,14 +3,30 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
+from pydantic import ConfigDict, Field
 
 from service.errors import InvalidRequest
 from service.http.bodies import BodyReader
+from service.http.fields import TextOrTexts
 from service.routes.access import CallerDependency
-from service.schemas import DetectedLanguage, DetectRequest
+from service.schemas import DetectedLanguage, RequestFields
 from service.services import ServicesDependency
 
 router = APIRouter(tags=["translation"])
+
+
+class DetectRequest(RequestFields):
+    """A text whose language is to be detected."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"q": "Where is the train station?"}]})
+
+    q: TextOrTexts = Field(description="Text, or a list of texts in one language.")
+
+    @property
+    def text(self) -> str:
+        """The text, or all texts joined by line breaks."""
+        return self.q if isinstance(self.q, str) else "\n".join(self.q)
+
 
 DetectBody = Annotated[DetectRequest, Depends(BodyReader(DetectRequest))]
 

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
 
 from mt.data.translation_memory import write_tmx
 from mt.text.documents import SUFFIXES, translated_name
@@ -17,11 +18,29 @@ from service.http.bodies import MULTIPART, BodyReader, uploaded_name
 from service.memories.store import clean_unit, storable
 from service.routes.access import AddressAdmission, CallerDependency
 from service.routes.translate import job_without_texts
-from service.schemas import FileRequest, TranslatedFile
+from service.schemas import FileRequest
 from service.services import ServicesDependency
 from service.translation.documents import DocumentTranslation
 
 router = APIRouter(tags=["translation"])
+
+
+class TranslatedFile(BaseModel):
+    """Addresses of the translated file and of its sentences. The files are deleted after `file_retention_seconds`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"translatedFileUrl": "http://localhost:8000/download_file/8JtY.letter_de.txt"}}
+    )
+
+    translatedFileUrl: str
+    tmxUrl: str | None = Field(None, description="TMX file with the sentences; only with `tmx`.")
+    sentences: int | None = Field(None, description="Number of translated sentences; only with `quality`.")
+    doubtful: int | None = Field(
+        None,
+        description="Number of sentences whose `quality` in POST /translate is below 55, or that no model could "
+        "translate; only with `quality`, and absent if the model estimates none.",
+    )
+
 
 FileBody = Annotated[FileRequest, Depends(BodyReader(FileRequest, MULTIPART))]
 

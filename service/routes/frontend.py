@@ -3,17 +3,65 @@
 from dataclasses import asdict
 
 from fastapi import APIRouter
+from pydantic import BaseModel, Field
 
 from mt.languages import language_name
 from mt.text.documents import SUFFIXES
 from mt.text.formality import FORMALITY_LANGUAGES
 from service.memories.store import OPERATOR
-from service.schemas import AUTO, DefaultLanguages, FrontendSettings, NamedLanguage, PageMemory, PageTerm
+from service.schemas import AUTO
 from service.services import ServicesDependency
 
 router = APIRouter(tags=["translation"])
 
 TYPING_PAUSE = 500  # milliseconds from the last key press until the page translates
+
+
+class NamedLanguage(BaseModel):
+    code: str
+    name: str
+
+
+class DefaultLanguages(BaseModel):
+    """Languages that the page selects at first."""
+
+    source: NamedLanguage
+    target: NamedLanguage
+
+
+class PageTerm(BaseModel):
+    """A term that the operator has the page send for every user."""
+
+    term: str
+    translation: str
+    source: str
+    target: str
+
+
+class PageMemory(BaseModel):
+    """A translation memory that the operator offers to every user of the page."""
+
+    id: str
+    name: str
+    source: str
+    target: str
+    units: int
+
+
+class FrontendSettings(BaseModel):
+    """Settings for a web page. `frontendTimeout`: milliseconds from the last key press to the translation."""
+
+    charLimit: int
+    frontendTimeout: int
+    apiKeys: bool
+    keyRequired: bool
+    suggestions: bool
+    filesTranslation: bool
+    supportedFilesFormat: list[str]
+    language: DefaultLanguages
+    glossary: list[PageTerm] = Field(description="Terms of the operator.")
+    memories: list[PageMemory] = Field(description="Translation memories of the operator.")
+    formality: list[str] = Field(description="Target languages whose translations can be formal or informal.")
 
 
 @router.get("/frontend/settings")

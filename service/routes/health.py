@@ -1,11 +1,19 @@
 """Probes. They need no key, and are never refused because of rate limits or a full queue."""
 
-from fastapi import APIRouter
+from typing import Literal
 
-from service.schemas import Health
+from fastapi import APIRouter
+from pydantic import BaseModel
+
 from service.services import ServicesDependency
 
 router = APIRouter(tags=["service"])
+
+
+class Health(BaseModel):
+    """Answer to a probe if the service works."""
+
+    status: Literal["ok"] = "ok"
 
 
 @router.get("/livez")

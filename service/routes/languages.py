@@ -3,14 +3,27 @@
 from functools import lru_cache
 
 from fastapi import APIRouter, Response
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from mt.languages import language_name, native_name
 from service.languages import TranslationRoutes
-from service.schemas import LanguageInfo
 from service.services import ServicesDependency
 
 router = APIRouter(tags=["translation"])
+
+
+class LanguageInfo(BaseModel):
+    """A language, and the languages into which it can be translated, directly or through a pivot."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"code": "en", "name": "English", "native_name": "English", "targets": ["de"]}}
+    )
+
+    code: str
+    name: str
+    native_name: str = Field(description="Name of the language in the language itself.")
+    targets: list[str]
+
 
 _LIST = TypeAdapter(list[LanguageInfo])
 

@@ -18,15 +18,28 @@ from service.glossaries.store import glossary_direction
 from service.http.admission import while_connected
 from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_name
+from service.http.fields import FileField, LanguageField, TextField
 from service.memories.store import Memory, MemoryStore, MemoryUnit, storable
 from service.parsers.operations import UNIT_SUFFIXES, read_units
 from service.routes.access import CallerDependency
-from service.schemas import MemoryRequest
+from service.schemas import RequestFields
 from service.services import Services, ServicesDependency
 
 TMX = "application/x-tmx+xml"
 TMX_PART = 65_536  # characters of a TMX file that are written and sent at a time
 router = APIRouter(tags=["translation memories"], prefix="/memories")
+
+
+class MemoryRequest(RequestFields):
+    """A file with units of a translation memory."""
+
+    file: FileField = Field(
+        description="File .tmx, .xliff, .xlf or .po; or .tsv, with a source, a tab and its translation on each line."
+    )
+    source: LanguageField = Field(description="Code of GET /languages.")
+    target: LanguageField = Field(description="Code of GET /languages.")
+    name: TextField = Field("", description="Name of the memory; the name of the file without its ending if left out.")
+
 
 MemoryBody = Annotated[MemoryRequest, Depends(BodyReader(MemoryRequest, MULTIPART))]
 

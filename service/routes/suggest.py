@@ -3,18 +3,42 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from mt.languages import language_name
 from service.errors import InvalidRequest, SuggestionsDisabled
 from service.glossaries.store import glossary_direction
 from service.http.bodies import BodyReader
+from service.http.fields import LanguageField, TextField
 from service.memories.store import MAX_TEXT_LENGTH, OPERATOR, SUGGESTIONS, MemoryUnit, storable
 from service.routes.access import CallerDependency
-from service.schemas import SuggestRequest
+from service.schemas import RequestFields
 from service.services import ServicesDependency
 
 router = APIRouter(tags=["translation memories"])
+
+
+UnitField = Annotated[
+    TextField, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_TEXT_LENGTH, "pattern": r"\S"})
+]
+
+
+class SuggestRequest(RequestFields):
+    """A better translation of a text."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"q": "Where is the train station?", "s": "Wo ist der Hauptbahnhof?", "source": "en", "target": "de"}
+            ]
+        }
+    )
+
+    q: UnitField = Field(description="Text.")
+    s: UnitField = Field(description="Suggested translation.")
+    source: LanguageField = Field(description="Code of GET /languages.")
+    target: LanguageField = Field(description="Code of GET /languages.")
+
 
 SuggestBody = Annotated[SuggestRequest, Depends(BodyReader(SuggestRequest))]
 

@@ -21,10 +21,18 @@ from service.http.direct_route import DirectRoute
 from service.http.events import EVENT_SCHEMA, EVENT_STREAM, EventStream, encode_event
 from service.http.problems import problem_body
 from service.routes.access import CallerDependency
-from service.schemas import AUTO, DEFAULT_MODEL, FileRequest, TermFields
+from service.schemas import (
+    AUTO,
+    DEFAULT_MODEL,
+    FileRequest,
+    StreamedSegment,
+    TargetResponse,
+    TermFields,
+    TranslateRequest,
+    TranslateResponse,
+)
 from service.services import Services, ServicesDependency
 from service.settings import Settings
-from service.translate_schemas import StreamedSegment, TargetResponse, TranslateRequest, TranslateResponse
 from service.translation.coroutines import TEXT_COST, THREAD_CHARACTERS, gather_or_raise
 from service.translation.jobs import (
     Answer,

@@ -15,7 +15,7 @@ from mt.text.formality import Formality
 from mt.text.terms import Terms
 from service.errors import CannotTranslate, Overloaded, Unavailable
 from service.routes.translate import MAX_WEIGHTS, job_for, stream_events
-from service.translate_schemas import TranslateRequest
+from service.schemas import TranslateRequest
 from tests.service.application import Application
 from tests.service.doubles import WordModels
 

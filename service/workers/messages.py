@@ -208,7 +208,6 @@ class Heartbeat:
     """Periodic report of a worker."""
 
     work: WorkCounts
-    texts: int  # unfinished texts of the worker
     thread_steps: tuple[int, ...] = ()  # decoder steps of each engine thread since its start; -1 for an idle thread
 
 

@@ -92,7 +92,6 @@ class Worker:
         self.in_flight: dict[int, Translate] = {}  # texts that were given and not answered, by id
         self.cost = 0  # cost of the texts in flight
         self.isolated = False  # whether the worker translates suspected texts and nothing else
-        self.working = 0  # number of unfinished texts, as of the last heartbeat
         self._new_transport = new_transport
         self._timeouts = timeouts
         self._owner = owner
@@ -246,8 +245,8 @@ class Worker:
                     answers.append(message)
                 case Heartbeat():
                     self._counts.work += message.work - self._work
-                    self._work, self.working = message.work, message.texts
-                    self._thread_steps, self._ticks_without_heartbeat = message.thread_steps, 0
+                    self._work, self._thread_steps = message.work, message.thread_steps
+                    self._ticks_without_heartbeat = 0
                     self._next_heartbeat.set_result(None)
                     self._next_heartbeat = asyncio.get_running_loop().create_future()
                 case Ready():

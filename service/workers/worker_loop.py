@@ -120,9 +120,7 @@ class WorkerLoop:
     def heartbeat(self) -> Heartbeat:
         """Return a Heartbeat with the present counters."""
         engine = self.translator.engine
-        work = self._work + WorkCounts(steps=engine.steps, rows=engine.rows)
-        planned = sum(task.planned for task in self._tasks.values())
-        return Heartbeat(work, len(self._new) + planned, engine.progress)
+        return Heartbeat(self._work + WorkCounts(steps=engine.steps, rows=engine.rows), engine.progress)
 
     def take(self, messages: Sequence[ToWorker]) -> list[FromWorker]:
         """Process messages, and return the answers to those that need no decoder step."""

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 HEAD_BYTES = 65_536  # limit for the URL and headers of a request
 MAX_PROBLEMS = 20  # limit for one message
+SHUTTING_DOWN = "The service is shutting down"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

@@ -14,11 +14,9 @@ from typing import TypeVar
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from service.errors import Overloaded, TooManyRequests, Unavailable
+from service.errors import SHUTTING_DOWN, Overloaded, TooManyRequests, Unavailable
 
 T = TypeVar("T")
-
-CLOSED = "The service is shutting down"
 
 
 class WorkKind(StrEnum):
@@ -69,7 +67,7 @@ class RequestGate:
         Raises: Unavailable if the gate is closed.
         """
         if self.closed:
-            raise Unavailable(CLOSED)
+            raise Unavailable(SHUTTING_DOWN)
         self.active += 1
         try:
             yield

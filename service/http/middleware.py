@@ -19,6 +19,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from service.access.control import caller_network
 from service.errors import (
     HEAD_BYTES,
+    SHUTTING_DOWN,
     BodyTooLarge,
     HeadTooLarge,
     InternalError,
@@ -34,7 +35,7 @@ from service.errors import (
 )
 from service.fair_semaphore import FairSemaphore
 from service.freed_memory import RequestGarbage
-from service.http.admission import CLOSED, RequestGate
+from service.http.admission import RequestGate
 from service.http.bodies import check_fields
 from service.http.problems import error_response, path_of, speaks_deepl
 from service.logs import RequestRecord, current_record, start_record
@@ -150,7 +151,7 @@ class RequestLogMiddleware:
             status = CLIENT_DISCONNECTED
         except asyncio.CancelledError:  # uvicorn cancels the requests that are left after the grace period
             if status == 0:
-                await error_response(scope, Unavailable(CLOSED))(scope, receive, send_with_headers)
+                await error_response(scope, Unavailable(SHUTTING_DOWN))(scope, receive, send_with_headers)
         except Exception as error:
             structlog.get_logger().error("failed", request_id=request_id, location=error_location(error))
             if status == 0:

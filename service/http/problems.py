@@ -21,6 +21,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from service.errors import MAX_PROBLEMS, InternalError, InvalidRequest, ServiceError, StorageFull, well_formed
+from service.http.bodies import NOT_AN_OBJECT
 from service.logs import current_record
 
 PROBLEM_JSON = "application/problem+json"
@@ -143,7 +144,7 @@ def _explain(problem: Any) -> str:
     if field is None and problem["type"] == "value_error":  # of a model's validator
         return f"the body {message}"
     if field is None:
-        return "the body must be a JSON object, sent with Content-Type: application/json"
+        return NOT_AN_OBJECT
     if problem["type"] == "missing":
         return f"missing {field} parameter"
     if problem["type"] in _LENGTHS:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, TypeVarTuple, Unpack, cast
 
 import structlog
 
-from service.errors import InvalidDocument, ParsingLimitExceeded, Unavailable
+from service.errors import SHUTTING_DOWN, InvalidDocument, ParsingLimitExceeded, Unavailable
 from service.fair_semaphore import FairSemaphore
 from service.parsers.frames import HEAD, Outcome, ParserLimits, Status, dump, load_outcome
 from service.parsers.operations import DECODERS, decode_string
@@ -27,7 +27,6 @@ GRACE_SECONDS = 1.0  # that a cancelled operation may go on: most end, and a pro
 END_SECONDS = 5.0  # longest wait for the exit of a process that has closed its end of the socket
 CHUNK = 1 << 18  # bytes read at a time
 FAILED = "the parser failed on this input"
-CLOSED = "The service is shutting down"
 
 
 @dataclass
@@ -204,7 +203,7 @@ class ParserPool:
     def _end_of(self, parser: _Parser) -> Outcome:
         """Return the outcome of an operation whose process has ended. Raises: Unavailable if this pool is closed."""
         if self._closed:
-            raise Unavailable(CLOSED)
+            raise Unavailable(SHUTTING_DOWN)
         returncode = parser.process.wait(END_SECONDS)
         match -returncode:
             case signal.SIGXCPU:
@@ -228,7 +227,7 @@ class ParserPool:
     async def _start(self) -> _Parser:
         """Start a process and return it when it is ready. Raises: Unavailable if it does not become ready."""
         if self._closed:
-            raise Unavailable(CLOSED)
+            raise Unavailable(SHUTTING_DOWN)
         try:
             parser = _Parser(*start_child(self._module))
         except OSError as error:
@@ -250,7 +249,7 @@ class ParserPool:
 
     def _not_started(self, error: Exception) -> Unavailable:
         if self._closed:
-            return Unavailable(CLOSED)
+            return Unavailable(SHUTTING_DOWN)
         structlog.get_logger().error("parser did not start", problem=type(error).__name__)
         return Unavailable("A parser could not be started")
 

@@ -15,6 +15,7 @@ from mt.errors import ModelError, MTError, RequestError, problems
 from mt.languages import Direction
 from mt.pipeline.results import Translation
 from service.errors import (
+    SHUTTING_DOWN,
     DeadlineExceeded,
     InvalidRequest,
     ReloadRefused,
@@ -348,7 +349,7 @@ class Fleet:
 
     def _fail_pending(self) -> None:
         for request in [request for pool in (*self.pools, *self._retiring) for request in pool.requests]:
-            request.fail(Unavailable("The service is shutting down"))
+            request.fail(Unavailable(SHUTTING_DOWN))
 
     def _new_pool(self, model: Path) -> WorkerPool:
         settings = self._settings

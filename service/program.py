@@ -46,7 +46,7 @@ from service.pauses import shorten_pauses
 from service.processes import disable_core_dumps
 from service.settings import Settings, SettingsError, load_settings, option, variable
 from service.signals import SignalHandlers
-from service.workers.fleet import Fleet, process_transports
+from service.workers.fleet import Fleet
 
 GROUPS = {
     "model": "models",
@@ -145,7 +145,7 @@ async def serve(settings: Settings) -> None:
     ):
         preparing = asyncio.create_task(asyncio.to_thread(load_tables))
         check_page_memories(settings, database)
-        fleet = Fleet(settings, process_transports(settings))
+        fleet = Fleet(settings)
         app = create_app(settings, fleet, database)  # reads the glossary of the page before the models are loaded
         async with fleet:
             limit = connection_limit(settings.max_connections)

@@ -50,21 +50,10 @@ class FleetStats(FleetCounts):
     pools: Sequence[WorkerPool] = ()  # of the versions of the models that are served now
 
 
-def process_transports(settings: Settings) -> TransportFactory:
-    """Return a function that creates the transport of a worker in a separate process."""
-
-    def new_transport(model: Path, device: str) -> ProcessTransport:
-        return ProcessTransport(
-            ModelSetup(model, device, settings.dtype, settings.threads, settings.backend, settings.workers_per_gpu)
-        )
-
-    return new_transport
-
-
 class Fleet:
     """The models of the service, each with a pool of workers. `async with Fleet(...)` loads and unloads the models."""
 
-    def __init__(self, settings: Settings, new_transport: TransportFactory) -> None:
+    def __init__(self, settings: Settings, new_transport: TransportFactory = ProcessTransport) -> None:
         self.gate = RequestGate()
         self.pools: list[WorkerPool] = []  # one for each model, the preferred models first
         self._retiring: list[WorkerPool] = []  # replaced pools that finish their requests
@@ -353,9 +342,13 @@ class Fleet:
 
     def _new_pool(self, model: Path) -> WorkerPool:
         settings = self._settings
-        timeouts = WorkerTimeouts(start=settings.load_timeout_seconds, step=settings.step_timeout_seconds)
         return WorkerPool(
-            *(model, settings.device, self._new_transport, timeouts, self._counts),
+            ModelSetup(
+                *(model, settings.device, settings.dtype, settings.threads, settings.backend, settings.workers_per_gpu)
+            ),
+            self._new_transport,
+            WorkerTimeouts(start=settings.load_timeout_seconds, step=settings.step_timeout_seconds),
+            self._counts,
             on_new_version=self.start_reload,
             on_needed=self._memory.need,
         )

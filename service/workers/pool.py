@@ -4,10 +4,9 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from pathlib import Path
 
 import structlog
 
@@ -15,6 +14,7 @@ from mt.errors import ModelError
 from mt.pipeline.results import SentenceReport, Translation
 from service.errors import CannotTranslate, InternalError, UnsupportedLanguage, shorten
 from service.workers.messages import (
+    ModelSetup,
     OnSentence,
     Ready,
     SourceText,
@@ -33,8 +33,8 @@ from service.workers.worker import ProcessTransport, Worker, WorkerDied, WorkerT
 PREFETCH = 4  # maximum number of batches of one caller's sentences that a worker has at a time
 MAX_FAILED_STARTS = 3  # failed starts in a row after which a worker without a process counts as unrecoverable
 
-TransportFactory = Callable[[Path, str], ProcessTransport]
-"""Function (model directory, device) that creates the transport of a worker."""
+TransportFactory = Callable[[ModelSetup], ProcessTransport]
+"""Function that creates the transport of a worker."""
 
 
 @dataclass(eq=False)
@@ -94,8 +94,7 @@ class WorkerPool:
 
     def __init__(
         self,
-        model: Path,
-        device: str,
+        setup: ModelSetup,
         new_transport: TransportFactory,
         timeouts: WorkerTimeouts,
         counts: FleetCounts,
@@ -107,19 +106,19 @@ class WorkerPool:
         `on_new_version` is called if a restarted worker finds another version in the model directory. `on_needed` is
         called if a request arrives while the model is not loaded, or waits when the model has been unloaded.
         """
-        self.model = model
-        self.name = model_name(model)
+        self.model = setup.model
+        self.name = model_name(setup.model)
         self.workers: list[Worker] = []  # one on each device
         self.requests: set[PendingRequest] = set()
         self.translated = 0  # texts
         self.loads = 0  # number of times that the model was loaded; each load starts all workers
-        self.card = read_card(model)
-        self.size = weights_size(model)  # bytes on disk
+        self.card = read_card(setup.model)
+        self.size = weights_size(setup.model)  # bytes on disk
         self.memory = self.size  # bytes that the workers use; before the first load, an estimate
         self.loaded = False  # false: no worker runs, and texts wait until `load`
         self.loading = False  # true during `load`
         self.idle = asyncio.Event()  # set once the pool has been replaced and has no request left
-        self._device = device
+        self._setup = setup
         self._new_transport = new_transport
         self._timeouts = timeouts
         self._counts = counts
@@ -136,7 +135,7 @@ class WorkerPool:
     async def open(self) -> None:
         """Load the model: start one worker on each allowed device. Raises: ModelError if a worker cannot start."""
         try:
-            self.description = first = await self._add_worker(self._device).open()
+            self.description = first = await self._add_worker(self._setup.device).open()
             others = await asyncio.gather(*(self._add_worker(device).open() for device in first.devices[1:]))
         except (WorkerDied, OSError) as error:  # OSError: the system starts no process
             raise ModelError(f"{self.model}: {error}; perhaps the model does not fit into memory") from error
@@ -377,7 +376,8 @@ class WorkerPool:
             self.idle.set()
 
     def _add_worker(self, device: str) -> Worker:
-        worker = Worker(partial(self._new_transport, self.model, device), self._timeouts, self, self._counts)
+        new_transport = partial(self._new_transport, replace(self._setup, device=device))
+        worker = Worker(new_transport, self._timeouts, self, self._counts)
         self.workers.append(worker)
         return worker
 

@@ -40,9 +40,9 @@ class Control:
         """Go on without permits."""
         self.permits.release(1_000_000)
 
-    def start(self, model: Path, device: str) -> ThreadTransport:
+    def start(self, setup: ModelSetup) -> ThreadTransport:
         """A worker in a thread; in a test's hand from when it is ready."""
-        return Watched(ModelSetup(model, device), self)
+        return Watched(setup, self)
 
     def load(self, setup: ModelSetup) -> "tuple[Translator, Controlled]":
         loaded = load_model(setup.model)

@@ -47,8 +47,8 @@ class Processes:
     load: Load | None = None
     started: list[ProcessTransport] = field(default_factory=list)
 
-    def start(self, model: Path, device: str) -> ProcessTransport:
-        self.started.append(ProcessTransport(ModelSetup(model, device, threads=1), self.load))
+    def start(self, setup: ModelSetup) -> ProcessTransport:
+        self.started.append(ProcessTransport(replace(setup, threads=1), self.load))
         return self.started[-1]
 
     def kill(self) -> None:
@@ -364,12 +364,12 @@ async def test_queued_texts_of_an_unloaded_model_are_translated(
 def sized(start: TransportFactory, sizes: Mapping[Path, int]) -> TransportFactory:
     """Start workers which report these sizes, in bytes, for their models."""
 
-    def start_sized(model: Path, device: str) -> ProcessTransport:
-        transport = start(model, device)
+    def start_sized(setup: ModelSetup) -> ProcessTransport:
+        transport = start(setup)
         begin = transport.start
 
         def report(deliver: Deliver, messages: Sequence[FromWorker]) -> None:
-            deliver([replace(one, memory=sizes[model]) if isinstance(one, Ready) else one for one in messages])
+            deliver([replace(one, memory=sizes[setup.model]) if isinstance(one, Ready) else one for one in messages])
 
         transport.start = lambda deliver: begin(partial(report, deliver))  # type: ignore[method-assign]
         return transport

@@ -31,8 +31,7 @@ from service.workers.model_files import find_models, find_models_at_start
 from service.workers.model_memory import MEGABYTE, ModelMemory
 from service.workers.pool import PendingRequest, TransportFactory, WorkerPool
 from service.workers.served_models import pools_named, preferred_first, served_names, successors_of
-from service.workers.stats import FleetCounts
-from service.workers.worker import ProcessTransport, WorkerTimeouts
+from service.workers.worker import FleetCounts, ProcessTransport, WorkerTimeouts
 
 TIMER_SECONDS = 0.02  # by which two timers of the event loop for the same time may differ
 

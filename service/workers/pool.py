@@ -27,8 +27,7 @@ from service.workers.messages import (
 )
 from service.workers.model_files import model_name, read_card, weights_size
 from service.workers.quarantine import Quarantine
-from service.workers.stats import FleetCounts
-from service.workers.worker import ProcessTransport, Worker, WorkerDied, WorkerTimeouts
+from service.workers.worker import FleetCounts, ProcessTransport, Worker, WorkerDied, WorkerTimeouts
 
 PREFETCH = 4  # maximum number of batches of one caller's sentences that a worker has at a time
 MAX_FAILED_STARTS = 3  # failed starts in a row after which a worker without a process counts as unrecoverable

@@ -13,7 +13,7 @@ import socket
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import structlog
@@ -44,7 +44,6 @@ from service.workers.messages import (
     WorkerStopped,
     complete,
 )
-from service.workers.stats import FleetCounts
 
 TICK_SECONDS = 1.0  # time between two checks whether a worker hangs
 CLOSE_SECONDS = 5.0  # time for a worker to finish its decoder step and stop, before it is killed
@@ -57,6 +56,20 @@ class WorkerTimeouts:
 
     start: float = 300  # limit while the worker loads its model
     step: float = 60  # limit of the time without a heartbeat, or without a decoder step of a thread that has work
+
+
+@dataclass(kw_only=True)
+class FleetCounts:
+    """Counters since the start of the service. All parts of a fleet share them, and count where something happens."""
+
+    finished: int = 0  # texts with a translation
+    failed: int = 0  # texts that could not be translated
+    cancelled: int = 0  # requests whose client disconnected
+    expired: int = 0  # requests whose deadline passed
+    restarts: int = 0  # restarts of workers
+    reloads: int = 0  # models that were loaded by a reload
+    refused_reloads: int = 0  # reloads that were refused because a model could not be used
+    work: WorkCounts = field(default_factory=WorkCounts)  # of all workers, as of their last heartbeats
 
 
 class WorkerDied(Exception):

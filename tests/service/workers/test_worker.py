@@ -44,8 +44,7 @@ from service.workers.messages import (
     TranslateOptions,
     WorkerStopped,
 )
-from service.workers.stats import FleetCounts
-from service.workers.worker import ProcessTransport, Worker, WorkerOwner, WorkerTimeouts
+from service.workers.worker import FleetCounts, ProcessTransport, Worker, WorkerOwner, WorkerTimeouts
 from service.workers.worker_loop import work
 from tests.conftest import sentences
 

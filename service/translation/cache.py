@@ -5,24 +5,43 @@ Calls that need the results of a computation in progress join it instead of star
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Hashable, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from cachetools import LRUCache
 
 from service.errors import DeadlineExceeded
+from service.translation.jobs import Answer
+from service.workers.messages import SourceText, TranslateOptions
 
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
-
-ComputeResults = Callable[[Sequence[K]], Coroutine[Any, Any, Sequence[V]]]
-"""Coroutine function that returns a result for each key, in order."""
+Compute = Callable[[Sequence[bytes]], Coroutine[Any, Any, Sequence[Answer]]]
+"""Coroutine function that returns an answer for each key, in order."""
 
 
-class Computation(Generic[K, V]):
+def keys_of(texts: Sequence[SourceText], version: bytes, options: TranslateOptions) -> list[bytes]:
+    """Return the key of each text in the cache, or b"" for a text without letters and digits."""
+    context = version + options.digest
+    return [b"" if text.blank else text.key(context) for text in texts]
+
+
+def entry_size(key: bytes, answer: Answer) -> int:
+    """Return the size of a cache entry: its number of characters, plus the estimated bytes of its other data."""
+    sentences = sum(
+        200
+        + len(sentence.source)
+        + 100 * len(sentence.links)
+        + sum(50 + len(other.text) for other in sentence.alternatives)
+        for sentence in answer.sentences
+    )
+    maps = (sentence.attention.weights for sentence in answer.sentences if sentence.attention)
+    weights = sum(len(row) for layers in maps for heads in layers for rows in heads for row in rows)
+    return 500 + len(key) + len(answer.text) + sum(map(len, answer.alternatives)) + sentences + 32 * weights
+
+
+class Computation:
     """Computation of the results for some keys of one caller. It is cancelled once nobody waits for the results."""
 
-    def __init__(self, caller: str, keys: Sequence[K], task: "asyncio.Task[Sequence[V]]") -> None:
+    def __init__(self, caller: str, keys: Sequence[bytes], task: "asyncio.Task[Sequence[Answer]]") -> None:
         self.caller = caller
         self.keys = tuple(keys)
         self.task = task
@@ -37,29 +56,26 @@ class Computation(Generic[K, V]):
         return len(self.keys) == 1 and not isinstance(self.task.exception(), DeadlineExceeded)
 
 
-class TranslationCache(Generic[K, V]):
+class TranslationCache:
     """Cache of results by caller and key. A caller's calls that need the same result at the same time share the work.
 
     If the cache is full, the least recently used entries leave. `hits` counts keys found in the cache, `joined` counts
     keys in computations that other calls had started, and `misses` counts keys that started a computation.
     """
 
-    def __init__(self, capacity: int, size: Callable[[K, V], int]) -> None:
-        """Create an empty cache. The sizes of its entries add up to at most `capacity`; a capacity of 0 disables it.
-
-        `size` returns the size of an entry, given its key and its result.
-        """
+    def __init__(self, capacity: int, size: Callable[[bytes, Answer], int] = entry_size) -> None:
+        """Create an empty cache. The sizes of its entries add up to at most `capacity`; a capacity of 0 disables it."""
         self.hits = self.joined = self.misses = 0  # keys
         self._size = size
-        self._results: LRUCache[tuple[str, K], tuple[V, int]] = LRUCache(capacity, lambda entry: entry[1])
-        self._computations: dict[tuple[str, K], Computation[K, V]] = {}
+        self._results: LRUCache[tuple[str, bytes], tuple[Answer, int]] = LRUCache(capacity, lambda entry: entry[1])
+        self._computations: dict[tuple[str, bytes], Computation] = {}
 
     @property
     def size(self) -> float:
         """Total size of the cached entries."""
         return self._results.currsize
 
-    async def get(self, caller: str, keys: Sequence[K], work: ComputeResults[K, V]) -> list[V]:
+    async def get(self, caller: str, keys: Sequence[bytes], work: Compute) -> list[Answer]:
         """Return a result for each key, in order.
 
         A key that is not cached joins a computation of its result, if this computation has at most as many keys as this
@@ -70,9 +86,9 @@ class TranslationCache(Generic[K, V]):
         Raises: the errors of `work`. If a joined computation fails, perhaps because of another key or of the deadline
             of the call that started it, the keys of this call are passed to `work` instead.
         """
-        results: dict[K, V] = {}
-        joined: list[Computation[K, V]] = []
-        started: list[Computation[K, V]] = []
+        results: dict[bytes, Answer] = {}
+        joined: list[Computation] = []
+        started: list[Computation] = []
         try:
             while missing := self._missing(caller, keys, results):
                 unshared = [key for key in missing if not self._may_join(caller, key, len(keys))]
@@ -94,12 +110,12 @@ class TranslationCache(Generic[K, V]):
             for computation in joined:
                 self._leave(computation)
 
-    def _may_join(self, caller: str, key: K, count: int) -> bool:
+    def _may_join(self, caller: str, key: bytes, count: int) -> bool:
         """Return whether a computation of this caller computes `key` and has at most `count` keys."""
         computation = self._computations.get((caller, key))
         return computation is not None and len(computation.keys) <= count
 
-    def _missing(self, caller: str, keys: Sequence[K], results: dict[K, V]) -> list[K]:
+    def _missing(self, caller: str, keys: Sequence[bytes], results: dict[bytes, Answer]) -> list[bytes]:
         """Add cached results to `results`, and return the distinct keys that still have no result."""
         missing = []
         for key in dict.fromkeys(keys):
@@ -113,14 +129,14 @@ class TranslationCache(Generic[K, V]):
                 self.hits += 1
         return missing
 
-    def _start(self, caller: str, keys: Sequence[K], work: ComputeResults[K, V]) -> Computation[K, V]:
+    def _start(self, caller: str, keys: Sequence[bytes], work: Compute) -> Computation:
         self.misses += len(keys)
         computation = Computation(caller, keys, asyncio.ensure_future(work(keys)))
         self._computations.update({(caller, key): computation for key in keys})
         computation.task.add_done_callback(lambda _: self._store(computation))
         return computation
 
-    def _store(self, computation: Computation[K, V]) -> None:
+    def _store(self, computation: Computation) -> None:
         """Cache the results of a finished computation."""
         self._remove(computation)
         if computation.task.cancelled() or computation.task.exception():
@@ -129,19 +145,19 @@ class TranslationCache(Generic[K, V]):
             if (size := self._size(key, value)) <= self._results.maxsize:
                 self._results[computation.caller, key] = value, size
 
-    def _leave(self, computation: Computation[K, V]) -> None:
+    def _leave(self, computation: Computation) -> None:
         computation.waiters -= 1
         if not computation.waiters and not computation.task.done():
             self._remove(computation)  # before the cancellation ends: new callers must not join a cancelled one
             computation.task.cancel()
 
-    def _remove(self, computation: Computation[K, V]) -> None:
+    def _remove(self, computation: Computation) -> None:
         for key in computation.keys:
             if self._computations.get((computation.caller, key)) is computation:
                 del self._computations[computation.caller, key]
 
 
-def _results_of(computation: Computation[K, V], started_here: bool) -> dict[K, V]:
+def _results_of(computation: Computation, started_here: bool) -> dict[bytes, Answer]:
     """Return the results of a computation by key; {} if the computation is not finished.
 
     If the computation has failed, raise its error if `started_here` or `shares_error` is true, and return {} if both

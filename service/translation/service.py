@@ -19,7 +19,7 @@ from service.memories.matching import FindMatches, attach_matches
 from service.parsers.pool import Parsers
 from service.translation.answers import BridgedText, answer_of, reports_of
 from service.translation.bridging import bridge_sentence, first_options, last_options
-from service.translation.cache import TranslationCache
+from service.translation.cache import TranslationCache, keys_of
 from service.translation.coroutines import (
     TEXT_COST,
     WorkThreads,
@@ -63,7 +63,7 @@ class TranslationService:
         `detector` creates a language detector for the languages that it is given. It takes a second, so it is called in
         a thread, before the first detection.
         """
-        self.cache: TranslationCache[bytes, Answer] = TranslationCache(cache_characters, _cache_size)
+        self.cache = TranslationCache(cache_characters)
         self._fleet = fleet
         self._parsers = parsers or Parsers()
         self.threads = WorkThreads()
@@ -402,23 +402,3 @@ class TranslationService:
             if self._detector is None or self._detector[0] != languages:
                 self._detector = languages, await asyncio.to_thread(self._new_detector, languages)
         return self._detector[1]
-
-
-def keys_of(texts: Sequence[SourceText], version: bytes, options: TranslateOptions) -> list[bytes]:
-    """Return the key of each text in the cache, or b"" for a text without letters and digits."""
-    context = version + options.digest
-    return [b"" if text.blank else text.key(context) for text in texts]
-
-
-def _cache_size(key: bytes, answer: Answer) -> int:
-    """Return the size of a cache entry: its number of characters, plus the estimated bytes of its other data."""
-    sentences = sum(
-        200
-        + len(sentence.source)
-        + 100 * len(sentence.links)
-        + sum(50 + len(other.text) for other in sentence.alternatives)
-        for sentence in answer.sentences
-    )
-    maps = (sentence.attention.weights for sentence in answer.sentences if sentence.attention)
-    weights = sum(len(row) for layers in maps for heads in layers for rows in heads for row in rows)
-    return 500 + len(key) + len(answer.text) + sum(map(len, answer.alternatives)) + sentences + 32 * weights

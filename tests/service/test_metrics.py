@@ -76,7 +76,7 @@ FLEET = {
 
 
 def test_what_the_fleet_and_the_cache_count() -> None:
-    cache = TranslationCache[str, str](0, lambda key, value: 1)
+    cache = TranslationCache(0)
     cache.hits, cache.joined, cache.misses = 1, 2, 3
     metrics, other = Metrics(), Metrics()
     stats = [STATS]

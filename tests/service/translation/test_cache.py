@@ -8,6 +8,11 @@ import pytest
 
 from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
 from service.translation.cache import TranslationCache
+from service.translation.jobs import Answer
+
+
+def answer(key: bytes) -> Answer:
+    return Answer(f"<{key.decode()}>", "en")
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -16,7 +21,7 @@ async def test_everybody_gets_their_own_or_their_own_error(seed: int, capacity: 
     random = Random(seed)
     working = 0
 
-    async def work(keys: Sequence[int]) -> list[str]:
+    async def work(keys: Sequence[bytes]) -> list[Answer]:
         """Nobody can translate 0; now and then there is no room."""
         nonlocal working
         working += 1
@@ -25,25 +30,25 @@ async def test_everybody_gets_their_own_or_their_own_error(seed: int, capacity: 
                 await asyncio.sleep(0)
             if random.random() < 0.1:
                 raise random.choice([Overloaded(1), DeadlineExceeded()])
-            if 0 in keys:
+            if b"0" in keys:
                 raise CannotTranslate("0")
-            return [f"<{key}>" for key in keys]
+            return list(map(answer, keys))
         finally:
             working -= 1
 
-    async def ask(shared: TranslationCache[int, str]) -> None:
+    async def ask(shared: TranslationCache) -> None:
         for _ in range(random.randrange(10)):
             await asyncio.sleep(0)
-        keys = [random.randrange(8) for _ in range(random.randrange(1, 5))]
+        keys = [b"%d" % random.randrange(8) for _ in range(random.randrange(1, 5))]
         try:
-            assert await shared.get("a", keys, work) == [f"<{key}>" for key in keys]
-            assert 0 not in keys
+            assert await shared.get("a", keys, work) == list(map(answer, keys))
+            assert b"0" not in keys
         except CannotTranslate:
-            assert 0 in keys
+            assert b"0" in keys
         except (Overloaded, DeadlineExceeded):
             pass
 
-    shared: TranslationCache[int, str] = TranslationCache(capacity, lambda key, value: 1)
+    shared = TranslationCache(capacity, lambda key, value: 1)
     tasks = [asyncio.create_task(ask(shared)) for _ in range(60)]
     for _ in range(10):
         await asyncio.sleep(0)
@@ -58,35 +63,35 @@ async def test_everybody_gets_their_own_or_their_own_error(seed: int, capacity: 
 
 
 async def test_what_is_counted() -> None:
-    async def work(keys: Sequence[str]) -> list[str]:
+    async def work(keys: Sequence[bytes]) -> list[Answer]:
         await asyncio.sleep(0)
-        return [key.upper() for key in keys]
+        return list(map(answer, keys))
 
-    shared: TranslationCache[str, str] = TranslationCache(100, lambda key, value: len(key + value))
-    both = await asyncio.gather(shared.get("x", ["a", "b"], work), shared.get("x", ["b", "c", "b"], work))
-    assert list(both) == [["A", "B"], ["B", "C", "B"]]
-    assert await shared.get("x", ["c", "d"], work) == ["C", "D"]
+    shared = TranslationCache(100, lambda key, value: len(key) + len(value.text))
+    both = await asyncio.gather(shared.get("x", [b"a", b"b"], work), shared.get("x", [b"b", b"c", b"b"], work))
+    assert list(both) == [list(map(answer, keys)) for keys in ([b"a", b"b"], [b"b", b"c", b"b"])]
+    assert await shared.get("x", [b"c", b"d"], work) == [answer(b"c"), answer(b"d")]
     assert (shared.misses, shared.joined, shared.hits) == (4, 1, 1)
-    assert shared.size == 8
+    assert shared.size == 16
 
 
 async def test_callers_share_nothing_and_the_oldest_makes_room() -> None:
-    asked: list[str] = []
+    asked: list[bytes] = []
 
-    async def work(keys: Sequence[str]) -> list[str]:
+    async def work(keys: Sequence[bytes]) -> list[Answer]:
         await asyncio.sleep(0)
         asked.extend(keys)
-        return list(keys)
+        return list(map(answer, keys))
 
-    shared: TranslationCache[str, str] = TranslationCache(6, lambda key, value: 1)
-    await asyncio.gather(shared.get("x", ["a", "b"], work), shared.get("y", ["a"], work))
-    assert asked == ["a", "b", "a"] and shared.joined == shared.hits == 0
-    await shared.get("y", ["c", "d", "e"], work)
-    await shared.get("x", ["a"], work)
-    await shared.get("y", ["f"], work)
+    shared = TranslationCache(6, lambda key, value: 1)
+    await asyncio.gather(shared.get("x", [b"a", b"b"], work), shared.get("y", [b"a"], work))
+    assert asked == [b"a", b"b", b"a"] and shared.joined == shared.hits == 0
+    await shared.get("y", [b"c", b"d", b"e"], work)
+    await shared.get("x", [b"a"], work)
+    await shared.get("y", [b"f"], work)
     asked.clear()
-    await shared.get("x", ["a"], work)
-    await shared.get("y", ["c", "d", "e", "f", "a"], work)
+    await shared.get("x", [b"a"], work)
+    await shared.get("y", [b"c", b"d", b"e", b"f", b"a"], work)
     assert asked == []
-    await shared.get("x", ["b"], work)
-    assert asked == ["b"], "the entry that was used least recently has made room"
+    await shared.get("x", [b"b"], work)
+    assert asked == [b"b"], "the entry that was used least recently has made room"

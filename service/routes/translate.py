@@ -76,8 +76,11 @@ async def translate(
         working = gather_or_raise([translations.translate(job) for job in jobs.values()])
         answers = await while_connected(request, working)
         charge.free = sum(map(free_characters, answers))
-    write = partial(encoded, body, dict(zip(jobs, answers, strict=True)))
-    content = await translations.threads.run(caller.id, effort(body) * len(jobs), write)
+
+    def encoded() -> bytes:
+        return respond(body, dict(zip(jobs, answers, strict=True))).model_dump_json(exclude_none=True).encode()
+
+    content = await translations.threads.run(caller.id, effort(body) * len(jobs), encoded)
     return Response(content, media_type="application/json")
 
 
@@ -185,7 +188,7 @@ async def job_without_texts(
         NotFound: the caller cannot use the glossary or the memory.
         InvalidRequest: the glossary or the memory does not have the languages, or the terms cannot be used.
     """
-    model = model_of(body.model)
+    model = "" if body.model is None or body.model == DEFAULT_MODEL else body.model
     routes = services.translations.routes_of(model)
     source, target = None if body.source == AUTO else routes.resolve(body.source), routes.resolve(target)
     if source is None:
@@ -227,19 +230,9 @@ def formality_of(choice: str | None, target: str, name: str = "") -> Formality |
         ) from error
 
 
-def model_of(name: str | None) -> str:
-    """Return the model that `name`, the field `model` of a request, selects; "" stands for the default models."""
-    return "" if name is None or name == DEFAULT_MODEL else name
-
-
 def text_weights(body: TranslateRequest) -> int:
     """Return the limit of attention weights for one text and one target; 0 if the request does not want them."""
     return MAX_WEIGHTS // (len(body.texts) or 1) // len({body.target, *body.targets}) if body.attention else 0
-
-
-def encoded(body: TranslateRequest, answers: Mapping[str, Sequence[Answer]]) -> bytes:
-    """Return the response to a request as JSON, without fields that are None."""
-    return respond(body, answers).model_dump_json(exclude_none=True).encode()
 
 
 def respond(body: TranslateRequest, answers: Mapping[str, Sequence[Answer]]) -> TranslateResponse:

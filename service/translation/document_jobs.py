@@ -194,7 +194,8 @@ class DocumentJobs:
             query = "SELECT owner, digest, name, characters, done, error FROM documents WHERE id = ? AND expires > ?"
             row = connection.execute(query, (credentials.id, time.time())).fetchone()
             if row is None or row[0] != owner or not hmac.compare_digest(row[1], _digest(credentials.key)):
-                raise _not_found(credentials.id)
+                problem = f"There is no document {shorten(credentials.id)} with this key"
+                raise NotFound(f"{problem}; documents are deleted once fetched or expired")
             return DocumentState(credentials.id, row[2], row[3], bool(row[4]), row[5])
 
         return await self._database.read(read, owner)
@@ -379,7 +380,3 @@ def _log_failure(location: str) -> None:
 
 def _digest(key: str) -> bytes:
     return sha256(key.encode()).digest()
-
-
-def _not_found(id: str) -> NotFound:
-    return NotFound(f"There is no document {shorten(id)} with this key; documents are deleted once fetched or expired")

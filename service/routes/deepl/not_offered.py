@@ -1,6 +1,7 @@
 """Operations of DeepL's API that the service does not offer. The answer is 404 with the reason."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 
 from fastapi import APIRouter
 
@@ -21,13 +22,9 @@ REASONS: Mapping[str, str] = {
 """The reason for each path. It also holds for the paths below."""
 
 
-def refusal(reason: str) -> Callable[[], Awaitable[None]]:
-    """Return the endpoint that answers 404 with `reason`."""
-
-    async def refuse() -> None:
-        raise NotFound(reason)
-
-    return refuse
+async def refuse(reason: str) -> None:
+    """Answer 404 with `reason`."""
+    raise NotFound(reason)
 
 
 def refusing_router() -> APIRouter:
@@ -35,7 +32,7 @@ def refusing_router() -> APIRouter:
     router = APIRouter(include_in_schema=False)
     for path, reason in REASONS.items():
         for below in ("", "/{rest:path}"):
-            router.add_api_route(path + below, refusal(reason), methods=[*METHODS])
+            router.add_api_route(path + below, partial(refuse, reason), methods=[*METHODS])
     return router
 
 

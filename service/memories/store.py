@@ -6,32 +6,28 @@ delete them.
 """
 
 import asyncio
-import re
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from hashlib import blake2b
-from typing import NamedTuple
 from uuid import uuid4
 
 from mt.languages import Direction
 from mt.text.fuzzy_match import MAX_FUZZY_SCORE, MemoryMatch, similarity, words
-from mt.text.normalise import normalise_text
 from service.access.control import KEY_PREFIX, is_anonymous
 from service.access.database import Database
 from service.access.eviction import ANONYMOUS, SpaceLimits, check_count, check_name, check_space
 from service.errors import InvalidRequest, NotFound, StorageUnavailable, shorten
 from service.glossaries.store import glossary_direction
 from service.memories.index import add, entry_count, similar_units
+from service.memories.units import MemoryUnit, clean_source, clean_unit, digest_of, storable
 
 OPERATOR = f"{KEY_PREFIX}operator"
 """Owner of the operator's memories. No caller has this id, because the ids of API keys are hexadecimal."""
 
 SUGGESTIONS = "suggestions"  # name of the operator's memories of suggestions
-MAX_TEXT_LENGTH = 4000  # characters of the source and of the target of a unit; longer units are not stored
 UNIT_BYTES = 250  # bytes of a unit in addition to its texts and to new rows of the index
 ROW_BYTES = 35  # bytes of a row of the index with one unit
 SLICE = 1000  # units that one transaction stores or reads; transactions of other callers run in between
@@ -42,14 +38,6 @@ LOOKUPS = 8  # sentences that one transaction looks up
 
 _DELETED = f"{KEY_PREFIX}deleted"  # owner of deleted memories, until `_purge` has deleted all their units
 _COLUMNS = "number, id, owner, name, source, target, created, updated, count"
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")  # XML cannot contain most of them
-
-
-class MemoryUnit(NamedTuple):
-    """A source text and its translation."""
-
-    source: str
-    target: str
 
 
 @dataclass(frozen=True)
@@ -286,7 +274,7 @@ def add_units(connection: sqlite3.Connection, number: int, units: Iterable[Memor
     Raises: InvalidRequest if a limit of the memory or of its owner is exceeded; StorageFull if a limit that callers
         share is exceeded; NotFound if the memory has been deleted.
     """
-    new = {_digest(unit.source): unit for unit in map(clean_unit, filter(storable, units))}
+    new = {digest_of(unit.source): unit for unit in map(clean_unit, filter(storable, units))}
     marks = ",".join("?" * len(new))
     query = f"SELECT digest FROM memory_units WHERE memory = ? AND digest IN ({marks})"
     known = {digest for (digest,) in connection.execute(query, (number, *new))}
@@ -343,7 +331,7 @@ def find_matches(
     for sentence in sentences:
         text = clean_source(sentence)
         query = "SELECT source, target FROM memory_units WHERE memory = ? AND digest = ?"
-        row = connection.execute(query, (number, _digest(text))).fetchone()
+        row = connection.execute(query, (number, digest_of(text))).fetchone()
         if row and row[0] == text:
             yield MemoryMatch(sentence, row[0], row[1], 1.0)
         elif score <= MAX_FUZZY_SCORE and (match := _fuzzy_match(connection, number, sentence, score)):
@@ -366,25 +354,6 @@ def _fuzzy_match(connection: sqlite3.Connection, number: int, sentence: str, sco
         if reached >= score and (best is None or reached > best.score):
             best = MemoryMatch(sentence, source, target, reached)
     return best
-
-
-def clean_text(text: str) -> str:
-    """Return a text on one line: each run of white space and control characters becomes one space."""
-    return " ".join(_CONTROL.sub(" ", text).split())
-
-
-def clean_source(text: str) -> str:
-    """Return a source text in the form in which memories compare it: normalised, and on one line."""
-    return clean_text(normalise_text(text).text)
-
-
-def clean_unit(unit: tuple[str, str]) -> MemoryUnit:
-    return MemoryUnit(clean_source(unit[0]), clean_text(unit[1]))
-
-
-def storable(unit: tuple[str, str]) -> bool:
-    """Return whether both texts of a unit have at most MAX_TEXT_LENGTH characters and are not blank."""
-    return all(0 < len(text) <= MAX_TEXT_LENGTH and clean_source(text) for text in unit)
 
 
 def _check_limits(connection: sqlite3.Connection, memory: Memory, limits: MemoryLimits) -> None:
@@ -412,9 +381,3 @@ def _read(connection: sqlite3.Connection, number: int) -> Memory:
     if (values := row.fetchone()) is None:
         raise NotFound("The translation memory has been deleted")
     return Memory(*values)
-
-
-def _digest(source: str) -> int:
-    """Return a 64-bit hash of a source text."""
-    digest = blake2b(source.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)

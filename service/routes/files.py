@@ -15,7 +15,7 @@ from service.errors import InvalidRequest, well_formed
 from service.http.admission import while_connected
 from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_name
-from service.memories.store import clean_unit, storable
+from service.memories.units import clean_unit, storable
 from service.routes.access import AddressAdmission, CallerDependency
 from service.routes.translate import job_without_texts
 from service.schemas import FileRequest

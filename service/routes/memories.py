@@ -19,7 +19,8 @@ from service.http.admission import while_connected
 from service.http.attachments import attachment
 from service.http.bodies import MULTIPART, BodyReader, uploaded_name
 from service.http.fields import FileField, LanguageField, TextField
-from service.memories.store import Memory, MemoryStore, MemoryUnit, storable
+from service.memories.store import Memory, MemoryStore
+from service.memories.units import MemoryUnit, storable
 from service.parsers.operations import UNIT_SUFFIXES, read_units
 from service.routes.access import CallerDependency
 from service.schemas import RequestFields

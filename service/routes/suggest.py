@@ -10,7 +10,8 @@ from service.errors import InvalidRequest, SuggestionsDisabled
 from service.glossaries.store import glossary_direction
 from service.http.bodies import BodyReader
 from service.http.fields import LanguageField, TextField
-from service.memories.store import MAX_TEXT_LENGTH, OPERATOR, SUGGESTIONS, MemoryUnit, storable
+from service.memories.store import OPERATOR, SUGGESTIONS
+from service.memories.units import MAX_TEXT_LENGTH, MemoryUnit, storable
 from service.routes.access import CallerDependency
 from service.schemas import RequestFields
 from service.services import ServicesDependency

@@ -38,10 +38,10 @@ from service.memories.store import (
     Memory,
     MemoryLimits,
     MemoryStore,
-    MemoryUnit,
     list_all,
     read_units,
 )
+from service.memories.units import MemoryUnit
 from service.verbs.keys import database_options, find_database, iso_date
 
 UNLIMITED = MemoryLimits(memories=2**60, units=2**60, bytes_per_caller=2**60, bytes=2**60, anonymous_bytes=2**60)

@@ -10,7 +10,8 @@ from pydantic import BaseModel, Field
 
 from service.http.bodies import BodyReader
 from service.http.fields import FlagField, Number, OptionalText
-from service.memories.store import Memory, MemoryUnit
+from service.memories.store import Memory
+from service.memories.units import MemoryUnit
 from service.routes.access import CallerDependency
 from service.routes.deepl.schemas import Body, timestamp
 from service.services import ServicesDependency

@@ -23,13 +23,12 @@ from service.memories.store import (
     Memory,
     MemoryLimits,
     MemoryStore,
-    MemoryUnit,
     add_units,
-    clean_unit,
     find_matches,
     find_or_create,
     slices,
 )
+from service.memories.units import MemoryUnit, clean_unit
 
 EN_DE = Direction("en", "de")
 KEY = "key:0a"

@@ -12,7 +12,8 @@ import pytest
 from mt.data.translation_memory import read_tab_separated, write_tmx
 from mt.errors import DataError
 from mt.languages import Direction
-from service.memories.store import OPERATOR, MemoryLimits, MemoryUnit
+from service.memories.store import OPERATOR, MemoryLimits
+from service.memories.units import MemoryUnit
 from service.routes.memories import TMX_PART, tmx_parts
 from tests.service.application import Application
 from tests.service.doubles import upper

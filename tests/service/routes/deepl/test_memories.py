@@ -6,7 +6,7 @@ import deepl
 import pytest
 
 from mt.languages import Direction
-from service.memories.store import MemoryUnit
+from service.memories.units import MemoryUnit
 from tests.service.application import Application, single
 
 

@@ -94,16 +94,16 @@ CEILINGS = {
     "mt.text": 12_450,
     "mt.training": 1_780,
     "mt": 2_960,
-    "service.access": 880,
+    "service.access": 870,
     "service.glossaries": 450,
     "service.http": 1_430,
-    "service.memories": 750,
+    "service.memories": 730,
     "service.parsers": 710,
-    "service.routes": 2_670,
-    "service.translation": 2_080,
+    "service.routes": 2_780,
+    "service.translation": 2_060,
     "service.verbs": 360,
-    "service.workers": 2_470,
-    "service": 2_430,
+    "service.workers": 2_440,
+    "service": 2_270,
 }
 """Most lines of Python in each folder; `mt` and `service` count only the files of the folder itself.
 

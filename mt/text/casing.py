@@ -1,8 +1,4 @@
-"""Conversion of sentences in ALL CAPS or Title Case to sentence case, because models translate other cases badly.
-
-Case-insensitive BLEU on 300 captions of Multi30k with a model of 3+3 layers: 40.8 for the captions as written, 0.0 in
-ALL CAPS, 6.6 in Title Case, and 40.9 in Title Case converted to sentence case.
-"""
+"""Conversion of sentences in ALL CAPS or Title Case to sentence case, because models translate other cases badly."""
 
 import re
 from bisect import bisect_right

@@ -3,11 +3,6 @@
 A placeholder stands for a word. If it is removed from a sentence, the model loses the words beside it: "He lives in ."
 has no place for "in". A model reads the sentence with a name or a number in place of the placeholder, and the
 translation is used only if it contains this stand-in exactly once, in an acceptable place (`put_back`).
-
-Of 300 sentences of Tatoeba (en-de, en-fr) in which 361 names and numbers became placeholders of 12 kinds, 99 lost a
-word or punctuation beside a placeholder when placeholders were copied or removed, and 9 with stand-ins. BLEU rose from
-33.7 to 43.7 (de) and from 44.5 to 57.8 (fr). It was 43.5 and 59.3 for the names and numbers themselves (bundled model).
-A model of Multi30k, which knows no names, gained little: 94 and 79 of 300 captions, BLEU 34.0 and 34.1.
 """
 
 import re

@@ -7,6 +7,7 @@ from mt.pipeline.results import Alternative
 from mt.pipeline.variants import SentenceContext
 from mt.text import casing, protect, symbols
 from mt.text.alignment import Range
+from mt.text.restoration import remove_spans
 from mt.text.terms import TermMatch
 
 
@@ -49,7 +50,7 @@ def analyse(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> S
 def is_untranslatable(sentence: str, kept: Sequence[Range] = ()) -> bool:
     """Return whether a sentence contains only protected spans, such as numbers and addresses, or `kept` ranges."""
     spans = protect.find_spans(sentence, kept)
-    return bool(spans) and not has_text(protect.remove_spans(sentence, spans).text)
+    return bool(spans) and not has_text(remove_spans(sentence, spans).text)
 
 
 def has_text(text: str) -> bool:

@@ -21,8 +21,8 @@ from mt.text import protect
 from mt.text.alignment import PieceAttention, Range, UnitLinks, piece_offsets
 from mt.text.formality import Formality
 from mt.text.normalise import Normaliser, plain_spaces
-from mt.text.protect import ProtectedSpan, SpanKind, StrippedText
-from mt.text.restoration import restore_spans
+from mt.text.protect import ProtectedSpan, SpanKind
+from mt.text.restoration import StrippedText, remove_spans, restore_spans
 from mt.text.stand_ins import StandIn, StandInKind, StandInWords, is_placeholder, likely_kinds, put_back, replace_spans
 from mt.text.terms import Terms
 from mt.text.typography import join_numbers, unify_quotes, without_damage
@@ -133,9 +133,9 @@ class SentenceContext:
         )
         if with_words is None:
             removed = sorted([*removed, *replaced], key=lambda span: span.begin)
-            stripped = protect.remove_spans(text, removed)
+            stripped = remove_spans(text, removed)
         else:
-            stripped = protect.remove_spans(with_words.text, with_words.others)
+            stripped = remove_spans(with_words.text, with_words.others)
         stand_ins = with_words.stand_ins if with_words else ()
         return SourceVariant(text, tuple(kept), tuple(terms), spans, tuple(copied), stripped, reading, stand_ins)
 

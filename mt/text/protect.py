@@ -4,31 +4,21 @@ Numbers stay in the sentence, because other words agree with them. If the model 
 replaces the target word that is aligned to it. Other spans stay in the sentence only if the model copies them.
 Otherwise other words stand for them (mt.text.stand_ins). If the model does not copy these words either, the spans are
 removed before the translation, and inserted between the translations of the neighbouring words. Models need no training
-for this.
-
-BLEU of 100 captions of Multi30k by a model of 3+3 layers that had seen no spans in training (beam 5):
-
-- One span added to each caption: 27.5 without protection (no span was preserved); 29.1 if the sentence is cut in two at
-  the span; 38.9 with placeholders, which the model copied in at most half of the sentences; 39.0 if the span is
-  removed, the same as for captions without spans.
-- The same, with a score that includes the position of the inserted span. In the reference, alignment placed the span:
-  41.4 for the gap of `UnitLinks.gap`; 39.5 for the gap with the fewest crossing links; 39.6 after the preceding word.
-- One number word of each caption written in digits: 35.4 without protection; 38.9 if the number is removed and
-  inserted; 41.3 if it replaces the aligned word; 41.4 for the caption with the number word.
+for this; docs/experiments/text-integrity.md has measurements.
 """
 
 import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from html.entities import html5
 from itertools import chain, pairwise
 
 from mt.languages import primary_language
-from mt.text.alignment import CLOSING, WIDE, Range, is_in_word
+from mt.text.alignment import WIDE, Range, is_in_word
 from mt.text.markup.elements import HTML_NAMES
 from mt.text.normalise import GROUP_SPACES
 from mt.text.span_patterns import CODE, EXACT, FORMAT, HINT, NUMBERS, PLACEHOLDER, PROSE, SPAN, UNIT, VERSION
@@ -52,7 +42,6 @@ _ORDINAL_DOT = frozenset(  # languages that write ordinal numbers with a dot, su
     ]
 )
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
-_AROUND = _BRACKETS | {'"': '"', "'": "'", "„": "“", "“": "”", "«": "»", "‹": "›", "‘": "’"}
 _ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
 _FRENCH_TIME = re.compile(r"(?<!\w)(\d{1,2}) ?h ?(\d\d)(?!\w)")
 _LONGEST_CACHED = 1000  # maximum number of characters of a sentence whose spans are cached
@@ -65,7 +54,6 @@ _NUMBER_SIGN = re.compile(r"#(?=\d)")
 _ARROW = re.compile(r"[«‹]\s[^«»‹›.!?…]*|[^«»‹›.!?…]*\s[»›]")
 _NAME_IN_BRACKETS = re.compile(r"<([A-Za-z][\w-]*)(?:[ .@]?[\w-]+){0,8}>")
 _WORD = re.compile(rf"[^\W_{WIDE}]+")
-_JOINED_WORD = re.compile(rf"(?:[^\W{WIDE}]|['’-])+")
 _COMPOUND = re.compile(r"(?:[^\W\d_]{2,}+-)++")  # end of a reversed compound: forward search is quadratic
 
 
@@ -92,25 +80,6 @@ class ProtectedSpan:
     end: int
     text: str
     kind: SpanKind
-
-
-@dataclass(frozen=True, slots=True)
-class RemovedSpan:
-    """A span that was removed from a sentence. `at` is the offset in the remaining text at which the span was."""
-
-    at: int
-    text: str
-    spaced_before: bool  # whether white space preceded the span
-    spaced_after: bool
-    tight: bool  # whether the span needs no white space next to a letter
-
-
-@dataclass(frozen=True, slots=True)
-class StrippedText:
-    """A sentence from which spans were removed, and the removed spans in order."""
-
-    text: str
-    removed: tuple[RemovedSpan, ...] = ()
 
 
 def find_spans(sentence: str, kept: Sequence[Range] = ()) -> tuple[ProtectedSpan, ...]:
@@ -181,42 +150,21 @@ def are_in_order(spans: Sequence[ProtectedSpan], translation: str) -> bool:
     return order == [span.text for span in find_translated_spans(translation, spans) if span.text in set(order)]
 
 
-def remove_spans(sentence: str, spans: Sequence[ProtectedSpan]) -> StrippedText:
-    """Remove spans from a sentence, together with the brackets around them and the words that contain them."""
-    if not spans:
-        return StrippedText(sentence.rstrip())
-    text: list[str] = []  # characters
-    end = 0
-    removed: list[RemovedSpan] = []
-    for begin, stop, tight in _removal_ranges(sentence, spans):
-        text += sentence[end:begin]
-        before = not text or text[-1].isspace()
-        after = stop == len(sentence) or sentence[stop].isspace()
-        if stop < len(sentence) and sentence[stop] in CLOSING:
-            while text and text[-1].isspace():
-                text.pop()
-        removed.append(RemovedSpan(len(text), sentence[begin:stop], before, after, tight))
-        end = stop
-        while before and end < len(sentence) and sentence[end].isspace():  # keep only the white space before the span
-            end += 1
-    stripped = ("".join(text) + sentence[end:]).rstrip()
-    return StrippedText(stripped, tuple(replace(span, at=min(span.at, len(stripped))) for span in removed))
-
-
 def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> tuple[ProtectedSpan, ...]:
     """Return all spans of a translation. `spans` are the spans of its source.
 
     The text of a KEPT span counts as a span at most as often as it occurs in `spans`, and not inside a word or another
-    span. A placeholder of the source is a span without the letters beside it, such as `%s` in `%ss` and `l'%s`.
+    span. A placeholder of the source is a span without the letters beside it, such as `%s` in `%ss` and `l'%s`, and its
+    marks of emphasis are spans wherever they are.
     """
     translated = find_spans(translation, list(_find_kept(translation, spans)))
     texts = {span.text for span in spans}
     placeholders = sorted(filter(PLACEHOLDER.fullmatch, texts), key=len, reverse=True)
-    if not placeholders:
+    endings = [re.escape(text) + ("" if can_have_ending(text) else r"(?!\w)") for text in placeholders]
+    emphasis = [rf"(?<!\*){re.escape(text)}(?!\*)" for text in texts if not text.strip("*")]
+    if not (endings or emphasis):
         return translated
-    pattern = re.compile(
-        "|".join(re.escape(text) + ("" if can_have_ending(text) else r"(?!\w)") for text in placeholders)
-    )
+    pattern = re.compile("|".join(endings + emphasis))
     unchanged = [span for span in translated if span.text in texts or span.kind is not SpanKind.OPAQUE]
     parts = _without_overlap(
         (ProtectedSpan(*match.span(), match[0], SpanKind.OPAQUE) for match in pattern.finditer(translation)), unchanged
@@ -244,7 +192,7 @@ def _find_kept(translation: str, spans: Sequence[ProtectedSpan]) -> Iterator[Ran
     lengths = Counter(map(len, left.elements()))
     if not left:
         return
-    undivided = {*_word_ranges(translation, _WORD), *((one.begin, one.end) for one in find_spans(translation))}
+    undivided = {*words_at(translation, _WORD), *((one.begin, one.end) for one in find_spans(translation))}
     inside = {at for begin, end in undivided for at in range(begin + 1, end)}
     while place < len(translation) and lengths:
         for length in sorted(lengths, reverse=True):
@@ -390,32 +338,9 @@ def span_key(span: ProtectedSpan) -> str:
     return UNIT.sub("", number).strip() + "".join(UNIT.findall(number))
 
 
-def _removal_ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[tuple[int, int, bool]]:
-    """Return (begin, end, tight) of each range to remove. A tight range needs no white space next to a letter."""
-    ranges: list[tuple[int, int, bool]] = []
-    words = _word_ranges(sentence, _JOINED_WORD) if spans else ()
-    word = -1, -1
-    for span in spans:
-        begin, end = span.begin, span.end
-        tight = span.kind in (SpanKind.EMOJI, SpanKind.TAG)
-        if not tight:
-            begin, end = words[begin][0], words[end][1]
-            if (begin, end) == word:
-                continue
-            word = begin, end
-        while not tight and begin and end < len(sentence) and _AROUND.get(sentence[begin - 1]) == sentence[end]:
-            begin, end = begin - 1, end + 1
-        if ranges and (begin <= ranges[-1][1] or not sentence[ranges[-1][1] : begin].strip()):
-            first, last, touches = ranges[-1]
-            ranges[-1] = (min(first, begin), max(last, end), touches and tight)
-        else:
-            ranges.append((begin, end, tight))
-    return ranges
-
-
 def _extend_to_words(sentence: str, ranges: Sequence[Range]) -> Iterator[Range]:
     """Remove white space at the ends of each range, and then extend the range to whole words."""
-    words = _word_ranges(sentence, _WORD)
+    words = words_at(sentence, _WORD)
     for begin, end in ranges:
         begin += len(sentence[begin:end]) - len(sentence[begin:end].lstrip())
         end -= len(sentence[begin:end]) - len(sentence[begin:end].rstrip())
@@ -424,7 +349,7 @@ def _extend_to_words(sentence: str, ranges: Sequence[Range]) -> Iterator[Range]:
             yield words[begin][0] if first else begin, words[end][1] if last else end
 
 
-def _word_ranges(sentence: str, words: re.Pattern[str]) -> list[Range]:
+def words_at(sentence: str, words: re.Pattern[str]) -> list[Range]:
     """Return, for each offset 0, ..., len(sentence), the range of the word that contains or touches it, in linear time.
 
     The range for an offset without a word is empty.

@@ -1,27 +1,62 @@
-"""Insertion of removed spans and of lost numbers into a translation.
+"""Removal of protected spans from a sentence, and insertion of removed spans and lost numbers into its translation.
 
-The docstring of mt.text.protect describes the method and measurements of its effect.
+The docstring of mt.text.protect describes the method.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from mt.text.alignment import PieceAttention, Range, UnitLinks, insertion, is_wide, ranges_between
-from mt.text.protect import (
-    ProtectedSpan,
-    RemovedSpan,
-    SpanKind,
-    StrippedText,
-    find_spans,
-    find_translated_spans,
-    lost_spans,
-    span_key,
-)
+from mt.text.alignment import CLOSING, WIDE, PieceAttention, Range, UnitLinks, insertion, is_wide, ranges_between
+from mt.text.protect import ProtectedSpan, SpanKind, find_spans, find_translated_spans, lost_spans, span_key, words_at
 from mt.text.stand_ins import StandIn
 
 _LEAST_WEIGHT = 0.1  # minimum link weight of a target word that a number replaces
+_AROUND = {"(": ")", "[": "]", "{": "}", "<": ">", '"': '"', "'": "'", "„": "“", "“": "”", "«": "»", "‹": "›", "‘": "’"}
+_JOINED_WORD = re.compile(rf"(?:[^\W{WIDE}]|['’-])+")
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedSpan:
+    """A span that was removed from a sentence. `at` is the offset in the remaining text at which the span was."""
+
+    at: int
+    text: str
+    spaced_before: bool  # whether white space preceded the span
+    spaced_after: bool
+    tight: bool  # whether the span needs no white space next to a letter
+
+
+@dataclass(frozen=True, slots=True)
+class StrippedText:
+    """A sentence from which spans were removed, and the removed spans in order."""
+
+    text: str
+    removed: tuple[RemovedSpan, ...] = ()
+
+
+def remove_spans(sentence: str, spans: Sequence[ProtectedSpan]) -> StrippedText:
+    """Remove spans from a sentence, together with the brackets around them and the words that contain them."""
+    if not spans:
+        return StrippedText(sentence.rstrip())
+    text: list[str] = []  # characters
+    end = 0
+    removed: list[RemovedSpan] = []
+    for begin, stop, tight in _removal_ranges(sentence, spans):
+        text += sentence[end:begin]
+        before = not text or text[-1].isspace()
+        after = stop == len(sentence) or sentence[stop].isspace()
+        if stop < len(sentence) and sentence[stop] in CLOSING:
+            while text and text[-1].isspace():
+                text.pop()
+        removed.append(RemovedSpan(len(text), sentence[begin:stop], before, after, tight))
+        end = stop
+        while before and end < len(sentence) and sentence[end].isspace():  # keep only the white space before the span
+            end += 1
+    stripped = ("".join(text) + sentence[end:]).rstrip()
+    return StrippedText(stripped, tuple(replace(span, at=min(span.at, len(stripped))) for span in removed))
 
 
 def restore_spans(
@@ -155,3 +190,26 @@ def _number_edits(links: UnitLinks, source: str, wanted: set[str]) -> Iterator[t
         replaced.append((begin, end))
         texts.append(span.text)
     yield from zip(sorted(replaced), texts, strict=True)  # in the order of the source
+
+
+def _removal_ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[tuple[int, int, bool]]:
+    """Return (begin, end, tight) of each range to remove. A tight range needs no white space next to a letter."""
+    ranges: list[tuple[int, int, bool]] = []
+    words = words_at(sentence, _JOINED_WORD) if spans else ()
+    word = -1, -1
+    for span in spans:
+        begin, end = span.begin, span.end
+        tight = span.kind in (SpanKind.EMOJI, SpanKind.TAG)
+        if not tight:
+            begin, end = words[begin][0], words[end][1]
+            if (begin, end) == word:
+                continue
+            word = begin, end
+        while not tight and begin and end < len(sentence) and _AROUND.get(sentence[begin - 1]) == sentence[end]:
+            begin, end = begin - 1, end + 1
+        if ranges and (begin <= ranges[-1][1] or not sentence[ranges[-1][1] : begin].strip()):
+            first, last, touches = ranges[-1]
+            ranges[-1] = (min(first, begin), max(last, end), touches and tight)
+        else:
+            ranges.append((begin, end, tight))
+    return ranges

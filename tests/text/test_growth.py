@@ -49,7 +49,7 @@ def restore_numbers(size: int) -> Callable[[], object]:
 def restore_emoji(size: int) -> Callable[[], object]:
     source, translation = "man😀 " * size, "Mann"
     spans = protect.find_spans(source)
-    stripped = protect.remove_spans(source, spans)
+    stripped = restoration.remove_spans(source, spans)
     attention = PieceAttention(range(0, 4 * size, 4), [0], [[1.0] * size])
     return partial(restoration.restore_spans, stripped, spans, translation, attention)
 
@@ -65,7 +65,7 @@ def restore_between_words(unit: str, size: int) -> Callable[[], object]:
     """Return the restoration of missing numbers in a translation of 50 words."""
     source, target = unit * size, "haus 12 " * 25
     spans = protect.find_spans(source)
-    stripped = protect.remove_spans(source, spans)
+    stripped = restoration.remove_spans(source, spans)
     begins = [[word.start() for word in re.finditer(r"\S+", text)] for text in (stripped.text, target)]
     attention = PieceAttention(begins[0], begins[1], [[1 / len(begins[0])] * len(begins[0])] * len(begins[1]))
     return partial(restoration.restore_spans, stripped, spans, target, attention)
@@ -117,7 +117,7 @@ GROWTH: list[tuple[Callable[[str], object], int, list[str]]] = [
     (protect.find_spans, 2000, ["⋯1.⋯1st", "1.22", "{{a %(a ", "x⋯-aa⋯1", '-a "']),
     (protect.split_at_long_spans, 500, ["http://a" + "b" * 70 + " "]),
     (partial(protect.list_marker_length, language="en"), 5000, ["- - - -"]),
-    (lambda text: protect.remove_spans(text, protect.find_spans(text)), 1000, ["😀  x "]),
+    (lambda text: restoration.remove_spans(text, protect.find_spans(text)), 1000, ["😀  x "]),
     (partial(unknown_words, known=frozenset("a")), 5000, ["да "]),
     (partial(lost_symbols, translation=""), 5000, ["1 ", "~ 1.", "5 m/", "aB ", "1,000 "]),
     (partial(lower_capitals, language="en"), 1000, ["WORD A1 "]),

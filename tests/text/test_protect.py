@@ -10,17 +10,14 @@ from hypothesis import strategies as st
 from mt.text.alignment import PieceAttention, UnitLinks, piece_offsets
 from mt.text.protect import (
     ProtectedSpan,
-    RemovedSpan,
     SpanKind,
-    StrippedText,
     are_in_order,
     find_spans,
     list_marker_length,
     lost_spans,
-    remove_spans,
     split_at_long_spans,
 )
-from mt.text.restoration import restore_spans
+from mt.text.restoration import RemovedSpan, StrippedText, remove_spans, restore_spans
 
 FAMILY, SCOTLAND, FLAG, SKIN = "👩‍👩‍👧", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "🇩🇪", "👍🏽"
 
@@ -175,6 +172,8 @@ def test_spans_are_removed(sentence: str, text: str, removed: list[RemovedSpan])
         ("@a", "@a @a", ["@a"]),
         ("@anna @anna_b", "@anna_b", ["@anna"]),
         ("{x} {x}", "{x}", ["{x}", "{x}"]),
+        ("A **dog**, *now*", "Ein **Hund,** * jetzt*", []),
+        ("A **dog** *now*", "Ein ** Hund*", ["**", "**", "*", "*"]),
         ("%s's house, %s", "%ss Haus, %s", []),
         ("The %1$d of %s", "Le %1$d d'%s", []),
         ("$USER$'s letter", "$USER$s Brief", []),

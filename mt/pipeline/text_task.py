@@ -26,11 +26,12 @@ from mt.text.alignment import Link, Range
 from mt.text.casing import begin_with_capital
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
-from mt.text.markup.strings import read_marked_sentence, split_marked_text
+from mt.text.markup.strings import MESSAGE, read_marked_sentence, split_marked_text
+from mt.text.messages import safe_apostrophes
 from mt.text.normalise import NormalisedText, remove_invisible
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.segment import TextPart
-from mt.text.typography import has_no_break_spaces, mend_marks
+from mt.text.typography import has_no_break_spaces, mend_marks, unify_quotes
 
 _LONGEST_SENTENCE = 4  # relative to the sentences that the model covers; a longer one is cut, also within a clause
 
@@ -269,6 +270,7 @@ class TextPlanner:
     protect: bool = True  # whether to protect spans and capitals, and to repair translations
     explainer: Explainer | None = None
     estimator: QualityEstimator | None = None
+    is_message: bool = False  # whether the text is an ICU message, in which an apostrophe may begin a literal text
 
     def with_formality(self, formality: Formality | None) -> "TextPlanner":
         """Return a planner that requests a formality for its translations (`translate_with_formality`)."""
@@ -287,7 +289,8 @@ class TextPlanner:
         """
         text = text if text.isascii() else text.encode("utf-8", "replace").decode()  # without lone surrogates
         by_sentence = {match.sentence: match for match in matches}
-        return TextTask(text, self, by_sentence, steps=self._steps(text, kept, by_sentence))
+        planner = replace(self, is_message=True) if self.protect and MESSAGE.search(text) else self
+        return TextTask(text, planner, by_sentence, steps=self._steps(text, kept, by_sentence))
 
     def attempt(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
         """Return the planned task of a text. An exception of the tokenizer becomes the problem of the task."""
@@ -352,6 +355,8 @@ class TextPlanner:
 
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
         translation = mend_marks(sentence, translation, self.context.target)
+        translation = unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)
+        translation = safe_apostrophes(translation, sentence) if self.is_message else translation
         mended = mend_numbers(sentence, translation, (self.context.source, self.context.target), kept)
         raised = begin_with_capital(mended, sentence, self.context.target, kept)
         terms = filter(None, (term.strip() for _, term in self.context.terms.glossary)) if raised != mended else ()
@@ -414,7 +419,8 @@ class TextPlanner:
             pieces = protect.split_at_long_spans(text, kept) if protects else [text]
             for piece, ranges in zip(pieces, split_ranges(kept, pieces), strict=True):
                 short = segment.split_long_sentence(piece, self._is_short, self.context.source)
-                if self._is_untranslatable(piece, ranges) or self._is_endless_word(piece):
+                is_word = all(letter.islower() or letter.isupper() for letter in piece)
+                if (is_word and not self._fits(piece)) or self._is_untranslatable(piece, ranges):
                     yield TextPart(piece, kept=True, kept_ranges=ranges)
                 elif not ranges:
                     yield from short
@@ -426,10 +432,6 @@ class TextPlanner:
     def _fits(self, text: str, kept: Sequence[Range] = ()) -> bool:
         longest = min(self.context.max_length, _LONGEST_SENTENCE * self.context.covered_length)
         return self._length(text, kept) <= longest
-
-    def _is_endless_word(self, text: str) -> bool:
-        """Return whether a text consists of one word that no language has."""
-        return all(letter.islower() or letter.isupper() for letter in text) and not self._fits(text)
 
     def _is_short(self, text: str) -> bool:
         return self._length(text, ()) <= min(self.context.max_length, self.context.covered_length)

@@ -27,33 +27,39 @@ _UNIT_AFTER = re.compile(rf"{_REST}(?:[%‰]|°[CF]?(?!\w)|(?=\w\w|(?<=\s)[a-z])
 _CODE_BEFORE = re.compile(r"[\[{]$|\w\($")  # f(1,000), but not a town (10,000 people)
 _LABEL_BEFORE = re.compile(r"(?<!\w)(?:Abs|Art|Ch|Fig|Kap|No|Nr|Sec)\. ?$")  # see Art. 3.1 g
 _DASH = re.compile("[-–—]")
-_DIGIT, _DIGITS = re.compile(r"\d"), re.compile(r"\d+")
+_DIGIT = re.compile(r"\d")
 _SIGN = re.compile("[$£¥\u20a0-\u20cf]")  # not of cents: 50¢ are 0.50 $
 _ONE = "\ufffc"  # stands for a span whose digits stay
-_HOUR_OF_12, _HOUR_OF_24 = "(?:1[0-2]|0?[1-9])", r"(?:[01]?\d|2[0-4])"
-_BEFORE_RANGE = r"(?:^|(?<=\()|(?<=[,;:] )|(?<=from )|(?<=between )|(?<=open )|(?<=daily )|(?<=at ))"
-_BEFORE_TIME = "(?:(?<=à )|(?<=vers )|(?<=dès )|(?<=entre )|(?<=et ))"  # not: dure 2 h 30
-_TIMES = {  # 15.30 Uhr; 9 a.m.; 14h30
-    "de": re.compile(
-        rf"(?<![\d.,])({_HOUR_OF_24})\.([0-5]\d)(?=(?: ?(?:[-–—]|bis|und) ?{_HOUR_OF_24}[.:][0-5]\d)? Uhr\b)"
+
+_HOUR, _HOUR_OF_12, _MINUTE = r"(?:[01]?\d|2[0-4])", "(?:1[0-2]|0?[1-9])", r"[0-5]\d"
+_TIME_OF_12 = rf"{_HOUR_OF_12}[:.]{_MINUTE}"
+_BEFORE_HOUR = r"(?:^|(?<=\()|(?<=[,;:] )|(?<=from )|(?<=between )|(?<=open )|(?<=daily )|(?<=at ))"
+_BEFORE_FRENCH_HOUR = "(?:(?<=à )|(?<=vers )|(?<=dès )|(?<=entre )|(?<=et ))"
+_HOUR_AND_MINUTE = re.compile(r"(\d+)(?: ?h|\.)(?: ?(\d\d))?")
+_TIMES = {
+    "de": re.compile(  # 15.30 Uhr, and 8.00–12.00 und 14.00–18.00 Uhr
+        rf"(?<![\d.,]){_HOUR}\.{_MINUTE}(?=(?: ?(?:[-–—]|bis|und) ?{_HOUR}[.:]{_MINUTE}){{0,3}} Uhr\b)"
     ),
-    # From 2 to 4 p.m.: both are in the afternoon. May 3 to 5 p.m., 3/4 pm and AM/FM are other things. A full stop that
-    # ends the sentence stays.
-    "en": re.compile(
-        rf"(?:(?<![\w:.,/#{MONEY}–—-])|(?<=[m.][–—-]))"
-        rf"(?:(?P<first>{_HOUR_OF_12}[:.][0-5]\d|{_BEFORE_RANGE}{_HOUR_OF_12})"
+    "en": re.compile(  # 9 a.m., and 2 to 4 p.m., which are both in the afternoon
+        rf"(?:(?<![\w:.,/#{MONEY}–—-])|(?<=[m.][–—-]))"  # not 3/4 pm
+        rf"(?:(?P<first>{_TIME_OF_12}|{_BEFORE_HOUR}{_HOUR_OF_12})"  # not May 3 to 5 pm
         r"(?P<dash> ?(?:[-–—]|to|and|until|till) ?))?"
-        rf"(?P<last>{_HOUR_OF_12}(?:[:.][0-5]\d)?) ?(?P<half>[ap])\.?m\b(?!\.?/|-[a-z]| I\b)(?:\.(?![\"'”’»]*$))?",
+        rf"(?P<last>{_TIME_OF_12}|{_HOUR_OF_12}) ?(?P<half>[ap])\.?m\b"
+        r"(?!\.?/|-[a-z]| I\b| (?-i:(?!this|always|unless)[a-z]{3,}s\b))"  # not AM/FM, and not 2 PM jobs
+        r"(?:\.(?![\"'”’»]*$))?",  # a full stop that ends the sentence stays
         re.IGNORECASE,
     ),
-    "fr": re.compile(
-        rf"(?:(?<![\w.,:])(?=\d\d)|{_BEFORE_TIME}){_HOUR_OF_24}h[0-5]\d(?!\w| ?\d{{3}}| min)"
-        rf"|{_BEFORE_TIME}{_HOUR_OF_24} h [0-5]\d(?= ?(?:[.,;:!?)–—-]|$|à\b|et\b))"
+    "fr": re.compile(  # 14h30, à 9 h 30, and de 9 h à 18 h, but not: dure 2 h 30
+        rf"(?:(?:(?<![\w.,:])(?=\d\dh)|{_BEFORE_FRENCH_HOUR}){_HOUR} ?h ?{_MINUTE}"
+        rf"|(?<=\bde )(?:[7-9]|1\d) ?h à {_HOUR} ?h(?: ?{_MINUTE})?)(?!\w| ?\d{{3}}| min)"
     ),
 }
+_SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
+_SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
 _SPACED_RANGE = re.compile(r"(?<![\d.,:])(\d{1,9})( [-–—] )(\d{1,9})(?![\d:]|[.,]\d)")
 _DAMAGED_RANGE = re.compile(r"(?<![\d:])(\d{1,9})(?::| ?-- ?)(\d{1,9})(?![\d:])")
+_RANGE_OF_TIMES = re.compile(r"(?<![\w:.–-])(\d{1,2}:\d\d)([-–—])(\d{1,2}:\d\d)(?![\w:–-])")
 _NUMBER_AND_NOUN = re.compile(r"((?:^|(?<!\S)[a-zäöüß]{1,40} )(\d{1,9}))-(?=[A-ZÄÖÜ][a-zäöüß]+(?![\w-]))")
 _GROUPED = re.compile(  # 1 234,50 and 1 234 € and 1 234 567, but not 12 345: two numbers may follow each other
     r"(?<![\w.,])\d{1,3}(?: \d{3}){1,5}(?:(?=[.,]\d\d?(?!\d))|(?= ?[€$£¥%])|(?= (?:EUR|USD|CHF|GBP|[Ee]uros?)\b))"
@@ -81,7 +87,7 @@ _OTHER_MARKS = frozenset({"de-CH", "de-LI", "en-ZA", "es-419", "es-MX", "es-US",
 
 
 def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequence[Range] = ()) -> NormalisedText:
-    """Join the groups of a number by no-break spaces, and write times as `15:30`, for a model.
+    """Join the groups of a number by no-break spaces, and write times as `15:30` and `$2bn` as `$2 billion`.
 
     `languages` are source and target. English times get 24 hours for languages that count so. Code, addresses and the
     ranges `kept` of `text.text` stay.
@@ -90,7 +96,8 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
         return text
     source, target = map(primary_language, languages)
     reads_times = source == "de" or (target in _WITH_24_HOURS if source == "en" else target != "fr")
-    patterns = [_GROUPED, *([_TIMES[source]] if reads_times and source in _TIMES else [])]
+    patterns = [_GROUPED, *([_SCALED] if source == "en" else [])]
+    patterns += [_TIMES[source]] if reads_times and source in _TIMES else []
     matches = [match for pattern in patterns for match in pattern.finditer(text.text)]
     if not matches:
         return text
@@ -102,8 +109,8 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
         number = bisect_right(ends, begin)
         if number == len(spans) or spans[number].begin >= end:
             return True
-        is_time = match.re is not _GROUPED and spans[number].kind is SpanKind.OPAQUE  # 14h30
-        return is_time and begin <= spans[number].begin and spans[number].end <= end
+        is_code = match.re is not _GROUPED and spans[number].kind is SpanKind.OPAQUE  # 14h30
+        return is_code and begin <= spans[number].begin and spans[number].end <= end
 
     return text.edit((*match.span(), _unified(match)) for match in sorted(filter(is_free, matches), key=re.Match.start))
 
@@ -111,8 +118,10 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
 def _unified(match: re.Match[str]) -> str:
     if match.re is _GROUPED:
         return match[0].replace(" ", NO_BREAK_SPACE)
+    if match.re is _SCALED:
+        return f"{match[1]} {_SCALES[match[2].lower()]}"
     if match.re is not _TIMES["en"]:
-        return ":".join(_DIGITS.findall(match[0]))
+        return _HOUR_AND_MINUTE.sub(lambda time: f"{time[1]}:{time[2] or '00'}", match[0])
     afternoon = match["half"] in "pP"
     last = _time_of_day(match["last"], afternoon)
     if not match["first"]:
@@ -169,6 +178,8 @@ def _with_ranges(source: str, translation: str) -> str:
     def with_space(match: re.Match[str]) -> str:
         return f"{match[1]} " if f"{match[2]} " in source and f"{match[2]}-" not in source else match[0]
 
+    for first, dash, last in _RANGE_OF_TIMES.findall(source):
+        translation = re.sub(rf"(?<![\d:]){first} {last}(?![\d:])", f"{first}{dash}{last}", translation)
     if ranges:
         translation = _DAMAGED_RANGE.sub(lambda match: ranges.get((match[1], match[2]), match[0]), translation)
     return _NUMBER_AND_NOUN.sub(with_space, translation)

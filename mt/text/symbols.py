@@ -32,6 +32,7 @@ _DAY = "(?:Mon?|Tue?|Wed?|Thu?|Fri?|Sat?|Sun?|Di|Mi|Do|So|Lun?|Mar?|Mer?|Jeu?|Ve
 _DAYS = re.compile(rf"(?<![\w-]){_DAY}(?:[–—]|-(?={_DAY}[.:,]? \d)){_DAY}(?![\w-])")  # Mo–Fr
 _WRITTEN_DAYS = re.compile(
     r"[^\W\d_]{2}\.? ?(?:[-–—]|(?<= )(?:to|bis|au|à|al?|t/m|tot|do|até)(?= )) ?[^\W\d_]{2}"
+    r"|[一二三四五六月火水木金土][曜日]{0,2}(?:[-–—~～〜至到]|から)"  # 周一至周五, 月～金 and 月曜日から金曜日
 )  # in a translation
 _LOCAL = re.compile(r"\W*\d+[.,’]\d[\d.,’]*\s\S+")  # one number, with separators
 _HINT = re.compile(

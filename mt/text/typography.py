@@ -20,6 +20,7 @@ _NO_BREAK = re.compile("[\u00a0\u2007\u202f]")
 _SPACED_QUOTE = re.compile(r'(?<!\S)"\s(?=[^\s"][^"]*")')
 _QUOTED = re.compile(r'[^"]*(?:(?<![^\s(\[{/–—:-])"[^\s"](?:[^"]*[^\s"])?"(?!\w)[^"]*)+')  # marks in pairs only
 _QUOTED_CODE = re.compile(r'=\s?"|":\s?"')  # attributes of HTML and keys of JSON
+_QUOTATION = re.compile('["„“«]\\s?([^"„“”«»]*[^\\s"„“”«»])\\s?["”“»]')
 _DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
 _MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
 _END = re.compile(r"(?P<mark>\s?[.!?;…]{0,3})(?:(?P<closing>\s?[\"“”»)\]]{1,3})(?P<stop>\s?[.!?;…]{0,3}))?$")
@@ -90,34 +91,56 @@ def without_damage(text: str) -> str:
 def mend_marks(source: str, translation: str, language: str) -> str:
     """Mend the punctuation of a translation into `language`.
 
-    Runs of `!` and `?` that are longer than those of the source are shortened, and spaces after opening quotes removed.
+    The lost mark of a quotation is written. Runs of `!` and `?` that are longer than those of the source are shortened,
+    and spaces after opening quotes removed.
     A bracket or quotation mark that the source closes at its end is closed. The `!` or `?` that ends the source ends
     the translation instead of a full stop, and a full stop instead of a semicolon.
     """
     if '" ' in translation and translation.count('"') % 2 == 0 and not _SPACED_QUOTE.search(source):
         translation = _SPACED_QUOTE.sub('"', translation)
+    if translation.count('"') % 2:
+        translation = _with_paired_quotes(source, translation)
     if _MARK_RUN.search(translation):
         longest = max((len(match[0]) for match in _MARKS.finditer(source)), default=1)
         translation = _MARK_RUN.sub(lambda match: match[0][:longest], translation)
-    if source[-1:] == translation[-1:] and source[-2:-1].isalnum():
-        return translation
     if not (translation[-1:].isalnum() or translation[-1:] in _KNOWN_ENDS):
         return translation
+    return _with_final_mark(source, _with_closing_mark(source, translation, language), language)
+
+
+def _with_paired_quotes(source: str, translation: str) -> str:
+    """Write the mark that a quotation lacks whose words are those of the source, as in `Boston"`."""
+    for words in dict.fromkeys(_QUOTATION.findall(source)):
+        half = rf'(?<![\w"„“«]){re.escape(words)}"|"{re.escape(words)}(?![\w"”“»])'
+        translation = re.sub(half, f'"{words}"'.replace("\\", r"\\"), translation)
+    return translation
+
+
+def _with_closing_mark(source: str, translation: str, language: str) -> str:
+    """Close the bracket or quotation mark that a translation leaves open, if the source ends with a closing one."""
     wanted, written = _end_of(source), _end_of(translation)
-    closing = _unclosed(translation, language) if wanted["closing"] and not written["closing"] else ""
-    if closing and (closing in ")]") == (wanted["closing"][-1] in ")]") and not _unclosed(source, language):
-        before, mark = translation[: written.start()], written["mark"]
-        written = _end_of(before + (closing + mark if wanted["stop"] else mark + closing))
-    mark = (wanted["stop"] or wanted["mark"]).strip()
-    name = "stop" if written["stop"] or (wanted["stop"] and written["closing"]) else "mark"
-    # The mark of a quotation at the end of the source, which is elsewhere in the translation, is not the sentence's.
-    is_quoted = wanted["closing"] and not (wanted["stop"] or written["closing"])
-    asks = mark[:1] in ("!", "?") and written[name].strip() in (".", "") and mark[0] not in written.string
-    asks = asks and not is_quoted
-    if asks or (mark == "." and written[0] == " ;"):
-        space = " " if asks and primary_language(language) == "fr" else ""
-        return written.string[: written.start(name)] + space + mark + written.string[written.end(name) :]
-    return written.string
+    if not wanted["closing"] or written["closing"] or _unclosed(source, language):
+        return translation
+    closing = _unclosed(translation, language)
+    if not closing or (closing in ")]") != (wanted["closing"][-1] in ")]"):
+        return translation
+    return translation[: written.start()] + (closing + written[0] if wanted["stop"] else written[0] + closing)
+
+
+def _with_final_mark(source: str, translation: str, language: str) -> str:
+    """Write the `!`, `?` or full stop that ends the source in place of a lesser mark."""
+    wanted, written = _end_of(source), _end_of(translation)
+    mark, space = (wanted["stop"] or wanted["mark"]).strip(), ""
+    place = "stop" if written["stop"] or (wanted["stop"] and written["closing"]) else "mark"
+    if mark[:1] in ("!", "?"):
+        ends_quotation = wanted["closing"] and not (wanted["stop"] or written["closing"])
+        is_elsewhere = ends_quotation or translation.count(mark[0]) >= source.count(mark[0])
+        if is_elsewhere or written[place].strip() not in (".", ""):
+            return translation
+        space = " " if primary_language(language) == "fr" else ""
+    elif mark != "." or written[0] != " ;":
+        return translation
+    return translation[: written.start(place)] + space + mark + translation[written.end(place) :]
 
 
 def _end_of(text: str) -> re.Match[str]:

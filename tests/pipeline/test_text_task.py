@@ -272,7 +272,8 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
     ),
     "an accelerator is left out at once": ({"Open now": ["Öffne jetzt"]}, "&Open now", ["Open now"], "&Öffne jetzt"),
     "marks are not repeated": ({"No!!": ["Nein!!!!"]}, "No!!", ["No!!"], "Nein!!"),
-    "an opening quote": ({'a "b" c': ['ein " b" c']}, 'a "b" c', ['a "b" c'], 'ein "b" c'),
+    "an opening quote": ({'a "b" c': ['ein " b" c']}, 'a "b" c', ['a "b" c'], "ein „b“ c"),
+    "a lost quotation mark": ({'a "b" c': ['ein b" c']}, 'a "b" c', ['a "b" c'], "ein „b“ c"),
     "placeholders without names keep their order": (
         {
             "a Tom man 37 b": ["37 Mann Tom b"],
@@ -570,6 +571,13 @@ def test_finished_sentences_are_reported_in_order_and_join_to_the_translation() 
         (sentence.source_range, sentence.target_range, sentence.text) for sentence in translation.sentences
     ]
     assert task.take_reports() == []
+
+
+def test_an_apostrophe_before_a_placeholder_is_typographic_in_messages_only() -> None:
+    table = Table({"a Tom man": ["l'Tom Mann"]})
+    planner = replace(table.planner(), sentences=False)
+    texts = [table.run(planner.task(text)).translation().text for text in ("a {x} man", "{n, select, a {a {x} man}}")]
+    assert texts == ["l'{x} Mann", "{n, select, a {l’{x} Mann}}"]
 
 
 def test_no_cut_parts_a_long_span() -> None:

@@ -54,6 +54,7 @@ from mt.text.numbers import mend_numbers, unify_numbers
         ("en de", "the Kerberos 5 system", "das Kerberos 5-System", "das Kerberos 5-System"),  # a name
         ("en de", "a 3-room flat", "eine 3-Zimmerwohnung", "eine 3-Zimmerwohnung"),
         ("en de", "a 3 room flat", "eine 3-Zimmer-Wohnung", "eine 3-Zimmer-Wohnung"),
+        ("de en", "8:00–12:00 und 14:00–18:00", "8:00 12:00 14:00–18:00", "8:00–12:00 14:00–18:00"),
         # signs of money stay
         ("de en", "ab {preis} €", "from {preis} $", "from {preis} €"),
         ("de en", "12 € or 13 $", "13 $", "13 $"),
@@ -93,7 +94,11 @@ def test_amounts_of_money_are_converted_alone() -> None:
         ("en fr", "3 pm", "15:00"),
         ("en fr", "`5 pm`, I am 5 amps", "`5 pm`, I am 5 amps"),
         ("en zh", "5 pm", "5 pm"),
-        ("fr de", "à 14h30, de 9 h à 18 h 30, 14h3, 2 h 305", "à 14:30, de 9 h à 18:30, 14h3, 2 h 305"),
+        ("fr de", "à 14h30, de 9 h à 18 h 30, 14h3, 2 h 305", "à 14:30, de 9:00 à 18:30, 14h3, 2 h 305"),
+        ("fr de", "de 9h à 12h et de 14 h à 18 h, de 2 h à 3 h", "de 9:00 à 12:00 et de 14:00 à 18:00, de 2 h à 3 h"),
+        ("fr de", "à 9 h 30 du matin, de 9 h à 18 h 305", "à 9:30 du matin, de 9 h à 18 h 305"),
+        ("de en", "8.00–12.00 und 14.00–18.00 Uhr, 8.00–12.00", "8:00–12:00 und 14:00–18:00 Uhr, 8.00–12.00"),
+        ("en de", "3 PM jobs, 2 PM always, 2 PM Mondays", "3 PM jobs, 14:00 always, 14:00 Mondays"),
         ("fr fr", "14h30", "14h30"),
         ("fr de", "À 15h 30 000 € volés.", "À 15h 30\u00a0000 € volés."),
         ("fr en", "dure 2 h 30 min, 2h30, en 24 h 12 personnes", "dure 2 h 30 min, 2h30, en 24 h 12 personnes"),
@@ -101,6 +106,8 @@ def test_amounts_of_money_are_converted_alone() -> None:
         ("en de", "12/3 until 5 pm, 24/7 pm, 1-2-3 pm, -5 pm", "12/3 until 17:00, 24/7 pm, 1-2-3 pm, -5 pm"),
         ("en de", "10 AM/FM, 12 a.m./p.m., pages 5 and 6 am I", "10 AM/FM, 12 a.m./p.m., pages 5 and 6 am I"),
         ("en de", "from 7:30 to 7:15 pm", "from 7:30 to 19:15"),
+        ("en zh", "$3.5m, €2bn or £1.25B", "$3.5 million, €2 billion or £1.25 billion"),
+        ("en de", "a $5 m rope, $5mm, US$5m, `$5m`", "a $5 m rope, $5mm, US$5m, `$5m`"),
     ],
 )
 def test_numbers_and_times_have_one_notation(languages: str, text: str, expected: str) -> None:

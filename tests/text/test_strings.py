@@ -49,6 +49,7 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
         ("<p>Read <b>it</b>.</p><ul><li>It is good.</li></ul>", ["Read <b>it</b>.", "It is good."]),
         ("<b>It sleeps.</b> It eats.", ["<b>It sleeps.</b>", "It eats."]),
         ("It sleeps. <b>It eats.</b> So", ["It sleeps.", "<b>It eats.</b>", "So"]),
+        ("| The name<br>The small\n house<br>Now |\nA<br>B", ["The name", "The small", "house<br>Now", "A<br>B"]),
         ("It is good.<br/>It is new:<br>* One<br>* Two<br> and more",
          ["It is good.", "It is new:", "* One", "* Two<br> and more"]),
         ("<1></1> sleeps. <x/> eats.", ["<1></1> sleeps.", "<x/> eats."]),

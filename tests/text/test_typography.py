@@ -81,7 +81,12 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, language
         ("(It is home.)", "(Das ist Heimat.", "de", "(Das ist Heimat.)"),
         ("(It is [home].", "(Das ist Heimat.", "de", "(Das ist Heimat."),
         ("(He said “go”)", "(Er sagte „los", "de", "(Er sagte „los"),  # two marks are open
+        ("Do you know x.org/?a=1?", "Kennst du x.org/?a=1", "de", "Kennst du x.org/?a=1?"),
+        ('"Tom" and "New York" win.', '"Tom" et New York" gagnent.', "fr", '"Tom" et "New York" gagnent.'),
+        ('"Tom" and "Al" win.', '"Tom" et "Al gagnent.', "fr", '"Tom" et "Al" gagnent.'),
         # What looks like a lost mark and is none
+        ("“Tom” saw a 5 inch TV.", 'Tom sah ein 5" TV.', "de", 'Tom sah ein 5" TV.'),
+        ('"a" and "b"', '"ab" und "b', "de", '"ab" und "b"'),
         ('I saw "Who is it?"', "Ich habe „Wer ist es?“ gesehen.", "de", "Ich habe „Wer ist es?“ gesehen."),
         ('He asked me "Why?"', "Il m'a demandé « Pourquoi ? ».", "fr", "Il m'a demandé « Pourquoi ? »."),
         ("Why (see below)?", "Warum? (siehe unten)", "de", "Warum? (siehe unten)"),

@@ -24,7 +24,7 @@ _TAG = re.compile(
     r"|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
 )
 _ANGLE = re.compile(r"<|&lt;")
-_MESSAGE = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:choice|plural|select)")  # a fast test
+MESSAGE = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:choice|plural|select)")  # a fast test
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
 _NO_TRANSLATION = re.compile(r"""\stranslate=["']?no\b|\sclass=["'][^"']*\bnotranslate\b""")
 _NO_BREAK_SPACE = re.compile(r"(&nbsp;|&#160;|&#[xX][aA]0;)")
@@ -74,7 +74,7 @@ def find_tags(text: str) -> list[StringTag]:
 def _message_syntax(text: str) -> Iterator[TemplateCode]:
     """Yield the syntax between the branches of ICU messages as statements."""
     end = 0
-    for part, translated in split_message(text) if _MESSAGE.search(text) else ():
+    for part, translated in split_message(text) if MESSAGE.search(text) else ():
         begin, end = end, end + len(part)
         if not translated:
             yield TemplateCode(begin, end, statement=True)
@@ -90,8 +90,9 @@ def _token(match: re.Match[str]) -> Token:
 def split_marked_text(text: str, language: str) -> Iterator[TextPart]:
     """Yield the sentences and kept parts of a text that may contain tags, as `split_text` does.
 
-    Tags of blocks, statements of templates, and line breaks after a sentence or before a bullet, are kept parts. Other
-    tags do not affect the ends of sentences. An end tag belongs to the part before it, a start tag to that after it.
+    Tags of blocks, statements of templates, and line breaks after a sentence, before a bullet or, in a table, before a
+    capital, are kept parts. Other tags do not affect the ends of sentences. An end tag belongs to the part before it, a
+    start tag to that after it.
     """
     tags = find_tags(text)
     if not tags:
@@ -129,7 +130,8 @@ def _sign(tag: StringTag, text: str) -> str:
     if tag.name == "br":
         before, after = text[max(0, tag.begin - 20) : tag.begin], text[tag.end : tag.end + 20]
         divides = not before.strip() or before.endswith(">") or SENTENCE_END.search(before) or BULLET.match(after)
-        return "\n" if divides else " "
+        is_in_table = text.startswith("|", text.rfind("\n", 0, tag.begin) + 1)
+        return "\n" if divides or (is_in_table and after.lstrip()[:1].isupper()) else " "
     return _OBJECT if tag.partner in (-1, tag.end) else ""
 
 

@@ -155,13 +155,14 @@ def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> t
 
     The text of a KEPT span counts as a span at most as often as it occurs in `spans`, and not inside a word or another
     span. A placeholder of the source is a span without the letters beside it, such as `%s` in `%ss` and `l'%s`, and its
-    marks of emphasis are spans wherever they are.
+    marks of emphasis are spans beside any sign.
     """
     translated = find_spans(translation, list(_find_kept(translation, spans)))
     texts = {span.text for span in spans}
     placeholders = sorted(filter(PLACEHOLDER.fullmatch, texts), key=len, reverse=True)
     endings = [re.escape(text) + ("" if can_have_ending(text) else r"(?!\w)") for text in placeholders]
-    emphasis = [rf"(?<!\*){re.escape(text)}(?!\*)" for text in texts if not text.strip("*")]
+    marks = [re.escape(text) for text in texts if not text.strip("*")]
+    emphasis = [rf"(?<!\*)(?:(?<=\S){mark}|{mark}(?=\S|\Z))(?!\*)" for mark in marks]
     if not (endings or emphasis):
         return translated
     pattern = re.compile("|".join(endings + emphasis))

@@ -25,7 +25,7 @@ from mt.languages import DirectionSet
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer
 from mt.vocabulary import load_tokenizer
-from tests.weights import load_weights, save_weights
+from tests.weights import change_weights, edit_json, save_weights
 
 CPU = torch.device("cpu")
 TEXT = ["The cat sat on the mat.", "Die Katze saß auf der Matte."] * 10
@@ -61,17 +61,6 @@ def folder(tmp_path: Path, original: Transformer, tokenizer: Tokenizer, descript
     """A good model directory."""
     save_model(tmp_path / "model", LoadedModel(original, tokenizer, description), "# A card\n")
     return tmp_path / "model"
-
-
-def change_weights(folder: Path, change: Callable[[dict[str, Tensor]], object]) -> None:
-    weights = load_weights(folder / "model.safetensors")
-    change(weights)
-    save_weights(folder / "model.safetensors", weights)
-
-
-def change_config(folder: Path, **changes: object) -> None:
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **changes}), encoding="utf-8")
 
 
 def cut(share: float, folder: Path) -> None:
@@ -165,14 +154,17 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "no text": (lambda f: (f / "config.json").write_bytes(b"\xff"), "config.json: not a JSON"),
     "deep": (lambda f: (f / "config.json").write_text("[" * 100_000), "config.json: not a JSON"),
     "list": (lambda f: (f / "config.json").write_text("[]"), "format_version is None; accepted: 1"),
-    "version": (lambda f: change_config(f, format_version=3), "version is 3; accepted: 1 or 2"),
-    "bad direction": (lambda f: change_config(f, directions=["ende"]), "directions: .*'ende'"),
-    "large": (lambda f: change_config(f, model=LARGE), r"encoder_layers: .* 1000\n.*max_length: .* 1000000"),
+    "version": (lambda f: edit_json(f / "config.json", format_version=3), "version is 3; accepted: 1 or 2"),
+    "bad direction": (lambda f: edit_json(f / "config.json", directions=["ende"]), "directions: .*'ende'"),
+    "large": (
+        lambda f: edit_json(f / "config.json", model=LARGE),
+        r"encoder_layers: .* 1000\n.*max_length: .* 1000000",
+    ),
     "calibration in no direction": (
         lambda f: (f / "calibration.json").write_text('[{"direction":"ende","source":"a","target":"b"}]'),
         "calibration.json: not a list of objects with direction",
     ),
-    "vocabulary": (lambda f: change_config(f, vocabulary_size=291), "has 290 pieces, .* 291"),
+    "vocabulary": (lambda f: edit_json(f / "config.json", vocabulary_size=291), "has 290 pieces, .* 291"),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "model.safetensors: there is no"),
     "empty": (lambda f: (f / "model.safetensors").write_bytes(b""), CUT),
     "header of an exabyte": (
@@ -186,7 +178,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
         for name in FILES
     },
     "more memory than there is": (
-        lambda f: change_config(f, model=WIDE),
+        lambda f: edit_json(f / "config.json", model=WIDE),
         r"cross_attention\.norm\.bias has the shape \[8\], not \[1048576\]",
     ),
     "longer tokenizer": (partial(write_tokenizer, LONGER), "has 300 pieces, .* is 290"),
@@ -233,7 +225,7 @@ def test_a_bad_confidence_is_refused(folder: Path, text: str) -> None:
 
 
 def test_several_problems_of_a_config_are_listed_together(folder: Path) -> None:
-    change_config(folder, vocabulary_size="many", surplus=1, model={**NUMBERS, "heads": 0})
+    edit_json(folder / "config.json", vocabulary_size="many", surplus=1, model={**NUMBERS, "heads": 0})
     with pytest.raises(ModelError) as caught:
         load_model(folder)
     assert all(key in str(caught.value) for key in ("vocabulary_size", "surplus", "model.heads"))

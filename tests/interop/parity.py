@@ -1,6 +1,5 @@
 """A model of transformers and its import, side by side."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,11 +129,6 @@ def refusal(source: Path | str, out: Path, directions: Sequence[str] = (), **opt
         import_model(str(source), out, directions, ImportOptions(**options))
     assert not out.exists()
     return str(caught.value)
-
-
-def edit_json(path: Path, **changes: Any) -> None:
-    values = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    path.write_text(json.dumps({**values, **changes}), encoding="utf-8")
 
 
 def card(folder: Path) -> str:

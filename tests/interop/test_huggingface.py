@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from mt.checkpoint import load_model
 from mt.interop.importer import import_model
@@ -16,7 +16,8 @@ from mt.pipeline.translator import Translator
 from mt.tokenizer import BOS, EOS, PAD
 from tests.conftest import sentences
 from tests.interop.conftest import Write, reversed_text
-from tests.interop.parity import Pair, card, edit_json, loaded_pair, refusal
+from tests.interop.parity import Pair, card, loaded_pair, refusal
+from tests.weights import change_weights, edit_json
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")
 
@@ -144,18 +145,10 @@ def test_a_model_of_the_size_of_tc_big_with_weights_in_float16(write: Write, tmp
     assert_equal(pair, 2)
 
 
-def edit_weights(folder: Path, drop: str = "", **changes: torch.Tensor) -> None:
-    """Change weights, whose dots are written as `__`, or drop one."""
-    weights = load_file(folder / "model.safetensors")
-    weights |= {name.replace("__", "."): tensor for name, tensor in changes.items()}
-    weights.pop(drop, None)
-    save_file(weights, folder / "model.safetensors")
-
-
 def test_everything_that_we_lack_is_listed_at_once(write: Write, tmp_path: Path) -> None:
     folder = write(activation_function="gelu_new", decoder_attention_heads=2)
     (folder / "target.spm").write_bytes(b"other")
-    edit_weights(folder, drop="model.decoder.layers.2.fc2.weight")
+    change_weights(folder, lambda weights: weights.pop("model.decoder.layers.2.fc2.weight"))
     told = refusal(folder, tmp_path / "out", ["en"])
     for line in (
         "activation_function is 'gelu_new'; accepted: 'relu', 'gelu', 'swish', 'silu'",
@@ -169,16 +162,16 @@ def test_everything_that_we_lack_is_listed_at_once(write: Write, tmp_path: Path)
 
 def test_every_weight_that_does_not_fit_is_listed_at_once(write: Write, tmp_path: Path) -> None:
     folder = write()
-    weights = load_file(folder / "model.safetensors")
-    edit_weights(
-        folder,
-        drop="model.decoder.layers.2.fc2.weight",
-        model__encoder__layers__0__fc1__bias=torch.zeros(7),
-        model__encoder__layers__0__fc2__bias=torch.full((32,), torch.nan),
-        model__decoder__layers__0__adapter__weight=torch.zeros(7),
-        model__encoder__embed_positions__weight=torch.zeros(64, 32),
-        lm_head__weight=weights["model.shared.weight"] + 1,
-    )
+
+    def spoil(weights: dict[str, torch.Tensor]) -> None:
+        del weights["model.decoder.layers.2.fc2.weight"]
+        weights["model.encoder.layers.0.fc1.bias"] = torch.zeros(7)
+        weights["model.encoder.layers.0.fc2.bias"] = torch.full((32,), torch.nan)
+        weights["model.decoder.layers.0.adapter.weight"] = torch.zeros(7)
+        weights["model.encoder.embed_positions.weight"] = torch.zeros(64, 32)
+        weights["lm_head.weight"] = weights["model.shared.weight"] + 1
+
+    change_weights(folder, spoil)
     vocabulary = vocabularies(folder)[0]
     edit_json(folder / "vocab.json", more=9999)
     told = refusal(folder, tmp_path / "out")
@@ -215,7 +208,8 @@ def test_values_of_any_type_are_a_problem_among_others(
     folder = write()
     edit_json(folder / "config.json", encoder_attention_heads=2, **config)
     if positions is not None:
-        edit_weights(folder, model__encoder__embed_positions__weight=torch.zeros(positions))
+        table = {"model.encoder.embed_positions.weight": torch.zeros(positions)}
+        change_weights(folder, lambda weights: weights.update(table))
     told = refusal(folder, tmp_path / "out")
     for problem in (*problems, "encoder_attention_heads is 2 and decoder_attention_heads is 4"):
         assert problem in told

@@ -23,6 +23,7 @@ from tests.conftest import sentences
 from tests.decoding.reference import decode
 from tests.interop.conftest import Build
 from tests.interop.opus import Opus
+from tests.weights import edit_json
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")
 
@@ -117,9 +118,7 @@ def test_a_pre_norm_model_becomes_pegasus(build: Build, tmp_path: Path, changes:
 
 def test_how_it_searches_comes_back(build: Build, tmp_path: Path) -> None:
     folder = build(**POST)
-    values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    decoding = {**values["decoding"], "beam_size": 3, "length_penalty": 0.7, "no_repeat_ngram": 4}
-    (folder / "config.json").write_text(json.dumps({**values, "decoding": decoding}), encoding="utf-8")
+    edit_json(folder / "config.json", decoding={"beam_size": 3, "length_penalty": 0.7, "no_repeat_ngram": 4})
     export_huggingface(folder, tmp_path / "out")
     import_model(str(tmp_path / "out"), tmp_path / "back")
     back, went = (load_model(path).description.decoding for path in (tmp_path / "back", folder))

@@ -22,7 +22,7 @@ from mt.pipeline.results import Translation
 from mt.training.student import shrink
 from tests.conftest import sentences
 from tests.kernels.conftest import library as library
-from tests.weights import load_weights, save_weights
+from tests.weights import change_weights, edit_json, load_weights
 
 FROZEN = Path(__file__).resolve().parents[1] / "frozen" / "model"
 OUTER = "encoder.layers.0.feed_forward.outer.weight"
@@ -120,20 +120,11 @@ def test_a_student_has_float_weights(int8: Path) -> None:
 
 
 def changed(change: Callable[[dict[str, Tensor]], object]) -> Callable[[Path], None]:
-    def apply(folder: Path) -> None:
-        weights = load_weights(folder / WEIGHTS)
-        change(weights)
-        save_weights(folder / WEIGHTS, weights)
-
-    return apply
+    return lambda folder: change_weights(folder, change)
 
 
-def config(**changes: object) -> Callable[[Path], object]:
-    def apply(folder: Path) -> None:
-        path = folder / "config.json"
-        path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **changes}), encoding="utf-8")
-
-    return apply
+def config(**changes: object) -> Callable[[Path], None]:
+    return lambda folder: edit_json(folder / "config.json", **changes)
 
 
 @pytest.mark.parametrize(

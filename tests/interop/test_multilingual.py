@@ -25,8 +25,9 @@ from mt.tokenizer import EOS
 from mt.training.tuning import read_recipe
 from mt.vocabulary import Vocabulary, VocabularyTokenizer
 from tests.decoding.reference import decode
-from tests.interop.parity import Pair, card, edit_json, loaded_pair, refusal
+from tests.interop.parity import Pair, card, loaded_pair, refusal
 from tests.kernels.conftest import library as library
+from tests.weights import change_weights, edit_json
 
 pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")
 from tests.interop.families import FAMILIES, WORDS, Family, lines, score
@@ -173,11 +174,9 @@ def test_weights_in_several_files(tmp_path: Path) -> None:
 
 def test_every_problem_is_listed_at_once(tmp_path: Path) -> None:
     folder = FAMILIES[2].write(tmp_path / "theirs")
-    weights = load_file(folder / "model.safetensors")
-    del weights["model.decoder.layernorm_embedding.bias"]
-    weights["model.encoder.embed_positions.weight"] = torch.zeros(9, 32)
-    weights["model.encoder.extra"] = torch.zeros(2)
-    save_file(weights, folder / "model.safetensors")
+    moved = {"model.encoder.embed_positions.weight": torch.zeros(9, 32), "model.encoder.extra": torch.zeros(2)}
+    change_weights(folder, lambda weights: weights.update(moved))
+    change_weights(folder, lambda weights: weights.pop("model.decoder.layernorm_embedding.bias"))
     changes = {"activation_function": "tanh", "decoder_ffn_dim": 40, "vocab_size": 12, "pad_token_id": 0}
     edit_json(folder / "config.json", **changes)
     edit_json(folder / "tokenizer_config.json", legacy_behaviour=True)

@@ -65,12 +65,21 @@ python=${MT_PYTHON:-$([ -x .venv/bin/python ] && echo .venv/bin/python || echo p
 missing=$("$python" - << 'END_PYTHON'
 from importlib.util import find_spec
 
-needed = "torch numpy sentencepiece safetensors pydantic pydantic_core rich langcodes language_data marisa_trie filelock"
-needed += " sacrebleu sacremoses sentencex py3langid lxml docx fluent.syntax markdown_it yaml tomli_w"
+needed = "torch numpy sentencepiece google.protobuf safetensors pydantic pydantic_core rich langcodes language_data"
+needed += " marisa_trie filelock sacrebleu sacremoses sentencex py3langid lxml docx fluent.syntax markdown_it yaml tomli_w"
 needed += " huggingface_hub pytest hypothesis"
-needed += " fastapi uvicorn starlette pydantic_settings prometheus_client structlog limits deprecated cachetools"  # service
-needed += " multipart pypdfium2 httpx"
-print(*(name for name in needed.split() if find_spec(name) is None))
+needed += " fastapi uvicorn httptools uvloop starlette pydantic_settings prometheus_client structlog limits deprecated"
+needed += " cachetools python_multipart pypdfium2 httpx deep_translator"  # service
+
+
+def is_missing(name):
+    try:
+        return find_spec(name) is None
+    except ModuleNotFoundError:  # the package of a submodule
+        return True
+
+
+print(*filter(is_missing, needed.split()))
 END_PYTHON
 ) || exit
 if [ -n "$missing" ]; then

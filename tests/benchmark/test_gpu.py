@@ -2,9 +2,12 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -99,6 +102,26 @@ fi
     for command in commands:
         if " train " in command:
             parse(command.split(" train ")[1].split())
+
+
+def test_the_script_checks_for_every_package_that_its_parts_import() -> None:
+    listed = " ".join(re.findall(r'^needed \+?= "(.*?)"', (ROOT / "scripts/gpu.sh").read_text("utf-8"), re.MULTILINE))
+    packages = {name.partition(".")[0] for name in listed.split()}
+    distributions = packages_distributions()
+    checked = {re.sub(r"[-_.]+", "-", each).lower() for name in packages for each in distributions.get(name, ())}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    required = {re.sub(r"[-_.]+", "-", re.split(r"[<>=\[]", each)[0]).lower() for each in project["dependencies"]}
+    assert len(required) > 20 and required - checked == set()
+    tests = [ROOT / "tests/conftest.py", ROOT / "tests/service/conftest.py", ROOT / "tests/service/test_contract.py"]
+    imported = {name for path in tests for name in re.findall(r"^(?:import|from) (\w+)", path.read_text("utf-8"), re.M)}
+    assert imported - {*sys.stdlib_module_names, "mt", "service", "scripts", "tests"} <= packages
+
+
+def test_packages_that_are_absent_are_named(tmp_path: Path) -> None:
+    python = executable(tmp_path / "python", f'exec {sys.executable} -S "$@"')  # without packages
+    done = script(python, tmp_path / "results")
+    assert done.returncode == 1 and "missing packages: torch numpy" in done.stderr
+    assert "google.protobuf" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_the_script_says_what_one_gpu_cannot_show(tmp_path: Path) -> None:

@@ -329,7 +329,7 @@ class TextPlanner:
         if match is None:
             terms = self.context.terms.find(normalised.text, self.context.source, ranges)
             fixed = [*ranges, *((term.begin, term.end) for term in terms)]
-            normalised = unify_numbers(normalised, (self.context.source, self.context.target), fixed)
+            normalised = self.context.reworded(normalised, fixed)
             ranges = [normalised.normalised_range(*place) for place in kept]
         else:  # times stay, because the repair of a match compares the sentence with that of the memory
             normalised = unify_numbers(normalised, ("und", "und"), ranges)

@@ -18,9 +18,11 @@ from mt.pipeline.driver import AttentionCall, DecodeCall
 from mt.pipeline.results import Alternative, with_text
 from mt.source_bigrams import SourceBigrams
 from mt.text import protect
+from mt.text.abbreviations import expand_abbreviations
 from mt.text.alignment import PieceAttention, Range, UnitLinks, piece_offsets
 from mt.text.formality import Formality
-from mt.text.normalise import Normaliser, plain_spaces
+from mt.text.normalise import NormalisedText, Normaliser, plain_spaces
+from mt.text.numbers import unify_numbers
 from mt.text.protect import ProtectedSpan, SpanKind
 from mt.text.restoration import StrippedText, remove_spans, restore_spans
 from mt.text.stand_ins import StandIn, StandInKind, StandInWords, is_placeholder, likely_kinds, put_back, replace_spans
@@ -70,6 +72,12 @@ class SentenceContext:
     reads_target: bool = False  # the training text has sources in the target language, too
     words_alone: dict[WordKey, str] = field(default_factory=dict)
     """Cache of the words that the model writes for terms without context. All sentences of a translator share it."""
+
+    def reworded(self, text: NormalisedText, kept: Sequence[Range]) -> NormalisedText:
+        """Return a text with words for abbreviations, and with numbers as models read them, but not in `kept`."""
+        expanded = expand_abbreviations(text, self.source, kept)
+        kept = [expanded.normalised_range(*text.original_range(*place)) for place in kept]
+        return unify_numbers(expanded, (self.source, self.target), kept)
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Return the ids of a normalised source text: the tag, the ids of the text, and EOS."""

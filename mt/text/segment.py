@@ -16,6 +16,7 @@ from itertools import accumulate, chain, pairwise
 import sentencex
 
 from mt.languages import primary_language
+from mt.text.abbreviations import ends_with_abbreviation
 from mt.text.alignment import Range
 from mt.text.clauses import AFTER_CLAUSE, conjunctions
 from mt.text.normalise import MARGIN, QUOTE_MARKS, normalise_text, plain_spaces
@@ -239,8 +240,8 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
     """Yield the sentences of a paragraph, including white space.
 
     A number such as `3.` or `II.` is joined with the sentence after it. A sentence does not begin inside a name such as
-    `ASP.NET` or an operator such as `!=`, nor in lower case after an abbreviation such as `a.m.`. It ends at an emoji
-    before a capital.
+    `ASP.NET` or an operator such as `!=`, nor in lower case after an abbreviation such as `a.m.`, nor after one such as
+    `approx.`. It ends at an emoji before a capital.
     """
     begin = end = 0
     names = _DOTTED_NAME.finditer(paragraph) if _DOT_WITHIN.search(paragraph) else ()
@@ -252,6 +253,8 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
         unfinished = (
             end in inside
             or follows == "="
+            or (follows == "-" and not sentence[-1:].isspace())  # c.-à-d. and J.-C.
+            or ends_with_abbreviation(paragraph[begin:end], follows, language)
             or (follows.islower() and _ABBREVIATION.search(sentence) is not None)
             or (ordinal is not None and follows.isalpha() and ordinal.search(sentence) is not None)
         )

@@ -1,0 +1,106 @@
+"""Words in place of abbreviations that models misread, in the sentence that a model reads."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from mt.languages import primary_language
+from mt.text.alignment import Range
+from mt.text.normalise import NormalisedText
+
+_LONGEST = 16  # characters of an abbreviation and the spaces after it
+_SPACE = "[ \u00a0\u202f]"
+_BEFORE, _AFTER = rf"(?={_SPACE}?\d)", rf"(?:(?<=[\d½¼¾]{_SPACE})|(?<=\d\.{_SPACE}))"
+_PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is the abbreviation
+    "anywhere": "{}",
+    "before_number": f"{{}}{_BEFORE}",
+    "before_code": f"{{}}(?={_SPACE}?\\d[\\w./-]*(?!\\w|{_SPACE}?[a-z]))",
+    "after_number": f"{_AFTER}{{}}",
+    "by_number": f"(?:{{0}}{_BEFORE}|{_AFTER}{{0}})",
+}
+
+
+def expand_abbreviations(text: NormalisedText, language: str, kept: Sequence[Range] = ()) -> NormalisedText:
+    """Return a sentence in a language with words in place of abbreviations, except in the ranges `kept` of `text.text`.
+
+    An abbreviation in small letters has a capital only at the beginning. A full stop that also ends the sentence stays.
+    """
+    known = _abbreviations(primary_language(language))
+    edits = known.edits(text.text) if known else ()
+    return text.edit(
+        (begin, end, word) for begin, end, word in edits if all(last <= begin or end <= first for first, last in kept)
+    )
+
+
+def ends_with_abbreviation(text: str, follows: str, language: str) -> bool:
+    """Return whether a text ends with an abbreviation after which its sentence goes on with the character `follows`."""
+    known = _abbreviations(primary_language(language))
+    return known is not None and known.goes_on(text, follows)
+
+
+@dataclass(frozen=True)
+class _Abbreviations:
+    """Abbreviations of a language. `words` has the words for each one, without spaces in the key."""
+
+    words: Mapping[str, str]
+    pattern: re.Pattern[str]
+    last: re.Pattern[str]  # one with a full stop at the end of a text
+    undotted: tuple[str, ...]  # those without a full stop
+    prepositions: Set[str]  # end no sentence: approx.
+    nouns: Set[str]  # can end a sentence: MwSt.
+
+    def edits(self, text: str) -> Iterator[tuple[int, int, str]]:
+        is_plain = text.find(".") in (-1, len(text) - 1) and not any(name in text for name in self.undotted)
+        for match in self.pattern.finditer(text, max(0, len(text) - _LONGEST) if is_plain else 0):
+            key, rest = _key(match[0]), text[match.end() :]
+            word = self.words.get(key)
+            if word is None:  # a capital for a small letter
+                if any(map(str.isalnum, text[: match.start()])):
+                    continue
+                word = self.words[key[0].lower() + key[1:]]
+                word = word[0].upper() + word[1:]
+            if word[-1].isalnum() and rest[:1].isalnum():
+                word += " "
+            elif key[-1] == "." and (not any(map(str.isalnum, rest)) or (key in self.nouns and rest[1:2].isupper())):
+                word += "."
+            yield *match.span(), word
+
+    def goes_on(self, text: str, follows: str) -> bool:
+        match = self.last.search(text, max(0, len(text) - _LONGEST))
+        return match is not None and (
+            follows.islower() or follows.isdigit() or _key(match[1]).lower() in self.prepositions
+        )
+
+
+@cache
+def _abbreviations(language: str) -> _Abbreviations | None:
+    tables = tomllib.loads(Path(__file__).with_name("abbreviations.toml").read_text("utf-8")).get(language)
+    if not tables:
+        return None
+    names = [name for table in tables.values() for name in table]
+    anywhere = tables.get("anywhere", ())
+    patterns = (
+        _PLACES[place].format("(?:" + "|".join(map(_spelling, sorted(table, key=len, reverse=True))) + ")")
+        for place, table in tables.items()
+    )
+    return _Abbreviations(
+        words={_key(name): word for table in tables.values() for name, word in table.items()},
+        pattern=re.compile(rf"(?<![\w.-])(?:{'|'.join(patterns)})"),
+        last=re.compile(rf"(?<![\w.-])({'|'.join(_spelling(name) for name in names if name[-1] == '.')})\s*\Z"),
+        undotted=tuple(name for name in names if "." not in name),
+        prepositions={_key(name) for name in anywhere if name[0].islower()},
+        nouns={_key(name) for name in anywhere if name[0].isupper()},
+    )
+
+
+def _spelling(abbreviation: str) -> str:
+    first, rest = abbreviation[0], re.escape(abbreviation[1:]).replace("\\ ", f"{_SPACE}?")
+    end = r"(?!\w)" if abbreviation[-1].isalnum() else ""
+    return f"[{first}{first.upper()}]{rest}{end}" if first.islower() else f"{first}{rest}{end}"
+
+
+def _key(abbreviation: str) -> str:
+    return re.sub(_SPACE, "", abbreviation)

@@ -86,6 +86,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("System.Text.Json n-1 ~user top-10", ["System.Text.Json", "n-1", "~user", "10"]),
         ("Mon, 06 Sep 2021 00:01:00 +0000, MMM d, yyyy or HH:mm",
          ["Mon, 06 Sep 2021 00:01:00 +0000", "MMM d, yyyy", "HH:mm"]),
+        ("**Note:** the *dog,* or 5 * 3", ["**", "**", "*", "*", "5", "3"]),
         ("A message -------- and ===== more ----x ---", ["--------", "====="]),
         ("F j, Y and g:i a, Y-m-d or M. Y, I am", ["F j, Y", "g:i a", "Y-m-d", "M. Y"]),
         ("On 6 Sep 2021 Mayya had (*.*) and *.txt in the MM", ["6", "2021", "*.*", "*.txt"]),

@@ -60,7 +60,7 @@ def test_a_search_records_the_attention_of_its_hypotheses(
         weights = model.cross_attention([(source, one.tokens) for one in hypotheses])
         for one, expected in zip(hypotheses, map(CrossAttention, weights), strict=True):
             assert one.attention is not None
-            np.testing.assert_allclose(one.attention, expected.mean(), atol=0.02 if int8 else 2e-5)
+            np.testing.assert_allclose(np.asarray(one.attention), expected.mean(), atol=0.02 if int8 else 2e-5)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,13 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServiceProcess, ServiceProcess]]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of nginx, with its logs."""
+    return tmp_path_factory.mktemp("nginx")
+
+
+@pytest.fixture(scope="module")
+def proxied(folder: Path) -> Iterator[tuple[ServiceProcess, ServiceProcess]]:
     """The service, and the same behind nginx on another port, without TLS and with shorter time limits."""
     if NGINX is None:
         pytest.skip("nginx is not installed")
@@ -49,12 +55,12 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServiceP
         "MT_ROOT_PATH": "/translator",
         "MT_ADMIN_KEY": "a" * 20,
     }
-    folder = tmp_path_factory.mktemp("nginx")
     with running(settings, ready=False) as service:
         port = free_port()
         server = (DEPLOY / "nginx" / "mt-service.conf").read_text()
         server = re.sub(r"\n    ssl_[^\n]*", "", server).replace("listen 443 ssl", f"listen 127.0.0.1:{port}")
         server = server.replace("127.0.0.1:8000", f"127.0.0.1:{service.port}").replace("_timeout 10s", "_timeout 1s")
+        server = server.replace("/var/log/nginx", str(folder))
         (folder / "nginx.conf").write_text(CONFIGURATION.format(folder=folder, server=server))
         process = subprocess.Popen([NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")])
         proxy = ServiceProcess(service.process, port, service.logs)
@@ -80,6 +86,24 @@ def test_requests_pass_with_their_address_and_the_prefix(proxied: tuple[ServiceP
     url = stored.json["translatedFileUrl"]
     assert url.startswith("http://translate.example.org/translator/download_file/")
     assert proxy.request("GET", url.removeprefix("http://translate.example.org"), headers=HOST).status == 200
+
+
+def test_the_logs_of_the_proxy_have_no_arguments_no_downloads_and_no_ids(
+    proxied: tuple[ServiceProcess, ServiceProcess], folder: Path
+) -> None:
+    logged = {
+        "/translator/translate?q=SECRET&source=en&target=de&api_key=SECRET": "/translator/translate",
+        "/translator/download_file/SECRET.SECRET.txt": "/translator/download_file/...",
+        "/translator/v2/document/SECRET/result": "/translator/v2/document/...",
+        "/translator/memories/SECRET": "/translator/memories/...",
+        "/translator/v3/glossaries/SECRET": "/translator/v3/glossaries/...",
+        "/translator/v3/translation_memories/SECRET/exports/SECRET": "/translator/v3/translation_memories/...",
+    }
+    for path in logged:
+        proxied[1].request("POST", path, headers={**HOST, "Referer": "http://a/SECRET"}, caller="127.0.0.6")
+    logs = {path.name: path.read_text() for path in folder.glob("*.log")}
+    assert re.findall(r'127\.0\.0\.6 .* POST "(.*)"', logs["mt-service.log"]) == list(logged.values())
+    assert "SECRET" not in str(logs)
 
 
 @pytest.mark.parametrize(

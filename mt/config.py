@@ -184,7 +184,7 @@ class TuningConfig(Section):
     """
 
     model: Path
-    """Directory of a model that was trained here or imported."""
+    """Directory of a model that was trained here or imported, or "starter" for the starter model of the package."""
     frozen: tuple[str, ...] = ()
     """Names of parameters that are not trained. `*` matches any text, as in ["encoder.*", "embedding.*"]."""
     monitor: HeldOutCorpora = ()

@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Unpack
 
+from mt.bundled import model_directory
 from mt.checkpoint import LoadedModel
 from mt.decoding.options import Normalization, SearchOptions
 from mt.engine.backends.ensemble import load_ensemble
@@ -126,7 +127,7 @@ class Translator:
         """Load a model directory.
 
         Args:
-            path: The model directory.
+            path: The model directory, or `starter` for the starter model of the package.
             device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
             dtype: `auto`, `float32`, `bfloat16` or `int8`.
             threads: Number of CPU cores that translate, by default all, or 2 beside a GPU. If torch decodes, this sets
@@ -150,7 +151,7 @@ class Translator:
         if wrong:
             raise ModelError(problems(f"{path} cannot be loaded with these options", wrong))
         device = select_device(device)
-        models = load_ensemble([Path(directory) for directory in (path, *others)], device)
+        models = load_ensemble([model_directory(str(directory)) for directory in (path, *others)], device)
         decoding = load_backend(models, device, Dtype(dtype), backend)
         loaded = replace(models[0], confidence=None) if others else models[0]
         return cls(loaded, start_engine(decoding, threads), decoding.dtype, decoding.shortlist, decoding.attend)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from mt.bundled import model_directory
 from mt.checkpoint import load_model, read_description
 from mt.config import ModelSection, Recipe, TokenizerConfig
 from mt.description import Description
@@ -42,12 +43,13 @@ def complete_recipe(
     tuning = values.get("tuning")
     if not isinstance(tuning, dict) or not isinstance(tuning.get("model"), str):
         return validate_recipe(path, values, known_problems, check)
-    folder = Path(tuning["model"])
+    folder = model_directory(tuning["model"])
     try:
         description, tokenizer = read_description(folder), load_tokenizer(folder)
     except MTError as error:
         stand_in = {**values, "model": {"size": "base"}}  # any valid model, so that all other problems are reported
         return validate_recipe(path, stand_in, [*known_problems, f"tuning.model: {error}"])
+    tuning = {**tuning, "model": str(folder)}
     known_problems = [*known_problems, *_changes_of_the_model(values, description)]
     completed = {
         **values,

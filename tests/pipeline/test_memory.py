@@ -1,11 +1,9 @@
 """Matches of a translation memory and formality in the pipeline, with the starter model."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-import mt.bundled
 from mt import Translator
 from mt.errors import RequestError
 from mt.pipeline.driver import AttentionCall, DecodeCall
@@ -22,7 +20,7 @@ UNIT = ("Click the Close button to close the report.", "Klicken Sie auf Schließ
 
 @pytest.fixture(scope="module")
 def translator() -> Translator:
-    return Translator.load(Path(mt.bundled.__file__).parent / "starter", device="cpu", threads=1)
+    return Translator.load("starter", device="cpu", threads=1)
 
 
 def translated(planner: TextPlanner, translator: Translator, text: str, *matches: MemoryMatch) -> Translation:

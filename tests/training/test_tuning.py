@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from mt.bundled import STARTER_MODEL
 from mt.checkpoint import LoadedModel, load_model, save_model
 from mt.config import DecodingConfig, ModelConfig, Recipe
 from mt.data.batching import load_batch
@@ -121,6 +122,8 @@ def test_a_recipe_takes_over_what_the_model_is(read: Read, place: Path, tmp_path
     assert recipe.directions.to_config() == ["en-de"]
     save_recipe(recipe, tmp_path / "kept.toml")
     assert read_recipe(tmp_path / "kept.toml") == recipe, "with every value spelt out, it is the same recipe"
+    starter = read("tuning.model=starter").tuning
+    assert starter and starter.model == STARTER_MODEL
 
 
 def test_all_that_would_change_the_model_is_refused_at_once(read: Read) -> None:

@@ -33,7 +33,7 @@ from torch import Tensor
 from mt.config import ModelConfig
 from mt.data.demo import write_phrasebook
 from mt.model.attention import MultiHeadAttention, attention, attention_weights, causal_mask
-from mt.model.embedding import sinusoidal_positions
+from mt.model.embedding import position_table
 from mt.model.layers import DecoderLayer, EncoderLayer, Sublayer
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer
@@ -110,7 +110,7 @@ print("decoder layer:", tuple(DecoderLayer(config)(torch.randn(1, 3, 128), memor
 # added to the embeddings. The product of two position vectors depends on their distance only:
 
 # %%
-table = sinusoidal_positions(50, 128)
+table = position_table(config, 50)  # [50, D]
 products = [float(table[n] @ table[n + 5]) for n in (0, 10, 40)]
 print("PE(n) . PE(n + 5) for n = 0, 10, 40:", [round(product, 3) for product in products])
 

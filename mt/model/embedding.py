@@ -11,15 +11,10 @@ from torch import Tensor, nn
 from mt.config import ModelConfig
 from mt.model.dropout import Dropout
 from mt.model.module import Module
-from mt.model.positions import interleaved_positions, positions_of
+from mt.model.positions import positions_of
 
 NEVER = -1000.0
 """Output bias of a token that must not be produced. The resulting probability is 0, but the bias is finite."""
-
-
-def sinusoidal_positions(length: int, d_model: int) -> Tensor:
-    """Return the result of `interleaved_positions` as a tensor."""
-    return torch.from_numpy(interleaved_positions(length, d_model))
 
 
 def position_table(config: ModelConfig, length: int) -> Tensor:

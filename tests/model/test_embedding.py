@@ -6,7 +6,7 @@ from torch.testing import assert_close
 
 from mt.config import ModelConfig
 from mt.model.dropout import Dropout, dropout
-from mt.model.embedding import Embedding, InputLayer, SinusoidalPositions, position_table, sinusoidal_positions
+from mt.model.embedding import Embedding, InputLayer, SinusoidalPositions, position_table
 
 CONFIG = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=8, heads=2, dropout=0.0, max_length=32)
 
@@ -27,7 +27,8 @@ CONFIG = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=8, hea
     ],
 )
 def test_positions_are_the_papers(position: int, dimension: int, expected: float) -> None:
-    assert sinusoidal_positions(1000, 8)[position, dimension].item() == pytest.approx(expected, abs=1e-6)
+    table = position_table(CONFIG.model_copy(update={"d_model": 8}), 1000)
+    assert table[position, dimension].item() == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_positions_of_other_toolkits(layout: str, position: int, dimension: int,
 def test_embeddings_are_scaled_and_placed() -> None:
     embedding, inputs = Embedding(10, CONFIG), InputLayer(CONFIG, SinusoidalPositions(CONFIG))
     embedded = inputs(embedding(torch.tensor([[7, 7, 2]])))
-    expected = embedding.tokens.weight[torch.tensor([7, 7, 2])] * 4 + sinusoidal_positions(3, 16)  # 4 = sqrt(16)
+    expected = embedding.tokens.weight[torch.tensor([7, 7, 2])] * 4 + position_table(CONFIG, 3)  # 4 = sqrt(16)
     assert_close(embedded[0], expected)
 
 

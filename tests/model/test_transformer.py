@@ -1,12 +1,14 @@
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
 from mt.config import SIZES, ModelConfig
+from mt.model import positions
 from mt.model.attention import MultiHeadAttention, attention, attention_mask
 from mt.model.layers import DecoderLayer, EncoderLayer
 from mt.model.transformer import Transformer
@@ -190,3 +192,14 @@ def test_layers_get_attention_masks_that_a_gpu_need_not_copy(length: int) -> Non
     assert len(strides) == 5
     assert all(stride % 8 == 0 for *outer, _ in strides for stride in outer), strides
     assert all(last == 1 for *_, last in strides)
+
+
+@pytest.mark.parametrize("zero", [True, False])
+def test_without_positions_a_word_has_one_state(zero: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/understanding/embeddings.md lets `interleaved_positions` return zeros."""
+    torch.manual_seed(7)
+    if zero:
+        monkeypatch.setattr(positions, "interleaved_positions", lambda *shape: np.zeros(shape, np.float32))
+    model = stirred(Transformer(small_config(), V))
+    (states,) = model.encode(torch.tensor([[7, 5, 9, 7]]), torch.ones(1, 4, dtype=torch.bool))
+    assert torch.allclose(states[0], states[3], atol=1e-5) == zero

@@ -1,4 +1,4 @@
-"""Requests and results of the engine: plain data that can be pickled."""
+"""Requests and results of the engine: plain data."""
 
 from dataclasses import dataclass
 

@@ -10,35 +10,54 @@ from pathlib import Path
 from mt.languages import primary_language
 from mt.text.alignment import Range
 from mt.text.normalise import NormalisedText
+from mt.text.protect import SpanKind, find_spans
 
 _LONGEST = 16  # characters of an abbreviation and the spaces after it
 _SPACE = "[ \u00a0\u202f]"
-_BEFORE, _AFTER = rf"(?={_SPACE}?\d)", rf"(?:(?<=[\d½¼¾]{_SPACE})|(?<=\d\.{_SPACE}))"
+_BEFORE, _AFTER = rf"(?={_SPACE}\d)", rf"(?:(?<=[\d½¼¾]{_SPACE})|(?<=\d\.{_SPACE}))"
 _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is the abbreviation
     "anywhere": "{}",
+    "before_word": "{}",
     "before_number": f"{{}}{_BEFORE}",
-    "before_code": f"{{}}(?={_SPACE}?\\d[\\w./-]*(?!\\w|{_SPACE}?[a-z]))",
+    "before_code": f"{{}}(?={_SPACE}?\\d[\\w./-]*(?!\\w|[.,]\\d|{_SPACE}?[^\\W\\d_]))",
     "after_number": f"{_AFTER}{{}}",
     "by_number": f"(?:{{0}}{_BEFORE}|{_AFTER}{{0}})",
 }
+_PREDICATE = re.compile(r"\b(?:is|are|was|were|ist|sind|war|waren|est|sont|était)\s+\S*\s*\Z")  # Lunch is incl.
+_NEW_SENTENCE = re.compile(
+    r"(?:I|We|You|He|She|It|They|The|This|There|Wir|Ich|Er|Sie|Es|Das|Nous|Je|Il|Elle|Ils|Le|La|Les|Vous)\b"
+)
 
 
 def expand_abbreviations(text: NormalisedText, language: str, kept: Sequence[Range] = ()) -> NormalisedText:
     """Return a sentence in a language with words in place of abbreviations, except in the ranges `kept` of `text.text`.
 
-    An abbreviation in small letters has a capital only at the beginning. A full stop that also ends the sentence stays.
+    Addresses and code stay. An abbreviation in small letters has a capital only at the beginning. A full stop that also
+    ends the sentence stays.
     """
     known = _abbreviations(primary_language(language))
-    edits = known.edits(text.text) if known else ()
+    edits = list(known.edits(text.text)) if known else []
+    if not edits:
+        return text
+    spans = [span for span in find_spans(text.text, kept) if span.kind is not SpanKind.NUMBER]
     return text.edit(
-        (begin, end, word) for begin, end, word in edits if all(last <= begin or end <= first for first, last in kept)
+        (begin, end, word)
+        for begin, end, word in edits
+        if all(last <= begin or end <= first for first, last in kept)
+        and all(span.end <= begin or end <= span.begin or begin <= span.begin < span.end <= end for span in spans)
     )
 
 
 def ends_with_abbreviation(text: str, follows: str, language: str) -> bool:
-    """Return whether a text ends with an abbreviation after which its sentence goes on with the character `follows`."""
+    """Return whether a text ends with an abbreviation after which its sentence goes on with the text `follows`."""
     known = _abbreviations(primary_language(language))
-    return known is not None and known.goes_on(text, follows)
+    match = known.last.search(text, max(0, len(text) - _LONGEST)) if known else None
+    if not known or not match:
+        return False
+    if follows[:1].islower() or follows[:1].isdigit():
+        return True
+    goes_on = _key(match[1]).lower() in known.prepositions
+    return goes_on and not (_PREDICATE.search(text, max(0, len(text) - 3 * _LONGEST)) or _NEW_SENTENCE.match(follows))
 
 
 @dataclass(frozen=True)
@@ -49,8 +68,8 @@ class _Abbreviations:
     pattern: re.Pattern[str]
     last: re.Pattern[str]  # one with a full stop at the end of a text
     undotted: tuple[str, ...]  # those without a full stop
-    prepositions: Set[str]  # end no sentence: approx.
-    nouns: Set[str]  # can end a sentence: MwSt.
+    prepositions: Set[str]  # those after which a sentence goes on
+    stops: Set[str]  # those whose full stop stays before a capital
 
     def edits(self, text: str) -> Iterator[tuple[int, int, str]]:
         is_plain = text.find(".") in (-1, len(text) - 1) and not any(name in text for name in self.undotted)
@@ -62,17 +81,9 @@ class _Abbreviations:
                     continue
                 word = self.words[key[0].lower() + key[1:]]
                 word = word[0].upper() + word[1:]
-            if word[-1].isalnum() and rest[:1].isalnum():
-                word += " "
-            elif key[-1] == "." and (not any(map(str.isalnum, rest)) or (key in self.nouns and rest[1:2].isupper())):
+            if key[-1] == "." and (not rest.strip(" \"'”“»") or (key in self.stops and rest[1:2].isupper())):
                 word += "."
             yield *match.span(), word
-
-    def goes_on(self, text: str, follows: str) -> bool:
-        match = self.last.search(text, max(0, len(text) - _LONGEST))
-        return match is not None and (
-            follows.islower() or follows.isdigit() or _key(match[1]).lower() in self.prepositions
-        )
 
 
 @cache
@@ -81,25 +92,26 @@ def _abbreviations(language: str) -> _Abbreviations | None:
     if not tables:
         return None
     names = [name for table in tables.values() for name in table]
-    anywhere = tables.get("anywhere", ())
     patterns = (
         _PLACES[place].format("(?:" + "|".join(map(_spelling, sorted(table, key=len, reverse=True))) + ")")
         for place, table in tables.items()
     )
+    prepositions = {_key(name) for name in tables["before_word"]}
+    before_nouns = tables["after_number"] if language == "de" else ()  # 3 Mio. Euro
     return _Abbreviations(
         words={_key(name): word for table in tables.values() for name, word in table.items()},
-        pattern=re.compile(rf"(?<![\w.-])(?:{'|'.join(patterns)})"),
+        pattern=re.compile(rf"(?<![\w./@{{$%#-])(?:{'|'.join(patterns)})"),
         last=re.compile(rf"(?<![\w.-])({'|'.join(_spelling(name) for name in names if name[-1] == '.')})\s*\Z"),
         undotted=tuple(name for name in names if "." not in name),
-        prepositions={_key(name) for name in anywhere if name[0].islower()},
-        nouns={_key(name) for name in anywhere if name[0].isupper()},
+        prepositions=prepositions,
+        stops={_key(name) for name in names} - prepositions - {_key(name) for name in before_nouns},
     )
 
 
 def _spelling(abbreviation: str) -> str:
     first, rest = abbreviation[0], re.escape(abbreviation[1:]).replace("\\ ", f"{_SPACE}?")
-    end = r"(?!\w)" if abbreviation[-1].isalnum() else ""
-    return f"[{first}{first.upper()}]{rest}{end}" if first.islower() else f"{first}{rest}{end}"
+    end = r"(?![\w/])" if not abbreviation.endswith(" ") else ""
+    return f"[{first}{first.upper()}]{rest}{end}" if first.islower() and "/" not in rest else f"{first}{rest}{end}"
 
 
 def _key(abbreviation: str) -> str:

@@ -45,13 +45,13 @@ _TIMES = {
         rf"(?:(?P<first>{_TIME_OF_12}|{_BEFORE_HOUR}{_HOUR_OF_12})"  # not May 3 to 5 pm
         r"(?P<dash> ?(?:[-–—]|to|and|until|till) ?))?"
         rf"(?P<last>{_TIME_OF_12}|{_HOUR_OF_12}) ?(?P<half>[ap])\.?m\b"
-        r"(?!\.?/|-[a-z]| I\b| (?-i:(?!this|always|unless)[a-z]{3,}s\b))"  # not AM/FM, and not 2 PM jobs
+        r"(?!\.?/|-[a-z]| I\b)"  # not AM/FM
         r"(?:\.(?![\"'”’»]*$))?",  # a full stop that ends the sentence stays
         re.IGNORECASE,
     ),
     "fr": re.compile(  # 14h30, à 9 h 30, and de 9 h à 18 h, but not: dure 2 h 30
         rf"(?:(?:(?<![\w.,:])(?=\d\dh)|{_BEFORE_FRENCH_HOUR}){_HOUR} ?h ?{_MINUTE}"
-        rf"|(?<=\bde )(?:[7-9]|1\d) ?h à {_HOUR} ?h(?: ?{_MINUTE})?)(?!\w| ?\d{{3}}| min)"
+        rf"|(?<=\bde )(?<!dure de )(?:[7-9]|1\d) ?h à {_HOUR} ?h(?: ?{_MINUTE})?)(?!\w| ?\d{{3}}| min| d[e'’]| par\b)"
     ),
 }
 _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn

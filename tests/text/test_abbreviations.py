@@ -10,14 +10,17 @@ from mt.text.segment import split_text
 @pytest.mark.parametrize(
     ("language", "text", "expected"),
     [
-        ("en", "Approx. 5 km, approx.5 km, Approx.", "Approximately 5 km, approximately 5 km, Approx."),
-        ("en", "w/o milk, w/milk, new/old", "without milk, with milk, new/old"),
+        ("en", "Approx. 5 km, but Approx. is none", "Approximately 5 km, but Approx. is none"),
+        ("en", "w/o milk, w/ milk, w/c, new/old W/m²", "without milk, with milk, w/c, new/old W/m²"),
         ("en-GB", "No. 5 is free; Room No. 7, no. 8 and no. 9.", "No. 5 is free; Room #7, no. 8 and number 9."),
-        ("en", "I said no. The fig. is ripe. See fig. 3", "I said no. The fig. is ripe. See figure 3"),
-        ("en", "Mar. 3, 5 Dec. and Mar. too", "March 3, 5 December and Mar. too"),
-        ("de", "zzgl. MwSt. Wir, inkl. MwSt. und", "plus Mehrwertsteuer. Wir, einschließlich Mehrwertsteuer und"),
-        ("de", "ca.\u00a03 Mio. im 19. Jh.", "etwa\u00a03 Millionen im 19. Jahrhundert."),
-        ("de", "i.d.R. und i. d. R., vgl. S. 12, S. Meier", "in der Regel und in der Regel, siehe Seite 12, S. Meier"),
+        ("en", "I said no. No. 2,000 people, No. 12 Germans.", "I said no. No. 2,000 people, No. 12 Germans."),
+        ("en", "The fig. is ripe. See fig. 3, fig.3", "The fig. is ripe. See figure 3, fig.3"),
+        ("en", "Mar. 3, 5 Dec. He, (3 Nov.) and Mar. too", "March 3, 5 December. He, (3 November) and Mar. too"),
+        ("en", "dept.name, https://a.org/w/b?no.5 a@dept. org {dept.}",
+         "dept.name, https://a.org/w/b?no.5 a@dept. org {dept.}"),
+        ("de", "MwSt. Wir, inkl. MwSt. und ca. 5", "Mehrwertsteuer. Wir, einschließlich Mehrwertsteuer und etwa 5"),
+        ("de", "ca.\u00a03 Mio. €. Im 19. Jh., evtl.?", "etwa\u00a03 Millionen €. Im 19. Jahrhundert, vielleicht?"),
+        ("de", "i.d.R. und i. d. R. heißt er Jan. 2019", "in der Regel und in der Regel heißt er Jan. 2019"),
         ("fr", "RDV le 5 janv. 2024, c.-à-d. demain", "rendez-vous le 5 janvier 2024, c'est-à-dire demain"),
         ("cs", "ca. 5", "ca. 5"),
     ],
@@ -37,6 +40,9 @@ def test_terms_stay_and_ranges_refer_to_the_original() -> None:
     [
         ("en", "It is approx. 5 km. Go by bus incl. lunch.", ["It is approx. 5 km.", "Go by bus incl. lunch."]),
         ("en", "I ate a fig. The cat slept.", ["I ate a fig.", "The cat slept."]),
+        ("en", "Lunch is incl. Drinks are extra.", ["Lunch is incl.", "Drinks are extra."]),
+        ("en", "He is in the sales dept. She is his boss.", ["He is in the sales dept.", "She is his boss."]),
+        ("en", "So.-No.", ["So.", "-No."]),
         ("de", "inkl. Versand", ["inkl. Versand"]),
         ("fr", "c.-à-d. demain", ["c.-à-d. demain"]),
     ],
@@ -46,5 +52,5 @@ def test_no_sentence_ends_at_an_abbreviation(language: str, text: str, sentences
 
 
 def test_what_follows_decides() -> None:
-    found = [ends_with_abbreviation("5 Mio. ", follows, "de") for follows in "3eE"]
-    assert found == [True, True, False]
+    ends = [ends_with_abbreviation("5 Mio. ", follows, "de") for follows in ("3 ", "extra", "Euro")]
+    assert ends == [True, True, False]

@@ -134,7 +134,7 @@ def test_values_and_code_of_programs_and_readings_are_no_texts(name: str, conten
         ('!!! note "one"\n    two\n\n    - three\n\n=== "four"\n\n    ```\n    five\n    ```\nsix\n',
          '!!! note "ONE"\n    TWO\n\n    - THREE\n\n=== "FOUR"\n\n    ```\n    five\n    ```\nSIX\n'),
         ("??? tip\n    one\n    !!! b\n        two\n", "??? tip\n    ONE\n    !!! b\n        TWO\n"),
-        ("# one {#a .b} ##\ntwo {: .c}\n{: .d}\nthree {e}\n", "# ONE {#a .b} ##\nTWO {: .c}\n{: .d}\nTHREE {E}\n"),
+        ("# one {#a .b} ##\ntwo {: .c}\n{: .d}\nthree {.e}\n", "# ONE {#a .b} ##\nTWO {: .c}\n{: .d}\nTHREE {.E}\n"),
         ("[^a]: one\n    two\n[^b]: three\n*[ab]: four\n", "[^a]: ONE TWO\n[^b]: THREE\n*[ab]: FOUR\n"),
         ("one $a*b*c$ two \\(d\\) for $5 or $6\n", "ONE $a*b*c$ TWO \\(d\\) FOR $5 OR $6\n"),
         ("one\n$$\na_b_c\n$$\ntwo\n\\[ d e \\]\n", "ONE\n$$\na_b_c\n$$\nTWO\n\\[ d e \\]\n"),

@@ -14,7 +14,7 @@ _FENCE = re.compile(r"[ \t>]*(?:[-*+][ \t]+)?(`{3,}|~{3,})")
 _INDENT = r"(?P<indent>[ \t]*(?:(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t]))[ \t]*)*)"
 _BRACES = r"\{[^{}]*\}"
 _NAME = rf"(?:[\w-]+|{_BRACES})?"  # of a directive
-_ATTRIBUTES = r"\{[ ]?[:#.][^{}]*\}"  # of the block around them: {#id .class}, and {: .class} of kramdown
+_ATTRIBUTES = r"\{:[ ]?[#.]?[A-Za-z][^{}]*\}"  # of the block around them, in kramdown: {: .class}
 _DIVIDERS = [  # a line of each kind ends the text before it; `title` is text of its own
     re.compile(_INDENT + pattern)
     for pattern in (
@@ -55,7 +55,8 @@ _INLINE = re.compile(
     r"(?P<code>(?<!`)(`+)(?!`)[^`\n]+\2(?!`))|(?P<formula>(?<![\\\w$])\$\$?(?![\s$])(?:[^$\\\n]|\\.){1,300}(?<!\s)\$\$?(?![\w$])"
     r"|\\\((?:(?!\\\)).){1,300}\\\))|\{\{[<%](?:(?!\}\}).){1,300}\}\}|\{%(?:(?!%\}).){1,300}%\}"
 )
-_LAST_ATTRIBUTES = re.compile(rf"(?<=[ \t]){_ATTRIBUTES}(?=[ \t#]*\Z)")
+_LAST_ATTRIBUTES = re.compile(rf"(?<=[ \t]){_ATTRIBUTES}(?=[ \t]*\Z)")
+_ATTRIBUTES_OF_HEADING = re.compile(r"(?<=[ \t])\{:?[ ]?[#.]?[A-Za-z][^{}]*\}(?=[ \t#]*\Z)")  # {#id .class}
 _PROSE = re.compile(r"[^\W\d_]{2,}[ ,]+[^\W\d_]{2,}")
 
 
@@ -119,7 +120,8 @@ def _hidden_line(line: str) -> str:
         return _hide(line, container.end("indent"), "- # ", begin, end)
     if definition := _DEFINITION.fullmatch(line):
         line = _hide(line, definition.end("indent"), "- ", *definition.span("title"))
-    line = _LAST_ATTRIBUTES.sub(lambda match: SYNTAX * len(match[0]), line)
+    attributes = _ATTRIBUTES_OF_HEADING if line.lstrip(" >").startswith("#") else _LAST_ATTRIBUTES
+    line = attributes.sub(lambda match: SYNTAX * len(match[0]), line)
     return _INLINE.sub(_hidden_value, line)
 
 

@@ -10,13 +10,15 @@
 # This file follows "Attention Is All You Need" (Vaswani et al. 2017) section by section, with the code of `mt.model`,
 # which also serves. Run it from top to bottom: `python docs/understanding/narrative.py` in a checkout after
 # `bash scripts/setup.sh`, or open it as a notebook with jupytext. It trains a model of English and German for some
-# minutes on two cores, without a corpus of yours.
+# minutes on one core, without a corpus of yours. Another number of updates (default: 800) makes a short run, whose
+# translations are poor: `python docs/understanding/narrative.py 100` takes about a minute.
 #
 # Shapes: `B` sentences, `S` source length, `T` target length, `H` heads, `D` d_model, `V` vocabulary.
 
 # %%
 import math
 import random
+import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,7 +43,8 @@ from mt.training.loss import smoothed_cross_entropy
 from mt.training.optimizer import orthogonal
 from mt.training.schedule import noam
 
-UPDATES = 800
+UPDATES = int(sys.argv[1]) if sys.argv[1:] and sys.argv[1].isdigit() else 800  # a notebook has other arguments
+torch.set_num_threads(1)  # on busy cores, a second thread makes the training slower
 torch.manual_seed(1)
 torch.set_printoptions(precision=2, sci_mode=False)
 
@@ -138,8 +141,9 @@ print(training[0][0], "->", tokenizer.pieces(tokenizer.encode(training[0][0])))
 # ## 5.2 Batches
 #
 # Sentences of similar length share a batch, so that little of it is padding. The decoder reads `BOS w1 ... wn` and
-# predicts `w1 ... wn EOS`: at every position the next token, all at once. No position reads padding (the source mask),
-# and padding does not count in the loss (label -100, which cross-entropy ignores).
+# predicts `w1 ... wn EOS`: at every position the next token, all at once (BOS and EOS are the tokens that begin and end
+# a sentence). No position that counts reads padding (the source mask; target padding is later than every token), and
+# padding does not count in the loss (label -100, which cross-entropy ignores).
 
 # %%
 PAD, BOS, EOS = 0, 2, 3

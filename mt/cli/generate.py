@@ -24,6 +24,7 @@ from mt.language_model.sampling import SamplingOptions, generate
 def main(argv: Sequence[str]) -> int:
     options = parse(argv)
     sampling = SamplingOptions(options.temperature, options.top_k, options.top_p)
+    torch.set_num_threads(1)  # a step is too short to be split among threads
     model = load_language_model(options.model, select_device(options.device))
     decoder = getincrementaldecoder("utf-8")(errors="replace")
     sys.stdout.write(options.prompt)

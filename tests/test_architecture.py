@@ -80,7 +80,7 @@ MAX_PARAMETERS = 7
 
 CEILINGS = {
     "mt.build": 1_230,
-    "mt.cli": 3_040,
+    "mt.cli": 3_060,
     "mt.data": 2_220,
     "mt.decoding": 1_510,
     "mt.engine": 2_690,

@@ -23,7 +23,7 @@ from typing import Any
 from rich.table import Table
 
 from mt.arguments import ArgumentParser
-from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.command import CommandParser, command, stderr_console, tell
 from service.access.api_keys import ApiKey, ApiKeyError, get_key, list_keys, make_key, revoke_key
 from service.access.database import Database, DatabaseError
 from service.access.usage import month_of, read_usage
@@ -39,11 +39,15 @@ MAX_DAYS = 365_000  # about 1,000 years: an expiry date must be before the year 
 def main(argv: Sequence[str]) -> int:
     options = parse(argv)
     console = stderr_console()
-    with Database.open(find_database(options, "add")) as database:
+    path = find_database(options, "add")
+    created = not path.exists()
+    with Database.open(path) as database:
         secret, keys = database.run_sync(lambda connection: run_action(connection, options))
+    if created:
+        tell(console, f"new database created: {path}")
     if options.json:
-        created = {"key": secret} if secret else {}
-        print(json.dumps([key | created for key in keys], ensure_ascii=False, indent=2))
+        shown = {"key": secret} if secret else {}
+        print(json.dumps([key | shown for key in keys], ensure_ascii=False, indent=2))
     else:
         console.print(key_table(keys))
         if secret:

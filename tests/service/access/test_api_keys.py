@@ -219,8 +219,9 @@ def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 def test_the_script(keys: Run, tmp_path: Path) -> None:
-    status, printed, _ = keys("add", "the wiki", "--rate", "5", "--quota", "100", "--days", "3")
-    assert status == 0
+    status, printed, told = keys("add", "the wiki", "--rate", "5", "--quota", "100", "--days", "3")
+    assert status == 0 and f"new database created: {tmp_path / 'service.db'}" in told
+    assert "new database" not in keys("add", "mail")[2]
     secret = printed.strip()
     with Database.open(tmp_path / "service.db") as database:
         found = asyncio.run(find_key(database, secret))

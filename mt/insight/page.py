@@ -87,8 +87,8 @@ _TOKENS = (
 )
 _EMBEDDINGS = (
     "Each token selects a row of the embedding matrix. The model adds the position encoding to it; the result is the "
-    "input of the first layer. Blue is positive, orange is negative; the strongest colour is the largest absolute "
-    "value."
+    "input of the first layer. Blue is positive, orange is negative. Each picture has its own scale: its strongest "
+    "colour is its largest absolute value."
 )
 _LEARNED = (
     "The vectors of the positions are parameters. The curve is the mean of the dot products of all pairs of positions "
@@ -232,7 +232,7 @@ def _architecture(explanation: TranslationRecord) -> str:
     return (
         f"{explanation.model}: {config.encoder_layers} encoder layers, {config.decoder_layers} decoder layers, "
         f"d_model {config.d_model}, d_ff {config.d_ff}, {config.heads} heads, {config.norm}-norm, "
-        f"{len(explanation.vocabulary):,} target tokens. Computed in float32 on a CPU."
+        f"{len(explanation.vocabulary):,} tokens in the target vocabulary. Computed in float32 on a CPU."
     )
 
 

@@ -41,7 +41,7 @@ run=runs/$name-en-de
 model=$run/model
 requests=( # the starter model answers the first one, because it is the first of --model below
     '{"q": "Where can I park the car?", "source": "en", "target": "fr"}'
-    '{"q": "Where is the train station?", "source": "en", "target": "de", "model": "'$name-en-de'"}'
+    '{"q": "Where is the train station?", "source": "en", "target": "de", "model": "'"$name"'-en-de"}'
 )
 
 say() {

@@ -72,6 +72,25 @@ def save_recipe(recipe: Recipe, path: Path) -> None:
     path.write_text(tomli_w.dumps(values), encoding="utf-8")
 
 
+def recipe_changes(before: Recipe, after: Recipe) -> list[str]:
+    """Return a line for each key whose values differ, such as "training.learning_rate: 0.003 -> 0.001"."""
+    old, new = (dict(_flat(recipe.model_dump(mode="json", exclude_none=True))) for recipe in (before, after))
+    return [
+        f"{key}: {old.get(key, 'not set')} -> {new.get(key, 'not set')}"
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key)
+    ]
+
+
+def _flat(values: Mapping[str, Any], section: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (key, value) for each value of a recipe. The key contains the names of its sections."""
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{section}{key}.")
+        else:
+            yield f"{section}{key}", value
+
+
 def _apply(values: dict[str, Any], override: str) -> str:
     """Apply an override to `values`. Return a message if the override is wrong, otherwise an empty string."""
     key, separator, text = override.partition("=")

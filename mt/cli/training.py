@@ -29,7 +29,7 @@ from mt.errors import DataError, TrainingError, problems
 from mt.files import atomic_file, try_lock
 from mt.languages import Direction
 from mt.pipeline.translator import Translator
-from mt.recipe import save_recipe
+from mt.recipe import recipe_changes, save_recipe
 from mt.source_bigrams import SourceBigrams, load_source_bigrams
 from mt.training.card import Published, write_card
 from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
@@ -40,6 +40,7 @@ from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
 
 FIXED_SECTIONS = ("seed", "data", "cleaning", "tokenizer", "model", "tuning")  # --resume may not change them
+CHANGES = "recipe-changes.txt"  # in the folder of a run: keys that were changed with --resume
 USEFUL_BLEU = 5  # below, a model has not learned to translate
 Tests = dict[Direction, list[SentencePair]]  # test pairs by direction
 
@@ -99,21 +100,26 @@ def train(
     If a signal stopped the training, no model directory is written, and the result is False.
     """
     recipe_file = run / "recipe.toml"
-    check_run(recipe, recipe_file, resume)
+    changes = check_run(recipe, recipe_file, resume)
     if world.is_main:
         prepare_with_progress(recipe, prepared, console)
     barrier(world)
     data = load_prepared(prepared_folder(recipe, prepared))
     tests = read_tests(recipe, data)
-    if world.is_main:
-        recipe_file.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(recipe_file) as file:
-            save_recipe(recipe, file)
     trainer = Trainer(recipe, data, run, device, world)
     resumed = resume and trainer.resume()
+    changes = [f"from update {trainer.progress.updates + 1:,} on: {change}" for change in changes if resumed]
+    if world.is_main:
+        run.mkdir(parents=True, exist_ok=True)
+        with (run / CHANGES).open("a" if resumed else "w", encoding="utf-8") as file:
+            file.writelines(f"{change}\n" for change in changes)
+        with atomic_file(recipe_file) as temporary:
+            save_recipe(recipe, temporary)
     with Reporter(run, recipe.run_name, recipe.training, trainer.progress.updates, not world.is_main) as report:
         if resumed:
             report.print(f"resumed at update {trainer.progress.updates:,}")
+        for change in changes:
+            report.print(f"changed {change}")
         parameters = sum(p.numel() for p in trainer.model.parameters())
         changing = sum(p.numel() for p in trained(trainer.model).values())
         report.print(
@@ -168,14 +174,16 @@ def lock_run(run: Path, world: World) -> Iterator[None]:
         yield
 
 
-def check_run(recipe: Recipe, recipe_file: Path, resume: bool) -> None:
+def check_run(recipe: Recipe, recipe_file: Path, resume: bool) -> list[str]:
     """Check that `recipe_file` does not exist, or that its run may be resumed with `recipe`.
+
+    Return a line for each key whose value in the file differs.
 
     Raises: TrainingError if the file exists and `resume` is false, or if `recipe` changes values of the file that a
     resumed run must keep.
     """
     if not recipe_file.exists():
-        return
+        return []
     if not resume:
         raise TrainingError(
             f"{recipe_file.parent} already holds a run. Give --resume to continue that run, or another --run"
@@ -191,6 +199,7 @@ def check_run(recipe: Recipe, recipe_file: Path, resume: bool) -> None:
             f"the recipe differs from {recipe_file} in {', '.join(changed)}. Use the values of that file, or give "
             "another --run"
         )
+    return recipe_changes(before, recipe)
 
 
 def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, report: Reporter) -> None:
@@ -210,7 +219,8 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
     pairs = trainer.validation.pairs(CONFIDENCE_PAIRS)
     translator = Translator.from_loaded(trained)
     scores = score_tests(tests, translator)
-    card = write_card(recipe, data, trainer.progress, published, scores)
+    changes = (trainer.run / CHANGES).read_text(encoding="utf-8").splitlines()
+    card = write_card(recipe, data, trainer.progress, published, scores, changes)
     try:
         confidence = fit_confidence(translator, pairs)
         trained = replace(trained, confidence=confidence)

@@ -1,6 +1,6 @@
 """The model card: the file `README.md` of a model directory, with scores and a description of the training."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -26,9 +26,17 @@ class Published:
 
 
 def write_card(
-    recipe: Recipe, data: PreparedData, progress: Progress, published: Published, scores: Mapping[Direction, Report]
+    recipe: Recipe,
+    data: PreparedData,
+    progress: Progress,
+    published: Published,
+    scores: Mapping[Direction, Report],
+    changes: Sequence[str] = (),
 ) -> str:
-    """Return the `README.md` of a model, in Markdown. `scores` are the scores on the test set, by direction."""
+    """Return the `README.md` of a model, in Markdown. `scores` are the scores on the test set, by direction.
+
+    `changes` are lines about the keys of the recipe that were changed during the run.
+    """
     decoding = recipe.decoding
     lines = [
         f"# {recipe.run_name}",
@@ -52,13 +60,15 @@ def write_card(
             ]
         lines.append("")
     lines += _tuned(recipe, progress, published)
-    lines += _trained(recipe, data, progress, published)
+    lines += _trained(recipe, data, progress, published, changes)
     if recipe.tuning is None:
         lines += ["It was trained on nothing else: expect poor translations of text unlike these corpora.", ""]
     return "\n".join(lines)
 
 
-def _trained(recipe: Recipe, data: PreparedData, progress: Progress, published: Published) -> list[str]:
+def _trained(
+    recipe: Recipe, data: PreparedData, progress: Progress, published: Published, changes: Sequence[str]
+) -> list[str]:
     """Return the lines of the section "How it was trained"."""
     model = recipe.model
     corpora = ", ".join(_describe(corpus) for corpus in recipe.data.train)
@@ -75,6 +85,8 @@ def _trained(recipe: Recipe, data: PreparedData, progress: Progress, published: 
         *([f"- Warning: {warning}."] if warning else []),
         f"- Weights: {published.origin}.",
         "- The recipe, with every value, is `recipe.toml` in the run's folder.",
+        *(["- It was changed during the run; this card has the last values:"] if changes else []),
+        *(f"  - {change}" for change in dict.fromkeys(changes)),  # a resume that was killed repeats its lines
         "",
     ]
 

@@ -66,7 +66,13 @@ def test_a_corpus_that_changed_meanwhile_is_refused_and_a_copy_of_it_is_not(plac
     assert "run/checkpoints/00000020 was trained on other text" in said and "with [tuning], it can begin with" in said
     assert (place.folder / "run/model/model.safetensors").read_bytes() == published
     place.write_corpora(400, seed=1)  # the same again, at another time
-    assert "resumed at update 20" in place.here(train, *begun)
+    said = place.here(train, "training.learning_rate=1e-3", "training.max_updates=22", *begun[1:])
+    changes = [
+        f"from update 21 on: training.{key}" for key in ("learning_rate: 0.003 -> 0.001", "max_updates: 20 -> 22")
+    ]
+    assert "resumed at update 20" in said and all(f"changed {change}\n" in said for change in changes)
+    card = (place.folder / "run/model/README.md").read_text()
+    assert all(f"\n  - {change}\n" in card for change in changes)
 
 
 def test_a_run_without_checkpoint_cannot_be_continued(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

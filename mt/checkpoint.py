@@ -143,6 +143,14 @@ def save_model(folder: Path, model: LoadedModel, card: str, keep_float: bool = F
             save_shortlist(temporary, model.shortlist, model.tokenizer.digest)
 
 
+def card_section(folder: Path, heading: str) -> str:
+    """Return a section `heading` with the text of a model's card, or "" if the model directory `folder` has no card."""
+    path = folder / "README.md"
+    if not path.is_file():
+        return ""
+    return f"## {heading}\n\n{re.sub('^#', '###', path.read_text(encoding='utf-8'), flags=re.MULTILINE)}"
+
+
 def without_section(card: str, heading: str) -> str:
     """Return the text of a model card without the section `heading`, such as "## Scores"."""
     return re.sub(rf"(?ms)^{re.escape(heading)}\n.*?(?=^## |\Z)", "", card)

@@ -1,8 +1,8 @@
 """Output folders of converters: the check before writing, and the README.md of an exported model."""
 
-import re
 from pathlib import Path
 
+from mt.checkpoint import card_section
 from mt.description import Description
 from mt.errors import ModelError
 
@@ -26,14 +26,12 @@ def exported_card(description: Description, tool: str, body: str, model: Path) -
 
     It consists of `body`, an example for `tool`, and the README.md of the original model directory `model`.
     """
-    path = model / "README.md"
-    card = re.sub("^#", "###", path.read_text(encoding="utf-8"), flags=re.MULTILINE) if path.is_file() else ""
-    origin = f"\n## The card of the model\n\n{card}" if card else ""
     return f"""# {description.name} for {tool}
 
 Translates {description.directions}. Exported by `mt-service export`.
 
-{body}{origin}"""
+{body}
+{card_section(model, "The card of the model")}"""
 
 
 def _is_replaceable(out: Path) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
+from mt.checkpoint import card_section
 from mt.config import Recipe
 from mt.data.dataset import PreparedData
 from mt.data_config import CorpusConfig
@@ -61,7 +62,9 @@ def write_card(
         lines.append("")
     lines += _tuned(recipe, progress, published)
     lines += _trained(recipe, data, progress, published, changes)
-    if recipe.tuning is None:
+    if recipe.tuning:
+        lines.append(card_section(recipe.tuning.model, "The card of the first model"))
+    else:
         lines += ["It was trained on nothing else: expect poor translations of text unlike these corpora.", ""]
     return "\n".join(lines)
 
@@ -121,8 +124,8 @@ def _tuned(recipe: Recipe, progress: Progress, published: Published) -> list[str
     return [
         "## Tuned",
         "",
-        f"From `{tuning.model}`, whose card and licence also apply to this model. Trained: {trained}. Losses are in "
-        "nats per target token. A row with a path is the loss on that monitored corpus.",
+        f"From `{tuning.model}`, whose card and licence, below, also apply to this model. Trained: {trained}. Losses "
+        "are in nats per target token. A row with a path is the loss on that monitored corpus.",
         "",
         "| | before | after |",
         "|---|---|---|",

@@ -21,6 +21,7 @@ from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
 from mt.recipe import save_recipe
 from mt.tokenizer import Tokenizer, train_tokenizer
+from mt.training.card import Published, write_card
 from mt.training.loss import batch_loss
 from mt.training.state import trained
 from mt.training.trainer import Trainer
@@ -54,6 +55,8 @@ validate_sentences = 8
 save_every = 2
 """
 
+OLD_CARD = "# old\n\n## Sources\n\nTatoeba: CC-BY 2.0.\n"
+
 Read = Callable[..., Recipe]
 Make = Callable[..., Trainer]
 
@@ -73,7 +76,7 @@ def write_old(folder: Path, directions: tuple[str, ...], marks: tuple[str, ...] 
         model=config,
         decoding=DecodingConfig(beam_size=2, max_length_factor=1.5, max_length_offset=3),
     )
-    save_model(folder, LoadedModel(Transformer(config, len(tokenizer)), tokenizer, description), "# old\n")
+    save_model(folder, LoadedModel(Transformer(config, len(tokenizer)), tokenizer, description), OLD_CARD)
     return folder
 
 
@@ -254,6 +257,9 @@ def test_forgetting_is_shown_and_recorded(make: Make, capsys: pytest.CaptureFixt
     assert trainer.progress.before == {key: value for key, value in records[0].items() if key != "update"}
     assert records[0][name] != records[1][name]
     assert f"monitored loss: test.{{language}} {records[1][name]:.3f}" in capsys.readouterr().err
+
+    card = write_card(trainer.recipe, trainer.data, trainer.progress, Published("mean", trainer.progress.before, "cpu"), {})
+    assert card.endswith("\n## The card of the first model\n\n### old\n\n#### Sources\n\nTatoeba: CC-BY 2.0.\n")
 
     data = trainer.data
     there = data.monitor["test.{language}"]

@@ -258,7 +258,9 @@ def test_forgetting_is_shown_and_recorded(make: Make, capsys: pytest.CaptureFixt
     assert records[0][name] != records[1][name]
     assert f"monitored loss: test.{{language}} {records[1][name]:.3f}" in capsys.readouterr().err
 
-    card = write_card(trainer.recipe, trainer.data, trainer.progress, Published("mean", trainer.progress.before, "cpu"), {})
+    card = write_card(
+        trainer.recipe, trainer.data, trainer.progress, Published("mean", trainer.progress.before, "cpu"), {}
+    )
     assert card.endswith("\n## The card of the first model\n\n### old\n\n#### Sources\n\nTatoeba: CC-BY 2.0.\n")
 
     data = trainer.data

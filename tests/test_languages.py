@@ -22,7 +22,7 @@ from mt.languages import (
 TAGS = ["de", "en", "ca-valencia", "de-1996", "es-419", "pt-BR", "sr-Cyrl", "sr-Latn", "yue", "zh-Hant", "zh-Hans-CN"]
 
 
-@pytest.mark.parametrize(("source", "target"), permutations(TAGS, 2))
+@pytest.mark.parametrize(("source", "target"), list(permutations(TAGS, 2)))
 def test_a_direction_string_is_parsed_and_written(source: str, target: str) -> None:
     direction = Direction.parse(f"{source}-{target}")
     assert direction == Direction(source, target) and str(direction) == f"{source}-{target}"

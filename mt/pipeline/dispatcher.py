@@ -63,6 +63,8 @@ class ResultDispatcher:
             for task in tasks:
                 self._attending.remove(task)
                 ids += [request.id for request in task.requests if self._waiting.pop(request.id, None)]
+            for id in ids:
+                self._results.remove(id)
             if ids:
                 self.engine.cancel(ids)
 

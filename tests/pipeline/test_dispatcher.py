@@ -54,7 +54,8 @@ def test_a_stream_gives_what_translate_gives_in_order(translator: Translator, ah
     ] == expected
 
 
-def test_at_most_two_chunks_are_held(translator: Translator) -> None:
+def test_at_most_two_chunks_are_held(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mt.pipeline.dispatcher.STEP_SECONDS", 0.0)  # results wait when the stream is closed
     reader = Reader()
     stream = translator.run_stream(greedy(translator), reader, ahead=10)
     assert reader.read == 0

@@ -92,9 +92,9 @@ def mend_marks(source: str, translation: str, language: str) -> str:
     """Mend the punctuation of a translation into `language`.
 
     The lost mark of a quotation is written. Runs of `!` and `?` that are longer than those of the source are shortened,
-    and spaces after opening quotes removed.
-    A bracket or quotation mark that the source closes at its end is closed. The `!` or `?` that ends the source ends
-    the translation instead of a full stop, and a full stop instead of a semicolon.
+    and spaces after opening quotes removed. A bracket or quotation mark that the source closes at its end is closed.
+    The `!` or `?` that ends the source ends the translation instead of a full stop, and a full stop instead of a
+    semicolon.
     """
     if '" ' in translation and translation.count('"') % 2 == 0 and not _SPACED_QUOTE.search(source):
         translation = _SPACED_QUOTE.sub('"', translation)

@@ -13,7 +13,7 @@ from mt.text.documents.gettext import open_po
 from mt.text.documents.markdown import open_markdown
 from mt.text.documents.markup import open_markup
 from mt.text.documents.office import OfficeDocument
-from mt.text.documents.plain import open_arb, open_json, open_subtitles, open_text
+from mt.text.documents.plain import open_json, open_subtitles, open_text
 from mt.text.documents.resources import (
     is_android,
     open_android,
@@ -50,7 +50,7 @@ def _at_first_use(module: str, opener: str) -> Opener:
 
 
 _OPENERS: dict[str, Opener] = {
-    ".arb": open_arb,
+    ".arb": open_json,
     ".csv": open_table,
     ".docx": OfficeDocument,
     ".epub": ArchiveDocument,

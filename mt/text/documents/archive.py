@@ -131,7 +131,7 @@ class ArchiveDocument:
         text, encoding = decode_text(member, content, declared_encoding(content))
         segments = SegmentList(member, options)
         document = TextDocument(segments, encoding, "xmlcharrefreplace")
-        markup = parse(text, segments.empty_copy())
+        markup = parse(text, SegmentList(member, options))
         document.embed(markup)
         document.frame, document.has_text = [member, *markup.tags], markup.has_text
         self._documents[member] = (len(self.segments), document)

@@ -9,7 +9,17 @@ from typing import Any, Protocol
 from mt.errors import DocumentLimitExceeded
 from mt.text.encoding import TextEncoding, decode_text
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment
-from mt.text.markup.inline import VALUES, Decode, InlineItem, InlineKind, read_inline, split_whitespace
+from mt.text.markup.inline import (
+    VALUES,
+    Decode,
+    InlineItem,
+    InlineKind,
+    InlineText,
+    read_inline,
+    split_whitespace,
+    text_items,
+)
+from mt.text.markup.marks import Part, Translations, is_changed, render_parts
 from mt.text.messages import double_apostrophes, safe_apostrophes, split_message
 
 _ACCESS_KEY = re.compile(  # in labels of Windows, Qt and GTK, such as _Open and E&xit
@@ -75,9 +85,6 @@ class SegmentList(list[Segment]):
         for segment in segments:
             self.append(segment)
 
-    def empty_copy(self) -> "SegmentList":
-        return SegmentList(self._name, self._options)
-
 
 class Document(Protocol):
     """A parsed file. `segments` are its texts to translate, in the order of the file.
@@ -88,7 +95,9 @@ class Document(Protocol):
 
     segments: list[Segment]
     decisions: dict[str, Any]
-    has_text: bool
+
+    @property
+    def has_text(self) -> bool: ...
 
     def structure(self) -> list[Hashable]:
         """Return what a translation must not change, such as keys, the number of cells in each row, or tags.
@@ -102,54 +111,16 @@ class Document(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class TextSlot:
-    """A text to translate. `segment_index` is the index of its segment, and `source` is its form in the file.
-
-    `write` returns the form of a translation in the file, given the segment and the translation.
-    """
-
-    segment_index: int
-    source: str
-    write: Callable[[Segment, TranslatedSegment], str]
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddedMarkup:
-    """HTML or XML within a document.
-
-    `segment_index` is the index of the first segment of `markup` among the segments of the document.
-    """
-
-    segment_index: int
-    markup: Markup
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenString:
-    """A string of a program: its parts, its value `text`, and its form `source` in the file.
-
-    `write` returns the form of a translated value in the file.
-    """
-
-    parts: Sequence["DocumentPart"]
-    text: str
-    source: str
-    write: Callable[[str], str]
-
-
-DocumentPart = str | TextSlot | EmbeddedMarkup | WrittenString
-
-
 class TextDocument:
     """Document that is a sequence of parts: source text that is kept, and texts to translate."""
 
     def __init__(self, segments: SegmentList, encoding: TextEncoding, errors: str = "strict") -> None:
         self.segments: list[Segment] = segments
-        self.parts: list[DocumentPart] = []
+        self.parts: list[Part] = []
         self.frame: list[Hashable] = []  # the structure, which the parser of the format appends
         self.decisions: dict[str, Any] = {"encoding": encoding.codec}
         self.has_text = False
+        self.finish: Callable[[str, bool], str] = lambda text, changed: text  # makes the last changes of the text
         self._encoding, self._errors = encoding, errors
 
     def structure(self) -> list[Hashable]:
@@ -160,7 +131,13 @@ class TextDocument:
 
     def add(self, segment: Segment, source: str, write: Callable[[Segment, TranslatedSegment], str]) -> None:
         """Append a text. It is rendered by `write`, or as `source` if its translation equals the segment."""
-        self.parts.append(TextSlot(len(self.segments), source, write))
+        number = len(self.segments)
+
+        def render(translations: Translations) -> str:
+            new = translations[number]
+            return source if new.text == segment.text else write(segment, new)
+
+        self.parts.append(render)
         self.segments.append(segment)
 
     def add_stripped(self, text: str, source: str, write: Callable[[str], str]) -> None:
@@ -192,58 +169,55 @@ class TextDocument:
                     (piece.replace("''", "'"), double_apostrophes) if doubled else (piece, safe_apostrophes)
                 )
                 self.add_stripped(value, piece, partial(write_piece, source=piece))
+        self.join(begin, text, source, write)
+
+    def join(self, begin: int, text: str, source: str, write: Callable[[str], str] = str) -> None:
+        """Make one part of the parts from `begin` on. It is rendered by `write`, or as `source` if they are `text`."""
         parts = self.parts[begin:]
-        self.parts[begin:] = [WrittenString(parts, text, source, write)]
+
+        def render(translations: Translations) -> str:
+            new = render_parts(parts, translations)
+            return source if new == text else write(new)
+
+        self.parts[begin:] = [render]
 
     def embed(self, markup: Markup) -> None:
-        self.parts.append(EmbeddedMarkup(len(self.segments), markup))
+        begin, end = len(self.segments), len(self.segments) + len(markup.segments)
+        self.parts.append(lambda translations: markup.render(translations[begin:end]))
         self.segments.extend(markup.segments)
 
     def add_items(
-        self, items: Sequence[InlineItem[str]], decode: Decode, write: Callable[[str, Segment, dict[str, str]], str]
+        self,
+        items: Sequence[InlineItem[str]],
+        decode: Decode,
+        write: Callable[[str, Segment, dict[str, str]], str],
+        finish: Callable[[str, str], str] = lambda text, source: text,
     ) -> None:
         """Append a text that consists of inline items, such as pieces of text and tags.
 
         `decode` resolves the escapes of the source. `write(text, segment, forms)` escapes a piece of the translation.
-        `forms` maps each character that the source escapes to its escaped form.
+        `forms` maps each character that the source escapes to its escaped form. `finish(text, source)` returns the
+        final form of the whole translation.
         """
-        inline = read_inline([part for item in items for part in split_item(item)], decode, collapse=True)
+        inline = read_items(items, decode)
         before, source, after = inline.sources()
         built = inline.built
         self.parts += before
         if built is None:
             self.parts += source
         else:
-            forms = built.forms
+            whole, forms = "".join(source), built.forms
 
             def render(segment: Segment, new: TranslatedSegment) -> str:
-                return "".join(built.render(new, lambda text: write(text, segment, forms)))
+                return finish("".join(built.render(new, lambda text: write(text, segment, forms))), whole)
 
-            self.add(built.segment, "".join(source), render)
+            self.add(built.segment, whole, render)
         self.parts += after
 
-    def is_changed(self, translations: Sequence[TranslatedSegment]) -> bool:
-        """Return whether any translation differs from its segment."""
-        return any(segment.text != new.text for segment, new in zip(self.segments, translations, strict=True))
-
-    def text(self, translations: Sequence[TranslatedSegment]) -> str:
-        assert len(translations) == len(self.segments)
-        return "".join(self._rendered(part, translations) for part in self.parts)
-
-    def _rendered(self, part: DocumentPart, translations: Sequence[TranslatedSegment]) -> str:
-        if isinstance(part, str):
-            return part
-        if isinstance(part, WrittenString):
-            text = "".join(self._rendered(piece, translations) for piece in part.parts)
-            return part.source if text == part.text else part.write(text)
-        if isinstance(part, EmbeddedMarkup):
-            begin, end = part.segment_index, part.segment_index + len(part.markup.segments)
-            return part.markup.render(translations[begin:end])
-        new, segment = translations[part.segment_index], self.segments[part.segment_index]
-        return part.source if new.text == segment.text else part.write(segment, new)
-
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
-        return self._encoding.encode(self.text(translations), self._errors)
+        assert len(translations) == len(self.segments)
+        text = render_parts(self.parts, translations)
+        return self._encoding.encode(self.finish(text, is_changed(self.segments, translations)), self._errors)
 
 
 def _without_access_key(text: str) -> tuple[str, str, str]:
@@ -262,14 +236,13 @@ def _with_access_key(text: str, sign: str, letter: str) -> str:
     return text[: place.start()] + sign + text[place.start() :] if place else text
 
 
-def split_item(item: InlineItem[str]) -> list[InlineItem[str]]:
-    """Split a TEXT item into its leading white space, its text, and its trailing white space, without empty items.
-
-    Return `[item]` for an item of another kind, or if the text of the item differs from its source.
-    """
-    if item.kind is not InlineKind.TEXT or item.parts != (item.text,):
-        return [item]
-    return [InlineItem(InlineKind.TEXT, (text,), text) for text in split_whitespace(item.text) if text]
+def read_items(items: Sequence[InlineItem[str]], decode: Decode) -> InlineText[str]:
+    """Return the inline text of items. The white space around each text is an item of its own."""
+    divided: list[InlineItem[str]] = []
+    for item in items:
+        is_source = item.kind is InlineKind.TEXT and item.parts == (item.text,)
+        divided += text_items(item.text) if is_source else [item]
+    return read_inline(divided, decode, collapse=True)
 
 
 def read_text(

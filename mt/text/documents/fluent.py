@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from fluent.syntax import FluentParser, ast
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text, split_item
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_items, read_text
 from mt.text.markup import Segment, TranslatedSegment
-from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing, read_inline
+from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
 from mt.text.markup.tokens import MAX_TOKENS
 
 _BREAK = re.compile(r"[ \t]*(\r?\n[ \t]*)+")
@@ -111,7 +111,7 @@ class _PatternReader:
 
     def _flush(self) -> None:
         """Add the current segment to the document, and begin a new one."""
-        inline = read_inline([part for item in self._items for part in split_item(item)], decode_nothing, collapse=True)
+        inline = read_items(self._items, decode_nothing)
         before, source, after = ("".join(parts) for parts in inline.sources())
         built = inline.built
         self._document.keep(before)

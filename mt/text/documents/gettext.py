@@ -1,11 +1,10 @@
 """Gettext files (.po). The translations are replaced in the source, so that everything else is kept."""
 
-from collections.abc import Sequence
 from functools import partial
 
 from mt.errors import DocumentError
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
-from mt.text.markup import TranslatedSegment
+from mt.text.encoding import TextEncoding
 from mt.text.po import PoEntry, PoError, declared_charset, quote, read_po, with_charset, with_language
 
 
@@ -20,8 +19,8 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
     Raises: DocumentError, with the number of the line, if the content is not a .po file.
     """
     text, encoding = read_text(name, content, options, declared_charset(content))
-    document = _PoDocument(SegmentList(name, options), encoding)
-    document.languages = options.source_language, options.target_language
+    document = TextDocument(SegmentList(name, options), encoding)
+    document.finish = partial(_with_header, encoding, options)
     writer = _Writer(text, document, options)
     try:
         for entry in read_po(text):
@@ -34,19 +33,15 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
     return document
 
 
-class _PoDocument(TextDocument):
-    """A .po file. If its encoding lacks characters of the translations, the header is changed to UTF-8.
+def _with_header(encoding: TextEncoding, options: DocumentOptions, text: str, changed: bool) -> str:
+    """Return the text of a .po file with the header of its translation.
 
-    A header that names no language, or the source language, gets the target language.
+    A header that names no language, or the source language, gets the target language. If the encoding lacks characters
+    of the translations, it becomes UTF-8.
     """
-
-    languages = "", ""
-
-    def text(self, translations: Sequence[TranslatedSegment]) -> str:
-        text = super().text(translations)
-        if self.languages[1] and self.is_changed(translations):
-            text = with_language(text, *self.languages)
-        return text if self._encoding.has_all(text) else with_charset(text, "UTF-8")
+    if options.target_language and changed:
+        text = with_language(text, options.source_language, options.target_language)
+    return text if encoding.has_all(text) else with_charset(text, "UTF-8")
 
 
 class _Writer:

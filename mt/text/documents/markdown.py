@@ -9,18 +9,18 @@ descriptions.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from mt.errors import DocumentError
-from mt.text.documents.base import DocumentOptions, DocumentPart, SegmentList, TextDocument, TextSlot, read_text
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.documents.markdown_syntax import SYNTAX, VALUE, hide_syntax
 from mt.text.documents.markup import with_languages
 from mt.text.documents.yaml import add_values
-from mt.text.markup import Segment, TranslatedSegment, parse_html
+from mt.text.markup import Segment, parse_html
 from mt.text.markup.elements import HTML
 from mt.text.markup.inline import InlineItem, InlineKind
 from mt.text.markup.tokens import TokenKind, html_tokens, references
@@ -343,27 +343,16 @@ def _add(document: TextDocument, items: Sequence[InlineItem[str]], labels: Mappi
     the ends of links after translation, by index of the item: `[a dog]` becomes `[ein Hund][a dog]`, because the text
     of such a link names its reference.
     """
-    first = len(document.parts)
+    begin = len(document.parts)
     written = [replace(item, parts=(labels.get(number, item.parts[0]),)) for number, item in enumerate(items)]
-    document.add_items(written, _decode, _escape)
-    for number, part in enumerate(document.parts[first:], start=first):
-        if isinstance(part, TextSlot):
-            document.parts[number] = replace(part, write=partial(_write_text, part))
+    document.add_items(written, _decode, _escape, _escape_block_start)
     if labels:
-        source = "".join(part for item in items for part in item.parts)
-        parts = document.parts[first:]
-        slot = next((part for part in parts if isinstance(part, TextSlot)), None)
-        whole = source if slot is None else TextSlot(slot.segment_index, source, partial(_write_all, parts))
-        document.parts[first:] = [whole]
+        text, source = ("".join(item.parts[0] for item in side) for side in (written, items))
+        document.join(begin, text, source)
 
 
-def _write_all(parts: Sequence[DocumentPart], segment: Segment, new: TranslatedSegment) -> str:
-    return "".join(part.write(segment, new) if isinstance(part, TextSlot) else str(part) for part in parts)
-
-
-def _write_text(slot: TextSlot, segment: Segment, new: TranslatedSegment) -> str:
-    text = slot.write(segment, new)
-    return text if _BLOCK_START.match(slot.source) else _BLOCK_START.sub(r"\1\\\2", text, count=1)
+def _escape_block_start(text: str, source: str) -> str:
+    return text if _BLOCK_START.match(source) else _BLOCK_START.sub(r"\1\\\2", text, count=1)
 
 
 def _decode(source: str) -> Iterator[tuple[str, str | None]]:

@@ -7,7 +7,8 @@ from io import BytesIO
 from mt.languages import full_tag
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.documents.packages import root_name
-from mt.text.markup import MarkupOptions, parse_html, parse_xml
+from mt.text.encoding import TextEncoding
+from mt.text.markup import Markup, MarkupOptions, parse_html, parse_xml
 
 _DECLARED = re.compile(
     rb"""<\?xml[^>]*?\sencoding=["']([\w.:-]+)|<meta[^>]*?\scharset=["']?\s*([\w.:-]+)""", re.IGNORECASE
@@ -42,14 +43,17 @@ def open_markup(name: str, content: bytes, options: DocumentOptions) -> TextDocu
     translation contains characters that the encoding of the file lacks, they are written as numeric references.
     """
     text, encoding = read_text(name, content, options, declared_encoding(content))
-    segments = SegmentList(name, options)
-    document = TextDocument(segments, encoding, "xmlcharrefreplace")
     markup_options = with_languages(options)
     if root_name(BytesIO(content)).rpartition("}")[2] in _FEEDS:
         ignored = markup_options.ignore_tags.union(_VALUES_OF_FEEDS.split())
         markup_options = replace(markup_options, ignore_tags=ignored)
     parse = parse_xml if name.lower().endswith(".xml") else parse_html
-    markup = parse(text, markup_options, segments.empty_copy())
+    return markup_document(parse(text, markup_options, SegmentList(name, options)), name, encoding, options)
+
+
+def markup_document(markup: Markup, name: str, encoding: TextEncoding, options: DocumentOptions) -> TextDocument:
+    """Return the document of the file `name` that consists of markup."""
+    document = TextDocument(SegmentList(name, options), encoding, "xmlcharrefreplace")
     document.embed(markup)
     document.frame, document.has_text = [*markup.tags], markup.has_text
     return document

@@ -25,7 +25,7 @@ from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.attributes import direction, same_language
 from mt.text.markup.inline import VALUES, split_whitespace
 from mt.text.markup.marks import Mark
-from mt.text.markup.parsing import NOT_XML
+from mt.text.markup.rendering import NOT_XML
 
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 _NUMBERS = re.compile(r"(\d+)")

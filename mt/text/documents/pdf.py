@@ -12,7 +12,7 @@ from mt.text.documents.base import DocumentOptions, SegmentList
 from mt.text.documents.pdf_layout import MAX_LEVEL, Block, BlockKind, read_blocks
 from mt.text.documents.pdf_lines import read_pdf
 from mt.text.markup import Segment, TranslatedSegment
-from mt.text.markup.parsing import NOT_XML
+from mt.text.markup.rendering import NOT_XML
 
 _BULLETS = "List Bullet"
 _MIN_PAGE, _MAX_PAGE = 72, 1584  # points; Word accepts at most 22 inches

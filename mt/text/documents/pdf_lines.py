@@ -16,7 +16,7 @@ from pypdfium2 import raw
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.documents.base import DocumentOptions
-from mt.text.markup.parsing import NOT_XML
+from mt.text.markup.rendering import NOT_XML
 
 MAX_PAGES = 5000
 SOFT_HYPHEN = "\u00ad"

@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.languages import full_tag
 from mt.text.alignment import is_wide
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
-from mt.text.markup import Segment, TranslatedSegment
+from mt.text.markup import Segment
 from mt.text.markup.attributes import same_language
 from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
 from mt.text.markup.reading import BULLET, SENTENCE_END
@@ -146,25 +147,17 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
 def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse JSON. Each string value is a segment, and each branch of a plural or select message.
 
-    Raises: DocumentError with line and column if the content is not JSON.
-    """
-    return _open_json(name, content, options, keeps_attributes=False)
-
-
-def open_arb(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Parse the resources of a Flutter program, which are JSON. The values of keys that begin with `@` are kept.
+    In the resources of a Flutter program (.arb), the values of keys that begin with `@` are kept.
 
     Raises: DocumentError, with line and column, if the content is not JSON.
     """
-    return _open_json(name, content, options, keeps_attributes=True)
-
-
-def _open_json(name: str, content: bytes, options: DocumentOptions, keeps_attributes: bool) -> TextDocument:
+    is_arb = name.lower().endswith(".arb")
     text, encoding = read_text(name, content, options)
     _check_json(name, text)
     ascii_only = text.isascii() and "\\u" in text
-    document = _JsonDocument(SegmentList(name, options), encoding)
-    document.languages = (options.source_language, options.target_language) if keeps_attributes else ("", "")
+    document = TextDocument(SegmentList(name, options), encoding)
+    if is_arb:
+        document.finish = partial(_with_locale, options)
 
     def write(new: str) -> str:
         return json.dumps(new, ensure_ascii=ascii_only)
@@ -179,7 +172,7 @@ def _open_json(name: str, content: bytes, options: DocumentOptions, keeps_attrib
         value: str = json.loads(match[0], strict=False)
         is_key = _JSON_COLON.match(text, match.end()) is not None
         key = value if is_key else key
-        if keeps_attributes:
+        if is_arb:
             depth += sum(map(between.count, "[{")) - sum(map(between.count, "]}"))
             if is_key and depth == 1:
                 kept = value.startswith("@")
@@ -193,19 +186,14 @@ def _open_json(name: str, content: bytes, options: DocumentOptions, keeps_attrib
     return document
 
 
-class _JsonDocument(TextDocument):
-    """A JSON file. The source language that an .arb names becomes the target language."""
+def _with_locale(options: DocumentOptions, text: str, changed: bool) -> str:
+    """Return the text of an .arb. Its language, if that is the source language, becomes the target language."""
 
-    languages = "", ""
+    def locale(match: re.Match[str]) -> str:
+        known = same_language(match[2].replace("_", "-"), options.source_language)
+        return match[1] + (full_tag(options.target_language).replace("-", "_") if known else match[2])
 
-    def text(self, translations: Sequence[TranslatedSegment]) -> str:
-        text = super().text(translations)
-        return _LOCALE.sub(self._locale, text, count=1) if self.languages[1] and self.is_changed(translations) else text
-
-    def _locale(self, match: re.Match[str]) -> str:
-        source, target = self.languages
-        known = same_language(match[2].replace("_", "-"), source)
-        return match[1] + (full_tag(target).replace("-", "_") if known else match[2])
+    return _LOCALE.sub(locale, text, count=1) if options.target_language and changed else text
 
 
 def _check_json(name: str, text: str) -> None:

@@ -7,9 +7,11 @@ from functools import partial
 from mt.errors import DocumentError
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
 from mt.text.documents.markup import declared_encoding
+from mt.text.encoding import TextEncoding
 from mt.text.encoding_detection import utf8_share
 from mt.text.markup.elements import Dialect, ElementIndex
-from mt.text.markup.parsing import escape, parse_dialect
+from mt.text.markup.parsing import parse_dialect
+from mt.text.markup.rendering import escape
 from mt.text.markup.tokens import Token, TokenKind, decode, references, xml_tokens
 
 _PROPERTY = re.compile(
@@ -44,7 +46,7 @@ def open_properties(name: str, content: bytes, options: DocumentOptions) -> Text
     in Java's MessageFormat.
     """
     text, encoding = read_text(name, content, options, None if utf8_share(content) > 0.5 else "latin-1")
-    codec = "ascii" if text.isascii() and "\\u" in text else encoding.codec
+    write = partial(_write_property, TextEncoding("ascii") if text.isascii() and "\\u" in text else encoding)
     document = TextDocument(SegmentList(name, options), encoding)
     done = 0
     for match in _PROPERTY.finditer(text):
@@ -55,26 +57,15 @@ def open_properties(name: str, content: bytes, options: DocumentOptions) -> Text
         document.keep(text[done : match.start("value")])
         done = match.end("value")
         value = _unescape(_PROPERTY_ESCAPE, source)
-        document.add_string(value, source, _property_writer(codec), doubled=_ARGUMENT.search(value) is not None)
+        document.add_string(value, source, write, doubled=_ARGUMENT.search(value) is not None)
     document.keep(text[done:])
     return document
 
 
-def _property_writer(codec: str) -> Callable[[str], str]:
-    def write(text: str) -> str:
-        text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
-        text = "\\" + text if text.startswith(" ") else text
-        return "".join(letter if _encodable(letter, codec) else _utf16_escapes(letter) for letter in text)
-
-    return write
-
-
-def _encodable(letter: str, codec: str) -> bool:
-    try:
-        letter.encode(codec)
-    except UnicodeEncodeError:
-        return False
-    return True
+def _write_property(encoding: TextEncoding, text: str) -> str:
+    text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    text = "\\" + text if text.startswith(" ") else text
+    return "".join(letter if encoding.has_all(letter) else _utf16_escapes(letter) for letter in text)
 
 
 def _utf16_escapes(letter: str) -> str:

@@ -25,7 +25,7 @@ from mt.text.documents.run_items import (
 )
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.inline import BuiltSegment, InlineKind, InlineText, decode_nothing, read_inline
-from mt.text.markup.parsing import NOT_XML
+from mt.text.markup.rendering import NOT_XML
 
 _MAX_PROPERTIES = 200  # maximum number of elements in the format of a run; Word has 40 properties
 _MAX_VALUES = 10_000  # maximum number of characters in it

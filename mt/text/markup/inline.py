@@ -181,6 +181,11 @@ def split_whitespace(text: str, space: str | None = None) -> tuple[str, str, str
     return text[: len(text) - len(left)], body, left[len(body) :]
 
 
+def text_items(text: str) -> list[InlineItem[str]]:
+    """Return the TEXT items of a text: leading white space, the rest, and trailing white space, if not empty."""
+    return [InlineItem(InlineKind.TEXT, (part,), part) for part in split_whitespace(text) if part]
+
+
 def trim_items(items: Sequence[InlineItem[PartType]]) -> tuple[int, int]:
     """Return (begin, end) such that items[begin:end] are the items from the first to the last word.
 

@@ -1,6 +1,6 @@
 """Marks of a text, such as inline tags, and the insertion of marks into a translation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mt.text.alignment import Link, Range
@@ -52,6 +52,21 @@ class TranslatedSegment:
 
     text: str
     alignment: tuple[Link, ...] = ()
+
+
+Translations = Sequence[TranslatedSegment]
+Render = Callable[[Translations], str]
+Part = str | Render
+"""A part of a text: source that is kept, or a function that renders it, given the translations of all segments."""
+
+
+def render_parts(parts: Sequence[Part], translations: Translations) -> str:
+    return "".join(part if isinstance(part, str) else part(translations) for part in parts)
+
+
+def is_changed(segments: Sequence[Segment], translations: Translations) -> bool:
+    """Return whether any translation differs from its segment."""
+    return any(segment.text != new.text for segment, new in zip(segments, translations, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from mt.text.markup.inline import Decode, InlineItem, InlineKind, split_whitespace
+from mt.text.markup.inline import Decode, InlineItem, InlineKind, text_items
 from mt.text.messages import split_message
 
 _CODE = "\ufffc"  # stands for an item that is not text; no part of the syntax of a message
@@ -37,7 +37,7 @@ def split_items(
             left -= end - begin
             if item.kind is InlineKind.TEXT:
                 piece = meaning[begin:end] if source == meaning else source
-                part += [InlineItem(InlineKind.TEXT, (word,), word) for word in split_whitespace(piece) if word]
+                part += text_items(piece)
             else:
                 part.append(item)
             number, begin = (number + 1, 0) if end == len(meaning) else (number, end)

@@ -6,24 +6,17 @@ white space between blocks, and segments whose translation equals their text. In
 escapes are escaped.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from mt.text.markup.elements import BLOCKS, CODE, HTML, Dialect
-from mt.text.markup.marks import Segment, TranslatedSegment
-from mt.text.markup.reading import AttributeDocument, Changing, Embedded, Part, Slot, TokenReader
+from mt.text.markup.marks import Segment, TranslatedSegment, render_parts
+from mt.text.markup.reading import TokenReader
 from mt.text.markup.tokens import Token, html_tokens, xml_tokens
-from mt.text.messages import safe_apostrophes
 
-_BACKSLASH_FORMS = {"\\": "\\\\", "'": "\\'", '"': '\\"', "\n": "\\n", "\t": "\\t"}
 _NOTES = frozenset({"del", "endnote", "fn", "footnote", "indexterm", "note"})
 """Names of elements in XML for publishing (DocBook, DITA, JATS, TEI) that are apart from the text around them."""
-
-_LITERAL_FORMS = {"&": "&", "<": "<"}
-NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True)
@@ -106,67 +99,13 @@ class Markup:
 
     def __init__(self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment]) -> None:
         self.segments = segments
-        self._dialect = dialect
-        self._compared: tuple[Sequence[TranslatedSegment], bool] | None = None  # of the last call of `_is_changed`
         lost = dialect.spaces | {""}
         tags = Counter((token.kind.value, token.name) for token in tokens if token.name not in lost)
         self.tags = sorted(tags.items())
-        reader = TokenReader(tokens, dialect, segments, lambda inside, inner: Markup(inside, inner, segments))
-        reader.read()
-        self._parts = reader.parts
+        reader = TokenReader(tokens, dialect, segments)
+        self._parts = reader.read()
         self.has_text = bool(self.segments) or reader.has_text()
 
     def render(self, translations: Sequence[TranslatedSegment]) -> str:
         assert len(translations) == len(self.segments)
-        return "".join(
-            self._slot(part, translations) if isinstance(part, Slot) else self._part(part, translations)
-            for part in self._parts
-        )
-
-    def _part(self, part: Part, translations: Sequence[TranslatedSegment]) -> str:
-        if isinstance(part, Embedded):
-            return part.markup.render(translations)
-        if isinstance(part, str):
-            return part
-        if isinstance(part, Changing):
-            return part.translated if self._is_changed(translations) else part.source
-        if isinstance(part, AttributeDocument):
-            text, before = part.markup.render(translations), part.value
-        else:
-            text, before = translations[part.segment_index].text, self.segments[part.segment_index].text
-        if text == before:
-            return part.source
-        quote = part.source[:1] if part.source[:1] in ('"', "'") else '"'
-        forms = {quote: "&quot;" if quote == '"' else "&#39;"}
-        return quote + escape(text, forms, self._dialect.xml) + quote
-
-    def _is_changed(self, translations: Sequence[TranslatedSegment]) -> bool:
-        if self._compared is None or self._compared[0] is not translations:
-            pairs = zip(self.segments, translations, strict=True)
-            self._compared = translations, any(segment.text != new.text for segment, new in pairs)
-        return self._compared[1]
-
-    def _slot(self, slot: Slot, translations: Sequence[TranslatedSegment]) -> str:
-        translated = translations[slot.segment_index]
-        parts = slot.source
-        if translated.text != slot.built.segment.text:
-            if self._dialect.messages and slot.built.forms.get("'") != "''":
-                translated = replace(translated, text=safe_apostrophes(translated.text, slot.built.segment.text))
-            forms = {
-                **(_BACKSLASH_FORMS if self._dialect.backslashes else {}),
-                **(_LITERAL_FORMS if self._dialect.literal else {}),
-                **slot.built.forms,
-            }
-            parts = slot.built.render(translated, partial(escape, forms=forms, xml=self._dialect.xml))
-        return "".join(self._part(part, translations) for part in parts)
-
-
-def escape(text: str, forms: dict[str, str], xml: bool) -> str:
-    """Escape `&`, `<` and the characters in `forms`, which maps characters to their escaped forms.
-
-    If `xml` is true, also escape `]]>`, and remove characters that XML does not allow.
-    """
-    table = str.maketrans({"&": "&amp;", "<": "&lt;", **forms})
-    if not xml:
-        return text.translate(table)
-    return NOT_XML.sub("", text).translate(table).replace("]]>", "]]&gt;")
+        return render_parts(self._parts, translations)

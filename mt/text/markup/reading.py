@@ -1,16 +1,14 @@
 """Reading of the tokens of HTML and XML: which of them are texts to translate, and which parts surround them."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Protocol
 
 from mt.text.markup.attributes import MarkupLanguages, language_attributes, text_attributes
 from mt.text.markup.elements import HTML, VISIBLE, Dialect, ElementIndex, in_svg, is_marked_as_kept
 from mt.text.markup.inline import (
-    BuiltSegment,
     Decode,
     InlineItem,
     InlineKind,
@@ -19,9 +17,10 @@ from mt.text.markup.inline import (
     read_inline,
     split_whitespace,
 )
-from mt.text.markup.marks import Segment, TranslatedSegment
+from mt.text.markup.marks import Part, Render, Segment, Translations, render_parts
 from mt.text.markup.messages import split_items
 from mt.text.markup.notes import MAX_TOKENS, NOTE_NAMES, is_note_element, is_remark
+from mt.text.markup.rendering import Renderer
 from mt.text.markup.sections import is_html, read_section, with_inline_sections
 from mt.text.markup.tokens import Token, TokenKind, decode, html_tokens, references
 from mt.text.templates import find_templates
@@ -35,72 +34,12 @@ _SYNTAX = re.compile(r"""(?<!\\)(\\n|")""")  # line breaks and, in the resources
 _ESCAPES = {"n": "\n", "t": "\t"}
 
 
-class Rendering(Protocol):
-    """Parsed markup within other markup. Its segments are part of the segments of the whole."""
-
-    def render(self, translations: Sequence[TranslatedSegment]) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class AttributeText:
-    """Value of a translatable attribute. `segment_index` is that of its segment, and `source` includes the quotes."""
-
-    segment_index: int
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Embedded:
-    """Markup within a text, with segments of its own: a note, or a CDATA section."""
-
-    markup: "Rendering"
-
-
-@dataclass(frozen=True, slots=True)
-class Changing:
-    """Part of a tag that is rendered as `translated` if any translation differs from its segment."""
-
-    source: str
-    translated: str
-
-
-@dataclass(frozen=True, slots=True)
-class AttributeDocument:
-    """Value of an attribute that is an HTML document. `value` is its text, and `source` includes the quotes."""
-
-    markup: "Rendering"
-    value: str
-    source: str
-
-
-Part = str | AttributeText | Embedded | Changing | AttributeDocument
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A translatable text. `segment_index` is the index of its segment.
-
-    `source` is rendered if the translation equals the segment. `built` is the segment with the sources of its marks.
-    """
-
-    segment_index: int
-    source: Sequence[Part]
-    built: BuiltSegment[Part]
-
-
 class TokenReader:
-    """Reader that goes through the tokens once, appends texts to `segments`, and makes the list `parts`."""
+    """Reader that goes through the tokens once, and appends texts to `segments`."""
 
-    def __init__(
-        self,
-        tokens: Sequence[Token],
-        dialect: Dialect,
-        segments: list[Segment],
-        nested: Callable[[Sequence[Token], Dialect], Rendering],
-    ) -> None:
-        """`nested` parses tokens within these tokens by another dialect, and appends their segments to `segments`."""
-        self.dialect, self.segments, self.nested = dialect, segments, nested
-        self.parts: list[Part | Slot] = []
+    def __init__(self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment]) -> None:
+        self.dialect, self.segments, self.renderer = dialect, segments, Renderer(dialect, segments)
+        self.parts: list[Part] = []
         self.elements = ElementIndex(tokens, dialect)
         self.tokens = with_inline_sections(self.elements) if dialect.xml else tokens
         if self.tokens is not tokens:
@@ -112,7 +51,8 @@ class TokenReader:
             self.dialect = replace(dialect, languages=(self.languages.source, self.languages.target), fragment=True)
         self.states: list[tuple[int, bool]] = []  # (start tag of an element, whether to translate)
 
-    def read(self) -> None:
+    def read(self) -> list[Part]:
+        """Return the parts of the text."""
         number = 0
         while number < len(self.tokens):
             while self.states and number >= self.elements.end[self.states[-1][0]]:
@@ -120,6 +60,7 @@ class TokenReader:
                 self.states.pop()
             number = self._token(number)
         self._flush()
+        return self.parts
 
     @property
     def _translating(self) -> bool:
@@ -147,7 +88,7 @@ class TokenReader:
             inside = self.tokens[number : elements.end[number]]
             inner = in_svg(self.dialect) if token.name == "svg" else replace(self.dialect, notes=frozenset())
             stands = self.dialect.stands_for_word("sup" if token.name in self.dialect.notes else token.name)
-            self.items.append(InlineItem(InlineKind.EMPTY, (Embedded(self.nested(inside, inner)),), stands=stands))
+            self.items.append(InlineItem(InlineKind.EMPTY, (self._nested(inside, inner),), stands=stands))
             return elements.end[number]
         if starts and self._translating and (elements.untranslatable(number) or self.languages.is_foreign(token)):
             if self._keep_element(number):
@@ -246,7 +187,11 @@ class TokenReader:
         else:
             inner = replace(self.dialect, splitting=frozenset(), collapse=False, literal=True)
             tokens = [Token(TokenKind.TEXT, content)]
-        self.parts += [opening, Embedded(self.nested(tokens, inner)), closing]
+        self.parts += [opening, self._nested(tokens, inner), closing]
+
+    def _nested(self, tokens: Sequence[Token], dialect: Dialect) -> Render:
+        """Read tokens within these tokens by another dialect, and return the part that renders them."""
+        return partial(render_parts, TokenReader(tokens, dialect, self.segments).read())
 
     def _lines(self, source: str) -> None:
         """Append a text to the items. A line that begins with a bullet is a text of its own, unless a tag is open."""
@@ -345,13 +290,13 @@ class TokenReader:
             source = token.source[attribute.begin : attribute.end]
             part: Part | None = None
             if attribute.name in texts and any(map(str.isalpha, attribute.value)) and not _holds_code(source):
-                part = AttributeText(len(self.segments), source)
+                part = partial(self.renderer.value, source, attribute.value, partial(_text_of, len(self.segments)))
                 self.segments.append(Segment(attribute.value))
             elif attribute.name == "srcdoc" and self.dialect.srcdoc and token.name == "iframe":
-                inner = self.nested(list(html_tokens(attribute.value)), replace(self.dialect, srcdoc=False))
-                part = AttributeDocument(inner, attribute.value, source)
+                inner = self._nested(list(html_tokens(attribute.value)), replace(self.dialect, srcdoc=False))
+                part = partial(self.renderer.value, source, attribute.value, inner)
             elif attribute.name in codes and (written := self.languages.translated(token, attribute)) != source:
-                part = Changing(source, written)
+                part = partial(self.renderer.language, source, written)
             if part is not None:
                 parts += (token.source[place : attribute.begin], part)
                 place = attribute.end
@@ -375,7 +320,7 @@ class TokenReader:
         if inline.built is None:
             self.parts += source
         else:
-            self.parts.append(Slot(len(self.segments), source, inline.built))
+            self.parts.append(partial(self.renderer.text, len(self.segments), source, inline.built))
             self.segments.append(inline.built.segment)
         self.parts += after
 
@@ -384,6 +329,10 @@ class TokenReader:
         if self.dialect.literal and not self.dialect.backslashes:
             return decode_nothing
         return _decode_backslashes if self.dialect.backslashes else partial(references, xml=self.dialect.xml)
+
+
+def _text_of(number: int, translations: Translations) -> str:
+    return translations[number].text
 
 
 def _holds_code(value: str) -> bool:

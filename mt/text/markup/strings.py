@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from mt.text.alignment import Range
 from mt.text.markup.elements import BLOCKS, VOID, Dialect, ElementIndex
-from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, split_whitespace
+from mt.text.markup.inline import InlineItem, InlineKind, InlineText, decode_nothing, read_inline, text_items
 from mt.text.markup.reading import BULLET, SENTENCE_END
 from mt.text.markup.tokens import Token, TokenKind
 from mt.text.messages import split_message
@@ -145,10 +145,10 @@ def read_marked_sentence(sentence: str, kept: Sequence[Range]) -> InlineText[str
     for begin, stop, item in sorted(
         [*_tag_items(sentence, tags), *_kept_items(sentence, kept)], key=lambda one: one[0]
     ):
-        items += _text_items(sentence[end:begin])
+        items += text_items(sentence[end:begin])
         items.append(item)
         end = stop
-    items += _text_items(sentence[end:])
+    items += text_items(sentence[end:])
     items = [part for item in items for part in _divide_at_spaces(item)]
     return read_inline(items, decode_nothing, collapse=False)
 
@@ -192,8 +192,4 @@ def _divide_at_spaces(item: InlineItem[str]) -> Iterator[InlineItem[str]]:
         if number % 2:
             yield InlineItem(InlineKind.EMPTY, (part,), breaks=True)
         else:
-            yield from _text_items(part)
-
-
-def _text_items(text: str) -> list[InlineItem[str]]:
-    return [InlineItem(InlineKind.TEXT, (part,), part) for part in split_whitespace(text) if part]
+            yield from text_items(part)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import accumulate
 
 from mt.text.markup.inline import StandsForWord
@@ -50,7 +49,16 @@ HTML_INLINE = frozenset(
 HTML_NAMES = BLOCKS | VOID | NO_WORDS | HTML_INLINE
 
 _CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "tr"})
-
+_CLOSED_BY = {
+    **dict.fromkeys(BLOCKS, frozenset({"p"})),
+    "li": frozenset({"li", "p"}),
+    **dict.fromkeys(("dt", "dd"), frozenset({"dt", "dd", "p"})),
+    **dict.fromkeys(_CELLS, _CELLS | {"p"}),
+    **dict.fromkeys(_ROWS, _CELLS | _ROWS | {"p"}),
+    "tr": _CELLS | {"p", "tr"},
+    **dict.fromkeys(("option", "optgroup"), frozenset({"option"})),
+}
+"""Names of the open HTML blocks without end tag that end where an element of this name begins."""
 
 _CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
 CODE = frozenset(
@@ -281,7 +289,7 @@ class ElementIndex:
         """
         if self.dialect.xml or stack.depths.get("svg"):
             return
-        closed = _closed_by(self.tokens[number].name)
+        closed = _CLOSED_BY.get(self.tokens[number].name, frozenset())
         while stack.blocks and stack.names[stack.blocks[-1]] in closed:
             for unclosed in stack.close(stack.blocks[-1]):
                 self.end[unclosed] = number
@@ -302,18 +310,3 @@ class ElementIndex:
                 parent = self.parent[number]
                 within_text = self._mixed[parent] or (parent >= 0 and not self.block[parent])
                 self.block[number] = not within_text
-
-
-@lru_cache(maxsize=256)
-def _closed_by(name: str) -> frozenset[str]:
-    if name == "li":
-        return frozenset({"li", "p"})
-    if name in ("dt", "dd"):
-        return frozenset({"dt", "dd", "p"})
-    if name in _CELLS:
-        return _CELLS | {"p"}
-    if name in _ROWS:
-        return _CELLS | {"p", "tr"} | (_ROWS if name != "tr" else frozenset())
-    if name in ("option", "optgroup"):
-        return frozenset({"option"})
-    return frozenset({"p"}) if name in BLOCKS else frozenset()

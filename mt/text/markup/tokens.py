@@ -83,7 +83,7 @@ def html_tokens(text: str) -> Iterator[Token]:
     Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
     """
     templates = list(find_templates(text))
-    return _counted(_template_tokens(text, templates) if templates else _html_tokens(text))
+    return _counted(_template_tokens(text, templates) if templates else _tokens(text, xml=False))
 
 
 def xml_tokens(text: str) -> Iterator[Token]:
@@ -91,7 +91,7 @@ def xml_tokens(text: str) -> Iterator[Token]:
 
     Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
     """
-    return _counted(_xml_tokens(text))
+    return _counted(_tokens(text, xml=True))
 
 
 def _counted(tokens: Iterator[Token]) -> Iterator[Token]:
@@ -107,7 +107,7 @@ def _template_tokens(text: str, templates: Sequence[TemplateCode]) -> Iterator[T
         text[end : code.begin] + _HIDDEN * (code.end - code.begin) for end, code in zip(ends, templates, strict=False)
     ]
     place = number = 0
-    for token in _html_tokens("".join(hidden) + text[ends[-1] :]):
+    for token in _tokens("".join(hidden) + text[ends[-1] :], xml=False):
         begin, place = place, place + len(token.source)
         if token.kind is not TokenKind.TEXT:
             yield _restored(token, text[begin:place])
@@ -133,25 +133,17 @@ def _restored(token: Token, source: str) -> Token:
     return replace(token, source=source, attributes=attributes)
 
 
-def _html_tokens(text: str) -> Iterator[Token]:
+def _tokens(text: str, xml: bool) -> Iterator[Token]:
     place, last_cdata = 0, text.rfind("]]>")
     while place < len(text):
-        token = _next(text, place, last_cdata, xml=False)
+        token = _next(text, place, last_cdata, xml)
         yield token
         place += len(token.source)
-        if token.kind is TokenKind.START and token.name in RAW_TEXT:
+        if not xml and token.kind is TokenKind.START and token.name in RAW_TEXT:
             end = _raw_end(text, place, token.name)
             if end > place:
                 yield Token(TokenKind.TEXT, text[place:end])
             place = end
-
-
-def _xml_tokens(text: str) -> Iterator[Token]:
-    place, last_cdata = 0, text.rfind("]]>")
-    while place < len(text):
-        token = _next(text, place, last_cdata, xml=True)
-        yield token
-        place += len(token.source)
 
 
 def references(text: str, xml: bool) -> Iterator[tuple[str, str | None]]:
@@ -195,9 +187,8 @@ def _xml_meaning(source: str) -> str | None:
 
 
 def _next(text: str, place: int, last_cdata: int, xml: bool) -> Token:
-    match = _MARKUP.search(text, place)
-    if match is None or match.start() > place:
-        return Token(TokenKind.TEXT, text[place : match.start() if match else len(text)])
+    if (begin := _markup(text, place)) > place:
+        return Token(TokenKind.TEXT, text[place:begin])
     first = text[place + 1 : place + 2]
     if first == "!":
         return Token(TokenKind.OTHER, text[place : _declaration_end(text, place, last_cdata, xml)])
@@ -206,14 +197,15 @@ def _next(text: str, place: int, last_cdata: int, xml: bool) -> Token:
     closing = first == "/"
     begin = place + 1 + closing
     initial = text[begin : begin + 1]
-    if not (initial.isalpha() if not xml else initial.isalpha() or initial in "_:") or not (xml or initial.isascii()):
+    if not (initial.isalpha() or initial in "_:" if xml else initial.isalpha() and initial.isascii()):
         if closing:
             return Token(TokenKind.OTHER, text[place : _after(text, ">", begin)])
-        return Token(TokenKind.TEXT, text[place : _text_end(text, place + 1)])
+        return Token(TokenKind.TEXT, text[place : _markup(text, place + 1)])
     return _tag(text, place, begin, xml)
 
 
-def _text_end(text: str, place: int) -> int:
+def _markup(text: str, place: int) -> int:
+    """Return the offset of the next tag or declaration from `place` on, or the length of the text."""
     match = _MARKUP.search(text, place)
     return match.start() if match else len(text)
 

@@ -1,20 +1,15 @@
 """Zip archives of HTML and XML files: e-books (.epub) and OpenDocument files (.odt, .ods, .odp)."""
 
 import re
-from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
-from mt.text.documents.markup import declared_encoding, with_languages
-from mt.text.documents.packages import Package, with_language
+from mt.text.documents.base import DocumentOptions, SegmentList
+from mt.text.documents.markup import declared_encoding, markup_document, with_languages
+from mt.text.documents.packages import Package, PackageDocument, with_language
 from mt.text.encoding import decode_text
-from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment, parse_html
+from mt.text.markup import MarkupOptions, parse_html
 from mt.text.markup.elements import Dialect
 from mt.text.markup.parsing import parse_dialect
-
-Parse = Callable[[str, list[Segment]], Markup]
 
 _RAISED_STYLE = re.compile(
     r'<style:style\b[^<>]{0,300}?\sstyle:name="([^"<>]{1,100})"[^<>]{0,300}>\s{0,100}'
@@ -82,30 +77,21 @@ _PACKAGE = Dialect(
 """Rules for the description of an e-book: its titles and descriptions are translated."""
 
 
-def _parse_html(options: MarkupOptions, text: str, segments: list[Segment]) -> Markup:
-    return parse_html(text, options, segments)
-
-
-def _parse_xml(dialect: Dialect, text: str, segments: list[Segment]) -> Markup:
-    return parse_dialect(text, replace(dialect, raised=frozenset(_RAISED_STYLE.findall(text))), segments)
-
-
-def _parser(member: str, root: str, package: Package, options: MarkupOptions) -> Parse | None:
-    """Return the parser of a member with the root element `root`, or None if the member has no text."""
+def _rules(member: str, root: str, package: Package, options: MarkupOptions) -> MarkupOptions | Dialect | None:
+    """Return the rules for a member with the root element `root`: options if it is HTML, or None if it has no text."""
     name = root.rpartition("}")[2].lower()
     if package.suffix == ".epub":
         if name in ("ncx", "package"):
-            dialect = _TABLE_OF_CONTENTS if name == "ncx" else _PACKAGE
-            return partial(_parse_xml, replace(dialect, languages=options.languages))
-        return partial(_parse_html, options) if name in ("html", "svg") or _HTML_NAME.fullmatch(member) else None
+            return replace(_TABLE_OF_CONTENTS if name == "ncx" else _PACKAGE, languages=options.languages)
+        return options if name in ("html", "svg") or _HTML_NAME.fullmatch(member) else None
     if name not in ("document-content", "document-styles"):
         return None
     if "/" in member:  # an embedded object has a folder with files of the same names
-        return partial(_parse_xml, _OBJECT)
-    return partial(_parse_xml, _OPEN_DOCUMENT if name == "document-content" else _STYLES)
+        return _OBJECT
+    return _OPEN_DOCUMENT if name == "document-content" else _STYLES
 
 
-class ArchiveDocument:
+class ArchiveDocument(PackageDocument):
     """E-book or OpenDocument file. Its HTML or XML files are translated, and all other files are copied."""
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
@@ -114,51 +100,23 @@ class ArchiveDocument:
         Raises: DocumentError if the content is not a zip archive, no file in the archive has text, or a limit is
         exceeded.
         """
-        self._package = package = Package(name, content, options)
-        self.segments: list[Segment] = SegmentList(name, options)
-        self._languages = options.source_language, options.target_language
-        self._documents: dict[str, tuple[int, TextDocument]] = {}
+        package = Package(name, content, options)
+        super().__init__(package, options)
         for member in package.members:
-            parse = _parser(member, package.roots.get(member, ""), package, with_languages(options))
-            if parse is not None:
-                self._add(member, package.read(member), parse, options)
-        self.decisions: dict[str, Any] = {}
-        self.has_text = any(document.has_text for _, document in self._documents.values())
+            rules = _rules(member, package.roots.get(member, ""), package, with_languages(options))
+            if rules is not None:
+                source = package.read(member)
+                text, encoding = decode_text(member, source, declared_encoding(source))
+                segments = SegmentList(member, options)
+                if isinstance(rules, Dialect):
+                    raised = frozenset(_RAISED_STYLE.findall(text))
+                    markup = parse_dialect(text, replace(rules, raised=raised), segments)
+                else:
+                    markup = parse_html(text, rules, segments)
+                self._add(member, markup_document(markup, member, encoding, options))
         if not self._documents:
             raise package.error("the archive contains no file with text, or the file is encrypted")
 
-    def _add(self, member: str, content: bytes, parse: Parse, options: DocumentOptions) -> None:
-        text, encoding = decode_text(member, content, declared_encoding(content))
-        segments = SegmentList(member, options)
-        document = TextDocument(segments, encoding, "xmlcharrefreplace")
-        markup = parse(text, SegmentList(member, options))
-        document.embed(markup)
-        document.frame, document.has_text = [member, *markup.tags], markup.has_text
-        self._documents[member] = (len(self.segments), document)
-        self.segments.extend(document.segments)
-
-    def structure(self) -> list[Hashable]:
-        """Return the names of the files in the archive, and the structure of those with text."""
-        parts = (part for _, document in self._documents.values() for part in document.structure())
-        return [*self._package.members, *parts]
-
-    def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
-        """Return the content of the file, with each segment replaced by its translation.
-
-        Raises: DocumentError if a file in the archive is damaged.
-        """
-        assert len(translations) == len(self.segments)
-        pairs = zip(self.segments, translations, strict=True)
-        changed = any(segment.text != new.text for segment, new in pairs)
-
-        def render_member(member: str) -> bytes | None:
-            if member in self._documents:
-                begin, document = self._documents[member]
-                rendered = document.render(translations[begin : begin + len(document.segments)])
-            elif self._package.roots.get(member, "").endswith("}document-meta"):
-                rendered = self._package.read(member)
-            else:
-                return None
-            return with_language(rendered, *self._languages) if changed else rendered
-
-        return self._package.rewrite(render_member)
+    def _with_languages(self, member: str, content: bytes) -> bytes:
+        named = member in self._documents or self._package.roots.get(member, "").endswith("}document-meta")
+        return with_language(content, *self._languages) if named else content

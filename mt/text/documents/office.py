@@ -15,9 +15,9 @@ from typing import Any
 from lxml import etree
 
 from mt.languages import language_and_script, regional_tag
-from mt.text.documents.base import Document, DocumentOptions, SegmentList
+from mt.text.documents.base import DocumentOptions, SegmentList
 from mt.text.documents.chunks import chunk_members, open_chunk
-from mt.text.documents.packages import Package, with_language
+from mt.text.documents.packages import Package, PackageDocument, with_language
 from mt.text.documents.run_items import Element, RunSchema
 from mt.text.documents.runs import RunParagraphs, parse_part
 from mt.text.documents.word import word_schema
@@ -124,7 +124,7 @@ def _cell_schemas(strict: bool) -> tuple[RunSchema, ...]:
     )
 
 
-class OfficeDocument:
+class OfficeDocument(PackageDocument):
     """A .docx, .pptx or .xlsx file.
 
     The segments of a Word document are the paragraphs of body, tables, text boxes, notes, headers and footers, split at
@@ -137,9 +137,8 @@ class OfficeDocument:
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
         """Parse the content. Raises: DocumentError if the content has another format, or exceeds a limit."""
-        self._package = package = Package(name, content, options)
-        self.segments: list[Segment] = SegmentList(name, options)
-        self._languages = options.source_language, options.target_language
+        package = Package(name, content, options)
+        super().__init__(package, options)
         kinds = {member: _kind(root) for member, root in package.roots.items()}
         members = [member for member, kind in kinds.items() if kind in _TEXT_ROOTS]
         read = {member for member, kind in kinds.items() if kind in _NAMING_ROOTS}.union(members)
@@ -154,97 +153,70 @@ class OfficeDocument:
         }
         members.sort(key=lambda member: (_TEXT_ROOTS.index(kinds[member]), _natural_order(member)))
         self._styles = [member for member, kind in kinds.items() if kind == "wordprocessingml/main/styles"]
-        self._members: dict[str, _Member] = {}
         for member in members:
-            self._members[member] = _Member(name, roots[member], self.segments, kept)
-        self._chunks: dict[str, tuple[int, Document]] = {}
+            self._add(member, _Member(name, roots[member], options, kept))
         for member in chunk_members(package) if package.suffix == ".docx" else ():
-            chunk = open_chunk(package, member, options)
-            self._chunks[member] = len(self.segments), chunk
-            self.segments.extend(chunk.segments)
-        self.decisions: dict[str, Any] = {}
-        chunks = any(chunk.has_text for _, chunk in self._chunks.values())
-        self.has_text = bool(self.segments) or chunks or any(member.has_text() for member in self._members.values())
+            self._add(member, open_chunk(package, member, options))
 
-    def structure(self) -> list[Hashable]:
-        """Return the names of the files in the archive, and the numbers of the elements in those with text."""
-        elements = ((name, *count) for name, member in self._members.items() for count in member.elements())
-        chunks = (part for _, chunk in self._chunks.values() for part in chunk.structure())
-        return [*self._package.members, *elements, *chunks]
-
-    def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
-        """Return the content of the file, with each segment replaced by its translation.
-
-        Raises: DocumentError if a file in the archive is damaged.
-        """
-        assert len(translations) == len(self.segments)
-        pairs = zip(self.segments, translations, strict=True)
-        changed = any(segment.text != new.text for segment, new in pairs)
-
-        def render_member(name: str) -> bytes | None:
-            if name in self._chunks:
-                begin, chunk = self._chunks[name]
-                return chunk.render(translations[begin : begin + len(chunk.segments)])
-            if name in self._members and self._members[name].write(translations):
-                root = self._members[name].root
-                _write_languages(root, *self._languages)
-            elif changed and self._package.roots.get(name, "").endswith(_PROPERTIES):
-                return with_language(self._package.read(name), *self._languages)
-            elif changed and name in self._styles:
-                root = parse_part(self._package.name, name, self._package.read(name))
-                if not _write_languages(root, *self._languages):
-                    return None
-            else:
-                return None
-            rendered: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
-            return rendered
-
-        return self._package.rewrite(render_member)
+    def _with_languages(self, member: str, content: bytes) -> bytes:
+        if self._package.roots.get(member, "").endswith(_PROPERTIES):
+            return with_language(content, *self._languages)
+        if member in self._styles:
+            root = parse_part(self._package.name, member, content)
+            return _written(root) if _write_languages(root, *self._languages) else content
+        return content
 
 
 class _Member:
-    """An XML file of the archive, and the texts in it."""
+    """An XML file of the archive, which is a document."""
 
-    def __init__(self, name: str, root: Element, segments: list[Segment], kept: set[str]) -> None:
-        self.root = root
+    def __init__(self, name: str, root: Element, options: DocumentOptions, kept: set[str]) -> None:
+        self._root = root
+        self.segments: list[Segment] = SegmentList(name, options)
+        self.decisions: dict[str, Any] = {}
+        self._languages = options.source_language, options.target_language
         strict = any("purl.oclc.org" in namespace for namespace in root.nsmap.values())
         self._values = [
-            _Value(element, attribute, segments)
+            _Value(element, attribute, self.segments)
             for element, attribute in _plain_texts(root, strict)
             if ((element.get(attribute) if attribute else element.text) or "").casefold() not in kept
         ]
         word = word_schema(_namespace("wordprocessingml/main", strict))
         self._schemas = (word, _shape_schema(strict), *_cell_schemas(strict))
         self._paragraphs = [
-            RunParagraphs(name, shown, schema, segments, kept)
+            RunParagraphs(name, shown, schema, self.segments, kept)
             for schema in self._schemas
             for shown in _shown_elements(root)
         ]
 
+    @property
     def has_text(self) -> bool:
         texts = (
             element.text or ""
-            for shown in _shown_elements(self.root)
+            for shown in _shown_elements(self._root)
             for schema in self._schemas
             for element in shown.iter(schema.text)
         )
         return any(any(map(str.isalpha, text)) for text in texts)
 
-    def elements(self) -> list[tuple[str, int]]:
-        """Return (name, number) of the elements, except those that are written anew with each text."""
-        counts = Counter(element.tag for element in self.root.iter(etree.Element))
+    def structure(self) -> list[Hashable]:
+        """Return the numbers of the elements, except those that are written anew with each text."""
+        counts = Counter(element.tag for element in self._root.iter(etree.Element))
         for schema in self._schemas:
-            for properties in self.root.iter(schema.properties):
+            for properties in self._root.iter(schema.properties):
                 counts.subtract(element.tag for element in properties.iter(etree.Element))
             for name in (schema.run, schema.text, *schema.dropped, *schema.characters, *schema.transparent):
                 counts.pop(name, None)
-        return sorted(pair for pair in counts.items() if pair[1])
+        return [*sorted(pair for pair in counts.items() if pair[1])]
 
-    def write(self, translations: Sequence[TranslatedSegment]) -> bool:
-        """Replace the texts in the XML tree by their translations. Return whether the tree has changed."""
-        changed = [value.write(translations) for value in self._values]
-        changed += [paragraphs.write(translations) for paragraphs in self._paragraphs]
-        return any(changed)
+    def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
+        """Return the content of the file. Its XML tree is changed."""
+        for value in self._values:
+            value.write(translations)
+        for paragraphs in self._paragraphs:
+            paragraphs.write(translations)
+        _write_languages(self._root, *self._languages)
+        return _written(self._root)
 
 
 class _Value:
@@ -269,19 +241,24 @@ class _Value:
                     self._parts += [before, len(segments), after]
                     segments.append(Segment(body, tuple(Mark(*value.span(), kept=True) for value in values)))
 
-    def write(self, translations: Sequence[TranslatedSegment]) -> bool:
+    def write(self, translations: Sequence[TranslatedSegment]) -> None:
+        """Write the text into the XML tree if any translation differs from its segment."""
         numbers = [part for part in self._parts if isinstance(part, int)]
         if all(translations[number].text == self._segments[number].text for number in numbers):
-            return False
+            return
         parts = (translations[part].text if isinstance(part, int) else part for part in self._parts)
         text = NOT_XML.sub("", "".join(parts))
         if self._attribute:
             self._element.set(self._attribute, text)
-            return True
+            return
         self._element.text = text
         if text != text.strip() and self._element.tag.endswith("}t"):
             self._element.set(_SPACE, "preserve")
-        return True
+
+
+def _written(root: Element) -> bytes:
+    content: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+    return content
 
 
 def _shown_elements(root: Element) -> Iterator[Element]:

@@ -7,17 +7,19 @@ relationships, manifests. Files of many programs contradict them, or refer to me
 import re
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from io import BytesIO
 from pathlib import PurePath
-from typing import IO
+from typing import IO, Any
 from xml.parsers import expat
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.languages import full_tag
-from mt.text.documents.base import DocumentOptions
+from mt.text.documents.base import Document, DocumentOptions, SegmentList
+from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.attributes import same_language
+from mt.text.markup.marks import is_changed
 
 MAX_MEMBERS = 20_000  # maximum number of files in an archive
 _MAX_TAGS = 4_000_000  # maximum number of tags in the XML of an archive; an element takes about 200 bytes of memory
@@ -64,21 +66,19 @@ class Package:
         except DAMAGES as error:
             raise DocumentError(f"{self.name}: {member} cannot be read: {error}") from error
 
-    def rewrite(self, render_member: Callable[[str], bytes | None]) -> bytes:
-        """Return a copy of the archive in which some members are replaced.
+    def rewrite(self, render_member: Callable[[str, bytes], bytes]) -> bytes:
+        """Return a copy of the archive. `render_member` receives name and content of a member, and returns the new one.
 
-        `render_member` receives the name of a member, and returns its new content, or None to copy the member. The
-        order and the compression of the members are preserved, because in some formats the first member, `mimetype`,
-        must not be compressed.
+        The order and the compression of the members are preserved, because in some formats the first member,
+        `mimetype`, must not be compressed.
 
         Raises: DocumentError if a member cannot be read.
         """
         out = BytesIO()
         with zipfile.ZipFile(out, "w") as written:
             for info in self._archive.infolist():
-                content = self.read(info.filename)
-                rendered = render_member(info.filename)
-                written.writestr(copy(info), content if rendered is None else rendered)  # zipfile changes it
+                content = render_member(info.filename, self.read(info.filename))
+                written.writestr(copy(info), content)  # zipfile changes its argument
         return out.getvalue()
 
     def _check(self, options: DocumentOptions) -> None:
@@ -106,6 +106,50 @@ class Package:
         if tags > _MAX_TAGS:
             raise DocumentLimitExceeded(f"{self.name} has too many XML tags; accepted: at most {_MAX_TAGS:,}")
         return roots
+
+
+class PackageDocument:
+    """Document that is an archive. Some of its members are documents, whose segments are those of the archive."""
+
+    def __init__(self, package: Package, options: DocumentOptions) -> None:
+        self._package = package
+        self.segments: list[Segment] = SegmentList(package.name, options)
+        self.decisions: dict[str, Any] = {}
+        self._languages = options.source_language, options.target_language
+        self._documents: dict[str, tuple[int, Document]] = {}  # by member, with the number of segments before it
+
+    @property
+    def has_text(self) -> bool:
+        return bool(self.segments) or any(document.has_text for _, document in self._documents.values())
+
+    def _add(self, member: str, document: Document) -> None:
+        self._documents[member] = len(self.segments), document
+        self.segments.extend(document.segments)
+
+    def structure(self) -> list[Hashable]:
+        """Return the names of the files in the archive, and the structure of those with text."""
+        parts = ((name, part) for name, (_, document) in self._documents.items() for part in document.structure())
+        return [*self._package.members, *parts]
+
+    def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
+        """Return the content of the file, with each segment replaced by its translation.
+
+        Raises: DocumentError if a file in the archive is damaged.
+        """
+        changed = is_changed(self.segments, translations)
+
+        def render_member(member: str, content: bytes) -> bytes:
+            if member in self._documents:
+                begin, document = self._documents[member]
+                new = translations[begin : begin + len(document.segments)]
+                content = document.render(new) if is_changed(document.segments, new) else content
+            return self._with_languages(member, content) if changed else content
+
+        return self._package.rewrite(render_member)
+
+    def _with_languages(self, member: str, content: bytes) -> bytes:
+        """Return the content of a member with the target language in place of the source language, if it names it."""
+        raise NotImplementedError
 
 
 def with_language(content: bytes, source: str, target: str) -> bytes:

@@ -84,18 +84,12 @@ class RunParagraphs:
         if any(slot.inline.built for slot in slots):
             self._paragraphs.append((paragraph, base, slots))
 
-    def write(self, translations: Sequence[TranslatedSegment]) -> bool:
-        """Replace the texts in the XML tree by their translations. Return whether the tree has changed.
-
-        `translations` contains a translation for each segment in `segments`.
-        """
-        changed = False
+    def write(self, translations: Sequence[TranslatedSegment]) -> None:
+        """Replace the texts in the XML tree by their translations: one for each segment in `segments`."""
         for paragraph, base, slots in self._paragraphs:
             numbers = [slot.segment_index for slot in slots if slot.inline.built]
             if any(translations[n].text != self._segments[n].text for n in numbers):
                 _Writer(self._schema, paragraph, base).write(slots, translations)
-                changed = True
-        return changed
 
 
 class _Writer:

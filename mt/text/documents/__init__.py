@@ -50,45 +50,31 @@ def _at_first_use(module: str, opener: str) -> Opener:
 
 
 _OPENERS: dict[str, Opener] = {
-    ".arb": open_json,
-    ".csv": open_table,
-    ".docx": OfficeDocument,
-    ".epub": ArchiveDocument,
-    ".ftl": _at_first_use("mt.text.documents.fluent", "open_fluent"),
-    ".htm": open_markup,
-    ".html": open_markup,
-    ".json": open_json,
-    ".markdown": open_markdown,
-    ".md": open_markdown,
-    ".mdx": open_markdown,
-    ".mqxliff": open_xliff,
-    ".mxliff": open_xliff,
-    ".odp": ArchiveDocument,
-    ".ods": ArchiveDocument,
-    ".odt": ArchiveDocument,
-    ".pdf": _at_first_use("mt.text.documents.pdf", "PdfDocument"),
-    ".po": open_po,
-    ".pot": open_po,
-    ".pptx": OfficeDocument,
-    ".properties": open_properties,
-    ".resx": open_resx,
-    ".sdlxliff": open_xliff,
-    ".srt": open_subtitles,
-    ".strings": open_strings,
-    ".stringsdict": open_stringsdict,
-    ".tmx": open_tmx,
-    ".tsv": open_table,
-    ".txt": open_text,
-    ".vtt": open_subtitles,
-    ".xhtml": open_markup,
-    ".xlf": open_xliff,
-    ".xliff": open_xliff,
-    ".xlsx": OfficeDocument,
-    ".xml": _open_xml,
-    ".yaml": open_yaml,
-    ".yml": open_yaml,
+    suffix: opener
+    for suffixes, opener in (
+        (".arb .json", open_json),
+        (".csv .tsv", open_table),
+        (".docx .pptx .xlsx", OfficeDocument),
+        (".epub .odp .ods .odt", ArchiveDocument),
+        (".ftl", _at_first_use("mt.text.documents.fluent", "open_fluent")),
+        (".htm .html .xhtml", open_markup),
+        (".markdown .md .mdx", open_markdown),
+        (".mqxliff .mxliff .sdlxliff .xlf .xliff", open_xliff),
+        (".pdf", _at_first_use("mt.text.documents.pdf", "PdfDocument")),
+        (".po .pot", open_po),
+        (".properties", open_properties),
+        (".resx", open_resx),
+        (".srt .vtt", open_subtitles),
+        (".strings", open_strings),
+        (".stringsdict", open_stringsdict),
+        (".tmx", open_tmx),
+        (".txt", open_text),
+        (".xml", _open_xml),
+        (".yaml .yml", open_yaml),
+    )
+    for suffix in suffixes.split()
 }
-SUFFIXES = tuple(_OPENERS)
+SUFFIXES = tuple(sorted(_OPENERS))
 
 PACKED_SUFFIXES = (".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".pptx", ".xlsx")
 """File name suffixes of the binary formats."""

@@ -2,7 +2,7 @@
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mt.pipeline.driver import AttentionCall
 from mt.pipeline.results import Alternative, AttentionMap, ExplainOptions
@@ -12,6 +12,7 @@ from mt.text import casing, protect
 from mt.text.alignment import Link, PieceAttention, Range, link_words, piece_offsets
 from mt.text.normalise import plain_spaces
 from mt.text.protect import SpanKind
+from mt.text.segment import TextPart
 from mt.tokenizer import EOS, SPACE_MARK
 
 MAX_SENTENCE_WEIGHTS = 2**27
@@ -29,35 +30,17 @@ class Explanation:
 
 
 @dataclass(frozen=True)
-class ReducedText:
-    """A text from which ranges were removed.
-
-    `places[i]` is the offset in the full text of character i of `text`. `places[-1]` is the length of the full text.
-    """
-
-    text: str
-    places: tuple[int, ...]
-
-    @classmethod
-    def of(cls, text: str, removed: Sequence[Range]) -> "ReducedText":
-        """Remove ranges from a text. White space that is then at the beginning, or doubled, is removed, too."""
-        gone = {place for begin, end in removed for place in range(begin, end)}
-        places: list[int] = []
-        for place, character in enumerate(text):
-            redundant = character.isspace() and (not places or (places[-1] < place - 1 and text[places[-1]].isspace()))
-            if not redundant and place not in gone:
-                places.append(place)
-        return cls("".join(text[place] for place in places), (*places, len(text)))
-
-
-@dataclass(frozen=True)
 class ReducedPair:
-    """A sentence and its translation. `reduced` are the shortened texts that the model reads, and `ids` their ids."""
+    """A sentence and its translation. The model reads shortened texts of the given `ids`.
+
+    `places[side][i]` is the offset in the full text of character i of the shortened one, or the length of the full text
+    for i = -1.
+    """
 
     source: str
     target: str
     copies: tuple[Link, ...]  # protected spans that are equal in source and target
-    reduced: tuple[ReducedText, ReducedText]
+    places: tuple[Sequence[int], Sequence[int]]
     ids: Pair
 
 
@@ -73,7 +56,7 @@ class Explainer:
     heads: int  # number of heads of all decoder layers
     options: ExplainOptions
 
-    async def explain(self, sentences: Sequence[tuple[str, Alternative]]) -> list[Explanation]:
+    async def explain(self, sentences: Sequence[tuple[TextPart, Alternative]]) -> list[Explanation]:
         """Return the explanation of each sentence of a text. `sentences` contains pairs (source, best alternative).
 
         The explanation is empty if a sentence is too long for the model, or has more than MAX_SENTENCE_WEIGHTS weights.
@@ -81,9 +64,10 @@ class Explainer:
         `options.attention` weights in total.
         """
         explanations = []
-        weights_left = self.options.attention
-        for source, alternative in sentences:
-            pair = self._pair(source, alternative)
+        weights_left, normalise = self.options.attention, self.context.normaliser.normalise
+        for part, alternative in sentences:
+            source, target = normalise(part.text, part.kept_ranges), normalise(alternative.text)
+            pair = self._pair(source.text, replace(alternative, text=target.text))
             if not self._is_readable(pair.ids):
                 explanations.append(Explanation())
                 continue
@@ -93,7 +77,8 @@ class Explainer:
                 weights_left -= attention.weights.size
                 attention_map = self._map(pair, attention)
             links = self._links(pair, attention) if self.options.alignment else ()
-            explanations.append(Explanation(tuple(links), attention_map))
+            original = ((source.original_range(*left), target.original_range(*right)) for left, right in links)
+            explanations.append(Explanation(tuple(original), attention_map))
         return explanations
 
     def _pair(self, source: str, alternative: Alternative) -> ReducedPair:
@@ -101,13 +86,12 @@ class Explainer:
         removed = [link for kind, link in copies if kind is not SpanKind.NUMBER]
         context, target_tokenizer = self.context, self.context.tokenizer.target
         texts = _lower_pair(source, alternative, context.source)
-        source_text, target_text = (
-            ReducedText.of(text, [link[side] for link in removed]) for side, text in enumerate(texts)
+        (source_text, source_places), (target_text, target_places) = (
+            without_ranges(text, [link[side] for link in removed]) for side, text in enumerate(texts)
         )
-        target_ids = target_tokenizer.encode(plain_spaces(target_text.text))
-        ids = (context.encode(source_text.text), (*context.prefix, *target_ids))
+        ids = (context.encode(source_text), (*context.prefix, *target_tokenizer.encode(plain_spaces(target_text))))
         links = tuple(link for _, link in copies)
-        return ReducedPair(source, alternative.text, links, (source_text, target_text), ids)
+        return ReducedPair(source, alternative.text, links, (source_places, target_places), ids)
 
     def _is_readable(self, pair: Pair) -> bool:
         source_length, target_length = len(pair[0]), len(pair[1]) + 1
@@ -127,11 +111,25 @@ class Explainer:
         if not all(ids):
             return pair.copies
         source, target = (
-            [reduced.places[place] for place in piece_offsets(tokenizer.pieces(side), SPACE_MARK)]
-            for tokenizer, reduced, side in zip(tokenizers, pair.reduced, ids, strict=True)
+            [places[place] for place in piece_offsets(tokenizer.pieces(side), SPACE_MARK)]
+            for tokenizer, places, side in zip(tokenizers, pair.places, ids, strict=True)
         )
         piece_attention = PieceAttention(source, target, attention.alignment(tag, prefix))
         return link_words(pair.source, pair.target, piece_attention, pair.copies)
+
+
+def without_ranges(text: str, removed: Sequence[Range]) -> tuple[str, list[int]]:
+    """Return a text without ranges, the offset in `text` of each of its characters, and the length of `text`.
+
+    White space that is then at the beginning, or doubled, is removed, too.
+    """
+    gone = {place for begin, end in removed for place in range(begin, end)}
+    places: list[int] = []
+    for place, character in enumerate(text):
+        redundant = character.isspace() and (not places or (places[-1] < place - 1 and text[places[-1]].isspace()))
+        if not redundant and place not in gone:
+            places.append(place)
+    return "".join(text[place] for place in places), [*places, len(text)]
 
 
 def _lower_pair(source: str, alternative: Alternative, language: str) -> tuple[str, str]:

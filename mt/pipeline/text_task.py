@@ -22,13 +22,13 @@ from mt.pipeline.typography import restore_typography
 from mt.pipeline.variants import SentenceContext, join_alternatives
 from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, segment
-from mt.text.alignment import Link, Range
+from mt.text.alignment import Range
 from mt.text.casing import begin_with_capital
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.markup.strings import MESSAGE, read_marked_sentence, split_marked_text
 from mt.text.messages import safe_apostrophes
-from mt.text.normalise import NormalisedText, remove_invisible
+from mt.text.normalise import remove_invisible
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces, mend_marks, unify_quotes
@@ -67,8 +67,7 @@ class TextTask:
     requests: list[Request] = field(default_factory=list)  # requests of all calls so far
     planned: bool = False  # whether the translation of all sentences has started
     steps: Iterator[TextPart | None] = field(default_factory=lambda: iter(()))  # remaining steps of planning
-    _sources: list[str] = field(default_factory=list)
-    _sentences: list[Routine[TranslatedSentence]] = field(default_factory=list)
+    _sentences: list[tuple[TextPart, Routine[TranslatedSentence]]] = field(default_factory=list)
     _explanations: Routine[list[Explanation]] | None = None
     _unfinished: int = 0  # number of unfinished routines
     _calling: deque[AnyRoutine] = field(default_factory=deque)
@@ -99,11 +98,10 @@ class TextTask:
         self.parts.append(part)
         if not part.kept:
             matched = self.matches.get(part.text)
-            self._sources.append(part.text)
-            translate = self.planner.translate(part.text, part.kept_ranges, matched, self._has_no_break_spaces)
-            self._sentences.append(Routine(translate))
+            routine = Routine(self.planner.translate(part.text, part.kept_ranges, matched, self._has_no_break_spaces))
+            self._sentences.append((part, routine))
             self._unfinished += 1
-            self._track(self._sentences[-1])
+            self._track(routine)
 
     def take_calls(self) -> list[AnyRoutine]:
         """Return the routines that have made an engine call since the last call of `take_calls`."""
@@ -121,35 +119,23 @@ class TextTask:
             self._track(routine)
             self._explain()
         except Exception as error:  # any exception of the model concerns only this text
-            number = next((number for number, sentence in enumerate(self._sentences) if sentence is routine), 0)
+            failed = next((part for part, sentence in self._sentences if sentence is routine), self._sentences[0][0])
             reason = str(error) if isinstance(error, MTError) else f"{type(error).__name__}: {error}"
-            self.problem = f"the text that begins {self._sources[number][:40]!r} cannot be translated: {reason}"
+            self.problem = f"the text that begins {failed.text[:40]!r} cannot be translated: {reason}"
 
     def take_reports(self) -> list[SentenceReport]:
         """Return reports of newly finished sentences, in order and without gaps; none before the text is planned."""
-        reports = []
-        while (
-            self.planned
-            and not self.problem
-            and self._reported < len(self._sentences)
-            and self._sentences[self._reported].done
-        ):
-            number = self._reported
-            best = self._sentences[number].value.best
-            begin = self._reported_length + len(self._gaps[number])
-            end = begin + len(best.text)
-            self._reported, self._reported_length = number + 1, end
+        reports: list[SentenceReport] = []
+        while self.planned and not self.problem and self._reported < len(self._sentences):
+            number, routine = self._reported, self._sentences[self._reported][1]
+            if not routine.done:
+                break
+            before, text, source_range = self._gaps[number], routine.value.best.text, self._source_ranges[number]
+            begin = self._reported_length + len(before)
+            self._reported, self._reported_length = number + 1, begin + len(text)
+            target_range, quality = (begin, begin + len(text)), routine.value.expectation.quality
             after = self._gaps[-1] if self._reported == len(self._sentences) else ""
-            reports.append(
-                SentenceReport(
-                    self._source_ranges[number],
-                    (begin, end),
-                    self._gaps[number],
-                    best.text,
-                    after,
-                    self._sentences[number].value.expectation.quality,
-                )
-            )
+            reports.append(SentenceReport(source_range, target_range, before, text, after, quality))
         return reports
 
     def translation(self) -> Translation:
@@ -163,23 +149,20 @@ class TextTask:
             raise RequestError(self.problem)
         explanations = self._explanations.value if self._explanations else [Explanation()] * len(self._sentences)
         sentences, end = [], 0
-        for number, (source, routine) in enumerate(zip(self._sources, self._sentences, strict=True)):
-            translated, source_range = routine.value, self._source_ranges[number]
-            best, expectation = translated.best, translated.expectation
-            begin = end + len(self._gaps[number])
+        places = zip(self._source_ranges, self._gaps[:-1], strict=True)
+        for (part, routine), (source_range, gap), explained in zip(self._sentences, places, explanations, strict=True):
+            best, expectation = routine.value.best, routine.value.expectation
+            begin = end + len(gap)
             end = begin + len(best.text)
             sentences.append(
                 SentenceTranslation(
-                    source,
-                    translated.alternatives,
+                    part.text,
+                    routine.value.alternatives,
                     source_range,
                     (begin, end),
                     confidence=expectation.quality,
-                    links=tuple(
-                        (_move(left, source_range[0]), _move(right, begin))
-                        for left, right in self._original_links(number, explanations[number].links)
-                    ),
-                    attention=explanations[number].attention,
+                    links=tuple((_move(left, source_range[0]), _move(right, begin)) for left, right in explained.links),
+                    attention=explained.attention,
                     untranslated=not best.pieces,
                     unfamiliar=expectation.unfamiliar,
                     omitted=best.omitted,
@@ -198,11 +181,7 @@ class TextTask:
         explainer = self.planner.explainer
         if explainer is None or self._explanations or self._unfinished or not self.planned or not self._sentences:
             return
-        pairs = [
-            (source.text, replace(routine.value.best, text=target.text))
-            for (source, target), routine in zip(self._normalised_pairs, self._sentences, strict=True)
-        ]
-        self._explanations = Routine(explainer.explain(pairs))
+        self._explanations = Routine(explainer.explain([(part, one.value.best) for part, one in self._sentences]))
         self._unfinished += 1
         self._track(self._explanations)
 
@@ -222,23 +201,6 @@ class TextTask:
         return join_alternatives("".join([*texts, self._gaps[-1]]), chosen)
 
     @cached_property
-    def _normalised_pairs(self) -> list[tuple[NormalisedText, NormalisedText]]:
-        """(source, best translation) of each sentence, as the explainer reads them. All sentences must be finished."""
-        normalise = self.planner.context.normaliser.normalise
-        sentences = [part for part in self.parts if not part.kept]
-        return [
-            (normalise(part.text, part.kept_ranges), normalise(routine.value.best.text))
-            for part, routine in zip(sentences, self._sentences, strict=True)
-        ]
-
-    def _original_links(self, number: int, links: Sequence[Link]) -> Iterator[Link]:
-        """Yield links of sentence `number` with ranges of its original text and of its translation."""
-        if links:
-            source, target = self._normalised_pairs[number]
-            for left, right in links:
-                yield source.original_range(*left), target.original_range(*right)
-
-    @cached_property
     def _has_no_break_spaces(self) -> bool:
         return has_no_break_spaces(self.text)
 
@@ -250,7 +212,7 @@ class TextTask:
     def _gaps(self) -> list[str]:
         """The texts of the translation before each sentence, and the text after the last sentence."""
         context, gaps = self.planner.context, [""]
-        for part in segment.lay_out(self.parts, [""] * len(self._sources), context.source, context.target):
+        for part in segment.lay_out(self.parts, [""] * len(self._sentences), context.source, context.target):
             if part.kept:
                 text = part.text if any(map(str.isalnum, part.text)) else remove_invisible(part.text)
                 if self.planner.protect and not part.kept_ranges:
@@ -418,7 +380,7 @@ class TextPlanner:
         else:
             pieces = protect.split_at_long_spans(text, kept) if protects else [text]
             for piece, ranges in zip(pieces, split_ranges(kept, pieces), strict=True):
-                short = segment.split_long_sentence(piece, self._is_short, self.context.source)
+                short = segment.split_long_sentence(piece, partial(self._fits, longest=1), self.context.source)
                 is_word = all(letter.islower() or letter.isupper() for letter in piece)
                 if (is_word and not self._fits(piece)) or self._is_untranslatable(piece, ranges):
                     yield TextPart(piece, kept=True, kept_ranges=ranges)
@@ -429,16 +391,10 @@ class TextPlanner:
                     ranges_of = split_ranges(ranges, [part.text for part in parts])
                     yield from (replace(part, kept_ranges=own) for part, own in zip(parts, ranges_of, strict=True))
 
-    def _fits(self, text: str, kept: Sequence[Range] = ()) -> bool:
-        longest = min(self.context.max_length, _LONGEST_SENTENCE * self.context.covered_length)
-        return self._length(text, kept) <= longest
-
-    def _is_short(self, text: str) -> bool:
-        return self._length(text, ()) <= min(self.context.max_length, self.context.covered_length)
-
-    def _length(self, text: str, kept: Sequence[Range]) -> int:
-        """Return the number of tokens of a text, with tag and EOS."""
-        return len(self.context.encode(self.context.normaliser.normalise(text, kept).text))
+    def _fits(self, text: str, kept: Sequence[Range] = (), longest: int = _LONGEST_SENTENCE) -> bool:
+        """Return whether the model accepts a text that is at most `longest` times a sentence that it covers."""
+        tokens = len(self.context.encode(self.context.normaliser.normalise(text, kept).text))
+        return tokens <= min(self.context.max_length, longest * self.context.covered_length)
 
     def _is_untranslatable(self, text: str, kept: Sequence[Range]) -> bool:
         normalised = self.context.normaliser.normalise(text, kept)

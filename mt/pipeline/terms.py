@@ -11,7 +11,14 @@ from mt.engine.requests import Request
 from mt.pipeline.constraint_compiler import InflectionPolicy, RequiredTerm
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative
-from mt.pipeline.variants import DecodedVariant, SentenceContext, SourceVariant, piece_attention, restore
+from mt.pipeline.variants import (
+    DecodedVariant,
+    SentenceContext,
+    SourceVariant,
+    decode_variants,
+    piece_attention,
+    restore,
+)
 from mt.text import protect, repetition
 from mt.text.alignment import CLOSING, Range, UnitLinks
 from mt.text.inflection import forms_compounds
@@ -137,12 +144,10 @@ async def _word_alone(term: str, translation: str, context: SentenceContext) -> 
     known = context.words_alone
     if (word := known.get((*key, term, translation))) is not None:
         return word
-    variant = context.variant(term, (), ())
-    request = context.request(variant.stripped.text, options)
-    (result,) = await DecodeCall([request])
+    decoded, _ = await decode_variants([context.variant(term, (), ())], context, options)
     word = ""
-    if decoded := DecodedVariant.of(variant, request, result, context):
-        links = await _unit_links(decoded, context)
+    if decoded:
+        links = await _unit_links(decoded[0], context)
         weights, language = links.weights_from((0, len(term))), context.target
         words = [links.target[begin:end] for begin, end in links.right]
         words[:1] = [_usual_case(word, language, context) for word in words[:1]]
@@ -325,20 +330,15 @@ def _constrained_request(
     minimum = MIN_BEAMS if sum(term.count for term in terms) <= 2 else MANY_TERMS_BEAMS
     beams = max(minimum, 1 if options.sample else options.beam_size)
     length = sum(term.count * compiler.length(term.translation) for term in terms)
-    options = SearchOptions(
+    options = replace(
+        greedy(options),
         beam_size=beams,
         n_best=min(options.n_best, beams),
-        length_penalty=options.length_penalty,
-        normalization=options.normalization,
-        max_length_factor=options.max_length_factor,
         max_length_offset=options.max_length_offset + length,
-        max_length=options.max_length,
-        min_length=options.min_length,
-        no_repeat_ngram=options.no_repeat_ngram,
+        seed=0,
     )
     words = dict.fromkeys([*chain.from_iterable(banned.values()), *context.banned])
-    patience = expected_length + length
-    constraints = compiler.compile(terms, words, context.target, patience, THRESHOLD)
+    constraints = compiler.compile(terms, words, context.target, expected_length + length, THRESHOLD)
     return replace(context.request(variant.stripped.text, options), constraints=constraints)
 
 

@@ -18,6 +18,7 @@ from mt.pipeline.results import ExplainOptions
 from mt.pipeline.translator import Translator
 from mt.scoring.attention import CrossAttention
 from mt.text.alignment import Link
+from mt.text.segment import TextPart
 from mt.tokenizer import EOS
 
 MAX_WEIGHTS = 2**20
@@ -138,7 +139,7 @@ def explain(
     record = record_pass(loaded.model, request.source, best.tokens)
     alternative = planner.context.alternative(best)
     assert planner.explainer is not None
-    routine = Routine(planner.explainer.explain([(sentence.strip(), alternative)]))
+    routine = Routine(planner.explainer.explain([(TextPart(sentence.strip(), kept=False), alternative)]))
     while isinstance(routine.call, AttentionCall):
         routine.resume(CrossAttention(translator.attend([routine.call.pair])[0]))
     pieces = loaded.tokenizer.target

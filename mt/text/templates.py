@@ -70,4 +70,5 @@ def find_templates(text: str) -> Iterator[TemplateCode]:
             place = end.end() if end else place
             endless |= set() if end else {verbatim[1]}
         ends = not go and _GO_END.fullmatch(match[0])
-        yield TemplateCode(match.start(), place, statement=not ends and _STATEMENT.match(match[0]) is not None)
+        open_end = match[0].startswith("<?") and not match[0].endswith("?>")  # nothing can stand after it
+        yield TemplateCode(match.start(), place, open_end or (not ends and _STATEMENT.match(match[0]) is not None))

@@ -148,6 +148,7 @@ def test_tags_that_do_not_match_keep_their_order(inside: str) -> None:
         ("<title>{% block title %}Cats{% endblock %}</title>", ["Cats"]),
         ("<?php\n$a = 'no > yes';\n?><p>Hi<?php if ($a->b): ?> you<?php endif; ?>", ["Hi", "you"]),
         ("Hi <?php echo $a->b; ?>, I am <%= a && b %>", ["Hi <?php echo $a->b; ?>, I am <%= a && b %>"]),
+        ("<b>Hi</b> you <?php echo $a->b", ["Hi you"]),  # code without an end stays behind all tags
         ('<a href="<?= f("a > b") ?>" class="c">Go</a>', ["Go"]),
         ("<div {{#if a}}title='A dog'{{/if}} {% if a > b %}class=c{% endif %}>Go</div>", ["A dog", "Go"]),
         ('<img alt="{{t "a dog"}}"><img alt="{{a && b}} c"><img alt="A {{b}} dog">', ["A {{b}} dog"]),

@@ -126,6 +126,7 @@ def visit(browser: Any, url: str) -> Iterator[Callable[..., Visit]]:
         visits.append(visit)
         visit.watch()
         visit.page.goto(f"{url}/{fragment}")
+        expect(visit.page).not_to_have_title("")  # the texts arrive after the event "load", by an await of a module
         return visit
 
     yield open_page
@@ -966,13 +967,15 @@ def test_what_a_stream_has_shown_stays_in_place(visit: Callable[..., Visit], dou
 def test_panes_of_a_long_text_scroll_together(visit: Callable[..., Visit]) -> None:
     seen = visit(viewport={"width": 1280, "height": 700}).type("The dog sleeps.\n" * 100)
     expect(seen.page.locator("#result")).to_have_text("Translated: 100 sentences")
-    read = "pane => Math.round(10 * pane.scrollTop / (pane.scrollHeight - pane.clientHeight))"
+    follows = """([name, tenths]) => {
+      const pane = document.querySelector(name);
+      return Math.round(10 * pane.scrollTop / (pane.scrollHeight - pane.clientHeight)) === tenths;
+    }"""
     scroll = "(pane, tenths) => (pane.scrollTop = (tenths / 10) * (pane.scrollHeight - pane.clientHeight))"
     for pane, other in (("#output", "#source-stack"), ("#source-stack", "#output")):
         for tenths in (10, 5, 0):
             seen.page.locator(pane).evaluate(scroll, tenths)
-            seen.page.wait_for_timeout(300)
-            assert seen.page.locator(other).evaluate(read) == tenths
+            seen.page.wait_for_function(follows, arg=[other, tenths])
     expect(seen.page.locator("#copy")).to_be_in_viewport()
 
 

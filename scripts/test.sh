@@ -9,7 +9,7 @@ usage: bash scripts/test.sh [--all]
 
 Sets up the project and runs every check: ruff, mypy, shellcheck, pytest.
 
-  --all    also the tests that are slow, need a GPU, or attack the service
+  --all    also the tests that are slow, need a GPU, or attack the service; new random examples for properties
 
 MT_TEST_CORPORA names a folder of real corpora; without it the tests that read them are skipped.
 END
@@ -17,7 +17,7 @@ END
 
 case "${1:-}" in
     "") selection=(-m "not slow and not gpu and not attack") ;;
-    --all) selection=() ;;
+    --all) selection=(--hypothesis-profile=new_examples) ;;
     -h | --help)
         usage
         exit 0
@@ -45,7 +45,7 @@ check ruff check
 check ruff format --check
 check mypy --num-workers auto
 check shellcheck scripts/*.sh .ci/run
-check pytest -ra --numprocesses 3 --dist loadfile --no-loadscope-reorder "${selection[@]+"${selection[@]}"}"
+check pytest -ra --numprocesses 3 --dist loadfile --no-loadscope-reorder "${selection[@]}"
 
 if [ ${#failed[@]} -gt 0 ]; then
     printf '\nFAILED: %s\n' "${failed[@]}" >&2

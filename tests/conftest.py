@@ -39,14 +39,16 @@ def without_settings() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
 
 
-def pytest_configure() -> None:
-    """Use one torch thread in each test process, and no time limit for the examples of hypothesis.
+def pytest_configure(config: pytest.Config) -> None:
+    """Use one torch thread in each test process, and examples of hypothesis that are the same in each run.
 
-    On busy cores, a second thread waits in a loop and takes five times the processor time.
+    On busy cores, a second thread waits in a loop and takes five times the processor time. A failing check should be
+    the fault of the change that it checks, so only `scripts/test.sh --all` tries new examples.
     """
     torch.set_num_threads(1)
-    settings.register_profile("project", settings(), deadline=None)
-    settings.load_profile("project")
+    settings.register_profile("same_examples", deadline=None, derandomize=True)
+    settings.register_profile("new_examples", deadline=None)
+    settings.load_profile(config.getoption("hypothesis_profile", None) or "same_examples")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

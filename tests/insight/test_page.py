@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from mt.checkpoint import LoadedModel
 from mt.errors import LanguageError, RequestError
 from mt.insight.page import html_page
-from mt.insight.pictures import draw
 from mt.insight.translation_record import Query, TranslationRecord, explain
 from mt.tokenizer import EOS
 
@@ -27,6 +26,7 @@ PICTURES = {
     *("masks", "query", "magnitudes", "probabilities", "beam", "alignment"),
     *(f"attention-{block}-{layer}" for block in ("encoder", "decoder", "cross") for layer in (1, 2)),
 }
+EMPTY = dict.fromkeys(PICTURES, Figure())  # for tests of the text: drawing takes seconds
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +67,12 @@ def test_the_page_has_no_external_part_and_no_script(page: str) -> None:
 
 def test_markup_in_a_sentence_is_text(loaded: LoadedModel) -> None:
     explanation = explain(loaded, '<b onclick="x">fast</b>')
-    assert "<b onclick" not in html_page(explanation, draw(explanation))
+    assert "<b onclick" not in html_page(explanation, EMPTY)
 
 
 def test_a_query(loaded: LoadedModel) -> None:
     explanation = explain(loaded, "My husband is very fast.", query=Query.parse("cross.2.1.3"))
-    page = html_page(explanation, draw(explanation))
+    page = html_page(explanation, EMPTY)
     weights, values = explanation.attention.weights[0, 2], explanation.attention.v[0]
     assert torch.equal(weights, explanation.record.of("cross")[1].weights[0, 2])
     assert f"Cross-attention, layer 2, head 1, the query of token 3, {explanation.target[2]}." in page
@@ -134,11 +134,9 @@ def test_in_a_browser(page: str, tmp_path: Path, scheme: str) -> None:
         browser.close()
 
 
-def test_the_text_about_positions_is_that_of_the_model(
-    explanation: TranslationRecord, pictures: dict[str, Figure]
-) -> None:
-    assert "alternate, as in the paper" in html_page(explanation, pictures)
+def test_the_text_about_positions_is_that_of_the_model(explanation: TranslationRecord) -> None:
+    assert "alternate, as in the paper" in html_page(explanation, EMPTY)
     for positions, text in (("concatenated", "All sines come first"), ("learned", "positions are parameters")):
         config = explanation.config.model_copy(update={"positions": positions})
-        page = html_page(replace(explanation, config=config), pictures)
+        page = html_page(replace(explanation, config=config), EMPTY)
         assert text in page and "alternate" not in page

@@ -32,6 +32,17 @@ def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=environment(settings), capture_output=True, text=True)
 
 
+REFUSED = """
+import contextlib, io, json, sys
+from service.program import main
+done = []
+for line in json.loads(sys.argv[1]):
+    with contextlib.redirect_stderr(io.StringIO()) as stderr:
+        done.append((main(line), stderr.getvalue()))
+print(json.dumps(done))
+"""
+
+
 def test_help_names_every_setting() -> None:
     done = run("--help")
     assert done.returncode == 0
@@ -84,17 +95,22 @@ def test_what_keeps_it_from_starting(small_model: Path, tmp_path: Path) -> None:
     rubbish = tmp_path / "rubbish.db"
     rubbish.write_bytes(b"rubbish " * 1000)
     model = ("--model", str(small_model))
-    assert "no model here" in one_error(run("--model", str(tmp_path), "--port", "0"))
-    problem = f"error: the database {rubbish} cannot be used: file is not a database"
-    assert one_error(run(*model, "--port", "0", "--database", str(rubbish))).startswith(problem)
-    no_model = ("--model", str(tmp_path), "--port", "0")  # what the page offers is checked before models are loaded
-    assert "the operator has no memory 'house'" in one_error(run(*no_model, "--page-memories", "house"))
-    glossary = f"the glossary {rubbish} cannot be used"
-    assert glossary in one_error(run(*no_model, "--page-memories", "", "--page-glossary", str(rubbish)))
-    assert "no key is required" in run(*no_model, "--host", "0.0.0.0").stderr
+    no_model = ("--model", str(tmp_path))  # what the page offers is checked before models are loaded
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert f"cannot listen on 127.0.0.1, port {port}" in one_error(run(*model, "--port", port))
+        problems = {
+            no_model: "no model here",
+            (*model, "--database", str(rubbish)): f"error: the database {rubbish} cannot be used: file is not a data",
+            (*no_model, "--page-memories", "house"): "the operator has no memory 'house'",
+            (*no_model, "--page-memories", "", "--page-glossary", str(rubbish)): f"the glossary {rubbish} cannot be",
+            (*no_model, "--host", "0.0.0.0"): "no key is required",
+            (*model, "--port", port): f"cannot listen on 127.0.0.1, port {port}",
+        }
+        lines = [["--port", "0", *arguments] for arguments in problems]
+        command = [sys.executable, "-c", REFUSED, json.dumps(lines)]  # one process: its imports take seconds
+        done = subprocess.run(command, cwd=ROOT, env=environment({}), capture_output=True, text=True, check=True)
+    for (status, stderr), problem in zip(json.loads(done.stdout), problems.values(), strict=True):
+        assert status == 2 and problem in stderr and "error: " in stderr and "Traceback" not in stderr
     settings = one_error(run("--port", "many", "--threads", "0", MT_GRACE_SECONDS="soon"))
     for problem in ("--port is 'many'", "--threads is '0'", "MT_GRACE_SECONDS is 'soon'"):
         assert problem in settings
@@ -187,9 +203,9 @@ def test_kill_9_of_the_service_leaves_no_worker(start_service: Callable[..., Any
 
 async def test_grace_has_an_end() -> None:
     """What is not done by then is told so, and nobody is left waiting."""
-    with started(rigged={"step_seconds": 5}, MT_GRACE_SECONDS="1") as target:
+    with started(rigged={"step_seconds": 0.5}, MT_GRACE_SECONDS="1") as target:
         async with connected(target.url) as client:
-            waiting = asyncio.create_task(ask(client, "The dog."))
+            waiting = asyncio.create_task(ask(client, "the dog and " * 10))  # takes 10 s
             while not (await figures(client))["mt_pending_requests"]:
                 await asyncio.sleep(0.01)
             target.process.send_signal(signal.SIGTERM)

@@ -205,7 +205,7 @@ PREPARED: dict[str, tuple[Prepare, int]] = {
         lambda n: partial(
             translate_file, "a.resx", b"<data " + b"a='1' " * n + b">" + b"<value>a</value>" * n + b"</data>"
         ),
-        4000,
+        1000,
     ),
     "documents: Android attributes and items": (
         lambda n: partial(
@@ -213,7 +213,7 @@ PREPARED: dict[str, tuple[Prepare, int]] = {
             "a.xml",
             b"<resources><plurals " + b"a='1' " * n + b">" + b"<item>a</item>" * n + b"</plurals>",
         ),
-        4000,
+        1000,
     ),
 }
 SIZES = {"json-nested": 900, "docx-nested": 4000, "md-brackets": 2000, "md-footnotes": 2000, "md-links": 3000}

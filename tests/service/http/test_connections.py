@@ -299,6 +299,8 @@ def test_unread_answers_are_limited() -> None:
     time.sleep(1)
     assert 1 <= len(service.connections.open) < 6
     assert service.send(GET + b"\r\n")[0] == [200]
+    for connection in held:
+        connection.close()  # otherwise the service waits for its readers as long as it may
     service.stop()
 
 

@@ -14,15 +14,18 @@ from mt.text.protect import SpanKind, find_spans
 
 _LONGEST = 16  # characters of an abbreviation and the spaces after it
 _SPACE = "[ \u00a0\u202f]"
-_BEFORE, _AFTER = rf"(?={_SPACE}\d)", rf"(?:(?<=[\d½¼¾]{_SPACE})|(?<=\d\.{_SPACE}))"
+_BEFORE, _AFTER = rf"(?={_SPACE}[+(]?\d)", rf"(?:(?<=[\d½¼¾]{_SPACE})|(?<=\d\.{_SPACE}))"
+_GOES_ON = r"(?:and|bis|de[rs]|et|f|ff|im|in|of|to|und)\b"  # after a number that is a code: see p. 5 and 6
 _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is the abbreviation
     "anywhere": "{}",
     "before_word": "{}",
+    "before_long_word": f"{{}}(?={_SPACE}[^\\W\\d_]{{{{2}}}})",
     "before_number": f"{{}}{_BEFORE}",
-    "before_code": f"{{}}(?={_SPACE}?\\d[\\w./-]*(?!\\w|[.,]\\d|{_SPACE}?[^\\W\\d_]))",
+    "before_code": f"{{}}(?={_SPACE}?\\d[\\w./-]*(?!\\w|[.,]\\d|{_SPACE}?(?!{_GOES_ON})[^\\W\\d_]))",
     "after_number": f"{_AFTER}{{}}",
     "by_number": f"(?:{{0}}{_BEFORE}|{_AFTER}{{0}})",
 }
+_PREPOSITIONS = ("before_word", "before_long_word")
 _PREDICATE = re.compile(r"\b(?:is|are|was|were|ist|sind|war|waren|est|sont|était)\s+\S*\s*\Z")  # Lunch is incl.
 _NEW_SENTENCE = re.compile(
     r"(?:I|We|You|He|She|It|They|The|This|There|Wir|Ich|Er|Sie|Es|Das|Nous|Je|Il|Elle|Ils|Le|La|Les|Vous)\b"
@@ -96,7 +99,7 @@ def _abbreviations(language: str) -> _Abbreviations | None:
         _PLACES[place].format("(?:" + "|".join(map(_spelling, sorted(table, key=len, reverse=True))) + ")")
         for place, table in tables.items()
     )
-    prepositions = {_key(name) for name in tables["before_word"]}
+    prepositions = {_key(name).lower() for place in _PREPOSITIONS for name in tables.get(place, ())}
     before_nouns = tables["after_number"] if language == "de" else ()  # 3 Mio. Euro
     return _Abbreviations(
         words={_key(name): word for table in tables.values() for name, word in table.items()},
@@ -104,7 +107,7 @@ def _abbreviations(language: str) -> _Abbreviations | None:
         last=re.compile(rf"(?<![\w.-])({'|'.join(_spelling(name) for name in names if name[-1] == '.')})\s*\Z"),
         undotted=tuple(name for name in names if "." not in name),
         prepositions=prepositions,
-        stops={_key(name) for name in names} - prepositions - {_key(name) for name in before_nouns},
+        stops={key for name in names if (key := _key(name)).lower() not in prepositions} - {_key(name) for name in before_nouns},
     )
 
 

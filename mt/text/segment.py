@@ -48,7 +48,6 @@ _SEPARATOR = re.compile(  # of items, outside of brackets and code
 )
 _PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
-_INITIAL = re.compile(r"(?<!\w)[^\W\d_]\.$")
 _ROMAN_NUMERAL = re.compile(r"\s*[IVX]{1,5}\.\s*")
 _DOT_WITHIN = re.compile(r"\.\w")  # a fast test
 _DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic and Data.DataSet, but not Berlin.Then
@@ -254,7 +253,7 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
         unfinished = (
             end in inside
             or follows == "="
-            or (follows == "-" and _INITIAL.search(sentence) is not None)  # c.-à-d. and J.-C.
+            or (sentence[-1:] == "." and follows in ("-", "–"))  # c.-à-d., Kd.-Nr. and Mo.–Fr.
             or ends_with_abbreviation(paragraph[begin:end], paragraph[end : end + 20], language)
             or (follows.islower() and _ABBREVIATION.search(sentence) is not None)
             or (ordinal is not None and follows.isalpha() and ordinal.search(sentence) is not None)

@@ -350,6 +350,7 @@ class TextPlanner:
         whole = self.sentences or exact_translation(matches.get(text.strip()), moved)
         split = split_marked_text if self.protect else segment.split_text
         parts = segment.cut_text(text) if whole else split(text, self.context.source)
+        list_language = "" if protect.has_numbered_lines(text) else self.context.source
         for part in segment.merge_divided(parts, kept):
             begin, end = end, end + len(part.text)
             ranges = kept[bisect_left(begins, begin) : bisect_left(begins, end)]
@@ -357,9 +358,9 @@ class TextPlanner:
             if exact_translation(matches.get(part.text), moved):
                 yield replace(part, kept_ranges=tuple(moved))
             else:
-                yield from self._split(part, moved)
+                yield from self._split(part, moved, list_language)
 
-    def _split(self, part: TextPart, kept: Sequence[Range]) -> Iterator[TextPart]:
+    def _split(self, part: TextPart, kept: Sequence[Range], list_language: str) -> Iterator[TextPart]:
         """Yield the list marker of a part, if any, then the rest of the part.
 
         A rest that is too long is split into pieces of a length that the training text of the model covers.
@@ -367,7 +368,7 @@ class TextPlanner:
         if part.kept:
             yield part
             return
-        marker = protect.list_marker_length(part.text, self.context.source) if self.protect else 0
+        marker = protect.list_marker_length(part.text, list_language) if self.protect else 0
         text = part.text[marker:]
         _, kept = split_ranges(kept, [part.text[:marker], text])
         if marker:

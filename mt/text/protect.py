@@ -29,7 +29,8 @@ _QUANTITY = (
     r"(?:M(?:illi|io\b|rd\b)|[BT]rilli|Billi|Tausend|P[re]\w{2,3}ent|Euro|Dollar|[A-Z]{2,3}\b|Liter|Meter|GHz|Uhr)"
 )
 _LIST_MARKER = re.compile(
-    r"(?:(?:\[[ xX✓]\]|[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.)"
+    r"(?:(?:(?:A[Ww]|F[Ww]d?|FWD|R[Ee]|T[Rr]|WG)[ \u00a0]?:"  # of the subject of a mail
+    r"|\[[ xX✓]\]|[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.)"
     r"|(?:[IVX]{1,5}\.|\d{1,2}(?:\.\d{1,2}){2,5}\.?|\d{1,2}\.\d\.?(?!\s+"
     + _QUANTITY
     + r")|§{1,2} ?\d{1,4}[a-z]?)(?=\s+[A-ZÀ-ÖØ-Þ])"
@@ -41,6 +42,7 @@ _ORDINAL_DOT = frozenset(  # languages that write ordinal numbers with a dot, su
         *("lt", "lv", "mk", "nb", "nn", "no", "pl", "sk", "sl", "sr", "tr"),
     ]
 )
+_NUMBERED_LINE = re.compile(r"^[ \t>]*(\d{1,3})\.[ \t]", re.MULTILINE)
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
 _FRENCH_TIME = re.compile(r"(?<!\w)(\d{1,2}) ?h ?(\d\d)(?!\w)")
@@ -109,6 +111,12 @@ def list_marker_length(sentence: str, language: str) -> int:
     if not match or (match["ordinal"] and primary_language(language) in _ORDINAL_DOT):
         return 0
     return match.end() if any(map(str.isalnum, sentence[match.end() :])) else 0
+
+
+def has_numbered_lines(text: str) -> bool:
+    """Return whether a text has lines such as `1. Open` and `2. Save`, which are no ordinal numbers."""
+    numbers = [int(number) for number in _NUMBERED_LINE.findall(text)]
+    return any(after == before + 1 for before, after in pairwise(numbers))
 
 
 def split_at_long_spans(sentence: str, kept: Sequence[Range] = ()) -> list[str]:

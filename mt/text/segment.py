@@ -42,9 +42,9 @@ _WITHIN_WORD = re.compile(r"[^\W\d_]{2}-$")  # a hyphen at the end of a line
 _ITEM = re.compile(r"(?:[-–—*•·]|\(?[\dA-Za-z]{1,3}[.)]) ")
 _LEAST_WRAPPED = 30  # characters of a line
 _SPACE = re.compile(r"\s+")
-_SIGNS = frozenset("|¦·•")
+_SIGNS = frozenset("|¦·•→➔➜")
 _SEPARATOR = re.compile(  # of items, outside of brackets and code
-    r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<separator>(?:\A|(?<!\s)\s+)[|¦·•](?:\s+|\Z))"
+    r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<separator>(?:\A|(?<!\s)\s+)[|¦·•→➔➜](?:\s+|\Z))"
 )
 _PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
@@ -195,7 +195,8 @@ def _paragraphs(text: str, language: str) -> Iterator[str]:
 def _items(paragraph: str) -> Iterator[str]:
     """Yield the items of a paragraph such as `Home | About us` and the separators between them in turn.
 
-    An item has two characters or more, and does not begin in lower case. Other texts are parts of a formula or command.
+    An item has two characters or more, and does not begin in lower case, unless the paragraph is a row of a table. Other
+    texts are parts of a formula or command.
     """
     items, begin = [""], 0
     for match in _SEPARATOR.finditer(paragraph) if "\n" not in paragraph and not _SIGNS.isdisjoint(paragraph) else ():
@@ -203,7 +204,8 @@ def _items(paragraph: str) -> Iterator[str]:
             items[-1:] = [paragraph[begin : match.start()], match[0], ""]
             begin = match.end()
     items[-1] = paragraph[begin:]
-    is_list = all(not text or (len(text) > 1 and not text[0].islower()) for text in items[::2])
+    is_row = len(items) > 3 and items[1].lstrip()[0] == "|" and not (items[0] or items[-1])
+    is_list = is_row or all(not text or (len(text) > 1 and not text[0].islower()) for text in items[::2])
     yield from items if is_list else [paragraph]
 
 

@@ -472,6 +472,21 @@ def test_without_seeing_to_it_each_sentence_is_asked_for_once_as_it_is(name: str
     assert table.asked == [text]
 
 
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("1. a man\n2. see it", ["a man", "see it"]),
+        ("> 9. a man\n> 10. see it", ["a man", "see it"]),
+        *((text, text.split("\n")) for text in ("1. a man", "1. a man\n3. see it", "see it\n1. a man", "1.5 men\n2. it")),
+    ],
+)
+def test_numbers_of_lines_are_no_ordinal_numbers(text: str, asked: list[str]) -> None:
+    table = Table({"a man": ["ein Mann"]})
+    planner = table.planner()
+    table.run(replace(planner, sentences=False, context=replace(planner.context, source="de")).task(text))
+    assert table.asked == asked
+
+
 def test_a_second_try_forbids_repetition_and_nothing_else_changes() -> None:
     table = Table({"a man": ["ein ein ein ein ein"]})
     table.run(table.planner(SearchOptions(beam_size=7)).task("a man"))

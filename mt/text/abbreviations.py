@@ -107,7 +107,7 @@ def _abbreviations(language: str) -> _Abbreviations | None:
         last=re.compile(rf"(?<![\w.-])({'|'.join(_spelling(name) for name in names if name[-1] == '.')})\s*\Z"),
         undotted=tuple(name for name in names if "." not in name),
         prepositions=prepositions,
-        stops={key for name in names if (key := _key(name)).lower() not in prepositions} - {_key(name) for name in before_nouns},
+        stops={_key(name) for name in names if _key(name).lower() not in prepositions} - set(map(_key, before_nouns)),
     )
 
 

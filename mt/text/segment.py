@@ -195,8 +195,8 @@ def _paragraphs(text: str, language: str) -> Iterator[str]:
 def _items(paragraph: str) -> Iterator[str]:
     """Yield the items of a paragraph such as `Home | About us` and the separators between them in turn.
 
-    An item has two characters or more, and does not begin in lower case, unless the paragraph is a row of a table. Other
-    texts are parts of a formula or command.
+    An item has two characters or more and does not begin in lower case, or is a cell of a row of a table. Other texts
+    are parts of a formula or command.
     """
     items, begin = [""], 0
     for match in _SEPARATOR.finditer(paragraph) if "\n" not in paragraph and not _SIGNS.isdisjoint(paragraph) else ():

@@ -477,7 +477,10 @@ def test_without_seeing_to_it_each_sentence_is_asked_for_once_as_it_is(name: str
     [
         ("1. a man\n2. see it", ["a man", "see it"]),
         ("> 9. a man\n> 10. see it", ["a man", "see it"]),
-        *((text, text.split("\n")) for text in ("1. a man", "1. a man\n3. see it", "see it\n1. a man", "1.5 men\n2. it")),
+        *(
+            (text, text.split("\n"))
+            for text in ("1. a man", "1. a man\n3. see it", "see it\n1. a man", "1.5 men\n2. it")
+        ),
     ],
 )
 def test_numbers_of_lines_are_no_ordinal_numbers(text: str, asked: list[str]) -> None:

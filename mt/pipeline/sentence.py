@@ -23,7 +23,7 @@ from mt.pipeline.variants import (
     piece_attention,
     restore,
 )
-from mt.text import casing, protect, repetition, segment, symbols
+from mt.text import casing, protect, repetition, schedules, segment, symbols
 from mt.text.alignment import Range
 from mt.text.clauses import clause_ranges
 from mt.text.protect import SpanKind
@@ -284,16 +284,17 @@ def _loses_copies(decoded: DecodedVariant) -> bool:
 
 
 def _lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Range]:
-    """Return the ranges of the units, names and unknown letters that the best translation lacks.
+    """Return the ranges of the units, names, days and unknown letters that the best translation lacks.
 
     Those in other spans are left out.
     """
     variant, text = decoded.variant, decoded.best.text
     damaged = symbols.damaged_words(variant.text, text, context.tokenizer.characters)
+    lost = schedules.lost_ranges(variant.text, text, (context.source, context.target))
     spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER]
     return [
         (begin, end)
-        for begin, end in sorted({*symbols.lost_symbols(variant.text, text), *damaged})
+        for begin, end in sorted({*symbols.lost_symbols(variant.text, text), *damaged, *lost})
         if not any(span.begin < end and begin < span.end for span in spans)
     ]
 

@@ -30,6 +30,7 @@ from mt.text.markup.strings import MESSAGE, read_marked_sentence, split_marked_t
 from mt.text.messages import safe_apostrophes
 from mt.text.normalise import remove_invisible
 from mt.text.numbers import mend_numbers, unify_numbers
+from mt.text.schedules import mend_ranges
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces, mend_marks, unify_quotes
 
@@ -319,7 +320,8 @@ class TextPlanner:
         translation = mend_marks(sentence, translation, self.context.target)
         translation = unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)
         translation = safe_apostrophes(translation, sentence) if self.is_message else translation
-        mended = mend_numbers(sentence, translation, (self.context.source, self.context.target), kept)
+        languages = self.context.source, self.context.target
+        mended = mend_ranges(sentence, mend_numbers(sentence, translation, languages, kept), languages)
         raised = begin_with_capital(mended, sentence, self.context.target, kept)
         terms = filter(None, (term.strip() for _, term in self.context.terms.glossary)) if raised != mended else ()
         has_term = any(mended.startswith(term) and not mended[len(term) : len(term) + 1].isalnum() for term in terms)

@@ -21,6 +21,7 @@ _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is
     "before_word": "{}",
     "before_long_word": f"{{}}(?={_SPACE}[^\\W\\d_]{{{{2}}}})",
     "before_number": f"{{}}{_BEFORE}",
+    "before_date": f"{{}}(?=[:,]?{_SPACE}(?:\\d|closed|ferm|geschl|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))",
     "before_code": f"{{}}(?={_SPACE}?\\d[\\w./-]*(?!\\w|[.,]\\d|{_SPACE}?(?!{_GOES_ON})[^\\W\\d_]))",
     "after_number": f"{_AFTER}{{}}",
     "by_number": f"(?:{{0}}{_BEFORE}|{_AFTER}{{0}})",

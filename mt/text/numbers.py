@@ -51,12 +51,18 @@ _TIMES = {
     ),
     "fr": re.compile(  # 14h30, à 9 h 30, and de 9 h à 18 h, but not: dure 2 h 30
         rf"(?:(?:(?<![\w.,:])(?=\d\dh)|{_BEFORE_FRENCH_HOUR}){_HOUR} ?h ?{_MINUTE}"
-        rf"|(?<=\bde )(?<!dure de )(?:[7-9]|1\d) ?h à {_HOUR} ?h(?: ?{_MINUTE})?)(?!\w| ?\d{{3}}| min| d[e'’]| par\b)"
+        rf"|(?<=\bde )(?<!dure de )(?:[7-9]|1\d) ?h à {_HOUR} ?h(?: ?{_MINUTE})?"
+        rf"|(?<![\w.,:]){_HOUR} ?h(?: ?{_MINUTE})? ?[-–—] ?{_HOUR} ?h(?: ?{_MINUTE})?)(?!\w| ?\d{{3}}| min| d[e'’]| par\b)"
     ),
 }
-_SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
+_SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
 _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
+_ZONE = re.compile(  # 5:30 PM EST
+    r"(?:(?<=:\d\d )|(?<=\d[ap]m )|(?<= [ap]m )|(?<=\.m\. )|(?<= Uhr ))(?-i:(?:[CEMP][DS]?T|[CEW]ES?T|BST|GMT|IST|JST"
+    r"|MES?Z|UTC)(?:[+-]\d{1,2})?)(?![\w)-])",
+    re.IGNORECASE,
+)
 _SPACED_RANGE = re.compile(r"(?<![\d.,:])(\d{1,9})( [-–—] )(\d{1,9})(?![\d:]|[.,]\d)")
 _DAMAGED_RANGE = re.compile(r"(?<![\d:])(\d{1,9})(?::| ?-- ?)(\d{1,9})(?![\d:])")
 _RANGE_OF_TIMES = re.compile(r"(?<![\w:.–-])(\d{1,2}:\d\d)([-–—])(\d{1,2}:\d\d)(?![\w:–-])")
@@ -87,7 +93,7 @@ _OTHER_MARKS = frozenset({"de-CH", "de-LI", "en-ZA", "es-419", "es-MX", "es-US",
 
 
 def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequence[Range] = ()) -> NormalisedText:
-    """Join the groups of a number by no-break spaces, and write times as `15:30` and `$2bn` as `$2 billion`.
+    """Join the groups of a number by no-break spaces, and write times as `15:30 (EST)` and `$2bn` as `$2 billion`.
 
     `languages` are source and target. English times get 24 hours for languages that count so. Code, addresses and the
     ranges `kept` of `text.text` stay.
@@ -97,7 +103,7 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     source, target = map(primary_language, languages)
     reads_times = source == "de" or (target in _WITH_24_HOURS if source == "en" else target != "fr")
     patterns = [_GROUPED, *([_SCALED] if source == "en" else [])]
-    patterns += [_TIMES[source]] if reads_times and source in _TIMES else []
+    patterns += [*([_TIMES[source]] if reads_times else []), _ZONE] if source in _TIMES else []
     matches = [match for pattern in patterns for match in pattern.finditer(text.text)]
     if not matches:
         return text
@@ -118,8 +124,11 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
 def _unified(match: re.Match[str]) -> str:
     if match.re is _GROUPED:
         return match[0].replace(" ", NO_BREAK_SPACE)
+    if match.re is _ZONE:
+        return f"({match[0]})"
     if match.re is _SCALED:
-        return f"{match[1]} {_SCALES[match[2].lower()]}"
+        scale = _SCALES.get(match[2].lower())
+        return f"{match[1]} {scale}" if scale else f"{match[1][0]}{round(1000 * float(match[1][1:])):,}"
     if match.re is not _TIMES["en"]:
         return _HOUR_AND_MINUTE.sub(lambda time: f"{time[1]}:{time[2] or '00'}", match[0])
     afternoon = match["half"] in "pP"

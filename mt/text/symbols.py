@@ -28,15 +28,9 @@ _SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg, 2,5 µg/ml, 5 - 10 kg
     rf"|(?<![\w-])(?P<standard>{_STANDARD}[ \u00a0]\d{{2,6}}(?:[-:.]\d{{1,6}}){{0,3}})(?![\w-])"
     r"|[^\W\d_]+"
 )
-_DAY = "(?:Mon?|Tue?|Wed?|Thu?|Fri?|Sat?|Sun?|Di|Mi|Do|So|Lun?|Mar?|Mer?|Jeu?|Ven?|Sam?|Dim?)"
-_DAYS = re.compile(rf"(?<![\w-]){_DAY}(?:[–—]|-(?={_DAY}[.:,]? \d)){_DAY}(?![\w-])")  # Mo–Fr
-_WRITTEN_DAYS = re.compile(
-    r"[^\W\d_]{2}\.? ?(?:[-–—]|(?<= )(?:to|bis|au|à|al?|t/m|tot|do|até)(?= )) ?[^\W\d_]{2}"
-    r"|[一二三四五六月火水木金土][曜日]{0,2}(?:[-–—~～〜至到]|から)"  # 周一至周五, 月～金 and 月曜日から金曜日
-)  # in a translation
 _LOCAL = re.compile(r"\W*\d+[.,’]\d[\d.,’]*\s\S+")  # one number, with separators
 _HINT = re.compile(
-    r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z])|(?<=[–—][A-Z]))"
+    r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z]))"
 )  # a fast test, without a match in most sentences without symbols
 _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
@@ -48,19 +42,16 @@ _VOWELLESS_WORDS = frozenset({"bg", "bs", "cs", "cy", "hr", "mk", "sk", "sl", "s
 
 
 def lost_symbols(source: str, translation: str) -> list[Range]:
-    """Return the ranges of the measures, standards, days and words of mixed case that a translation lacks.
+    """Return the ranges of the measures, standards and words of mixed case that a translation lacks.
 
     A measure is a number, or two with a dash between them, and a unit. Only the unit, a sign such as ~, and whether
     there are two numbers are compared. Single numbers that may have other separators in the translation are left out.
-    Days such as `Mo–Fr` are lost if the translation has no range of words.
     """
     if not _HINT.search(source):
         return []
     wanted = list(_symbols(source, is_source=True))
     lost = Counter(symbol for symbol, _ in wanted) - Counter(symbol for symbol, _ in _symbols(translation))
     ranges = {place for symbol, place in wanted if symbol in lost}  # all of a symbol: which is lost is unknown
-    if (days := _DAYS.search(source)) and not _WRITTEN_DAYS.search(translation):
-        ranges.add(days.span())
     return sorted((begin, end) for begin, end in ranges if not _LOCAL.fullmatch(source, begin, end))
 
 

@@ -107,9 +107,14 @@ def test_amounts_of_money_are_converted_alone() -> None:
         ("en de", "10 AM/FM, 12 a.m./p.m., pages 5 and 6 am I", "10 AM/FM, 12 a.m./p.m., pages 5 and 6 am I"),
         ("en de", "from 7:30 to 7:15 pm", "from 7:30 to 19:15"),
         ("en zh", "$3.5m, €2bn or £1.25B", "$3.5 million, €2 billion or £1.25 billion"),
+        ("en de", "$400k in 2019, $80k–$1.5K, 4k, $4kg, $4 k", "$400,000 in 2019, $80,000–$1,500, 4k, $4kg, $4 k"),
+        ("en de", "5:30 PM EST, 10 a.m. PT / 1pm ET, 02:00 GMT+1", "17:30 (EST), 10:00 (PT) / 13:00 (ET), 02:00 (GMT+1)"),
+        ("de en", "um 14:30 Uhr MEZ und 15:30 MESZ", "um 14:30 Uhr (MEZ) und 15:30 (MESZ)"),
+        ("en de", "5:30 (EST), 9:30 est, 5 EST, room 3 ET, 9:30 EST-based, ESTIMATE at 9:30 ESTATE",
+         "5:30 (EST), 9:30 est, 5 EST, room 3 ET, 9:30 EST-based, ESTIMATE at 9:30 ESTATE"),
         ("en de", "a $5 m rope, $5mm, US$5m, `$5m`", "a $5 m rope, $5mm, US$5m, `$5m`"),
     ],
-)
+)  # fmt: skip
 def test_numbers_and_times_have_one_notation(languages: str, text: str, expected: str) -> None:
     source, target = languages.split()
     assert unify_numbers(NormalisedText(text), (source, target)).text == expected

@@ -134,7 +134,7 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("en", "| The dog | The cat |", ["The dog", "The cat"]),
         ("en", "| the dog | x | 1.20 |\nGo to Home → Save as → See all.",
          ["the dog", "x", "1.20", "Go to Home", "Save as", "See all."]),
-        ("en", "|x| + |y|, | x and y, x | y |, an input → output", ["|x| + |y|, | x and y, x | y |, an input → output"]),
+        ("en", "|x| + |y|, | x or y, x | y |, an input → output", ["|x| + |y|, | x or y, x | y |, an input → output"]),
         ("fr", "Accueil · Nos services • Aide", ["Accueil", "Nos services", "Aide"]),
         ("en", "{n} apple | {n} apples", ["{n} apple", "{n} apples"]),
         ("en", "A | B", ["A | B"]),

@@ -6,22 +6,15 @@ and 181 if the language is known; charset-normalizer 3.5.2 decides 99, and 124 i
 """
 
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 _PUNCTUATION = frozenset("«»‹›“”„‘’‚–—…•€£°§©®·¿¡№\xa0\u3000、。，．：；？！（）「」『』《》〈〉【】・～ー“”‘’…—")
 _WIDE_BESIDE_LATIN = re.compile("(?<=[A-Za-z])[一-鿿가-힣]|[一-鿿가-힣](?=[A-Za-z])")
-_CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюя"
-_KANA = "".join(map(chr, (*range(0x3041, 0x3094), *range(0x30A1, 0x30F7)))) + "々"
-_KOREAN = "이다는에을를가의고하지한은도로사어나해있습니까안녕세요서으기자리그아라대시스여일오우수정인과만와게되면보전"
-_JAPANESE = "日人一大年本中国出学生時行見月分上下前後車道何今私電気水木金土火会社手"
-_SIMPLIFIED = (
-    "的一是不了在人有我他这个上们来到时大地为子中你说生国年着就那和要她出也得里后自以会家可下而过天去能对小多好"
-)
-_TRADITIONAL = (
-    "的一是不了在人有我他這個上們來到時大地為子中你說生國年著就那和要她出也得裡後自以會家可下而過天去能對小多好"
-)
 _UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _ASCII = bytes(range(128))
 _SAMPLE_BYTES = 8000
@@ -30,13 +23,10 @@ _MOST_UNFIT = 0.25  # share of the non-ASCII characters
 
 @dataclass(frozen=True)
 class _Script:
-    """A language with encodings of its texts and its non-ASCII letters in lower case.
-
-    `common` are frequent Chinese characters or Korean syllables. The others of the codec `standard` fit less well.
-    """
+    """A language of encodings.toml."""
 
     language: str
-    codecs: tuple[str, ...]
+    codecs: Sequence[str]
     letters: str
     common: str = ""
     standard: str = ""
@@ -48,40 +38,10 @@ class _Script:
         return len(letter.encode(self.standard, "ignore")) == 2
 
 
-_WESTERN = ("cp1252", "iso8859-15")
-_SCRIPTS = (  # of two that fit equally, the first is chosen
-    _Script("fr", _WESTERN, "àâæçéèêëîïôœùûüÿ"),
-    _Script("de", _WESTERN, "äöüß"),
-    _Script("es", _WESTERN, "áéíñóúüªº"),
-    _Script("pt", _WESTERN, "àáâãçéêíóôõúüªº"),
-    _Script("it", _WESTERN, "àèéìíîòóùúªº"),
-    _Script("sv", _WESTERN, "åäöé"),
-    _Script("da", _WESTERN, "æøåé"),
-    _Script("nl", _WESTERN, "áéèëïíóöúü"),
-    _Script("pl", ("cp1250", "iso8859-2"), "ąćęłńóśźż"),
-    _Script("hu", ("cp1250", "iso8859-2"), "áéíóöőúüű"),
-    _Script("cs", ("cp1250", "iso8859-2"), "áčďéěíňóřšťúůýž"),
-    _Script("sk", ("cp1250", "iso8859-2"), "áäčďéíĺľňóôŕšťúýž"),
-    _Script("ca", _WESTERN, "àçéèíïóòúü·"),
-    _Script("fi", _WESTERN, "åäöšž"),
-    _Script("is", _WESTERN, "áðéíóúýþæö"),
-    _Script("hr", ("cp1250", "iso8859-2"), "čćđšž"),
-    _Script("ro", ("cp1250", "iso8859-2"), "ăâîşţ"),
-    _Script("tr", ("cp1254",), "çğıöşüâîû"),
-    _Script("lt", ("cp1257",), "ąčęėįšųūž"),
-    _Script("lv", ("cp1257",), "āčēģīķļņšūž"),
-    _Script("ru", ("cp1251", "koi8-r"), _CYRILLIC + "ё"),
-    _Script("uk", ("cp1251", "koi8-u"), _CYRILLIC + "ґєії"),
-    _Script("be", ("cp1251",), _CYRILLIC + "ёіў"),
-    _Script("sr", ("cp1251",), _CYRILLIC + "ђјљњћџ"),
-    _Script("el", ("cp1253", "iso8859-7"), "αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώϊϋ"),
-    _Script("he", ("cp1255",), "אבגדהוזחטיךכלםמןנסעףפץצקרשת"),
-    _Script("ar", ("cp1256",), "ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي،؛؟"),
-    _Script("ko", ("cp949",), "", _KOREAN, "euc_kr"),
-    _Script("ja", ("cp932", "euc_jp"), _KANA, _JAPANESE, "shift_jis"),
-    _Script("zh", ("gb18030",), "", _SIMPLIFIED, "gb2312"),
-    _Script("zh-Hant", ("big5",), "", _TRADITIONAL, "big5"),
-)  # fmt: skip
+@cache
+def _scripts() -> list[_Script]:
+    tables = tomllib.loads(Path(__file__).with_name("encodings.toml").read_text("utf-8"))
+    return [_Script(language, **table) for language, table in tables.items()]
 
 
 def detect_encoding(content: bytes, language: str = "") -> str | None:
@@ -107,7 +67,7 @@ def _candidates(sample: bytes, language: str) -> Iterator[tuple[float, bool, int
     """Yield (share of the characters that do not fit, whether it is another language, rank, codec)."""
     texts: dict[str, str] = {}
     yield (1 - utf8_share(sample)) / 2, False, -1, "utf-8"  # halved: another encoding may hide some characters
-    for rank, script in enumerate(_SCRIPTS):
+    for rank, script in enumerate(_scripts()):
         for codec in script.codecs:
             if codec not in texts:
                 texts[codec] = sample.decode(codec, "replace")

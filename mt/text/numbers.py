@@ -52,7 +52,8 @@ _TIMES = {
     "fr": re.compile(  # 14h30, à 9 h 30, and de 9 h à 18 h, but not: dure 2 h 30
         rf"(?:(?:(?<![\w.,:])(?=\d\dh)|{_BEFORE_FRENCH_HOUR}){_HOUR} ?h ?{_MINUTE}"
         rf"|(?<=\bde )(?<!dure de )(?:[7-9]|1\d) ?h à {_HOUR} ?h(?: ?{_MINUTE})?"
-        rf"|(?<![\w.,:]){_HOUR} ?h(?: ?{_MINUTE})? ?[-–—] ?{_HOUR} ?h(?: ?{_MINUTE})?)(?!\w| ?\d{{3}}| min| d[e'’]| par\b)"
+        rf"|(?<![\w.,:]){_HOUR} ?h(?: ?{_MINUTE})? ?[-–—] ?{_HOUR} ?h(?: ?{_MINUTE})?)"
+        r"(?!\w| ?\d{3}| min| d[e'’]| par\b)"
     ),
 }
 _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn

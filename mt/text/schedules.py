@@ -68,7 +68,7 @@ def _patterns(language: str) -> list[str]:
     """Return a pattern of each day, whole or abbreviated."""
     length, names = _DAYS[language]
     first = [f"[{name[0].lower()}{name[0].upper()}]{name[1:length]}" for name in names]
-    return [rf"(?<!\w){begin}(?:{name[length:]}|\.)?(?!\w)" for begin, name in zip(first, names, strict=True)]
+    return [rf"(?<!\w){begin}(?:{name[length:]}s?|\.)?(?!\w)" for begin, name in zip(first, names, strict=True)]
 
 
 @cache

@@ -1,0 +1,59 @@
+"""Ranges of days and of times in translations."""
+
+import pytest
+
+from mt.text.schedules import lost_ranges, mend_ranges
+
+
+@pytest.mark.parametrize(
+    ("languages", "source", "translation", "lost"),
+    [
+        ("de en", "Offen Mo–Fr", "Open", ["Mo–Fr"]),
+        ("de en", "Di-Do 9 Uhr", "Open 9", ["Di-Do"]),
+        ("fr en", "Ouvert Lun–Ven", "Open Mon-Fri", []),
+        ("de fr", "Mo-Fr: 9", "lundi au vendredi : 9", []),
+        ("de en", "Montag bis Freitag: 9", "Monday, on Friday: 9", ["Montag bis Freitag"]),
+        ("de en", "Mo.–Do.", "Monday through to Thursdays", []),
+        ("en de", "Open mon-fri", "Am offen", ["mon-fri"]),
+        ("fr de", "du mardi au samedi", "samstags", ["mardi au samedi"]),
+        ("de zh", "Offen Mo–Fr", "周一至周五开放", []),
+        ("de ja", "Offen Mo–Fr", "月曜日から金曜日", []),
+        ("de zh", "Offen Mo–Fr", "开放", ["Mo–Fr"]),
+        ("cs en", "Po–Pá", "Open", []),
+        ("de en", "Wi-Fi, Jean–Luc, so–lala, die Sommer–Dose, Mo-Di-Do", "", []),
+        ("en de", "The sun to see, a mon–ey, Sat-nav, wed-lock, Sunday–", "", []),
+        ("de fr", "8:30–17:00 Uhr", "8h30–17h0", ["8:30–17:00 Uhr"]),
+        ("de fr", "8:30–17:00 Uhr", "8 h 30 à 17 h", []),
+        ("de fr", "8:00–12:00", "8:00-12 h 00", ["8:00–12:00"]),
+        ("de fr", "Mo–Fr 8:00–12:00", "8:00–12:00", ["Mo–Fr", "8:00–12:00"]),  # both, because few survive alone
+        ("de en", "Mo–Fr 8:00–12:00", "8:00–12:00", ["Mo–Fr"]),
+        ("en de", "9:00 - 17:00", "9:00–17:00", []),
+        ("en de", "3:1-4:2, 1:00:00–2:00:00, 2024-05-06", "", []),
+    ],
+)
+def test_lost_ranges(languages: str, source: str, translation: str, lost: list[str]) -> None:
+    before, after = languages.split()
+    assert [source[begin:end] for begin, end in lost_ranges(source, translation, (before, after))] == lost
+
+
+@pytest.mark.parametrize(
+    ("languages", "source", "translation", "expected"),
+    [
+        ("de en", "Mo.-Do. 9, Sa–So", "Mo.-Do. 9, Sa–So", "Mon–Thu 9, Sat–Sun"),
+        ("en fr", "Mon-Fri or Tue–Wed.", "Mon–Fri ou Tue–Wed.", "lun.–ven. ou mar.–mer."),
+        ("de fr", "Montag bis Freitag", "le Montag bis Freitag", "le lundi au vendredi"),
+        ("fr de", "lundi-jeudi et lun. au ven.", "Lundi-jeudi und lun. au ven.", "Montag bis Donnerstag und Mo–Fr"),
+        ("en de", "Open mon-fri", "Offen mon-fri", "Offen Mo–Fr"),
+        ("de fr", "8:30–17:00 Uhr", "8:30-17:00 Uhr", "8h30–17h"),
+        ("de en", "8:30–17:00 Uhr", "8:30–17:00 Uhr", "8:30–17:00"),
+        ("de de", "Mo-Fr 8:30–17:00 Uhr", "Di-Fr 8:30–17:00 Uhr", "Di-Fr 8:30–17:00 Uhr"),
+        ("de cs", "Mo–Fr", "Mo–Fr", "Mo–Fr"),
+        ("de en", "Mo–Fr", "Mon–Fri, Do-So", "Mon–Fri, Do-So"),  # not of the source
+        ("en fr", "from 9:00 to 17:00", "de 9:00 à 17:00", "de 9:00 à 17:00"),
+    ],
+)
+def test_copied_ranges_are_those_of_the_target_language(
+    languages: str, source: str, translation: str, expected: str
+) -> None:
+    before, after = languages.split()
+    assert mend_ranges(source, translation, (before, after)) == expected

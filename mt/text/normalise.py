@@ -211,16 +211,12 @@ class Normaliser:
     def normalise(self, text: str, kept: Sequence[Range] = ()) -> NormalisedText:
         """Return the normalised text. Characters in the ranges `kept` stay as they are."""
         respelled = (_RESPELLED_GERMAN if self._is_german else _RESPELLED).search(text) is not None
-        if text.isascii() and text.isprintable() and "  " not in text and not respelled:
-            return NormalisedText(text)
-        if (
-            not respelled
-            and self._doubtful.search(text) is None
-            and "  " not in text
-            and unicodedata.is_normalized("NFC", text)
-        ):
-            return NormalisedText(text)
         whole = NormalisedText(text)
+        if not (respelled or "  " in text) and (
+            (text.isascii() and text.isprintable())
+            or (self._doubtful.search(text) is None and unicodedata.is_normalized("NFC", text))
+        ):
+            return whole
         if not kept:
             return self._normalise(whole)
         drafts, end = [], 0

@@ -11,6 +11,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, chain, pairwise
 
 import sentencex
@@ -100,7 +101,7 @@ def cut_text(text: str) -> Iterator[TextPart]:
 
     A sentence of more than LONGEST_SENTENCE characters is cut.
     """
-    return _merge_kept(chain.from_iterable(map(split_margins, _blocks(text))))
+    return _merge_kept(chain.from_iterable(map(split_margins, _in_blocks(text, lambda block: [block]))))
 
 
 def split_margins(text: str) -> list[TextPart]:
@@ -249,7 +250,7 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
     names = _DOTTED_NAME.finditer(paragraph) if _DOT_WITHIN.search(paragraph) else ()
     inside = {place for name in names for place in range(name.start() + 1, name.end())}
     ordinal = _ORDINAL.get(primary_language(language))
-    for sentence in _split_in_blocks(paragraph, language):
+    for sentence in _in_blocks(paragraph, partial(_split_by_sentencex, language=language)):
         end += len(sentence)
         follows = paragraph[end : end + 1]
         unfinished = (
@@ -270,20 +271,20 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
         yield paragraph[begin:]
 
 
-def _split_in_blocks(paragraph: str, language: str) -> Iterator[str]:
-    """Yield the sentences of a paragraph. sentencex gets the paragraph in blocks of LONGEST_SENTENCE characters.
+def _in_blocks(text: str, split: Callable[[str], Sequence[str]]) -> Iterator[str]:
+    """Yield the sentences of a text, which `split` gets in blocks of LONGEST_SENTENCE characters.
 
     The time that sentencex takes is not linear in the length of its input. The last sentence of a block begins the next
     block, because it may be incomplete. A sentence longer than a block is cut.
     """
     begin = 0
-    while len(paragraph) - begin > LONGEST_SENTENCE:
-        block = paragraph[begin : begin + LONGEST_SENTENCE]
-        complete = [sentence for sentence in _split_by_sentencex(block, language)[:-1] if sentence]
-        complete = complete or [block[: _last_cut(block)]]
+    while len(text) - begin > LONGEST_SENTENCE:
+        block = text[begin : begin + LONGEST_SENTENCE]
+        complete = [sentence for sentence in split(block)[:-1] if sentence]
+        complete = complete or [block[: _cut(block, (AFTER_CLAUSE, _SPACE), goal=len(block))]]
         yield from complete
         begin += sum(map(len, complete))
-    yield from _split_by_sentencex(paragraph[begin:], language)
+    yield from split(text[begin:])
 
 
 def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
@@ -319,47 +320,24 @@ def _halves(sentence: str, fits: Callable[[str], bool], language: str) -> Iterat
         if part.kept or len(part.text) == 1 or fits(part.text):
             yield part
         else:
-            middle = _best_cut(part.text, language)
+            middle = _cut(part.text, (AFTER_CLAUSE, *conjunctions(language), _SPACE), goal=len(part.text) / 2)
             yield from _halves(part.text[:middle], fits, language)
             yield from _halves(part.text[middle:], fits, language)
 
 
-def _blocks(text: str) -> Iterator[str]:
-    """Yield the text in blocks of at most LONGEST_SENTENCE characters."""
-    begin = 0
-    while len(text) - begin > LONGEST_SENTENCE:
-        block = text[begin : begin + LONGEST_SENTENCE]
-        cut = _last_cut(block)
-        yield block[:cut]
-        begin += cut
-    yield text[begin:]
+def _cut(text: str, patterns: Iterable[re.Pattern[str]], goal: float) -> int:
+    """Return the offset nearest to `goal` at which to cut: after a match of the first pattern that matches anywhere.
 
-
-def _last_cut(text: str) -> int:
-    """Return the last offset at which to cut: after a clause, else after white space, else between two characters.
-
-    If all characters are displayed as one, the result is the length of the text, so that each cut makes progress.
+    Without a match, cut between two characters. If all characters are displayed as one, return `goal`.
     """
-    for pattern in (AFTER_CLAUSE, _SPACE):
-        places = [match.end() for match in pattern.finditer(text)]
-        if places:
-            return places[-1]
-    backwards = reversed(range(1, len(text)))
-    return next((place for place in backwards if not _form_one(*text[place - 1 : place + 1])), len(text))
-
-
-def _best_cut(text: str, language: str) -> int:
-    """Return the offset nearest to the middle at which a text of two or more characters may be cut."""
-    for pattern in (AFTER_CLAUSE, *conjunctions(language), _SPACE):
-        places = [match.end() for match in pattern.finditer(text)]
-        if places:
-            return min(places, key=lambda place: abs(2 * place - len(text)))
-    middle = len(text) // 2
-    for distance in range(middle):
-        for place in (middle - distance, middle + distance):
-            if 0 < place < len(text) and not _form_one(text[place - 1], text[place]):
-                return place
-    return middle
+    for pattern in patterns:
+        if places := [match.end() for match in pattern.finditer(text)]:
+            return min(places, key=lambda place: abs(place - goal))
+    whole = int(goal)
+    near = (place for distance in range(whole) for place in (whole - distance, whole + distance))
+    return next(
+        (place for place in near if 0 < place < len(text) and not _form_one(*text[place - 1 : place + 1])), whole
+    )
 
 
 def _form_one(before: str, after: str) -> bool:

@@ -82,14 +82,20 @@ class MarkedPiece:
     closes: int = -1
 
 
+def children_of(marks: Sequence[Mark]) -> dict[int, list[int]]:
+    """Return the indices of the marks with each parent. The parent -1 stands for the whole text."""
+    children: dict[int, list[int]] = {}
+    for number, mark in enumerate(marks):
+        children.setdefault(mark.parent, []).append(number)
+    return children
+
+
 def interleave(target: str, marks: Sequence[Mark], places: Sequence[Range]) -> list[MarkedPiece]:
     """Split the translation `target` into pieces, with the beginning and the end of each mark between them.
 
     `places[i]` is the range of `marks[i]` in `target`. Ranges must not cross.
     """
-    children: dict[int, list[int]] = {}
-    for number, mark in enumerate(marks):
-        children.setdefault(mark.parent, []).append(number)
+    children = children_of(marks)
     pieces: list[MarkedPiece] = []
     cursor = 0
     stack = [(-1, _sort_siblings(children.get(-1, []), marks, places, children))]

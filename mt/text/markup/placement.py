@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
+from math import inf
 
 from mt.text.alignment import Range
-from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, interleave
+from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, children_of, interleave
 from mt.text.markup.units import MAX_RUN, UnitAlignment, in_proportion
 
 MAX_WORK = 500_000  # marks * (characters + marks); above this, marks are placed by relative position, in linear time
@@ -50,18 +51,12 @@ class _Placement:
         self.spans: dict[int, range] = {}
 
     def place_all(self) -> None:
-        children: dict[int, list[int]] = {}
-        for number, mark in enumerate(self.marks):
-            children.setdefault(mark.parent, []).append(number)
-        level = [-1]
-        while level:
-            for parent in level:
-                self._place_spans(parent, [n for n in children[parent] if not self.marks[n].empty])
-                for number in children[parent]:
-                    if self.marks[number].empty:
-                        at = self.empty_place(number)
-                        self.places[number] = (at, at)
-            level = [number for parent in level for number in children[parent] if number in children]
+        for parent, children in sorted(children_of(self.marks).items()):  # parents have smaller numbers
+            self._place_spans(parent, [number for number in children if not self.marks[number].empty])
+            for number in children:
+                if self.marks[number].empty:
+                    at = self.empty_place(number)
+                    self.places[number] = (at, at)
 
     def allowed(self, parent: int) -> range:
         """Return the target units that the children of mark `parent` may enclose: all units if `parent` is -1."""
@@ -81,19 +76,15 @@ class _Placement:
         """
         allowed = self.allowed(parent)
         unused = set(allowed)
-        copies = {number: self._copy(self.marks[number], allowed, unused) for number in numbers}
-        scored = {number: self._best(self.marks[number], allowed, unused) for number in numbers}
-        first = [number for number in numbers if copies[number]]
-        first += sorted((n for n in numbers if scored[n] and not copies[n]), key=lambda n: -(scored[n] or (0.0,))[0])
-        last = [number for number in numbers if not copies[number] and not scored[number]]
-        for number in first:
+        scores = {n: best[0] for n in numbers if (best := self.translated(self.marks[n], allowed, unused))}
+        last = [number for number in numbers if number not in scores]
+        for number in sorted(scores, key=lambda n: -scores[n]):
             mark = self.marks[number]
-            if copy := self._copy(mark, allowed, unused):
-                self._assign(number, copy, unused)
-            elif best := self._best(mark, allowed, unused):
-                self._assign(number, self._with_punctuation(mark, best[1], allowed, unused), unused)
-            else:
+            if (best := self.translated(mark, allowed, unused)) is None:
                 last.append(number)
+            else:
+                span = best[1] if best[0] == inf else self._with_punctuation(mark, best[1], allowed, unused)
+                self._assign(number, span, unused)
         for number in last:
             mark = self.marks[number]
             sibling = self._taken_by(mark, numbers)
@@ -101,13 +92,18 @@ class _Placement:
                 self.marks[number] = replace(mark, parent=sibling)
                 self._assign(number, self.spans[sibling], unused)
             else:
-                span = self._place_by_position(mark, allowed, unused)
+                span = self.place_by_position(mark, allowed, unused)
                 self._assign(number, self._with_punctuation(mark, span, allowed, unused), unused)
 
     def _assign(self, number: int, span: range, unused: set[int]) -> None:
         self.spans[number] = span
         self.places[number] = self.units.characters(span)
         unused.difference_update(span)
+
+    def translated(self, mark: Mark, allowed: range, unused: set[int]) -> tuple[float, range] | None:
+        """Return (score, units) of the translation of a mark in `unused`. The score of a copy is infinite."""
+        copy = self._copy(mark, allowed, unused)
+        return (inf, copy) if copy else self._best(mark, allowed, unused)
 
     def _copy(self, mark: Mark, allowed: range, unused: set[int]) -> range | None:
         """Return the target units with the same text as a mark that is kept or a name. None: `unused` has no such copy.
@@ -187,7 +183,7 @@ class _Placement:
         others = (n for n in siblings if n in self.spans and not self.marks[n].kept and not mark.kept)
         return next((n for n in others if self.units.aligned(covered, self.spans[n])), None)
 
-    def _place_by_position(self, mark: Mark, allowed: range, unused: set[int]) -> range:
+    def place_by_position(self, mark: Mark, allowed: range, unused: set[int]) -> range:
         """Return target units for a mark without aligned words, at the relative position of the mark.
 
         The position is relative to the nearest aligned words before and after the mark. For a kept mark, the range is
@@ -392,10 +388,8 @@ def _in_order(placement: _Placement) -> list[Range]:
             begin = end = placement.empty_place(number)
         else:
             unused = set(allowed)
-            best = placement._best(mark, allowed, unused)
-            span = placement._copy(mark, allowed, unused) or (
-                best[1] if best else placement._place_by_position(mark, allowed, unused)
-            )
+            best = placement.translated(mark, allowed, unused)
+            span = best[1] if best else placement.place_by_position(mark, allowed, unused)
             begin, end = placement.units.characters(span)
         begin = max(last, begin)
         last = max(begin, end)

@@ -41,6 +41,9 @@ class InlineKind(Enum):
     KEPT = "kept"  # text that is not translated
 
 
+_TAGS = (InlineKind.OPEN, InlineKind.CLOSE)
+
+
 class StandsForWord(Enum):
     """Places in which an empty element can stand for a word."""
 
@@ -159,9 +162,9 @@ def read_inline(items: Sequence[InlineItem[PartType]], decode: Decode, collapse:
     built = None
     if any(any(map(str.isalnum, meaning or "")) for text in texts for _, meaning in decode(text)):
         merged = _merge_empty_pairs(inner)
-        partner = partners(merged)
-        tags = [number for number, item in enumerate(merged) if item.kind in (InlineKind.OPEN, InlineKind.CLOSE)]
-        built = _Builder[PartType](decode, collapse, any(partner[number] < 0 for number in tags)).build(merged)
+        pairs = zip(merged, partners(merged), strict=True)
+        ordered = any(other < 0 and item.kind in _TAGS for item, other in pairs)
+        built = _Builder[PartType](decode, collapse, ordered).build(merged)
         built = None if built.segment.text in VALUES else built
     return InlineText(items[:begin], inner, items[end:], built)
 
@@ -232,7 +235,7 @@ def _is_loose(item: InlineItem[PartType], partner: int, begin: int, end: int) ->
     A tag can be left out if its partner is not in items[begin:end]. An item that is not a tag can be left out if it has
     no words. `partner` is the index of the partner of a tag.
     """
-    if item.kind in (InlineKind.OPEN, InlineKind.CLOSE):
+    if item.kind in _TAGS:
         return not begin <= partner < end
     return not item.has_words
 
@@ -241,18 +244,16 @@ def _merge_empty_pairs(items: Sequence[InlineItem[PartType]]) -> list[InlineItem
     partner = partners(items)
     words = [0, *accumulate(item.has_words for item in items)]
     merged: list[InlineItem[PartType]] = []
-    number = 0
-    while number < len(items):
-        other = partner[number]
-        if items[number].kind is InlineKind.OPEN and other > 0 and words[number] == words[other]:
-            inside = items[number : other + 1]
-            parts = tuple(part for item in inside for part in item.parts)
-            breaks = any(item.breaks or item.kind is InlineKind.TEXT for item in inside)
-            merged.append(InlineItem(InlineKind.EMPTY, parts, breaks=breaks, stands=items[number].stands))
-            number = other + 1
-        else:
-            merged.append(items[number])
-            number += 1
+    end = 0
+    for number, (item, other) in enumerate(zip(items, partner, strict=True)):
+        if number < end:
+            continue
+        if item.kind is InlineKind.OPEN and other > 0 and words[number] == words[other]:
+            end = other + 1
+            parts = tuple(part for inner in items[number:end] for part in inner.parts)
+            breaks = any(inner.breaks or inner.kind is InlineKind.TEXT for inner in items[number:end])
+            item = InlineItem(InlineKind.EMPTY, parts, breaks=breaks, stands=item.stands)
+        merged.append(item)
     return merged
 
 
@@ -261,13 +262,10 @@ def _with_words(items: Sequence[InlineItem[PartType]], decode: Decode) -> list[I
 
     An empty element stands for a word if spaces, or punctuation that can be beside a word, set it off.
     """
-    texts = [
-        "".join(meaning or source for source, meaning in decode(item.text))
-        if item.kind is InlineKind.TEXT
-        else item.text
-        for item in items
-    ]
-    texts = [" " if item.breaks else text for item, text in zip(items, texts, strict=True)]
+    texts = [" " if item.breaks else item.text for item in items]
+    for number, item in enumerate(items):
+        if item.kind is InlineKind.TEXT:
+            texts[number] = "".join(meaning or source for source, meaning in decode(item.text))
     whole, ends = "".join(texts), [*accumulate(map(len, texts))]
     objects = map(chr, range(ord(OBJECTS[0]), ord(OBJECTS[-1]) + 1))
     marked = list(items)
@@ -297,11 +295,10 @@ def _divisions(items: Sequence[InlineItem[PartType]], decode: Decode) -> Iterato
 
     The texts look like code if they are joined, or belong to elements that touch, as in `<i>one</i><b>two</b>`.
     """
-    tags = (InlineKind.OPEN, InlineKind.CLOSE)
     number = 0
     while number < len(items):
         begin = number
-        while number < len(items) and items[number].kind in tags and items[number].divides:
+        while number < len(items) and items[number].kind in _TAGS and items[number].divides:
             number += 1
         if 0 < begin < number < len(items):
             texts = ("".join(text or "" for _, text in decode(items[at].text)) for at in (begin - 1, number))

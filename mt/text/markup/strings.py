@@ -142,14 +142,11 @@ def read_marked_sentence(sentence: str, kept: Sequence[Range]) -> InlineText[str
         return None
     items: list[InlineItem[str]] = []
     end = 0
-    for begin, stop, item in sorted(
-        [*_tag_items(sentence, tags), *_kept_items(sentence, kept)], key=lambda one: one[0]
-    ):
-        items += text_items(sentence[end:begin])
-        items.append(item)
+    kept_items = ((a, b, InlineItem(InlineKind.KEPT, (sentence[a:b],), sentence[a:b])) for a, b in kept)
+    for begin, stop, item in sorted([*_tag_items(sentence, tags), *kept_items], key=lambda one: one[0]):
+        items += [*_divided_texts(sentence[end:begin]), item]
         end = stop
-    items += text_items(sentence[end:])
-    items = [part for item in items for part in _divide_at_spaces(item)]
+    items += _divided_texts(sentence[end:])
     return read_inline(items, decode_nothing, collapse=False)
 
 
@@ -178,17 +175,9 @@ def _tag_items(sentence: str, tags: Sequence[StringTag]) -> Iterator[tuple[int, 
         yield tag.begin, done, item
 
 
-def _kept_items(sentence: str, kept: Sequence[Range]) -> Iterator[tuple[int, int, InlineItem[str]]]:
-    for begin, end in kept:
-        yield begin, end, InlineItem(InlineKind.KEPT, (sentence[begin:end],), sentence[begin:end])
-
-
-def _divide_at_spaces(item: InlineItem[str]) -> Iterator[InlineItem[str]]:
-    """Yield the parts of a text: a reference to a no-break space is an empty item that separates words."""
-    if item.kind is not InlineKind.TEXT:
-        yield item
-        return
-    for number, part in enumerate(_NO_BREAK_SPACE.split(item.text)):
+def _divided_texts(text: str) -> Iterator[InlineItem[str]]:
+    """Yield the items of a text. A reference to a no-break space is an empty item that separates words."""
+    for number, part in enumerate(_NO_BREAK_SPACE.split(text)):
         if number % 2:
             yield InlineItem(InlineKind.EMPTY, (part,), breaks=True)
         else:

@@ -136,8 +136,9 @@ class RunReader:
         if self._schema.field_mark:
             items = _FieldReader(self._schema, items, self._keys).items()
         items = _without_wordless_pairs(list(self._with_notes(items)), self._schema.content)
-        keys = [self._format_key(self._properties(item)) if item.kind is InlineKind.TEXT else "" for item in items]
-        base = self._base_format(items, keys)
+        formats = [self._properties(item) if item.kind is InlineKind.TEXT else None for item in items]
+        keys = list(map(self._format_key, formats))
+        base = self._base_format(items, keys, formats)
         return base, list(self._formatted(items, keys, self._format_key(base)))
 
     def _walk(self, parent: Element) -> Iterator[Item]:
@@ -209,17 +210,15 @@ class RunReader:
         value = properties.get("baseline", "0") if position is None else next(iter(position.values()), "")
         return -1 if value.startswith(("-", "sub")) else int(value not in ("0", "0%", "baseline"))
 
-    def _base_format(self, items: Sequence[Item], keys: Sequence[str]) -> Element | None:
+    def _base_format(self, items: Sequence[Item], keys: Sequence[str], formats: Sequence[Element]) -> Element | None:
         """Return the run properties of most of the text. Return None if that text has no properties."""
         depth = 0
         counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())  # of text outside and inside of marks
         by_key: dict[str, Element | None] = {}
-        for item, key in zip(items, keys, strict=True):
+        for item, key, properties in zip(items, keys, formats, strict=True):
             depth += {InlineKind.OPEN: 1, InlineKind.CLOSE: -1}.get(item.kind, 0)
             if item.kind is InlineKind.TEXT:
-                if key not in by_key:
-                    by_key[key] = self._properties(item)
-                properties = by_key[key]
+                by_key.setdefault(key, properties)
                 is_link = properties is not None and properties.find(self._schema.link) is not None
                 counts[depth > 0 or is_link][key] += len(item.text.strip())
         chosen = counts[0] if counts[0].total() else counts[1]
@@ -275,11 +274,8 @@ class _FieldReader:
         OPEN and CLOSE items stand in place of the marks of fields with a text. If a field ends in another paragraph,
         its result is text.
         """
-        fields = self._fields()
-        if not fields:
-            return list(self._items)
         done = 0
-        for sequence in fields:
+        for sequence in self._fields():
             if sequence.begin >= done:
                 done = self._replace(sequence)
         items: list[Item] = []
@@ -346,17 +342,10 @@ class _FieldReader:
         return begin, end
 
     def _enclosing(self, begin: int, end: int) -> tuple[int, int]:
-        seen_begin = seen_end = begin
-        while seen_end < end or seen_begin > begin:
-            if seen_end < end:
-                other = self._partner[seen_end]
-                seen_end += 1
-            else:
-                seen_begin -= 1
-                other = self._partner[seen_begin]
-            if other >= 0:
-                begin, end = min(begin, other), max(end, other + 1)
-        return begin, end
+        """Return the smallest range of items around items[begin:end] that has both tags of each wrapper."""
+        others = [other for other in self._partner[begin:end] if other >= 0]
+        around = min(begin, *others, begin), max(end, *(other + 1 for other in others), end)
+        return around if around == (begin, end) else self._enclosing(*around)
 
 
 def _has_text(instruction: str) -> bool:

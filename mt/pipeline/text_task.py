@@ -99,7 +99,7 @@ class TextTask:
         self.parts.append(part)
         if not part.kept:
             matched = self.matches.get(part.text)
-            routine = Routine(self.planner.translate(part.text, part.kept_ranges, matched, self._has_no_break_spaces))
+            routine = Routine(self.planner.translate(part, matched, self._has_no_break_spaces))
             self._sentences.append((part, routine))
             self._unfinished += 1
             self._track(routine)
@@ -262,26 +262,19 @@ class TextPlanner:
         except Exception as error:  # a tokenizer can raise any exception
             return TextTask(text, self, problem=f"{type(error).__name__}: {error}")
 
-    async def translate(
-        self,
-        sentence: str,
-        kept: Sequence[Range] = (),
-        match: MemoryMatch | None = None,
-        no_break_spaces: bool = False,
-    ) -> TranslatedSentence:
+    async def translate(self, part: TextPart, match: MemoryMatch | None, no_break_spaces: bool) -> TranslatedSentence:
         """Translate a sentence. Its only alternative is the translation of an exact match, if there is one.
 
         If `match` is not exact, its repaired translation replaces the text of the best alternative, if possible. The
         sentence must not be too long for the model, unless `match` is exact. If `no_break_spaces` is true, the
         translation gets the no-break spaces that typography demands.
         """
-        inline = read_marked_sentence(sentence, kept) if self.protect and match is None else None
+        inline = read_marked_sentence(part.text, part.kept_ranges) if self.protect and match is None else None
         if inline and inline.built:
             marked = inline.built.segment
             bare = await self._translate_bare(marked.text, marked.kept, None, no_break_spaces)
-            placed = await place_tags(inline, bare.alternatives, self.context)
-            return replace(bare, alternatives=placed)
-        return await self._translate_bare(sentence, kept, match, no_break_spaces)
+            return replace(bare, alternatives=await place_tags(inline, bare.alternatives, self.context))
+        return await self._translate_bare(part.text, part.kept_ranges, match, no_break_spaces)
 
     async def _translate_bare(
         self, sentence: str, kept: Sequence[Range], match: MemoryMatch | None, no_break_spaces: bool

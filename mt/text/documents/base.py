@@ -114,14 +114,14 @@ class Document(Protocol):
 class TextDocument:
     """Document that is a sequence of parts: source text that is kept, and texts to translate."""
 
-    def __init__(self, segments: SegmentList, encoding: TextEncoding, errors: str = "strict") -> None:
-        self.segments: list[Segment] = segments
+    def __init__(self, name: str, options: DocumentOptions, encoding: TextEncoding, errors: str = "strict") -> None:
+        self.segments: list[Segment] = SegmentList(name, options)
         self.parts: list[Part] = []
         self.frame: list[Hashable] = []  # the structure, which the parser of the format appends
         self.decisions: dict[str, Any] = {"encoding": encoding.codec}
         self.has_text = False
         self.finish: Callable[[str, bool], str] = lambda text, changed: text  # makes the last changes of the text
-        self._encoding, self._errors = encoding, errors
+        self.encoding, self._errors = encoding, errors
 
     def structure(self) -> list[Hashable]:
         return self.frame
@@ -217,7 +217,7 @@ class TextDocument:
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         assert len(translations) == len(self.segments)
         text = render_parts(self.parts, translations)
-        return self._encoding.encode(self.finish(text, is_changed(self.segments, translations)), self._errors)
+        return self.encoding.encode(self.finish(text, is_changed(self.segments, translations)), self._errors)
 
 
 def _without_access_key(text: str) -> tuple[str, str, str]:
@@ -246,10 +246,12 @@ def read_items(items: Sequence[InlineItem[str]], decode: Decode) -> InlineText[s
 
 
 def read_text(
-    name: str, content: bytes, options: DocumentOptions, declared: str | None = None
-) -> tuple[str, TextEncoding]:
-    """Return the text of a file, and its encoding. `declared` is the encoding that the file states.
+    name: str, content: bytes, options: DocumentOptions, declared: str | None = None, errors: str = "strict"
+) -> tuple[str, TextDocument]:
+    """Return the text of a file, and a document without parts. `declared` is the encoding that the file states.
 
-    Raises: DocumentError if the content is not text.
+    `errors` says how the document writes characters that the encoding lacks. Raises: DocumentError if the content is
+    not text.
     """
-    return decode_text(name, content, declared, options.encoding, options.source_language)
+    text, encoding = decode_text(name, content, declared, options.encoding, options.source_language)
+    return text, TextDocument(name, options, encoding, errors)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fluent.syntax import FluentParser, ast
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_items, read_text
+from mt.text.documents.base import DocumentOptions, TextDocument, read_items, read_text
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
 from mt.text.markup.tokens import MAX_TOKENS
@@ -27,12 +27,11 @@ def open_fluent(name: str, content: bytes, options: DocumentOptions) -> TextDocu
 
     Raises: DocumentError if the content is not empty, and no line of it is Fluent.
     """
-    text, encoding = read_text(name, content, options)
+    text, document = read_text(name, content, options)
     if sum(map(text.count, "\n{")) > MAX_TOKENS:  # counted before the parser, which takes memory for each
         raise DocumentLimitExceeded(f"{name} has too many lines and braces; accepted: at most {MAX_TOKENS:,}")
     try:
         entries = FluentParser().parse(text).body
-        document = TextDocument(SegmentList(name, options), encoding)
         document.frame += [entry.id.name if isinstance(entry, _ENTRIES) else type(entry).__name__ for entry in entries]
         writer = _PatternReader(text, document)
         for pattern in _patterns(entries):

@@ -3,7 +3,7 @@
 from functools import partial
 
 from mt.errors import DocumentError
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
+from mt.text.documents.base import DocumentOptions, TextDocument, read_text
 from mt.text.encoding import TextEncoding
 from mt.text.po import PoEntry, PoError, declared_charset, quote, read_po, with_charset, with_language
 
@@ -18,9 +18,8 @@ def open_po(name: str, content: bytes, options: DocumentOptions) -> TextDocument
 
     Raises: DocumentError, with the number of the line, if the content is not a .po file.
     """
-    text, encoding = read_text(name, content, options, declared_charset(content))
-    document = TextDocument(SegmentList(name, options), encoding)
-    document.finish = partial(_with_header, encoding, options)
+    text, document = read_text(name, content, options, declared_charset(content))
+    document.finish = partial(_with_header, document.encoding, options)
     writer = _Writer(text, document, options)
     try:
         for entry in read_po(text):

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from mt.errors import DocumentError
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
+from mt.text.documents.base import DocumentOptions, TextDocument, read_text
 from mt.text.documents.markdown_syntax import SYNTAX, VALUE, hide_syntax
 from mt.text.documents.markup import with_languages
 from mt.text.documents.yaml import add_values
@@ -56,8 +56,7 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
     A line that begins with `: ` is a segment, too: in some dialects, it defines a term. A translation is written in one
     line.
     """
-    text, encoding = read_text(name, content, options)
-    document = TextDocument(SegmentList(name, options), encoding)
+    text, document = read_text(name, content, options)
     front = _FRONT_MATTER.match(text)
     begin = front.end() if front else 0
     hidden = re.sub(r"[^\r\n]", " ", text[:begin]) + hide_syntax(text[begin:])

@@ -5,9 +5,9 @@ from dataclasses import replace
 from io import BytesIO
 
 from mt.languages import full_tag
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument
 from mt.text.documents.packages import root_name
-from mt.text.encoding import TextEncoding
+from mt.text.encoding import TextEncoding, decode_text
 from mt.text.markup import Markup, MarkupOptions, parse_html, parse_xml
 
 _DECLARED = re.compile(
@@ -42,7 +42,8 @@ def open_markup(name: str, content: bytes, options: DocumentOptions) -> TextDocu
     The values of feeds (RSS, Atom) that programs read, such as identifiers and dates, are not translated. If a
     translation contains characters that the encoding of the file lacks, they are written as numeric references.
     """
-    text, encoding = read_text(name, content, options, declared_encoding(content))
+    declared = declared_encoding(content)
+    text, encoding = decode_text(name, content, declared, options.encoding, options.source_language)
     markup_options = with_languages(options)
     if root_name(BytesIO(content)).rpartition("}")[2] in _FEEDS:
         ignored = markup_options.ignore_tags.union(_VALUES_OF_FEEDS.split())
@@ -53,7 +54,7 @@ def open_markup(name: str, content: bytes, options: DocumentOptions) -> TextDocu
 
 def markup_document(markup: Markup, name: str, encoding: TextEncoding, options: DocumentOptions) -> TextDocument:
     """Return the document of the file `name` that consists of markup."""
-    document = TextDocument(SegmentList(name, options), encoding, "xmlcharrefreplace")
+    document = TextDocument(name, options, encoding, "xmlcharrefreplace")
     document.embed(markup)
     document.frame, document.has_text = [*markup.tags], markup.has_text
     return document

@@ -9,7 +9,7 @@ from itertools import pairwise
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.languages import full_tag
 from mt.text.alignment import is_wide
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
+from mt.text.documents.base import DocumentOptions, TextDocument, read_text
 from mt.text.markup import Segment
 from mt.text.markup.attributes import same_language
 from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
@@ -43,8 +43,7 @@ def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     Tabs, and three or more spaces, separate the columns of a table: a line is split there. Lines of a wrapped sentence
     are one segment, and alignment places their line breaks.
     """
-    text, encoding = read_text(name, content, options)
-    document = TextDocument(SegmentList(name, options), encoding)
+    text, document = read_text(name, content, options)
     breaks = dict(_breaks_in_sentences(text))
     done = 0
     items: list[InlineItem[str]] = []
@@ -119,8 +118,7 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
 
     Raises: DocumentError if the content has no cues.
     """
-    text, encoding = read_text(name, content, options)
-    document = TextDocument(SegmentList(name, options), encoding)
+    text, document = read_text(name, content, options)
     vtt = name.lower().endswith(".vtt")
     if text.count("\n") + text.count("\r") > MAX_TOKENS:
         raise DocumentLimitExceeded(f"{name} has too many lines; accepted: at most {MAX_TOKENS:,}")
@@ -152,10 +150,9 @@ def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     Raises: DocumentError, with line and column, if the content is not JSON.
     """
     is_arb = name.lower().endswith(".arb")
-    text, encoding = read_text(name, content, options)
+    text, document = read_text(name, content, options)
     _check_json(name, text)
     ascii_only = text.isascii() and "\\u" in text
-    document = TextDocument(SegmentList(name, options), encoding)
     if is_arb:
         document.finish = partial(_with_locale, options)
 

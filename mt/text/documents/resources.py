@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 from mt.errors import DocumentError
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
+from mt.text.documents.base import DocumentOptions, TextDocument, read_text
 from mt.text.documents.markup import declared_encoding
 from mt.text.encoding import TextEncoding
 from mt.text.encoding_detection import utf8_share
@@ -45,9 +45,8 @@ def open_properties(name: str, content: bytes, options: DocumentOptions) -> Text
     other characters are written as escapes. In values with arguments such as `{0}`, two apostrophes stand for one, as
     in Java's MessageFormat.
     """
-    text, encoding = read_text(name, content, options, None if utf8_share(content) > 0.5 else "latin-1")
-    write = partial(_write_property, TextEncoding("ascii") if text.isascii() and "\\u" in text else encoding)
-    document = TextDocument(SegmentList(name, options), encoding)
+    text, document = read_text(name, content, options, None if utf8_share(content) > 0.5 else "latin-1")
+    write = partial(_write_property, TextEncoding("ascii") if text.isascii() and "\\u" in text else document.encoding)
     done = 0
     for match in _PROPERTY.finditer(text):
         source = match["value"]
@@ -88,8 +87,7 @@ def open_strings(name: str, content: bytes, options: DocumentOptions) -> TextDoc
 
     Raises: DocumentError if the content is not empty, and contains no string.
     """
-    text, encoding = read_text(name, content, options)
-    document = TextDocument(SegmentList(name, options), encoding)
+    text, document = read_text(name, content, options)
     done, before = 0, ""
     for match in _STRINGS.finditer(text):
         if match[0].startswith("/"):
@@ -183,10 +181,9 @@ def _open_elements(
     and the index of its start tag. `selects_parent` is called only once for each parent, because a parent may have many
     attributes and many children.
     """
-    text, encoding = read_text(name, content, options, declared_encoding(content))
+    text, document = read_text(name, content, options, declared_encoding(content), "xmlcharrefreplace")
     tokens = list(xml_tokens(text))
     elements = ElementIndex(tokens, dialect)
-    document = TextDocument(SegmentList(name, options), encoding, "xmlcharrefreplace")
     done = 0
     parents: dict[int, bool] = {}
     for number, token in enumerate(tokens):

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import PurePath
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
+from mt.text.documents.base import DocumentOptions, TextDocument, read_text
 from mt.text.markup.tokens import MAX_TOKENS
 from mt.text.table import SEPARATORS, STATEMENT, find_separator
 
@@ -23,7 +23,7 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
 
     Raises: DocumentError if a selected column does not exist.
     """
-    text, encoding = read_text(name, content, options)
+    text, document = read_text(name, content, options)
     statement = STATEMENT.match(text)
     if PurePath(name).suffix.lower() == ".tsv":
         separator = "\t"
@@ -35,7 +35,6 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
         raise DocumentLimitExceeded(f"{name} has too many cells; accepted: at most {MAX_TOKENS:,}")
     end = re.escape(separator)
     cells = re.compile(rf'("(?:[^"]++|"")*+(?:"|\Z)|)([^{end}\r\n]*)({end or "(?!)"}|\r\n|\r|\n|\Z)')
-    document = TextDocument(SegmentList(name, options), encoding)
     document.decisions["separator"] = separator
     header: list[str] = []
     chosen: set[int] = set()

@@ -4,7 +4,7 @@ from html import escape
 
 from mt.errors import DocumentError
 from mt.languages import full_tag, language_and_script
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
+from mt.text.documents.base import DocumentOptions, TextDocument, read_text
 from mt.text.documents.bilingual import BilingualReader
 from mt.text.documents.markup import declared_encoding
 from mt.text.markup.elements import Dialect
@@ -28,7 +28,7 @@ def open_tmx(name: str, content: bytes, options: DocumentOptions) -> TextDocumen
     """
     if not options.target_language:
         raise DocumentError(f"{name} is a translation memory (TMX): the target language must be given")
-    text, encoding = read_text(name, content, options, declared_encoding(content))
+    text, document = read_text(name, content, options, declared_encoding(content), "xmlcharrefreplace")
     tokens = list(xml_tokens(text))
     units = [number for number, token in enumerate(tokens) if token.kind is TokenKind.START and token.name == "tu"]
     if not units or not any(token.name == "tmx" for token in tokens):
@@ -38,7 +38,6 @@ def open_tmx(name: str, content: bytes, options: DocumentOptions) -> TextDocumen
     if source in ("", _ANY_SOURCE):
         variant = next((token for token in tokens[units[0] :] if token.name == "tuv"), tokens[units[0]])
         source = _code(variant)
-    document = TextDocument(SegmentList(name, options), encoding, "xmlcharrefreplace")
     reader = _UnitReader(tokens, document, options)
     for unit in units:
         reader.add(unit, source)

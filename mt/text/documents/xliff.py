@@ -7,7 +7,7 @@ from html import escape
 
 from mt.errors import DocumentError
 from mt.languages import full_tag, language_and_script
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
+from mt.text.documents.base import DocumentOptions, TextDocument, read_text
 from mt.text.documents.bilingual import BilingualReader
 from mt.text.documents.markup import declared_encoding
 from mt.text.markup.elements import Dialect, ElementIndex
@@ -37,14 +37,13 @@ def open_xliff(name: str, content: bytes, options: DocumentOptions) -> TextDocum
 
     Raises: DocumentError if there is no unit, or if the file names other languages than `options`.
     """
-    text, encoding = read_text(name, content, options, declared_encoding(content))
+    text, document = read_text(name, content, options, declared_encoding(content), "xmlcharrefreplace")
     tokens = list(xml_tokens(text))
     names = {_local(token) for token in tokens if token.kind is TokenKind.START}
     if "xliff" not in names or not names & _UNITS:
         raise DocumentError(
             f"{name} is not XLIFF 1.2 or 2: it contains no <xliff> element with a <trans-unit> or <segment>"
         )
-    document = TextDocument(SegmentList(name, options), encoding, "xmlcharrefreplace")
     reader = _Reader(tokens, document, options)
     reader.read()
     if reader.others and not reader.matches:

@@ -7,7 +7,7 @@ from collections.abc import Container, Hashable, Iterator
 import yaml
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, read_text
+from mt.text.documents.base import DocumentOptions, TextDocument, read_text
 
 _MAX_DEPTH = 100
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -27,8 +27,7 @@ def open_yaml(name: str, content: bytes, options: DocumentOptions) -> TextDocume
 
     Raises: DocumentError, with line and column, if the content is not YAML.
     """
-    text, encoding = read_text(name, content, options)
-    document = TextDocument(SegmentList(name, options), encoding)
+    text, document = read_text(name, content, options)
     add_values(document, name, text)
     return document
 

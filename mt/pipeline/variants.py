@@ -136,16 +136,11 @@ class SentenceContext:
                 copied.append(span)
             else:
                 (replaced if may_stand else removed).append(span)
-        with_words = (
-            replace_spans(text, replaced, removed, partial(self._stand_ins, text, reading)) if replaced else None
+        written = replace_spans(text, replaced, removed, partial(self._stand_ins, text, reading))
+        stripped = remove_spans(written.text, written.others)
+        return SourceVariant(
+            text, tuple(kept), tuple(terms), spans, tuple(copied), stripped, reading, written.stand_ins
         )
-        if with_words is None:
-            removed = sorted([*removed, *replaced], key=lambda span: span.begin)
-            stripped = remove_spans(text, removed)
-        else:
-            stripped = remove_spans(with_words.text, with_words.others)
-        stand_ins = with_words.stand_ins if with_words else ()
-        return SourceVariant(text, tuple(kept), tuple(terms), spans, tuple(copied), stripped, reading, stand_ins)
 
     def _stand_ins(
         self, sentence: str, reading: Reading, texts: Sequence[str], befores: Sequence[str]

@@ -163,16 +163,16 @@ def replace_spans(
     spans: Sequence[ProtectedSpan],
     others: Sequence[ProtectedSpan],
     choose: Callable[[Sequence[str], Sequence[str]], Sequence[str] | None],
-) -> ReplacedText | None:
+) -> ReplacedText:
     """Replace spans by the words that `choose` returns for their texts and for the two characters before each.
 
-    Adjacent spans, and the letters and digits that touch them, get one word. Return None if `choose` does. `others` are
-    spans that stay.
+    Adjacent spans, and the letters and digits that touch them, get one word. `others` are spans that stay. If `choose`
+    returns None, all spans stay.
     """
     ranges = _ranges(sentence, spans)
-    words = choose([sentence[b:e] for b, e in ranges], [sentence[max(0, b - 2) : b] for b, _ in ranges])
-    if words is None:
-        return None
+    texts, befores = [sentence[b:e] for b, e in ranges], [sentence[max(0, b - 2) : b] for b, _ in ranges]
+    if not spans or (words := choose(texts, befores)) is None:
+        return ReplacedText(sentence, (), tuple(sorted([*others, *spans], key=lambda span: span.begin)))
     text, end = "", 0
     stand_ins, moved = [], []
     for (begin, stop), word in zip([*ranges, (len(sentence), len(sentence))], [*words, ""], strict=True):

@@ -120,7 +120,6 @@ def test_replaced_spans_come_back(sentence: str) -> None:
     replaced = [span for span in spans if span.kind is SpanKind.OPAQUE]
     others = [span for span in spans if span.kind is not SpanKind.OPAQUE]
     result = replace_spans(sentence, replaced, others, lambda texts, befores: [f"Q{n}Q" for n in range(len(texts))])
-    assert result is not None
     text = result.text
     assert all(text[span.begin : span.end] == span.text for span in result.others)
     for stand_in in result.stand_ins:

@@ -47,6 +47,7 @@ _BLOCK_START = re.compile(r"\A(\d*)([-+#>=]|(?<=\d)[.)](?=\s|\Z))")
 _END_TAG = re.compile(r"</([A-Za-z][\w-]*)")
 _TASK = re.compile(r"\[[ xX]\](?=[ \t])")  # at the beginning of the items of a task list
 _ATTRIBUTES = re.compile(r"\{[^{}\n]*\}")  # of a picture or link before them, in many dialects
+_WORD = re.compile(r"\S")
 _SPECIAL = "\\`*_[]<~"
 
 
@@ -320,19 +321,20 @@ class _InlineReader:
         return place
 
     def _address_end(self, place: int) -> int:
-        content = self.token.content
-        skip = re.compile(r"\s*")
-        begin = skip.match(content, place)
-        assert begin is not None
-        address = self.parser.helpers.parseLinkDestination(content, begin.end(), len(content))
-        place = address.pos if address.ok else begin.end()
-        gap = skip.match(content, place)
-        assert gap is not None
-        if gap.end() > place:
-            title = self.parser.helpers.parseLinkTitle(content, gap.end(), len(content))
-            gap = skip.match(content, title.pos) if title.ok else gap
-            assert gap is not None
-        return gap.end() + 1 if content.startswith(")", gap.end()) else -1
+        content, helpers = self.token.content, self.parser.helpers
+        begin = _after_space(content, place)
+        address = helpers.parseLinkDestination(content, begin, len(content))
+        place = address.pos if address.ok else begin
+        end = _after_space(content, place)
+        if end > place:
+            title = helpers.parseLinkTitle(content, end, len(content))
+            end = _after_space(content, title.pos) if title.ok else end
+        return end + 1 if content.startswith(")", end) else -1
+
+
+def _after_space(text: str, place: int) -> int:
+    word = _WORD.search(text, place)
+    return word.start() if word else len(text)
 
 
 def _add(document: TextDocument, items: Sequence[InlineItem[str]], labels: Mapping[int, str]) -> None:

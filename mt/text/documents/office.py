@@ -9,7 +9,7 @@ within a cell, pictures and charts.
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from lxml import etree
@@ -24,7 +24,7 @@ from mt.text.documents.word import word_schema
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.attributes import direction, same_language
 from mt.text.markup.inline import VALUES, split_whitespace
-from mt.text.markup.marks import Mark
+from mt.text.markup.marks import Mark, Part, render_parts, text_of
 from mt.text.markup.rendering import NOT_XML
 
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
@@ -226,11 +226,11 @@ class _Value:
     """
 
     def __init__(self, element: Element, attribute: str, segments: list[Segment]) -> None:
-        self._element, self._attribute, self._segments = element, attribute, segments
-        self._parts: list[str | int] = []  # white space, or the index of a segment
+        self._element, self._attribute = element, attribute
+        self._text = (element.get(attribute) if attribute else element.text) or ""
+        self._parts: list[Part] = []
         header = element.tag.endswith(("Header", "Footer"))
-        text = element.get(attribute) if attribute else element.text
-        for line in (text or "").splitlines(keepends=True):
+        for line in self._text.splitlines(keepends=True):
             for piece in _HEADER_CODE.split(line) if header else (line,):
                 before, body, after = split_whitespace(piece)
                 values = list(_HEADER_VALUE.finditer(body)) if header else []
@@ -238,16 +238,14 @@ class _Value:
                 if not letters or piece[:1] == "&" or body in VALUES:
                     self._parts.append(piece)
                 else:
-                    self._parts += [before, len(segments), after]
+                    self._parts += [before, partial(text_of, len(segments)), after]
                     segments.append(Segment(body, tuple(Mark(*value.span(), kept=True) for value in values)))
 
     def write(self, translations: Sequence[TranslatedSegment]) -> None:
-        """Write the text into the XML tree if any translation differs from its segment."""
-        numbers = [part for part in self._parts if isinstance(part, int)]
-        if all(translations[number].text == self._segments[number].text for number in numbers):
+        """Write the text into the XML tree if it differs from that of the source."""
+        text = NOT_XML.sub("", render_parts(self._parts, translations))
+        if text == self._text:
             return
-        parts = (translations[part].text if isinstance(part, int) else part for part in self._parts)
-        text = NOT_XML.sub("", "".join(parts))
         if self._attribute:
             self._element.set(self._attribute, text)
             return

@@ -82,7 +82,7 @@ class Wrapper:
 
 @dataclass(frozen=True)
 class FieldCode:
-    """Part of the OPEN and CLOSE items of a field with a text: the elements before or after its result."""
+    """Part of the items of a field with a text: the elements before or after its result."""
 
     elements: tuple[Element, ...]
 
@@ -148,8 +148,9 @@ class RunReader:
             if child.tag in self._skipped:
                 continue
             if child.tag == schema.text and parent.tag != schema.paragraph:
-                for text in self._texts(child.text or ""):
-                    yield InlineItem(InlineKind.TEXT, (child,), text)
+                text = child.text or ""
+                for line in text.splitlines(keepends=True) if schema.splits_lines else [text]:
+                    yield from (InlineItem(InlineKind.TEXT, (child,), part) for part in split_whitespace(line) if part)
             elif child.tag in schema.characters:
                 yield InlineItem(InlineKind.TEXT, (child,), schema.characters[child.tag])
             elif child.tag in self._transparent:
@@ -165,15 +166,6 @@ class RunReader:
                 is_word = isinstance(child.tag, str) and child.tag.rpartition("}")[2] in _FORMULAS
                 stands = StandsForWord.ALWAYS if is_word else StandsForWord.NEVER
                 yield InlineItem(InlineKind.EMPTY, (child,), breaks=child.tag in schema.breaks, stands=stands)
-
-    def _texts(self, text: str) -> Iterator[str]:
-        """Yield the leading white space, the rest, and the trailing white space of a text, if not empty.
-
-        If `splits_lines` of the schema is true, each line is split separately.
-        """
-        lines = text.splitlines(keepends=True) if self._schema.splits_lines else [text]
-        for line in lines:
-            yield from filter(None, split_whitespace(line))
 
     def _properties(self, item: Item) -> Element | None:
         return item.parts[0].getparent().find(self._schema.properties)
@@ -326,9 +318,8 @@ class _FieldReader:
         return around[1]
 
     def _put(self, place: tuple[int, int], kind: InlineKind, key: int = -1) -> int:
-        elements = _elements(self._items[slice(*place)])
-        parts = elements if kind is InlineKind.EMPTY else (FieldCode(elements),)
-        self._replaced[place[0]] = place[1], InlineItem(kind, parts, key=key)
+        code = FieldCode(_elements(self._items[slice(*place)]))
+        self._replaced[place[0]] = place[1], InlineItem(kind, (code,), key=key)
         return place[1]
 
     def _balanced(self, begin: int, end: int) -> tuple[int, int]:

@@ -26,9 +26,7 @@ _NO_WORD_AFTER = re.compile(r"""[.,;!?)\]}’”»…]["'”’»)\]]*$""")  # a
 _REVISED = frozenset({"del", "ins", "s", "strike", "u"})  # elements around deleted and inserted words
 _SEPARATORS = "|·•"  # of items, as in `<a>Help</a>|<a>Contact</a>`
 _SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’»)\]]*\s*$""")
-_NO_WORD_BEFORE = re.compile(
-    r"""[\w(\[{¿¡«„“‘]|"\w|'(?!s\b)\w""", re.IGNORECASE
-)  # an empty element directly before it is not a word
+_NO_WORD_BEFORE = re.compile(r"""[\w(\[{¿¡«„“‘]|"\w|'(?!s\b)\w""", re.IGNORECASE)  # nor one directly before it
 
 
 class InlineKind(Enum):
@@ -197,22 +195,20 @@ def trim_items(items: Sequence[InlineItem[PartType]]) -> tuple[int, int]:
     partner = partners(items)
     words = [0, *accumulate(item.has_words for item in items)]
     begin, end = 0, len(items)
-    before = (-1, -1)
-    while begin < end and (begin, end) != before:
-        before = (begin, end)
-        other = partner[begin]
-        if _is_loose(items[begin], other, begin, end):
-            begin += 1
-        elif other == end - 1:
+    while begin < end:
+        first, last = partner[begin], partner[end - 1]
+        if first == end - 1:
             begin, end = begin + 1, end - 1
-        elif begin < other and words[other] == words[begin]:
-            begin = other + 1
-        if begin < end:
-            other = partner[end - 1]
-            if _is_loose(items[end - 1], other, begin, end):
-                end -= 1
-            elif begin <= other < end - 1 and words[end] == words[other]:
-                end = other
+        elif _is_loose(items[begin], first, begin, end):
+            begin += 1
+        elif begin < first and words[first] == words[begin]:
+            begin = first + 1
+        elif _is_loose(items[end - 1], last, begin, end):
+            end -= 1
+        elif begin <= last and words[end] == words[last]:
+            end = last
+        else:
+            break
     return begin, end
 
 
@@ -272,9 +268,8 @@ def _with_words(items: Sequence[InlineItem[PartType]], decode: Decode) -> list[I
     for number, item in enumerate(items):
         begin, end = ends[number] - len(texts[number]), ends[number]
         before, after = whole[max(0, begin - 4) : begin], whole[end : end + 4]
-        if item.kind is not InlineKind.EMPTY or item.breaks or not _can_stand(item.stands, before, after):
-            continue
-        if (word := next(objects, None)) is not None:
+        is_word = item.kind is InlineKind.EMPTY and not item.breaks and _can_stand(item.stands, before, after)
+        if is_word and (word := next(objects, "")):
             marked[number] = replace(item, kind=InlineKind.KEPT, text=word)
     return marked
 
@@ -295,17 +290,15 @@ def _divisions(items: Sequence[InlineItem[PartType]], decode: Decode) -> Iterato
 
     The texts look like code if they are joined, or belong to elements that touch, as in `<i>one</i><b>two</b>`.
     """
-    number = 0
-    while number < len(items):
-        begin = number
-        while number < len(items) and items[number].kind in _TAGS and items[number].divides:
-            number += 1
-        if 0 < begin < number < len(items):
-            texts = ("".join(text or "" for _, text in decode(items[at].text)) for at in (begin - 1, number))
-            before, after = texts
+    begin = 0  # of the tags before the item
+    for number, item in enumerate(items):
+        if item.kind in _TAGS and item.divides:
+            continue
+        if 0 < begin < number:
+            before, after = ("".join(text or "" for _, text in decode(one.text)) for one in (items[begin - 1], item))
             if _look_like_code(before, after) or _touch(items[begin:number], before[-3:], after[:3]):
                 yield next((at for at in range(begin, number) if items[at].kind is InlineKind.OPEN), number)
-        number = max(number, begin + 1)
+        begin = number + 1
 
 
 def _touch(tags: Sequence[InlineItem[PartType]], before: str, after: str) -> bool:

@@ -64,6 +64,10 @@ def render_parts(parts: Sequence[Part], translations: Translations) -> str:
     return "".join(part if isinstance(part, str) else part(translations) for part in parts)
 
 
+def text_of(number: int, translations: Translations) -> str:
+    return translations[number].text
+
+
 def is_changed(segments: Sequence[Segment], translations: Translations) -> bool:
     """Return whether any translation differs from its segment."""
     return any(segment.text != new.text for segment, new in zip(segments, translations, strict=True))

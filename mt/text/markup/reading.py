@@ -17,7 +17,7 @@ from mt.text.markup.inline import (
     read_inline,
     split_whitespace,
 )
-from mt.text.markup.marks import Part, Render, Segment, Translations, render_parts
+from mt.text.markup.marks import Part, Render, Segment, render_parts, text_of
 from mt.text.markup.messages import split_items
 from mt.text.markup.notes import MAX_TOKENS, NOTE_NAMES, is_note_element, is_remark
 from mt.text.markup.rendering import Renderer
@@ -290,7 +290,7 @@ class TokenReader:
             source = token.source[attribute.begin : attribute.end]
             part: Part | None = None
             if attribute.name in texts and any(map(str.isalpha, attribute.value)) and not _holds_code(source):
-                part = partial(self.renderer.value, source, attribute.value, partial(_text_of, len(self.segments)))
+                part = partial(self.renderer.value, source, attribute.value, partial(text_of, len(self.segments)))
                 self.segments.append(Segment(attribute.value))
             elif attribute.name == "srcdoc" and self.dialect.srcdoc and token.name == "iframe":
                 inner = self._nested(list(html_tokens(attribute.value)), replace(self.dialect, srcdoc=False))
@@ -329,10 +329,6 @@ class TokenReader:
         if self.dialect.literal and not self.dialect.backslashes:
             return decode_nothing
         return _decode_backslashes if self.dialect.backslashes else partial(references, xml=self.dialect.xml)
-
-
-def _text_of(number: int, translations: Translations) -> str:
-    return translations[number].text
 
 
 def _holds_code(value: str) -> bool:

@@ -256,10 +256,8 @@ def _tag(text: str, place: int, begin: int, xml: bool) -> Token:
         if text[at] == ">":
             break
         attribute = _ATTRIBUTE.match(text, at)
-        if attribute is None:  # an unterminated quote
-            return Token(TokenKind.OTHER, text[place:])
-        if attribute["value"] is None and _EQUALS.match(text, attribute.end()):  # an unterminated quote
-            return Token(TokenKind.OTHER, text[place:])
+        if attribute is None or (attribute["value"] is None and _EQUALS.match(text, attribute.end())):
+            return Token(TokenKind.OTHER, text[place:])  # an unterminated quote
         attributes.append(_attribute(attribute, place, xml))
         at = attribute.end()
     source = text[place : at + 1]

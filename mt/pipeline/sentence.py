@@ -168,8 +168,8 @@ async def _translate_variants(
     alternatives = await restore(decoded, context)
     if not context.options.sample:
         alternatives = await copy_unknown_words(decoded, alternatives, context)
-    if not context.options.sample and (omitted := await _omitted_clauses(decoded, context)):
-        alternatives = (replace(alternatives[0], omitted=omitted), *alternatives[1:])
+        omitted = await _omitted_clauses(decoded, context)
+        alternatives = (replace(alternatives[0], omitted=omitted), *alternatives[1:]) if omitted else alternatives
     if context.terms.glossary:
         alternatives = await translate_with_terms(decoded, alternatives, any_case, context)
     return alternatives

@@ -117,10 +117,9 @@ class BuiltSegment(Generic[PartType]):
             opened = any(piece.opens >= 0 and piece.opens in self.divisions for piece in between)
             closes = [~piece.closes for piece in between if piece.closes >= 0]
             divides = opened or not self.divisions.isdisjoint(closes)
-            touch = opened and closes
-            if divides and (touch or _look_like_code(pieces[left].text.rstrip(), pieces[right].text.lstrip())):
-                pieces[left] = MarkedPiece(pieces[left].text.rstrip())
-                pieces[right] = MarkedPiece(pieces[right].text.lstrip())
+            before, after = pieces[left].text.rstrip(), pieces[right].text.lstrip()
+            if divides and ((opened and closes) or _look_like_code(before, after)):
+                pieces[left], pieces[right] = MarkedPiece(before), MarkedPiece(after)
                 pieces[left + 1 : right] = [replace(piece, text="") for piece in pieces[left + 1 : right]]
         return pieces
 
@@ -195,15 +194,19 @@ def trim_items(items: Sequence[InlineItem[PartType]]) -> tuple[int, int]:
     partner = partners(items)
     words = [0, *accumulate(item.has_words for item in items)]
     begin, end = 0, len(items)
+
+    def is_loose(at: int) -> bool:  # a tag whose partner has been left out, or an item without words
+        return not begin <= partner[at] < end if items[at].kind in _TAGS else not items[at].has_words
+
     while begin < end:
         first, last = partner[begin], partner[end - 1]
         if first == end - 1:
             begin, end = begin + 1, end - 1
-        elif _is_loose(items[begin], first, begin, end):
+        elif is_loose(begin):
             begin += 1
         elif begin < first and words[first] == words[begin]:
             begin = first + 1
-        elif _is_loose(items[end - 1], last, begin, end):
+        elif is_loose(end - 1):
             end -= 1
         elif begin <= last and words[end] == words[last]:
             end = last
@@ -223,17 +226,6 @@ def partners(items: Sequence[InlineItem[PartType]]) -> list[int]:
             partner[number] = opened.pop(item.key)
             partner[partner[number]] = number
     return partner
-
-
-def _is_loose(item: InlineItem[PartType], partner: int, begin: int, end: int) -> bool:
-    """Return whether an item at the beginning or end of items[begin:end] can be left out.
-
-    A tag can be left out if its partner is not in items[begin:end]. An item that is not a tag can be left out if it has
-    no words. `partner` is the index of the partner of a tag.
-    """
-    if item.kind in _TAGS:
-        return not begin <= partner < end
-    return not item.has_words
 
 
 def _merge_empty_pairs(items: Sequence[InlineItem[PartType]]) -> list[InlineItem[PartType]]:
@@ -275,12 +267,9 @@ def _with_words(items: Sequence[InlineItem[PartType]], decode: Decode) -> list[I
 
 
 def _can_stand(stands: StandsForWord, before: str, after: str) -> bool:
-    if (
-        stands is StandsForWord.NEVER
-        or before[-1:].isalnum()
-        or _NO_WORD_AFTER.search(before)
-        or _NO_WORD_BEFORE.match(after)
-    ):
+    if stands is StandsForWord.NEVER:
+        return False
+    if before[-1:].isalnum() or _NO_WORD_AFTER.search(before) or _NO_WORD_BEFORE.match(after):
         return False
     return stands is StandsForWord.ALWAYS or bool(before.strip() and after.strip() and not _SENTENCE_END.search(before))
 
@@ -371,7 +360,10 @@ class _Builder(Generic[PartType]):
                 self._mark(item, Mark(self.length, self.length + len(item.text), kept=True))
                 self._append(item.text)
             else:
-                self._empty(item)
+                spaced = item.breaks and bool(self.texts) and not self.texts[-1][-1].isspace()
+                self._append(" " if spaced else "")
+                glued = item.kind is InlineKind.CLOSE
+                self._mark(item, Mark(self.length, self.length, glued=glued, spaced=spaced))
         text = "".join(self.texts)
         marks = tuple(self._glued(mark, text) for mark in self.marks)
         segment = Segment(text, marks, self.ordered)
@@ -387,12 +379,6 @@ class _Builder(Generic[PartType]):
         if text:
             self.texts.append(text)
             self.length += len(text)
-
-    def _empty(self, item: InlineItem[PartType]) -> None:
-        spaced = item.breaks and bool(self.texts) and not self.texts[-1][-1].isspace()
-        if spaced:
-            self._append(" ")
-        self._mark(item, Mark(self.length, self.length, glued=item.kind is InlineKind.CLOSE, spaced=spaced))
 
     def _text(self, item: InlineItem[PartType], source_text: str, follows_empty: bool) -> None:
         for source, meaning in self.decode(source_text):

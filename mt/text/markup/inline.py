@@ -172,10 +172,7 @@ def decode_nothing(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def split_whitespace(text: str, space: str | None = None) -> tuple[str, str, str]:
-    """Return (leading white space, text, trailing white space).
-
-    `space` contains the characters that are white space; None means those of `str.strip`.
-    """
+    """Return (leading white space, text, trailing white space). `space` is the argument of `str.strip`."""
     left = text.lstrip(space)
     body = left.rstrip(space)
     return text[: len(text) - len(left)], body, left[len(body) :]

@@ -247,7 +247,7 @@ def required_terms(
         required.append(
             RequiredTerm(
                 translation,
-                count=sum(counts[other] for other in counts if translation == other or _contains(other, translation)),
+                count=sum(counts[other] for other in counts if _contains(other, translation)),
                 repeatable=links is not None and bool(find_translation(translation, links.target, language)),
                 displaced=tuple(displaced.get(translation, ())),
                 policy=policy,

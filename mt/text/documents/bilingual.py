@@ -10,7 +10,7 @@ class BilingualReader:
 
     def __init__(self, tokens: list[Token], document: TextDocument) -> None:
         self._tokens, self._document = tokens, document
-        self._elements = ElementIndex(tokens, Dialect(xml=True, splitting=frozenset()))
+        self._elements = ElementIndex(tokens, Dialect(xml=True))
         self._done = 0  # number of tokens that have been added
 
     def keep_until(self, end: int) -> None:

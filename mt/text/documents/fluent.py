@@ -72,7 +72,8 @@ class _PatternReader:
 
     def add(self, pattern: ast.Pattern) -> None:
         for element in pattern.elements:
-            begin, end = _range(element)
+            assert element.span is not None
+            begin, end = element.span.start, element.span.end
             if not self._items:
                 self.keep_until(begin)
             if isinstance(element, ast.TextElement):
@@ -132,8 +133,3 @@ class _PatternReader:
 
 def _escape(text: str) -> str:
     return re.sub("[{}]", lambda brace: f'{{ "{brace[0]}" }}', " ".join(text.splitlines()))
-
-
-def _range(node: ast.SyntaxNode) -> tuple[int, int]:
-    assert node.span is not None
-    return node.span.start, node.span.end

@@ -144,7 +144,8 @@ class _LineReader:
         part: _Part | None = None
         style, known, space = _Style(1.0, False, 1.0, 0.0), -1, False
         for number in range(self._count):
-            character = self._character(number)
+            code = raw.FPDFText_GetUnicode(self._layer, number)
+            character = chr(code) if code < 0x110000 else "\ufffd"
             if character in _LINE_BREAKS:
                 continue
             if character in _SPACES:
@@ -173,10 +174,6 @@ class _LineReader:
             part.bold += style.bold
         if part is not None:
             yield from self._line(part)
-
-    def _character(self, number: int) -> str:
-        code = raw.FPDFText_GetUnicode(self._layer, number)
-        return chr(code) if code < 0x110000 else "\ufffd"
 
     def _style(self, number: int) -> _Style:
         raw.FPDFText_GetMatrix(self._layer, number, self._matrix)

@@ -222,7 +222,8 @@ def _add_cue(document: TextDocument, cue: str, vtt: bool) -> None:
     opened: list[tuple[str, int]] = []
 
     def flush() -> None:
-        document.add_items(items, _references if vtt else decode_nothing, _escape_vtt if vtt else _escape_srt)
+        decode = partial(references, xml=False) if vtt else decode_nothing
+        document.add_items(items, decode, _escape_vtt if vtt else _escape_srt)
         items.clear()
         opened.clear()
 
@@ -275,10 +276,6 @@ def _tag(source: str, place: int, opened: list[tuple[str, int]]) -> InlineItem[s
     if opened and opened[-1][0] == name:
         return InlineItem(InlineKind.CLOSE, (source,), key=opened.pop()[1])
     return InlineItem(InlineKind.CLOSE, (source,))
-
-
-def _references(text: str) -> Iterator[tuple[str, str | None]]:
-    return references(text, xml=False)
 
 
 def _escape_vtt(text: str, segment: Segment, forms: dict[str, str]) -> str:

@@ -119,11 +119,10 @@ def open_resx(name: str, content: bytes, options: DocumentOptions) -> TextDocume
         typed = data.attribute("type") is not None or data.attribute("mimetype") is not None
         return data.name == "data" and not typed and not (data.attribute("name") or "").startswith(">>")
 
-    def is_value(elements: ElementIndex, number: int) -> bool:
-        return elements.tokens[number].name == "value"
-
-    dialect = Dialect(xml=True, splitting=frozenset(), collapse=False, messages=True, words=True)
-    return _open_elements(name, content, options, dialect, is_text, is_value)
+    dialect = Dialect(xml=True, collapse=False, messages=True, words=True)
+    return _open_elements(
+        name, content, options, dialect, is_text, lambda elements, number: elements.tokens[number].name == "value"
+    )
 
 
 def is_android(content: bytes) -> bool:
@@ -145,17 +144,12 @@ def open_android(name: str, content: bytes, options: DocumentOptions) -> TextDoc
         named = token.name == "string" or (token.name == "item" and parent.name in ("string-array", "plurals"))
         return named and is_translatable(token)
 
-    dialect = Dialect(
-        xml=True, splitting=frozenset(), kept=frozenset({"xliff:g"}), backslashes=True, messages=True, words=True
-    )
+    dialect = Dialect(xml=True, kept=frozenset({"xliff:g"}), backslashes=True, messages=True, words=True)
     return _open_elements(name, content, options, dialect, is_translatable, is_string)
 
 
 def open_stringsdict(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse the plural forms of an Apple program. Each form and each text around plural forms is a segment."""
-
-    def is_dictionary(token: Token) -> bool:
-        return token.name == "dict"
 
     def is_form(elements: ElementIndex, number: int) -> bool:
         key = next((n for n in range(number - 1, number - 4, -1) if elements.tokens[n].kind is TokenKind.END), -1)
@@ -164,7 +158,7 @@ def open_stringsdict(name: str, content: bytes, options: DocumentOptions) -> Tex
         title = elements.inner(elements.partner[key])
         return title in _FORM_KEYS or title.isdigit()  # numbers are widths
 
-    return _open_elements(name, content, options, Dialect(xml=True, splitting=frozenset()), is_dictionary, is_form)
+    return _open_elements(name, content, options, Dialect(xml=True), lambda token: token.name == "dict", is_form)
 
 
 def _open_elements(

@@ -12,7 +12,7 @@ from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.tokens import Token, TokenKind, xml_tokens
 
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
-_SEGMENT = Dialect(xml=True, splitting=frozenset(), textless=_CODES, collapse=False, words=True)
+_SEGMENT = Dialect(xml=True, textless=_CODES, collapse=False, words=True)
 _ANY_SOURCE = "*all*"  # srclang of a file without a source language: any variant may be the source
 
 
@@ -66,7 +66,7 @@ class _UnitReader(BilingualReader):
         if unit < self._read:
             return
         self._read = self._elements.end[unit]
-        variants = [(number, segment) for number in self._children(unit, "tuv") if (segment := self._segment(number))]
+        variants = [(n, segment) for n in self._children(unit, "tuv") for segment in self._children(n, "seg")[:1]]
         chosen = next((pair for pair in variants if self._is_in(pair[0], source)), None)
         if chosen is None or self._is_in(chosen[0], self._target):
             return
@@ -92,10 +92,6 @@ class _UnitReader(BilingualReader):
 
     def _children(self, parent: int, name: str) -> list[int]:
         return [number for number in self._elements.children(parent) if self._tokens[number].name == name]
-
-    def _segment(self, variant: int) -> int | None:
-        """Return the index of the <seg> tag of a variant, or None if the variant has no <seg>."""
-        return next(iter(self._children(variant, "seg")), None)
 
     def _is_in(self, variant: int, language: str) -> bool:
         """Return whether a variant is in `language`. Regions are ignored."""

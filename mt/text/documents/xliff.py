@@ -135,30 +135,22 @@ class _Reader(BilingualReader):
         target = children.get("target")
         space = tokens[source].attribute("xml:space")
         collapse = not preserve if space is None else space != "preserve"
-        dialect = Dialect(
-            xml=True, splitting=frozenset(), textless=_CODES, collapse=collapse, messages=True, words=True
-        )
+        dialect = Dialect(xml=True, textless=_CODES, collapse=collapse, messages=True, words=True)
         if _local(tokens[source]) == "seg-source":
-            pairs = self._segment_pairs(source, target)
+            sources, targets = self._segments(source), {} if target is None else self._segments(target)
+            pairs = [(sources[mid], number) for mid, number in targets.items() if mid in sources]
+            for pair in pairs:
+                self._add_translation(unit, *pair, dialect)
             if pairs:
-                for pair in pairs:
-                    self._add_translation(unit, *pair, dialect)
                 return
             dialect = replace(dialect, splitting=frozenset({"mrk"}))
         self._add_translation(unit, source, target, dialect, children.get("source", source))
 
-    def _segment_pairs(self, source: int, target: int | None) -> list[tuple[int, int]]:
-        """Return the pairs of <mrk> elements of a <seg-source> and a <target> that have the same number."""
-        if target is None:
-            return []
-        sources, targets = ({mid: number for number, mid in self._marked_segments(n)} for n in (source, target))
-        return [(sources[mid], number) for mid, number in targets.items() if mid in sources]
-
-    def _marked_segments(self, number: int) -> Iterator[tuple[int, str]]:
-        for inner in range(number + 1, self._elements.end[number]):
-            token = self._tokens[inner]
-            if token.kind in (TokenKind.START, TokenKind.EMPTY) and token.attribute("mtype") == "seg":
-                yield inner, token.attribute("mid") or ""
+    def _segments(self, number: int) -> dict[str, int]:
+        """Return the <mrk> elements of segments in a <seg-source> or <target>, by the numbers that they state."""
+        inside = ((n, self._tokens[n]) for n in range(number + 1, self._elements.end[number]))
+        starts = ((n, token) for n, token in inside if token.kind in (TokenKind.START, TokenKind.EMPTY))
+        return {token.attribute("mid") or "": n for n, token in starts if token.attribute("mtype") == "seg"}
 
     def _add_translation(
         self, unit: int, source: int, target: int | None, dialect: Dialect, whole: int | None = None
@@ -225,7 +217,7 @@ def _inline_tokens(source: str) -> Iterator[Token]:
 
 def _with_pairs(tokens: Sequence[Token]) -> Iterator[Token]:
     """Yield the tokens, with inline codes that are the halves of a pair as the start tag and the end tag of a pair."""
-    elements = ElementIndex(tokens, Dialect(xml=True, splitting=frozenset()))
+    elements = ElementIndex(tokens, Dialect(xml=True))
     groups: list[tuple[Token, Sequence[Token]]] = []  # (tag, the tokens that it replaces)
     number = 0
     while number < len(tokens):

@@ -52,7 +52,9 @@ def add_values(document: TextDocument, name: str, text: str, keys: Container[str
     for scalar in scalars:
         begin, end = scalar.start_mark.index, scalar.end_mark.index
         if scalar.anchor is not None or scalar.tag is not None:
-            begin = _after_properties(text, begin)
+            properties = _PROPERTIES.match(text, begin)
+            assert properties is not None  # the pattern matches the empty string
+            begin = properties.end()
         if scalar.style in ("|", ">"):
             document.keep(text[done:begin])
             _add_block(document, text[begin:end], folded=scalar.style == ">")
@@ -97,13 +99,6 @@ def _values(name: str, text: str, frame: list[Hashable]) -> Iterator[tuple[yaml.
         raise DocumentError(f"{name} is not YAML: {error.problem}{place}") from error
     except yaml.YAMLError as error:
         raise DocumentError(f"{name} is not YAML: {error}") from error
-
-
-def _after_properties(text: str, begin: int) -> int:
-    """Return the offset of a scalar after its properties, the anchor and the tag, which begin at `begin`."""
-    match = _PROPERTIES.match(text, begin)
-    assert match is not None  # the pattern matches the empty string
-    return match.end()
 
 
 def _is_string(event: yaml.ScalarEvent) -> bool:

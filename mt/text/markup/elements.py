@@ -104,7 +104,7 @@ class Dialect:
     """
 
     xml: bool
-    splitting: frozenset[str]
+    splitting: frozenset[str] = frozenset()
     non_splitting: frozenset[str] = frozenset()
     outline: bool = False
     textless: frozenset[str] = frozenset()

@@ -30,7 +30,7 @@ _NO_TRANSLATION = re.compile(r"""\stranslate=["']?no\b|\sclass=["'][^"']*\bnotra
 _NO_BREAK_SPACE = re.compile(r"(&nbsp;|&#160;|&#[xX][aA]0;)")
 _OBJECT = "\ufffc"
 STATEMENT = "{%"  # the name of a statement of a template or message
-_DIALECT = Dialect(xml=False, splitting=frozenset(), words=True)
+_DIALECT = Dialect(xml=False, words=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def find_tags(text: str) -> list[StringTag]:
     for template in templates:
         code[template.begin : template.end] = b"\1" * (template.end - template.begin)
     matches = [match for match in _TAG.finditer(text) if not (code and code[match.start()])]
-    partners = ElementIndex(list(map(_token, matches)), Dialect(xml=True, splitting=frozenset())).partner
+    partners = ElementIndex(list(map(_token, matches)), Dialect(xml=True)).partner
     tags = [StringTag(template.begin, template.end, STATEMENT) for template in templates if template.statement]
     for match, partner in zip(matches, partners, strict=True):
         begin, end = match.span()

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from mt.languages import likely_script
 from mt.pipeline.results import Alternative
 from mt.pipeline.variants import SentenceContext
-from mt.text import casing, protect, symbols
+from mt.text import casing, names, protect, symbols
 from mt.text.alignment import Range
 from mt.text.restoration import remove_spans
 from mt.text.terms import TermMatch
@@ -30,7 +31,8 @@ def analyse(sentence: str, context: SentenceContext, kept: Sequence[Range]) -> S
     in_capitals = casing.lower_capitals(sentence, context.source, kept, context.knows_word) is not None
     matches = context.terms.find(sentence, context.source, kept, any_case=in_capitals)
     copied = _bare_term(sentence, matches)
-    if copied is None and symbols.is_code(sentence, context.source):
+    has_latin = likely_script(context.target) in ("Latn", "")
+    if copied is None and (symbols.is_code(sentence, context.source) or (has_latin and names.is_name(sentence))):
         copied = sentence
     if copied is not None:
         alternative = Alternative(copied, 0.0, 0.0, pieces=(copied,), piece_log_probabilities=(0.0,))

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import accumulate
 
 from mt.errors import RequestError
+from mt.languages import likely_script
 from mt.pipeline.analysis import analyse, has_text, keep_source
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative
@@ -23,7 +24,7 @@ from mt.pipeline.variants import (
     piece_attention,
     restore,
 )
-from mt.text import casing, protect, repetition, schedules, segment, symbols
+from mt.text import casing, names, protect, repetition, schedules, segment, symbols
 from mt.text.alignment import Range
 from mt.text.clauses import clause_ranges
 from mt.text.protect import SpanKind
@@ -291,6 +292,9 @@ def _lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Ran
     variant, text = decoded.variant, decoded.best.text
     damaged = symbols.damaged_words(variant.text, text, context.tokenizer.characters)
     lost = schedules.lost_ranges(variant.text, text, (context.source, context.target))
+    lost += (
+        names.lost_names(variant.text, text, context.source) if likely_script(context.target) in ("Latn", "") else []
+    )
     spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER]
     return [
         (begin, end)

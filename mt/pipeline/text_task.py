@@ -32,7 +32,7 @@ from mt.text.normalise import remove_invisible
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.schedules import mend_ranges
 from mt.text.segment import TextPart
-from mt.text.typography import has_no_break_spaces, mend_marks, unify_quotes
+from mt.text.typography import has_no_break_spaces, mend_marks, space_guillemets, unify_quotes
 
 _LONGEST_SENTENCE = 4  # relative to the sentences that the model covers; a longer one is cut, also within a clause
 
@@ -312,6 +312,7 @@ class TextPlanner:
     def _mended(self, sentence: str, translation: str, kept: Sequence[Range]) -> str:
         translation = mend_marks(sentence, translation, self.context.target)
         translation = unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)
+        translation = space_guillemets(sentence, translation, self.context.target)
         translation = safe_apostrophes(translation, sentence) if self.is_message else translation
         languages = self.context.source, self.context.target
         mended = mend_ranges(sentence, mend_numbers(sentence, translation, languages, kept), languages)

@@ -24,6 +24,7 @@ _MONEY_BEFORE = re.compile(rf"(?:[{MONEY}]|\b{ISO_4217})[ \u00a0]?(?:\d+[.,]\d+{
 _REST = rf"(?:{_RANGE}\d+[.,]\d+)?[ \u00a0\u202f]?"
 _MONEY_AFTER = re.compile(rf"{_REST}(?:[{MONEY}]|{ISO_4217}(?!\w)|[Ee]uros?\b)")
 _UNIT_AFTER = re.compile(rf"{_REST}(?:[%‰]|°[CF]?(?!\w)|(?=\w\w|(?<=\s)[a-z]){ONE_UNIT}(?![\w'’-])|cm\b)|[ -]inch")
+_COUNTED = re.compile(r" (?!has\b|was\b)[a-z]{2,}s\b| (?:children|men|people|women)\b")  # 1,234 ratings
 _CODE_BEFORE = re.compile(r"[\[{]$|\w\($")  # f(1,000), but not a town (10,000 people)
 _LABEL_BEFORE = re.compile(r"(?<!\w)(?:Abs|Art|Ch|Fig|Kap|No|Nr|Sec)\. ?$")  # see Art. 3.1 g
 _DASH = re.compile("[-–—]")
@@ -226,7 +227,8 @@ def _notation(match: re.Match[str], before: _Marks, after: _Marks, only_money: b
     if (not decimals.isdecimal() and decimals) or (grouped and whole[0].startswith("0")):
         return None
     if not _is_amount(match, only_money):
-        surely = grouped and (decimals or whole[-1] == "000")
+        counted = before.decimal == "." and _COUNTED.match(text, match.end()) is not None
+        surely = grouped and (decimals or whole[-1] == "000" or counted)
         if only_money or not surely or _CODE_BEFORE.search(text[max(0, match.start() - 2) : match.start()]):
             return None
     space = re.search(f"[{GROUP_SPACES}]", number)  # of the language, or of the International System

@@ -61,6 +61,9 @@ _ORDINAL = {  # the end of a German ordinal number, as in "am 30. September", no
         re.IGNORECASE,
     )
 }
+_LABEL = re.compile(
+    r"\A\W{0,5}(?:[^\W\d_a-zß-ÿ]{2,} ){0,2}[^\W\d_a-zß-ÿ]{4,}[ \u00a0\u202f]?:\s+(?=.*[a-zß-ÿ]{2})"
+)  # NOTE:
 _JOINER = "\u200d"
 _EMOJI = "\u2639-\u263b\u2705\u2728\U0001f300-\U0001faff"
 _HEART = "[\U0001f493-\U0001f49f\U0001f5a4\U0001f90d\U0001f90e\U0001f9e1]"  # a verb: We 🧡 Rome
@@ -305,6 +308,7 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
     ends = {normalised.original_range(0, end)[1] if end else 0 for end in accumulate(map(len, sentences[:-1]))}
     if not paragraph.isascii() and primary_language(language) != "de":  # nouns of German have capitals
         ends |= {match.end() for match in _AFTER_EMOJI.finditer(paragraph) if not _is_open(paragraph, match, language)}
+    ends |= {label.end()} if (label := _LABEL.match(paragraph)) else set()
     return [paragraph[begin:end] for begin, end in pairwise([0, *sorted(ends), len(paragraph)])]
 
 

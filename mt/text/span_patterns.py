@@ -70,7 +70,25 @@ _NUMBER = (
 _RANGE = r"(?<![\w.])\d{1,300}+\.{2,3}\d{1,300}+(?!\w)"  # 1..10
 _FEET = r"(?<![\w.,])\d{1,3}['’] ?\d{1,2}(?:\"|'')(?!\w)"  # 5' 11"
 _INITIALS = r"\b(?!U\.S\.)(?:[A-Z]\.){3,6}(?= ?[A-Z][a-z])"  # of a name, such as J.R.R. Tolkien
+_STREET = (  # Berliner Straße 5, 24 rue de la Paix and IL 62704
+    r"(?<![\w-])[A-ZÄÖÜ](?:(?:\w{2,40}er (?=S)|[\w-]{1,40}(?=s|(?<=-)S))[Ss]tr(?:\.|a(?:ß|ss)e)"
+    r"|[\w-]{1,40}(?:allee|gasse))"
+    r" \d{1,4}(?: ?[a-z])?(?!\w|[.,:]\d)"
+    r"|(?<![\w.,])\d{1,4}(?: bis| ter)?,? (?:rue|avenue|boulevard|bd|allée|chemin|quai|impasse)"
+    r"(?: (?:(?:d[eu]s?|la|les?) ){0,2}(?:[ld]['’])?[A-ZÀ-ÖØ-Þ][\w'’-]*){1,4}"
+    r"|(?<=, )[A-Z]{2} \d{5}(?:-\d{4})?(?!\w)"
+)
+_COMMAND = (
+    r"git (?:add|branch|checkout|clone|commit|diff|fetch|log|merge|pull|push|rebase|reset|stash|status|tag)"
+    r"|npm (?:ci|install|run|start|test)|pip3? install|docker (?:build|compose|pull|push|run)"
+    r"|(?:const|let|var) [A-Za-z_$]\w{0,40} = [^;\n]{1,200};"
+)
+_SQL = (
+    r"(?:SELECT [^;\n]{1,200} FROM|INSERT INTO|UPDATE \w{1,60} SET|DELETE FROM|(?:ALTER|CREATE|DROP) TABLE)"
+    r" [^;\n]{1,300};?"
+)
 _EXPRESSION = (
+    rf"(?<![\w-])(?:{_COMMAND}(?!\w)|{_SQL})|"
     r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]{0,64}\w"
     r"|(?<!\S)(?:--|(?<=\S )-)[A-Za-z][\w-]{0,40}[ =](?:\"[^\"\n]{1,200}\"|'[^'\n]{1,200}')(?!\w)"  # -m "Fix it"
     r"|(?<!\S)(?:awk|cat|echo|grep|printf|sed)(?: -[\w-]{1,20}){0,3} (?:\"[^\"\n]{1,99}\"|'[^'\n]{1,99}')"
@@ -90,15 +108,18 @@ _LETTER = (
 )
 _WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|(?:{_LETTER})+)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*"
 SPAN = re.compile(
-    rf"(?P<prose>[A-Z]?[a-z]++(?= \w))|(?P<brace>[$#%@]?\{{)|{_DATE}|{_FILES}|(?P<template>{_TEMPLATE})"
+    rf"(?P<prose>(?!{_COMMAND})[A-Z]?[a-z]++(?<!allee)(?<!gasse)(?= (?!Str\.|Stra(?:ß|ss)e \d)\w))"
+    rf"|(?P<brace>[$#%@]?\{{)|{_DATE}|{_FILES}|(?P<template>{_TEMPLATE})"
     rf"|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
-    rf"|{_BRACKET}|{_LITERAL}|{_RANGE}|{_FEET}|{_INITIALS}|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
+    rf"|{_BRACKET}|{_LITERAL}|{_RANGE}|{_STREET}|{_FEET}|{_INITIALS}"
+    rf"|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 NUMBERS = re.compile(_NUMBER)
 PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
 CODE = re.compile(  # patterns that occur in code, but not in words of prose
     r"[\\=|^<>]|@\w|::|//|\+\+|&&|\b(?!R&D|Q&A)[A-Z]{1,4}&[A-Z]|:\+|\(\)"  # operators
     r"|(?<!\d)%[-+#.\w(]"
+    r"|^(?:application|audio|font|image|text|video)/[a-z]"  # types of files
     r"|^[$#~]\w|^:[\w+]|^[.~]{0,2}/[\w:.]|^\.\w|^--[a-z]|^-[A-Za-z]$|^_"  # prefixes
     r"|[A-Za-z](?:[+#]|[./]?\d|(?<!\w[a-z])-\d)|[₀-₉]|\b(?!m)[A-Za-z][²³⁴-⁹ⁿ]"  # letters before symbols and digits
     rf"|\d(?:(?!AM\b|PM\b)[A-Z]|[a-z]{{1,8}}[A-Z\d]|\.[a-z_]|{_UNIT_LETTERS})"  # digits before letters
@@ -119,6 +140,7 @@ HINT = re.compile(  # a fast test, without a match in most sentences without spa
     r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
     r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]"
     r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))|yy|MM|HH|[DFYdjlMmny][ ,/.-]{1,2}[DFYdjlMmny](?!\w)"
+    r"|git |npm |docker |pip3? i|SELECT |INTO |DELETE |TABLE |[noxt]/[a-z]"
 )
 VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or more than three digits between them
 EXACT = re.compile(  # the same notation in every language: 1.5e-3, 5'4 for feet and inches, and 50%%

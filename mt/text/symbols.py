@@ -15,7 +15,7 @@ from mt.text.casing import is_mixed_case
 # Not h, J and pm: "2 h" is a time of day in French, "3 J." are years in German, and "5 pm" is a time of day in English.
 ONE_UNIT = (
     "(?!pm(?!ol))(?:[kMGTmcdµμnpf]?(?:m[23²³]?|[glL])|[kMGTmµμnpf]?(?:[AKNVWΩ\u2126]|Pa|Hz|Wh|Ah|VA|Bq|Gy|Sv|eV|mol)"
-    "|[kMGTmµμnpf][CFHJMSTU]|[mµμnpf]?s|[kM]Da|ha|hPa|mmHg|kcal|m?bar|l[mx]|min|oz"
+    "|[kMGTmµμnpf][CFHJMSTU]|[mµμnpf]?s|[kM]Da|ha|hPa|mmHg|kcal|m?bar|l[mx]|lbs?|min|mph|oz"
     "|[kKMGTP]i?(?:B|bps|b|bit)|dB[mA]?|rpm|pp[mb]|psi|°F)"
 )
 _STANDARD = "(?:ANSI|ASTM|BS|CSA|DIN|EN|GOST|IEC|IEEE|ISO|JIS|NBR|NF|RFC|SAE|UL|UNI|VDE|ÖNORM)(?: (?:EN|ISO)){0,3}"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import cycle
 
 from mt.languages import primary_language
-from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS
+from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS, NormalisedText
 from mt.text.numbers import NO_BREAK_SPACE, NOT_DIGIT, NUMBER
 from mt.text.protect import ProtectedSpan, SpanKind
 
@@ -37,7 +37,19 @@ _SPACE_BEFORE_NUMBER = re.compile(rf"(?<=\S) ({NUMBER})")
 _SPACE_OF_FRENCH_MARK = re.compile(r" (?=[:;!?]+(?:[\s»”\"]|$)|[!?]+\))")
 _SPACE_INSIDE_GUILLEMETS = re.compile(r"(?<=«) | (?=»)")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)")
+_SLASH = re.compile(  # black/white, but not and/or, km/h, TCP/IP, Lehrer/innen, text/html and feature/login
+    r"(?<![^\s(\[\"„“«])(?!(?:and/or|und/oder|application|audio|bin|docs|feature|image|lib|origin|src|tests?|text|video)\b)"
+    r"([^\W\d_][a-zß-ÿ]{2,}(?:-[^\W\d_]?[a-zß-ÿ]+)*)/(?=[^\W\d_][a-zß-ÿ]{2,}(?![\w/@]|[.-]\w))(?!innen\b)"
+)
+_TIGHT_GUILLEMET = re.compile(r"(?<=«)(?=[^\s»])|(?<=[^\s«])(?=»)")
+_SPACED_DASH = re.compile(r"\s[-–—]\s|\w[–—]\w")
+_DASH_AT_WORD = re.compile(r"(?<=\w) [-–](?=[^\W\d_]{2})")
 _SENTENCE_END = re.compile(r"[.!?…:]+[\"'”’“»)\]]*(?=\s)|[。！？：]+[”」』）]*")
+
+
+def space_slashes(text: NormalisedText) -> NormalisedText:
+    """Return a text with spaces around the slashes between words, which models read better: `black / white`."""
+    return text.replace(_SLASH, lambda match: f"{match[1]} / ") if "/" in text.text else text
 
 
 def has_no_break_spaces(text: str) -> bool:
@@ -83,6 +95,13 @@ def unify_quotes(translation: str, spans: Sequence[ProtectedSpan], language: str
     return re.sub('"', lambda match: next(marks), straight)
 
 
+def space_guillemets(source: str, translation: str, language: str) -> str:
+    """Return a French translation with spaces inside its guillemets, unless the source has some without."""
+    if primary_language(language) != "fr" or "«" not in translation or _TIGHT_GUILLEMET.search(source):
+        return translation
+    return _TIGHT_GUILLEMET.sub(" ", translation)
+
+
 def without_damage(text: str) -> str:
     """Remove U+FFFD, an incomplete sequence of bytes, from what a model wrote. In a word, a space takes its place."""
     return _DAMAGE_WITHIN.sub(" ", text).replace("\ufffd", "") if "\ufffd" in text else text
@@ -91,11 +110,13 @@ def without_damage(text: str) -> str:
 def mend_marks(source: str, translation: str, language: str) -> str:
     """Mend the punctuation of a translation into `language`.
 
-    The lost mark of a quotation is written. Runs of `!` and `?` that are longer than those of the source are shortened,
-    and spaces after opening quotes removed. A bracket or quotation mark that the source closes at its end is closed.
-    The `!` or `?` that ends the source ends the translation instead of a full stop, and a full stop instead of a
-    semicolon.
+    The lost mark of a quotation is written, and the spaces of a dash between words. Runs of `!` and `?` that are
+    longer than those of the source are shortened, and spaces after opening quotes removed. A bracket or quotation mark
+    that the source closes at its end is closed. The `!` or `?` that ends the source ends the translation instead of a
+    full stop, and a full stop instead of a semicolon.
     """
+    if _SPACED_DASH.search(source) and not _DASH_AT_WORD.search(source):
+        translation = _DASH_AT_WORD.sub(" – ", translation)
     if '" ' in translation and translation.count('"') % 2 == 0 and not _SPACED_QUOTE.search(source):
         translation = _SPACED_QUOTE.sub('"', translation)
     if translation.count('"') % 2:

@@ -27,6 +27,9 @@ from mt.text.numbers import mend_numbers, unify_numbers
         ("en de", "1\u202f234.5 kg", "1\u202f234.5 kg", "1\u202f234,5 kg"),  # of the International System
         ("en de", "1,234,567.50 USD", "1.234.567.50 USD", "1.234.567,50 USD"),
         ("en de", "Python 3.11", "Python 3.11", "Python 3.11"),
+        ("en de", "1,234 ratings of 1,100 people", "1,234 Noten von 1,100", "1.234 Noten von 1.100"),
+        ("en de", "line 1,234 is, rows 1,235, 100,200 has", "1,234, 1,235, 100,200", "1,234, 1,235, 100,200"),
+        ("de en", "1,234 ratings", "1,234", "1,234"),
         ("en de", "at 4.50", "für 4,50", "für 4,50"),
         ("en de", "version 2.5 costs $2.5", "2.5 kostet $2.5", "2.5 kostet $2.5"),  # a version and a price
         ("en de", "version 1.234.56", "1.234.56", "1.234.56"),

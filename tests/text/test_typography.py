@@ -2,6 +2,7 @@
 
 import pytest
 
+from mt.text.normalise import NormalisedText
 from mt.text.protect import find_spans
 from mt.text.typography import (
     has_no_break_spaces,
@@ -10,6 +11,8 @@ from mt.text.typography import (
     mend_marks,
     places_of_sentence_ends,
     restore_no_break_spaces,
+    space_guillemets,
+    space_slashes,
     unify_quotes,
 )
 
@@ -74,6 +77,11 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, language
         ("Sit down.", "Setz dich!", "de", "Setz dich!"),
         ("Why?", "Warum…", "de", "Warum…"),
         ("Hello :)", "Hallo :)", "de", "Hallo :)"),
+        ("It is good—no doubt.", "Es ist gut -kein Zweifel.", "de", "Es ist gut – kein Zweifel."),
+        ("It is - in short - good.", "Es ist –kurz –gut.", "de", "Es ist – kurz – gut."),
+        ("Use -v or pre-war - or not", "Nutze -v - oder -x", "de", "Nutze -v - oder -x"),
+        ("Use -help - or not", "Nutze -help oder nicht", "de", "Nutze -help oder nicht"),
+        ("Vor- und Nachname", "first -name", "en", "first -name"),
         ("It is.", "C'est ;", "fr", "C'est."),
         ("Es heißt „Haus“.", 'It is "house.', "en", 'It is "house".'),
         ("Er sagt: „Ja.“", 'He says: "Yes.', "en", 'He says: "Yes."'),
@@ -104,6 +112,35 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, language
 )
 def test_marks_at_the_end_are_mended(source: str, translation: str, language: str, expected: str) -> None:
     assert mend_marks(source, translation, language) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "language", "expected"),
+    [
+        ('Open "%s"', "Ouvrir «%s »", "fr", "Ouvrir « %s »"),
+        ('Open "a", "b"', "Ouvrir « a», «b»", "fr-CA", "Ouvrir « a », « b »"),
+        ("Open «x»", "Ouvrir «x»", "fr", "Ouvrir «x»"),
+        ('Open "a"', "Öffne «a»", "de-CH", "Öffne «a»"),
+        ('Open "a"', "Ouvrir « a »", "fr", "Ouvrir « a »"),
+        ("« Back", "« Retour", "fr", "« Retour"),
+    ],
+)
+def test_guillemets_have_spaces(source: str, translation: str, language: str, expected: str) -> None:
+    assert space_guillemets(source, translation, language) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("black/white", "black / white"),
+        ("a (user name/Password), one/two/three.", "a (user name / Password), one/two/three."),
+        ("Straße/Hausnummer", "Straße / Hausnummer"),
+        *((text, text) for text in ("and/or und/oder", "km/h, S/M/L, TCP/IP, AC/DC", "Lehrer/innen", "src/main a/b")),
+        *((text, text) for text in ("/usr/local", "https://x.org/abc/def", "feature/login", "one/two.py", "he/she/it")),
+    ],
+)
+def test_slashes_between_words_get_spaces(text: str, expected: str) -> None:
+    assert space_slashes(NormalisedText(text)).text == expected
 
 
 @pytest.mark.parametrize(("source", "translation", "language", "expected"), SPACES.values(), ids=SPACES)

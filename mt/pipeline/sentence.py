@@ -28,6 +28,7 @@ from mt.text import casing, names, protect, repetition, schedules, segment, symb
 from mt.text.alignment import Range
 from mt.text.clauses import clause_ranges
 from mt.text.protect import SpanKind
+from mt.text.typography import space_copied_slashes
 
 NO_REPEAT_NGRAM = 3
 """Value of `no_repeat_ngram` in the second search, which follows a repetitive translation."""
@@ -166,6 +167,8 @@ async def _translate_variants(
         if lost := _lost_symbols(decoded, context):
             variant = replace(decoded.variant, kept=(*decoded.variant.kept, *lost))
             decoded = await _decode_otherwise(variant, context) or decoded
+        if not (decoded.variant.kept or decoded.variant.terms):
+            decoded = await _decode_with_spaced_slashes(decoded, context)
     alternatives = await restore(decoded, context)
     if not context.options.sample:
         alternatives = await copy_unknown_words(decoded, alternatives, context)
@@ -174,6 +177,18 @@ async def _translate_variants(
     if context.terms.glossary:
         alternatives = await translate_with_terms(decoded, alternatives, any_case, context)
     return alternatives
+
+
+async def _decode_with_spaced_slashes(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
+    """Decode again if the model copied a word beside a slash. Return the result if it copied none."""
+    text = decoded.variant.text
+    spaced = space_copied_slashes(text, decoded.best.text)
+    again, _ = await decode_variants(
+        [context.variant(spaced, (), ())] if spaced != text else [], context, context.options
+    )
+    if not again or _loses_copies(again[0]):
+        return decoded
+    return again[0] if space_copied_slashes(text, again[0].best.text.replace(" / ", "/")) == text else decoded
 
 
 def _read(variant: SourceVariant, reading: Reading, context: SentenceContext) -> SourceVariant:

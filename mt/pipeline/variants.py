@@ -27,7 +27,7 @@ from mt.text.protect import ProtectedSpan, SpanKind
 from mt.text.restoration import StrippedText, remove_spans, restore_spans
 from mt.text.stand_ins import StandIn, StandInKind, StandInWords, is_placeholder, likely_kinds, put_back, replace_spans
 from mt.text.terms import Terms
-from mt.text.typography import join_numbers, space_slashes, unify_quotes, without_damage
+from mt.text.typography import join_numbers, unify_quotes, without_damage
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
 WordKey = tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[str, ...], int, str, str]
@@ -75,7 +75,7 @@ class SentenceContext:
 
     def reworded(self, text: NormalisedText, kept: Sequence[Range]) -> NormalisedText:
         """Return a text with words for abbreviations, and with numbers as models read them, but not in `kept`."""
-        expanded = space_slashes(expand_abbreviations(text, self.source, kept))
+        expanded = expand_abbreviations(text, self.source, kept)
         kept = [expanded.normalised_range(*text.original_range(*place)) for place in kept]
         return unify_numbers(expanded, (self.source, self.target), kept)
 

@@ -11,11 +11,12 @@ from mt.text.alignment import Range
 _WORD = r"(?:[A-ZÀ-ÖØ-Þ]['’])?[A-ZÀ-ÖØ-Þ]\w+(?:-[A-ZÀ-ÖØ-Þ]\w+)?"
 _BETWEEN = r"(?:[A-Z]\. ){0,2}(?:(?:da|de|della|den|der|du|la|le|van|von|zu) ){0,2}"
 _NAME = rf"(?P<given>{_WORD})(?= {_BETWEEN}(?P<surname>{_WORD}))"
-_FIRST = re.compile(rf"(?<![\w-]){_NAME}")
+_FIRST = re.compile(rf"(?<![\w-])(?<!San )(?<!Saint )(?<!Santa )(?<!St\. ){_NAME}")
 _LINE = re.compile(rf"(?:(?:Dr|Prof)\. ){{0,2}}(?:(?P<first>{_WORD}) )?{_NAME}.*(?P=surname)")
-_NO_SURNAME = re.compile(  # after a given name: tell Anna Monday is fine, teach Anna French
+_NO_SURNAME = re.compile(  # after a given name: tell Anna Monday is fine, teach Anna French, San Gabriel Valley
     r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:Janu|Febru)ary|March|April|May|June|July|August"
-    r"|(?:Sept|Nov|Dec)ember|October|Christmas|Easter|[A-Z]\w+(?:an|ese|ench|ish|sch))"
+    r"|(?:Sept|Nov|Dec)ember|October|Christmas|Easter|Airport|Avenue|Award|Bay|Bridge"
+    r"|Church|College|Day|Hall|Island|Lake|Museum|Park|Prize|River|Road|School|Square|Street|University|Valley|[A-Z]\w+(?:an|ese|ench|ish|sch))"
 )
 _PROSE = re.compile(r"(?<![^\W_])[a-zà-öø-ÿ]{4}")
 

@@ -47,7 +47,8 @@ def lost_ranges(source: str, translation: str, languages: tuple[str, str]) -> li
 def mend_ranges(source: str, translation: str, languages: tuple[str, str]) -> str:
     """Return a translation in which the ranges that are those of the source are written as the target language does."""
     language, target = map(primary_language, languages)
-    for match in _ranges(language).finditer(source) if language in _DAYS and target in _DAYS else ():
+    known = language in _DAYS and target in _DAYS
+    for match in {match[0]: match for match in _ranges(language).finditer(source)}.values() if known else ():
         length, names = _DAYS[target]
         days = [names[_number(day, language)] for day in match.groups()]
         if len(match[1].rstrip(".")) == _DAYS[language][0]:
@@ -55,7 +56,7 @@ def mend_ranges(source: str, translation: str, languages: tuple[str, str]) -> st
         else:
             written = _LINKS[target].join(days)
         translation = _replace(match[0], written, translation)
-    for match in _TIMES.finditer(source) if target != "de" else ():
+    for match in {match[0]: match for match in _TIMES.finditer(source)}.values() if target != "de" else ():
         written = match[0].removesuffix(" Uhr")
         if target == "fr":
             written = "–".join(f"{int(hour)}h{minute}".removesuffix("00") for hour, minute in _times(match))

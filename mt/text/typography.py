@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import cycle
 
 from mt.languages import primary_language
-from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS, NormalisedText
+from mt.text.normalise import GROUP_SPACES, LINE_BREAKS, QUOTE_MARKS
 from mt.text.numbers import NO_BREAK_SPACE, NOT_DIGIT, NUMBER
 from mt.text.protect import ProtectedSpan, SpanKind
 
@@ -39,7 +39,7 @@ _SPACE_INSIDE_GUILLEMETS = re.compile(r"(?<=«) | (?=»)")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)")
 _SLASH = re.compile(  # black/white, but not and/or, km/h, TCP/IP, Lehrer/innen, text/html and feature/login
     r"(?<![^\s(\[\"„“«])(?!(?:and/or|und/oder|application|audio|bin|docs|feature|image|lib|origin|src|tests?|text|video)\b)"
-    r"([^\W\d_][a-zß-ÿ]{2,}(?:-[^\W\d_]?[a-zß-ÿ]+)*)/(?=[^\W\d_][a-zß-ÿ]{2,}(?![\w/@]|[.-]\w))(?!innen\b)"
+    r"([^\W\d_][a-zß-ÿ]{2,}(?:-[a-zß-ÿ]+)*)/(?!innen\b)([^\W\d_][a-zß-ÿ]{2,})(?![\w/@]|[.-]\w)"
 )
 _TIGHT_GUILLEMET = re.compile(r"(?<=«)(?=[^\s»])|(?<=[^\s«])(?=»)")
 _SPACED_DASH = re.compile(r"\s[-–—]\s|\w[–—]\w")
@@ -47,9 +47,17 @@ _DASH_AT_WORD = re.compile(r"(?<=\w) [-–](?=[^\W\d_]{2})")
 _SENTENCE_END = re.compile(r"[.!?…:]+[\"'”’“»)\]]*(?=\s)|[。！？：]+[”」』）]*")
 
 
-def space_slashes(text: NormalisedText) -> NormalisedText:
-    """Return a text with spaces around the slashes between words, which models read better: `black / white`."""
-    return text.replace(_SLASH, lambda match: f"{match[1]} / ") if "/" in text.text else text
+def space_copied_slashes(source: str, translation: str) -> str:
+    """Return a source with spaces around the slashes beside which its translation has a word of the source.
+
+    Models read `black / white` better than `black/white`, which became `schwarz/white`.
+    """
+
+    def spaced(match: re.Match[str]) -> str:
+        copied = re.search(rf"(?<!\w){match[1]}/|/{match[2]}(?!\w)", translation, re.IGNORECASE)
+        return f"{match[1]} / {match[2]}" if copied and match[0] not in translation else match[0]
+
+    return _SLASH.sub(spaced, source) if "/" in source else source
 
 
 def has_no_break_spaces(text: str) -> bool:

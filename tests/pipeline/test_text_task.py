@@ -245,6 +245,24 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         ["a man", "a man"],
         "ein ein ein ein",
     ),
+    "words beside a slash are read alone if the model copies one": (
+        {"see big/good men": ["sieh große/good"], "see big / good men": ["sieh große / gute"]},
+        "see big/good men",
+        ["see big/good men", "see big / good men"],
+        "sieh große/gute",
+    ),
+    "words beside a slash stay if the model copies them again": (
+        {"see big/good men": ["sieh große/good"], "see big / good men": ["sieh big / gute"]},
+        "see big/good men",
+        ["see big/good men", "see big / good men"],
+        "sieh große/good",
+    ),
+    "a name of a person is no word": (
+        {"see Hans Fischer now": ["1|sieh Hans fischer"], "see Martin now": ["1|sieh Martin"]},
+        "see Hans Fischer now",
+        ["see Hans Fischer now", "see Martin now"],
+        "sieh Hans Fischer",
+    ),
     "an empty translation is tried again": (
         {"a man": [""], "a man (long)": ["ein Mann"]},
         "a man",

@@ -55,6 +55,7 @@ def test_other_texts(text: str) -> None:
         ("de", "Ich fahre mit Anna Fahrrad.", "I cycle with Anna.", []),
         ("en", "Tell Anna Monday is fine.", "Sag Anna, Montag ist gut.", []),
         ("en", "Teach Tom French there.", "Lehre Tom Französisch.", []),
+        ("en", "It is in San Gabriel, near Charles Bridge and St. Martin Church.", "Da ist es.", []),
         ("en", "How Tom Won", "Wie Tom gewann", []),
         ("en", "The Rose Garden was closed.", "Der Rosengarten war zu.", []),
         ("fr", "La Tour Eiffel est haute.", "The tower is high.", []),

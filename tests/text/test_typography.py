@@ -2,7 +2,6 @@
 
 import pytest
 
-from mt.text.normalise import NormalisedText
 from mt.text.protect import find_spans
 from mt.text.typography import (
     has_no_break_spaces,
@@ -11,8 +10,8 @@ from mt.text.typography import (
     mend_marks,
     places_of_sentence_ends,
     restore_no_break_spaces,
+    space_copied_slashes,
     space_guillemets,
-    space_slashes,
     unify_quotes,
 )
 
@@ -130,17 +129,22 @@ def test_guillemets_have_spaces(source: str, translation: str, language: str, ex
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("source", "translation", "expected"),
     [
-        ("black/white", "black / white"),
-        ("a (user name/Password), one/two/three.", "a (user name / Password), one/two/three."),
-        ("Straße/Hausnummer", "Straße / Hausnummer"),
-        *((text, text) for text in ("and/or und/oder", "km/h, S/M/L, TCP/IP, AC/DC", "Lehrer/innen", "src/main a/b")),
-        *((text, text) for text in ("/usr/local", "https://x.org/abc/def", "feature/login", "one/two.py", "he/she/it")),
+        ("black/white", "schwarz/white", "black / white"),
+        ("a (user name/Password).", "ein Name/password", "a (user name / Password)."),
+        ("Straße/Hausnummer", "Street/Hausnummer", "Straße / Hausnummer"),
+        ("black/white", "schwarz/weiß", "black/white"),
+        ("Debian/Linux", "Debian/Linux", "Debian/Linux"),
+        ("read/write or open/close", "lesen/write, offen/zu", "read / write or open/close"),
+        *(
+            (text, "/or oder/ /innen main /h /IP /login /def", text)
+            for text in ("and/or und/oder", "km/h, TCP/IP", "Lehrer/innen", "src/main", "/abc/def", "feature/login")
+        ),
     ],
 )
-def test_slashes_between_words_get_spaces(text: str, expected: str) -> None:
-    assert space_slashes(NormalisedText(text)).text == expected
+def test_slashes_beside_copied_words_get_spaces(source: str, translation: str, expected: str) -> None:
+    assert space_copied_slashes(source, translation) == expected
 
 
 @pytest.mark.parametrize(("source", "translation", "language", "expected"), SPACES.values(), ids=SPACES)

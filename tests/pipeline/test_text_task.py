@@ -258,10 +258,10 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         "sieh große/good",
     ),
     "a name of a person is no word": (
-        {"see Hans Fischer now": ["1|sieh Hans fischer"], "see Martin now": ["1|sieh Martin"]},
-        "see Hans Fischer now",
-        ["see Hans Fischer now", "see Martin now"],
-        "sieh Hans Fischer",
+        {"they see Hans Fischer": ["1|sie Hans fischer"], "they see Martin": ["1|sie Martin"]},
+        "they see Hans Fischer",
+        ["they see Hans Fischer", "they see Martin"],
+        "sie Hans Fischer",
     ),
     "an empty translation is tried again": (
         {"a man": [""], "a man (long)": ["ein Mann"]},

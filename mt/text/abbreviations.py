@@ -15,13 +15,15 @@ from mt.text.protect import SpanKind, find_spans
 _LONGEST = 16  # characters of an abbreviation and the spaces after it
 _SPACE = "[ \u00a0\u202f]"
 _BEFORE, _AFTER = rf"(?={_SPACE}[+(]?\d)", rf"(?:(?<=[\d½¼¾]{_SPACE})|(?<=\d\.{_SPACE}))"
-_GOES_ON = r"(?:and|bis|de[rs]|et|f|ff|im|in|of|to|und)\b"  # after a number that is a code: see p. 5 and 6
+_GOES_ON = r"(?:and|bis|de[rs]|et|f|ff|im|in|of|sowie|to|und)\b"  # after a number that is a code: see p. 5 and 6
+_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Mo|Di|Mi|Do|Fr|Sa|So|lun|mar|mer|jeu|ven|sam|dim)\\b"
 _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is the abbreviation
     "anywhere": "{}",
     "before_word": "{}",
     "before_long_word": f"{{}}(?={_SPACE}[^\\W\\d_]{{{{2}}}})",
     "before_number": f"{{}}{_BEFORE}",
-    "before_date": f"{{}}(?=[:,]?{_SPACE}(?:\\d|closed|ferm|geschl|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))",
+    "before_date": f"{{}}(?=[:,]?{_SPACE}(?:\\d|closed|ferm|geschl|{_MONTH})|,?{_SPACE}(?:(?:und|and|et|&) )?{_DAY})",
     "before_code": f"{{}}(?={_SPACE}?\\d[\\w./-]*(?!\\w|[.,]\\d|{_SPACE}?(?!{_GOES_ON})[^\\W\\d_]))",
     "after_number": f"{_AFTER}{{}}",
     "by_number": f"(?:{{0}}{_BEFORE}|{_AFTER}{{0}})",

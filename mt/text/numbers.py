@@ -9,7 +9,7 @@ from mt.languages import primary_language
 from mt.text.alignment import Range
 from mt.text.normalise import GROUP_SPACES, NormalisedText
 from mt.text.protect import SpanKind, find_spans
-from mt.text.span_patterns import ISO_4217, MONEY
+from mt.text.span_patterns import ISO_4217, MONEY, TIME_ZONE
 from mt.text.symbols import ONE_UNIT
 
 NO_BREAK_SPACE = "\u00a0"
@@ -61,8 +61,7 @@ _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re
 _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
 _ZONE = re.compile(  # 5:30 PM EST
-    r"(?:(?<=:\d\d )|(?<=\d[ap]m )|(?<= [ap]m )|(?<=\.m\. )|(?<= Uhr ))(?-i:(?:[CEMP][DS]?T|[CEW]ES?T|BST|GMT|IST|JST"
-    r"|MES?Z|UTC)(?:[+-]\d{1,2})?)(?![\w)-])",
+    rf"(?:(?<=:\d\d )|(?<=\d[ap]m )|(?<= [ap]m )|(?<=\.m\. )|(?<= Uhr ))(?-i:{TIME_ZONE})(?![\w)-])",
     re.IGNORECASE,
 )
 _SPACED_RANGE = re.compile(r"(?<![\d.,:])(\d{1,9})( [-–—] )(\d{1,9})(?![\d:]|[.,]\d)")

@@ -55,7 +55,7 @@ def mend_ranges(source: str, translation: str, languages: tuple[str, str]) -> st
             written = _ABBREVIATED_LINKS[target].join(day[:length] for day in days) + "." * (target == "fr")
         else:
             written = _LINKS[target].join(days)
-        translation = _replace(match[0], written, translation)
+        translation = _replace(match[0], written.upper() if match[0].isupper() else written, translation)
     for match in {match[0]: match for match in _TIMES.finditer(source)}.values() if target != "de" else ():
         written = match[0].removesuffix(" Uhr")
         if target == "fr":
@@ -68,8 +68,7 @@ def mend_ranges(source: str, translation: str, languages: tuple[str, str]) -> st
 def _patterns(language: str) -> list[str]:
     """Return a pattern of each day, whole or abbreviated."""
     length, names = _DAYS[language]
-    first = [f"[{name[0].lower()}{name[0].upper()}]{name[1:length]}" for name in names]
-    return [rf"(?<!\w){begin}(?:{name[length:]}s?|\.)?(?!\w)" for begin, name in zip(first, names, strict=True)]
+    return [rf"(?<!\w)(?i:{name[:length]}(?:{name[length:]}s?|\.)?)(?!\w)" for name in names]
 
 
 @cache

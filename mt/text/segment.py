@@ -21,6 +21,7 @@ from mt.text.abbreviations import ends_with_abbreviation
 from mt.text.alignment import Range
 from mt.text.clauses import AFTER_CLAUSE, conjunctions
 from mt.text.normalise import MARGIN, QUOTE_MARKS, normalise_text, plain_spaces
+from mt.text.span_patterns import TIME_ZONE
 
 LONGEST_SENTENCE = 4000
 """Maximum number of characters of a sentence; longer ones, which exceed the maximum length of any model, are cut."""
@@ -49,6 +50,7 @@ _SEPARATOR = re.compile(  # of items, outside of brackets and code
 )
 _PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
+_ZONE = re.compile(rf"{TIME_ZONE}\b")  # 7 p.m. EST
 _ROMAN_NUMERAL = re.compile(r"\s*[IVX]{1,5}\.\s*")
 _DOT_WITHIN = re.compile(r"\.\w")  # a fast test
 _DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic and Data.DataSet, but not Berlin.Then
@@ -261,7 +263,7 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
             or follows == "="
             or (sentence[-1:] == "." and follows in ("-", "–"))  # c.-à-d., Kd.-Nr. and Mo.–Fr.
             or ends_with_abbreviation(paragraph[begin:end], paragraph[end : end + 20], language)
-            or (follows.islower() and _ABBREVIATION.search(sentence) is not None)
+            or (_ABBREVIATION.search(sentence) is not None and (follows.islower() or _ZONE.match(paragraph, end)))
             or (ordinal is not None and follows.isalpha() and ordinal.search(sentence) is not None)
         )
         if unfinished and end - begin < LONGEST_SENTENCE:

@@ -10,6 +10,7 @@ from mt.text.alignment import OBJECTS, WIDE
 from mt.text.normalise import GROUP_SPACES
 
 MONEY = "$¢£¤¥\u20a0-\u20cf"
+TIME_ZONE = r"(?:[CEMP][DS]?T|[CEW]ES?T|BST|GMT|IST|JST|MES?Z|UTC)(?:[+-]\d{1,2})?"
 ISO_4217 = "(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|RON|RUB|SEK|TRY|USD)"
 _EMOJI_CHARACTER = (
     "\u203c\u2049\u2122\u2139\u2190-\u21ff\u2200-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u303d\u3297\u3299"

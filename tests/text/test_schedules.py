@@ -44,6 +44,7 @@ def test_lost_ranges(languages: str, source: str, translation: str, lost: list[s
         ("de fr", "Montag bis Freitag", "le Montag bis Freitag", "le lundi au vendredi"),
         ("fr de", "lundi-jeudi et lun. au ven.", "Lundi-jeudi und lun. au ven.", "Montag bis Donnerstag und Mo–Fr"),
         ("en de", "Open mon-fri", "Offen mon-fri", "Offen Mo–Fr"),
+        ("en de", "MONDAY-FRIDAY 9", "MONDAY-FRIDAY 9", "MONTAG BIS FREITAG 9"),
         ("de fr", "8:30–17:00 Uhr", "8:30-17:00 Uhr", "8h30–17h"),
         ("de en", "8:30–17:00 Uhr", "8:30–17:00 Uhr", "8:30–17:00"),
         ("de de", "Mo-Fr 8:30–17:00 Uhr", "Di-Fr 8:30–17:00 Uhr", "Di-Fr 8:30–17:00 Uhr"),

@@ -127,6 +127,8 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("en", "I love it 🎉 See you 👋🏽 Bye. 😀 Yes 🙂", ["I love it 🎉", "See you 👋🏽", "Bye.", "😀 Yes 🙂"]),
         ("de", "Das ist der 🐶 Hund, wir ❤️ Berlin", ["Das ist der 🐶 Hund, wir ❤️ Berlin"]),
         ("en", "At 9:30 a.m. in the room. It is 5 p.m. Go.", ["At 9:30 a.m. in the room.", "It is 5 p.m.", "Go."]),
+        ("en", "It is 7 p.m. GMT (8 p.m. CET). At 5 p.m. Peter left.",
+         ["It is 7 p.m. GMT (8 p.m. CET).", "At 5 p.m. Peter left."]),
         ("en", "NaN != NaN holds. Yes.", ["NaN != NaN holds.", "Yes."]),
         ("en", "It is in Berlin.EU rules apply.", ["It is in Berlin.", "EU rules apply."]),
         ("en", "*** Wait! *** \n ... \n", ["*** Wait!"]),

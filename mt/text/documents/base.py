@@ -14,7 +14,6 @@ from mt.text.markup.inline import (
     Decode,
     InlineItem,
     InlineKind,
-    InlineText,
     read_inline,
     split_whitespace,
     text_items,
@@ -199,7 +198,11 @@ class TextDocument:
         `forms` maps each character that the source escapes to its escaped form. `finish(text, source)` returns the
         final form of the whole translation.
         """
-        inline = read_items(items, decode)
+        divided: list[InlineItem[str]] = []  # the white space around each text is an item of its own
+        for item in items:
+            is_source = item.kind is InlineKind.TEXT and item.parts == (item.text,)
+            divided += text_items(item.text) if is_source else [item]
+        inline = read_inline(divided, decode, collapse=True)
         before, source, after = inline.sources()
         built = inline.built
         self.parts += before
@@ -234,15 +237,6 @@ def _with_access_key(text: str, sign: str, letter: str) -> str:
         return text
     place = re.search(rf"(?<!\w){re.escape(letter)}", text, re.IGNORECASE) or re.search(r"(?<!\w)[^\W\d_]", text)
     return text[: place.start()] + sign + text[place.start() :] if place else text
-
-
-def read_items(items: Sequence[InlineItem[str]], decode: Decode) -> InlineText[str]:
-    """Return the inline text of items. The white space around each text is an item of its own."""
-    divided: list[InlineItem[str]] = []
-    for item in items:
-        is_source = item.kind is InlineKind.TEXT and item.parts == (item.text,)
-        divided += text_items(item.text) if is_source else [item]
-    return read_inline(divided, decode, collapse=True)
 
 
 def read_text(

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from fluent.syntax import FluentParser, ast
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from mt.text.documents.base import DocumentOptions, TextDocument, read_items, read_text
-from mt.text.markup import Segment, TranslatedSegment
+from mt.text.documents.base import DocumentOptions, TextDocument, read_text
+from mt.text.markup import Segment
 from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
 from mt.text.markup.tokens import MAX_TOKENS
 
@@ -111,25 +112,16 @@ class _PatternReader:
 
     def _flush(self) -> None:
         """Add the current segment to the document, and begin a new one."""
-        inline = read_items(self._items, decode_nothing)
-        before, source, after = ("".join(parts) for parts in inline.sources())
-        built = inline.built
-        self._document.keep(before)
-        if built is None:
-            self._document.keep(source)
-        else:
-            begin = self._begin + len(before)
-            first = not self._text[max(0, begin - _MAX_INDENT) : begin].rpartition("\n")[2].strip()
-
-            def write(_: Segment, new: TranslatedSegment) -> str:
-                written = "".join(built.render(new, _escape))
-                return f'{{ "{written[0]}" }}{written[1:]}' if first and written[:1] in _NOT_FIRST else written
-
-            self._document.add(built.segment, source, write)
-        self._document.keep(after)
+        self._document.add_items(self._items, decode_nothing, _escape, partial(self._escape_first, self._begin))
         self._items = []
         self._begin = self._end
 
+    def _escape_first(self, place: int, text: str, source: str) -> str:
+        """Escape the first character of a translation that begins a line. `source` begins at `place` or after it."""
+        begin = self._text.index(source, place)
+        begins_line = not self._text[max(0, begin - _MAX_INDENT) : begin].rpartition("\n")[2].strip()
+        return f'{{ "{text[0]}" }}{text[1:]}' if begins_line and text[:1] in _NOT_FIRST else text
 
-def _escape(text: str) -> str:
+
+def _escape(text: str, segment: Segment, forms: dict[str, str]) -> str:
     return re.sub("[{}]", lambda brace: f'{{ "{brace[0]}" }}', " ".join(text.splitlines()))

@@ -5,7 +5,6 @@ A run is a piece of text with one format.
 
 from collections.abc import Container, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from itertools import islice
 
 from lxml import etree
@@ -32,12 +31,7 @@ _MAX_VALUES = 10_000  # maximum number of characters in it
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
-@dataclass(frozen=True)
-class _Slot:
-    """A part of a paragraph. If it has a segment, `segment_index` is the index of the segment."""
-
-    inline: InlineText[Part]
-    segment_index: int
+_Slot = tuple[InlineText[Part], int]  # a part of a paragraph, and the index of its segment if it has one
 
 
 def parse_part(name: str, member: str, content: bytes) -> Element:
@@ -78,16 +72,16 @@ class RunParagraphs:
         slots: list[_Slot] = []
         for group in _groups(items, self._schema):
             inline = read_inline(group, decode_nothing, collapse=False)
-            slots.append(_Slot(inline, len(self._segments)))
+            slots.append((inline, len(self._segments)))
             if inline.built:
                 self._segments.append(inline.built.segment)
-        if any(slot.inline.built for slot in slots):
+        if any(inline.built for inline, _ in slots):
             self._paragraphs.append((paragraph, base, slots))
 
     def write(self, translations: Sequence[TranslatedSegment]) -> None:
         """Replace the texts in the XML tree by their translations: one for each segment in `segments`."""
         for paragraph, base, slots in self._paragraphs:
-            numbers = [slot.segment_index for slot in slots if slot.inline.built]
+            numbers = [number for inline, number in slots if inline.built]
             if any(translations[n].text != self._segments[n].text for n in numbers):
                 _Writer(self._schema, paragraph, base).write(slots, translations)
 
@@ -105,11 +99,10 @@ class _Writer:
                 paragraph.remove(child)
 
     def write(self, slots: Sequence[_Slot], translations: Sequence[TranslatedSegment]) -> None:
-        for slot in slots:
-            inline, built = slot.inline, slot.inline.built
+        for inline, number in slots:
             self._items(inline.before)
-            if built is not None and (new := translations[slot.segment_index]).text != built.segment.text:
-                self._translated(built, new)
+            if (built := inline.built) and translations[number].text != built.segment.text:
+                self._translated(built, translations[number])
             else:
                 self._items(inline.items)
             self._items(inline.after)

@@ -252,9 +252,8 @@ class ElementIndex:
     def is_textless(self, number: int) -> bool:
         """Return whether the content of the element that begins at `number` is not part of a text."""
         token, attributes = self.tokens[number], self.dialect.textless_attributes
-        if token.name in self.dialect.textless:
-            return True
-        return bool(attributes) and any(attribute.name in attributes for attribute in token.attributes)
+        has_attribute = bool(attributes) and any(attribute.name in attributes for attribute in token.attributes)
+        return has_attribute or token.name in self.dialect.textless
 
     def within_text(self, number: int) -> bool:
         """Return whether the element around token `number` contains text directly."""
@@ -301,12 +300,7 @@ class ElementIndex:
                 self.block[number] = self.block[self.partner[number]]
             elif token.name in dialect.splitting or token.kind is TokenKind.STATEMENT:
                 self.block[number] = True
-            elif (
-                dialect.outline
-                and token.kind is not TokenKind.TEXT
-                and token.name
-                and token.name not in dialect.non_splitting
-            ):
+            elif dialect.outline and token.name and token.name not in dialect.non_splitting:
                 parent = self.parent[number]
                 within_text = self._mixed[parent] or (parent >= 0 and not self.block[parent])
                 self.block[number] = not within_text

@@ -69,15 +69,12 @@ class TokenReader:
     def has_text(self) -> bool:
         """Return whether the tokens contain text with letters that a reader sees, translated or not."""
         hidden = self.dialect.textless - VISIBLE
-        number = 0
-        while number < len(self.tokens):
-            token = self.tokens[number]
-            if token.kind is TokenKind.START and token.name in hidden:
-                number = self.elements.end[number]
-                continue
-            if token.kind is TokenKind.TEXT and any(map(str.isalpha, token.source)):
+        end = 0  # of the last hidden element
+        for number, token in enumerate(self.tokens):
+            if number >= end and token.kind is TokenKind.START and token.name in hidden:
+                end = self.elements.end[number]
+            elif number >= end and token.kind is TokenKind.TEXT and any(map(str.isalpha, token.source)):
                 return True
-            number += 1
         return False
 
     def _token(self, number: int) -> int:

@@ -341,8 +341,7 @@ class TextPlanner:
         for _ in self.context.terms.prepare():
             yield None
         kept = sorted((begin, min(end, len(text))) for begin, end in kept)
-        begins = [begin for begin, _ in kept]
-        end = 0
+        begins, end = [begin for begin, _ in kept], 0
         moved = [_move(place, len(text.lstrip()) - len(text)) for place in kept]
         whole = self.sentences or exact_translation(matches.get(text.strip()), moved)
         split = split_marked_text if self.protect else segment.split_text

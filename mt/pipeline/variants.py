@@ -123,14 +123,13 @@ class SentenceContext:
             if span.kind in (SpanKind.NUMBER, SpanKind.KEPT)
             or not any(begin < span.end and end > span.begin for begin, end in terms)
         )
-        known = self.tokenizer.characters
+        known, first = self.tokenizer.characters, reading in (Reading.LIKELY, Reading.NUMBERS_IF_LIKELY)
         copied: list[ProtectedSpan] = []
         replaced: list[ProtectedSpan] = []
         removed: list[ProtectedSpan] = []
         for span in spans:
             readable = span.kind is not SpanKind.EMOJI and known.issuperset(plain_spaces(span.text))
-            first = reading in (Reading.LIKELY, Reading.NUMBERS_IF_LIKELY)
-            has_sense = span.kind in (SpanKind.OPAQUE, SpanKind.KEPT, SpanKind.NUMBER)
+            has_sense = span.kind not in (SpanKind.EMOJI, SpanKind.TAG)
             may_stand = has_sense and reading is not Reading.REMOVED
             if readable and (span.kind is SpanKind.NUMBER or (first and not (may_stand and is_placeholder(span.text)))):
                 copied.append(span)

@@ -68,7 +68,6 @@ class _MhtmlDocument:
         charset = accepted_encoding(part.get_content_charset() or "") or ""
         html = part.get_payload(decode=True)
         assert isinstance(html, bytes)  # of a part that is no multipart
-        self._html = html
         self._document = open_markup(name + ".html", html, replace(options, encoding=charset))
         self.segments: list[Segment] = self._document.segments
         self.decisions: dict[str, Any] = {}
@@ -79,10 +78,7 @@ class _MhtmlDocument:
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of the file, with each segment replaced by its translation."""
-        html = self._document.render(translations)
-        if html == self._html:
-            return self._content
         encoding = str(self._part.get("Content-Transfer-Encoding", "")).strip().lower()
         encode = {"quoted-printable": quopri.encodestring, "base64": encodebytes}.get(encoding, bytes)
         before = str(self._part.get_payload()).encode("ascii", "surrogateescape")
-        return self._content.replace(before, encode(html), 1)
+        return self._content.replace(before, encode(self._document.render(translations)), 1)

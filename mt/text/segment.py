@@ -48,6 +48,10 @@ _SIGNS = frozenset("|¦·•→➔➜")
 _SEPARATOR = re.compile(  # of items, outside of brackets and code
     r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<separator>(?:\A|(?<!\s)\s+)[|¦·•→➔➜](?:\s+|\Z))"
 )
+_NO_RECORD = {  # what a line of a table with separators does not have; the comma is also a mark of numbers
+    ";": re.compile(r"\s;|;\s|[\n(){}\[\]<>=&\\`]|//|[.!?…]\Z"),
+    ",": re.compile(r"\s,|,\s|[\n(){}\[\]<>=&\\`;]|//|[.!?…]\Z|\d,\d"),
+}
 _PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
 _ZONE = re.compile(rf"{TIME_ZONE}\b")  # 7 p.m. EST
@@ -202,8 +206,12 @@ def _items(paragraph: str) -> Iterator[str]:
     """Yield the items of a paragraph such as `Home | About us` and the separators between them in turn.
 
     An item has two characters or more and does not begin in lower case, or is a cell of a row of a table. Other texts
-    are parts of a formula or command.
+    are parts of a formula or command. The fields of a record such as `"Red hat";7,50;red` are items, too.
     """
+    for mark, no_record in _NO_RECORD.items():
+        if paragraph.count(mark) > 1 and not no_record.search(paragraph):
+            yield from re.split(rf'("?{mark}"?|\A"|"\Z)', paragraph)
+            return
     items, begin = [""], 0
     for match in _SEPARATOR.finditer(paragraph) if "\n" not in paragraph and not _SIGNS.isdisjoint(paragraph) else ():
         if match["separator"]:

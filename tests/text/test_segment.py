@@ -142,6 +142,12 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("fr", "ATTENTION : la porte est ouverte.", ["ATTENTION :", "la porte est ouverte."]),
         ("en", "USA: the best. WARNING: STOP! NATO says: no. At 12: go. NEWS:now",
          ["USA: the best.", "WARNING: STOP!", "NATO says: no.", "At 12: go.", "NEWS:now"]),
+        ("de", 'Datum;"Roter Hut";7,50;rot\n01.02.;;-45,90;Miete "Mai"\nname,"a b",price',
+         ["Datum", "Roter Hut", "7,50", "rot", "01.02.", "-45,90", 'Miete "Mai', "name", "a b", "price"]),
+        *(
+            ("en", text, [text])
+            for text in ("1,234,567 people", "one, two,three", "a;b", "if (a) x;y;z", "Hi,he came,but left.", "a=1;b;c")
+        ),
         ("fr", "Accueil · Nos services • Aide", ["Accueil", "Nos services", "Aide"]),
         ("en", "{n} apple | {n} apples", ["{n} apple", "{n} apples"]),
         ("en", "A | B", ["A | B"]),

@@ -20,7 +20,7 @@ from mt.text.segment import split_text
          "dept.name, https://a.org/w/b?no.5 a@dept. org {dept.}"),
         ("en", "See Sec. 4 and pp. 5–9 (vol. 2), i.e. no.: 5, p. X",
          "See Section 4 and pages 5–9 (volume 2), i.e. number: 5, p. X"),
-        ("en", "CAUTION: hot. Important: caution, IMPORTANT", "WARNING: hot. Important information: caution, IMPORTANT"),
+        ("en", "CAUTION: hot. Important: caution, CAUTION", "WARNING: hot. Important information: caution, CAUTION"),
         ("en", "24 hrs. for 5 sq. m, 1 hr, 5 yr, 3 in. wide", "24 hours for 5 m², 1 hour, 5 year, 3 inches wide"),
         ("en", "Put 5 in. Then, 5 p. people, hrs, a p., Vol. X", "Put 5 in. Then, 5 p. people, hrs, a p., Vol. X"),
         ("de", "Lt. Art.-Nr. 5 u. S. 12 im Buch, Nr. 3, Tel. (030) 1",

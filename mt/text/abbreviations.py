@@ -23,7 +23,10 @@ _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is
     "before_word": "{}",
     "before_long_word": f"{{}}(?={_SPACE}[^\\W\\d_]{{{{2}}}})",
     "before_number": f"{{}}{_BEFORE}",
-    "before_date": f"{{}}(?=[:,]?{_SPACE}(?:\\d|closed|ferm|geschl|{_MONTH})|,?{_SPACE}(?:(?:und|and|et|&) )?{_DAY})",
+    "before_date": (  # Sat 9–5, Sun: closed, Mo., Di. und Do. 8–12, am Mi. u. Do.
+        f"(?:(?:(?<=\\bam )|(?<=[io]\\. u\\. )){{0}}|{{0}}(?=[:,]?{_SPACE}(?:\\d|closed|ferm|geschl|{_MONTH})"
+        f"|,?{_SPACE}(?:(?:und|and|et|u\\.|&) )?{_DAY}))"
+    ),
     "before_code": f"{{}}(?={_SPACE}?\\d[\\w./-]*(?!\\w|[.,]\\d|{_SPACE}?(?!{_GOES_ON})[^\\W\\d_]))",
     "after_number": f"{_AFTER}{{}}",
     "by_number": f"(?:{{0}}{_BEFORE}|{_AFTER}{{0}})",

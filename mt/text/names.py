@@ -28,7 +28,7 @@ def is_name(text: str) -> bool:
 
 
 def lost_names(source: str, translation: str, language: str) -> list[Range]:
-    """Return the ranges of the names in a source whose words its translation lacks.
+    """Return the ranges of the names in a source that its translation lacks.
 
     In German, only known surnames count, because nouns have capitals, too: `Heute hat Anna Geburtstag.`
     """
@@ -36,7 +36,7 @@ def lost_names(source: str, translation: str, language: str) -> list[Range]:
     return [
         (match.start(), match.end("surname"))
         for match in _FIRST.finditer(source)
-        if not (match["given"] in translation and match["surname"] in translation)
+        if source[match.start() : match.end("surname")] not in translation
         and _is_given(match["given"])
         and (match["surname"] in _words()["surnames"] or (is_prose and not _NO_SURNAME.fullmatch(match["surname"])))
     ]

@@ -39,6 +39,7 @@ from mt.text.segment import split_text
          "Montag, Dienstag und Donnerstag 8–12, Samstag geschlossen, Freitag, 5. Mai, von 14 Tagen"),
         ("de", "So 5 Leute, Fr. Müller, das Do und das Mi, im SO 5, do 5, Mo Klein",
          "So 5 Leute, Fr. Müller, das Do und das Mi, im SO 5, do 5, Mo Klein"),
+        ("de", "am Mi. u. Do. frei, am Sa. ja", "am Mittwoch und Donnerstag frei, am Samstag ja"),
         ("fr", "mar. 5 mai et ven., sam. 9h, la mer. Le 5", "mardi 5 mai et vendredi, samedi 9h, la mer. Le 5"),
         ("de", "MwSt. Wir, inkl. MwSt. und ca. 5", "Mehrwertsteuer. Wir, einschließlich Mehrwertsteuer und etwa 5"),
         ("de", "ca.\u00a03 Mio. €. Im 19. Jh., evtl.?", "etwa\u00a03 Millionen €. Im 19. Jahrhundert, vielleicht?"),

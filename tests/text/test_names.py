@@ -50,6 +50,7 @@ def test_other_texts(text: str) -> None:
         ("de", "Bitte Anna und Hans P. Fischer rufen.", "Call Anna and Hans.", ["Hans P. Fischer"]),
         ("fr", "Voir Marie Blanc demain", "See Mary Blanc", ["Marie Blanc"]),
         ("en", "Ask Pierre Lefèvre's boss.", "Frag Lefèvres Chef.", ["Pierre Lefèvre"]),
+        ("fr", "Contact : Claire Petit, directrice", "Contact: Petit Claire", ["Claire Petit"]),
         ("en", "Ask Hans Müller.", "Frag Hans Müller.", []),
         ("de", "Heute hat Anna Geburtstag.", "Today is her birthday.", []),
         ("de", "Ich fahre mit Anna Fahrrad.", "I cycle with Anna.", []),

@@ -102,6 +102,8 @@ def test_amounts_of_money_are_converted_alone() -> None:
         ("fr de", "à 9 h 30 du matin, de 9 h à 18 h 305", "à 9:30 du matin, de 9 h à 18 h 305"),
         ("de en", "8.00–12.00 und 14.00–18.00 Uhr, 8.00–12.00", "8:00–12:00 und 14:00–18:00 Uhr, 8.00–12.00"),
         ("en de", "The bus at 5:30 pm leaves", "The bus at 17:30 leaves"),
+        ("fr de", "le 5 juin à 9h, à 19h.", "le 5 juin à 9:00, à 19:00."),
+        ("fr de", "à 2h de Paris, à 9h de vol, à 8h par jour, à 3h", "à 2h de Paris, à 9h de vol, à 8h par jour, à 3h"),
         ("fr fr", "14h30", "14h30"),
         ("fr de", "À 15h 30 000 € volés.", "À 15h 30\u00a0000 € volés."),
         ("fr en", "dure 2 h 30 min, 2h30, en 24 h 12 personnes", "dure 2 h 30 min, 2h30, en 24 h 12 personnes"),

@@ -106,8 +106,7 @@ class TextTask:
 
     def take_calls(self) -> list[AnyRoutine]:
         """Return the routines that have made an engine call since the last call of `take_calls`."""
-        routines = list(self._calling)
-        self._calling.clear()
+        routines, self._calling = list(self._calling), deque()
         return routines
 
     def resume(self, routine: AnyRoutine, answer: EngineAnswer) -> None:
@@ -131,12 +130,11 @@ class TextTask:
             number, routine = self._reported, self._sentences[self._reported][1]
             if not routine.done:
                 break
-            before, text, source_range = self._gaps[number], routine.value.best.text, self._source_ranges[number]
-            begin = self._reported_length + len(before)
-            self._reported, self._reported_length = number + 1, begin + len(text)
-            target_range, quality = (begin, begin + len(text)), routine.value.expectation.quality
+            before, text, quality = self._gaps[number], routine.value.best.text, routine.value.expectation.quality
+            place = self._reported_length + len(before), self._reported_length + len(before + text)
+            self._reported, self._reported_length = number + 1, place[1]
             after = self._gaps[-1] if self._reported == len(self._sentences) else ""
-            reports.append(SentenceReport(source_range, target_range, before, text, after, quality))
+            reports.append(SentenceReport(self._source_ranges[number], place, before, text, after, quality))
         return reports
 
     def translation(self) -> Translation:

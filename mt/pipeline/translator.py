@@ -264,12 +264,11 @@ class Translator:
 
     def run(self, planner: TextPlanner, texts: Sequence[str]) -> list[Translation]:
         """Translate texts with a planner. Raises RequestError as `translate` does."""
-        tasks = [planner.task(text) for text in texts]
-        self.dispatcher.run(tasks)
-        failed = [task.problem for task in tasks if task.problem]
+        outcomes = self.dispatcher.run(planner.task(text) for text in texts)
+        failed = [outcome.problem for outcome in outcomes if isinstance(outcome, Failure)]
         if failed:
             raise RequestError(failed[0] if len(failed) == 1 else problems(f"{len(failed)} texts failed", failed))
-        return [task.translation() for task in tasks]
+        return [outcome for outcome in outcomes if isinstance(outcome, Translation)]
 
     def run_stream(
         self, planner: TextPlanner, texts: Iterable[str], ahead: int = CHUNK_TEXTS

@@ -11,7 +11,7 @@ Creates .venv and installs mt-service in it, with the package versions of requir
 A second run returns at once. The extra `training` (plots, TensorBoard) is always installed.
 
   EXTRA    one more extra of pyproject.toml:
-           interop   import and export of models of other toolkits
+           interop   export of models to other toolkits
            corpora   download of the corpora of mtdata
            ray       several machines
            dev       everything that the tests need

@@ -226,7 +226,8 @@ class Trainer:
         return model.to(self.device).eval()
 
     def describe(self) -> Description:
-        tuning = self.recipe.tuning
+        first = read_description(self.recipe.tuning.model) if self.recipe.tuning else None
+        covered = int(np.quantile(self.data.train.source.lengths, COVERED_SHARE))
         return Description(
             name=self.recipe.run_name,
             about=self.recipe.about,
@@ -235,8 +236,8 @@ class Trainer:
             source_vocabulary_size=source_vocabulary_size(self.recipe, self.data.tokenizer),
             model=self.recipe.architecture,
             decoding=self.recipe.decoding,
-            normalised_text=tuning is None or read_description(tuning.model).normalised_text,
-            source_length=max(1, int(np.quantile(self.data.train.source.lengths, COVERED_SHARE))),
+            normalised_text=first is None or first.normalised_text,
+            source_length=max(covered, first.source_length if first else 1),
         )
 
     def _plan_updates(self) -> None:

@@ -12,7 +12,7 @@ from mt.config import DecodingConfig, ModelConfig, Recipe
 from mt.data.batching import load_batch
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.preparation import prepare, prepared_folder
-from mt.description import Description
+from mt.description import COVERED_LENGTH, Description
 from mt.distributed import World
 from mt.errors import MTError, RecipeError
 from mt.interop.importer import import_model
@@ -178,6 +178,7 @@ def test_a_tagged_model_learns_another_direction_and_keeps_its_own(read: Read, p
     description = trainer.describe()
     assert isinstance(description, Description) and description.directions == recipe.directions
     assert not description.normalised_text, "the text of the model to tune was not normalised"
+    assert description.source_length == COVERED_LENGTH, "the model to tune was trained on longer sources"
     said = refused(read, f"tuning.model='{tmp_path / 'tagged'}'", 'data.directions=["de-cs"]')
     languages = "en-de, en-fr, or directions into de, en, fr, for which its tokenizer has tags"
     assert f"de-cs; accepted: the model's directions, {languages}" in said

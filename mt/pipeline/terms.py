@@ -59,6 +59,15 @@ MIN_WEIGHT = 0.1
 SURE_WEIGHT = 0.7
 """Minimum attention weight at which a word always translates a term, even if another word has a higher weight."""
 
+LEAST_OF_SOURCE = 0.85
+"""Least width of a translation with terms, as a share of the width of its source. A narrower one is compared."""
+
+LEAST_OF_FREE = 0.7
+"""Least width of a translation with terms, as a share of the width of the translation without them."""
+
+MOST_CUT = 3
+"""Maximum number of letters that the beginning of a banned word lacks, as `Batter` of `Batterie`."""
+
 _MIN_BANNED_LETTERS = 4  # shorter words are often function words, such as articles
 _CAPITALIZED_NOUNS = frozenset({"de", "lb"})
 
@@ -131,7 +140,9 @@ async def translate_directly(
     if decoded is None:
         return None
     complete = _with_all_terms(wanted, await restore(decoded, context), context.target)
-    return (decoded, complete) if complete else None
+    if not complete or _is_damaged(complete[0].text, text, LEAST_OF_SOURCE * repetition.text_width(text), displaced):
+        return None
+    return decoded, complete
 
 
 async def _word_alone(term: str, translation: str, context: SentenceContext) -> str:
@@ -200,6 +211,7 @@ async def _search_with_terms(
     language = context.target
     missing = missing_terms(wanted, text, language)
     banned = displaced_words(missing, links, language)
+    source, least = decoded.variant.stripped.text, LEAST_OF_FREE * repetition.text_width(text)
     successes: list[tuple[int, float, tuple[Alternative, ...]]] = []
     for _ in range(MAX_SEARCHES):
         required = required_terms(wanted, banned, links, language)
@@ -213,12 +225,26 @@ async def _search_with_terms(
         longer = len(again.best.text.split()) > len(decoded.best.text.split())
         duplicates = duplicate_words(missing, await _unit_links(again, context), language) if longer else {}
         complete = _with_all_terms(wanted, await restore(again, context), language)
-        if complete and not is_endless(again, context):
+        if complete and not is_endless(again, context) and not _is_damaged(complete[0].text, source, least, banned):
             successes.append((sum(map(len, duplicates.values())), -again.best.score, complete))
         if not duplicates:
             break
         banned = {key: [*banned.get(key, ()), *duplicates.get(key, ())] for key in {**banned, **duplicates}}
     return min(successes, key=lambda success: success[:2])[2] if successes else ()
+
+
+def _is_damaged(text: str, source: str, least: float, displaced: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether a search with terms lost the end of its sentence, or wrote the beginning of a banned word.
+
+    A model that does not know a term may end the sentence after it. `least` is the least width of a complete text.
+    """
+    words = re.findall(r"\w+", text)
+    banned = [word for group in displaced.values() for word in group]
+    return (
+        (text[-1:].isalnum() and not source[-1:].isalnum())
+        or repetition.text_width(text) < least
+        or any(0 < len(ban) - len(word) <= MOST_CUT and ban.startswith(word) for word in words for ban in banned)
+    )
 
 
 def required_terms(

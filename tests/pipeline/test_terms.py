@@ -111,6 +111,20 @@ def test_a_sentence_with_terms_needs_no_beam_search_without_them(
         assert searches == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "glossary", "expected"),
+    [  # a constrained search ended after the term, wrote "Batteri" and "Batter" before it, or lost the rest
+        ("Please charge the battery before first use.", {"battery": "Akku"}, "Akku vor der ersten Verwendung."),
+        ("The charger must be connected to the battery.", {"battery": "Akku"}, "mit der Akku verbunden werden."),
+        ("Do not throw the battery into the fire.", {"battery": "Akku"}, "Wirf nicht die Akku in das Feuer."),
+        ("Turn the knob to the left.", {"knob": "Drehknopf"}, "Drehknopf auf die linken Seite."),
+    ],
+)
+def test_a_search_that_damages_a_sentence_is_not_used(text: str, glossary: dict[str, str], expected: str) -> None:
+    translation = Translator.load(STARTER_MODEL, "cpu").translate(text, source="en", target="de", glossary=glossary)
+    assert translation.text.endswith(expected)
+
+
 def test_the_attention_of_a_translation_is_computed_once(small_model: Path) -> None:
     loaded, pairs = load_model(small_model), list[Pair]()
     attend = ModelAttention(loaded.model)

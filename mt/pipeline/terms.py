@@ -371,8 +371,20 @@ def _constrained_request(
 def _with_all_terms(
     wanted: Sequence[TermMatch], alternatives: Iterable[Alternative], language: str
 ) -> tuple[Alternative, ...]:
-    """Return the alternatives that contain all terms in `wanted`."""
-    return tuple(alternative for alternative in alternatives if not missing_terms(wanted, alternative.text, language))
+    """Return the alternatives that contain all terms in `wanted`, with small letters at the beginning as required."""
+    small = {match.translation for match in wanted if match.translation and match.translation[0].islower()}
+    return tuple(
+        replace(alternative, text=_with_small_letters(alternative.text, small))
+        for alternative in alternatives
+        if not missing_terms(wanted, alternative.text, language)
+    )
+
+
+def _with_small_letters(text: str, terms: Iterable[str]) -> str:
+    """Return a text with a small letter for each capital one with which a term begins within a sentence."""
+    for term in terms:
+        text = re.sub(rf"(?<=\w[ \u00a0]){re.escape(term[0].upper() + term[1:])}\b", term, text)
+    return text
 
 
 async def _unit_links(decoded: DecodedVariant, context: SentenceContext) -> UnitLinks:

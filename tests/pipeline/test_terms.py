@@ -111,6 +111,12 @@ def test_a_sentence_with_terms_needs_no_beam_search_without_them(
         assert searches == expected
 
 
+def test_a_term_keeps_its_small_letter() -> None:
+    options: dict[str, Any] = {"source": "en", "target": "fr", "glossary": {"battery": "accumulateur"}}
+    translation = Translator.load(STARTER_MODEL, "cpu").translate("Do not throw the battery into the fire.", **options)
+    assert "la accumulateur dans" in translation.text
+
+
 @pytest.mark.parametrize(
     ("text", "glossary", "expected"),
     [  # a constrained search ended after the term, wrote "Batteri" and "Batter" before it, or lost the rest

@@ -29,8 +29,7 @@ LOG_EVENTS = {
     "no GPU: the CPU translates": "The setting device is auto, but no GPU can be used (reason).",
     "no key is required": "The service listens beyond this machine without require_key: every machine that reaches it "
     "may translate (host).",
-    "no model is named: the starter model is served, which is for trying out": "Neither the setting model nor models is "
-    "given.",
+    "no model is named: the starter model is served": "Neither model nor models is set; this model is for trying out.",
     "not answered in time": "The grace period ended before all requests were answered (requests).",
     "parser did not start": "No process of a document library could be started (problem).",
     "parser failed": "A document library raised an unexpected exception in its process (location).",

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from threading import RLock
 from time import monotonic
 
@@ -17,9 +16,6 @@ from mt.scoring.attention import CrossAttention, Pair
 
 TOKENS_PER_TEXT = 64
 """Maximum mean number of source tokens per text in a chunk of a stream. It limits the memory for long texts."""
-
-FIRST_TASKS = 128
-"""Number of tasks that `ResultDispatcher.run` plans before the engine begins with them."""
 
 STEP_SECONDS = 0.002
 """Maximum time, in seconds, in which one step passes results to tasks. Remaining results wait for the next step.
@@ -99,20 +95,14 @@ class ResultDispatcher:
                 assert self.busy
                 self.step()
 
-    def run(self, tasks: Iterable[TextTask]) -> list[Translation | Failure]:
-        """Return the outcomes of tasks. If an exception is raised, all tasks are cancelled.
-
-        The engine decodes the first FIRST_TASKS tasks while the others are planned, as `tasks` yields them.
-        """
-        planned, held = iter(tasks), list[TextTask]()
+    def run(self, tasks: list[TextTask]) -> None:
+        """Submit tasks and step until all are done. If an exception is raised, all tasks are cancelled."""
         try:
-            for count in (FIRST_TASKS, None):
-                chunk = list(islice(planned, count))
-                held += chunk
-                self.submit(chunk)
-            return [self._outcome(task) for task in held]
+            self.submit(tasks)
+            for task in tasks:
+                self.finish(task)
         finally:
-            self.cancel(held)
+            self.cancel(tasks)
 
     def stream(self, tasks: Iterator[TextTask], ahead: int) -> Iterator[Translation | Failure]:
         """Yield the outcome of each task in order. At most two chunks of `ahead` tasks are in memory.
@@ -130,15 +120,11 @@ class ResultDispatcher:
                 if not chunks:
                     return
                 for _ in range(chunks[0]):
-                    yield self._outcome(held[0])
-                    held.popleft()
+                    self.finish(held[0])
+                    yield held.popleft().outcome()
                 chunks.popleft()
         finally:
             self.cancel(held)
-
-    def _outcome(self, task: TextTask) -> Translation | Failure:
-        self.finish(task)
-        return task.outcome()
 
     def _take_calls(self, task: TextTask) -> list[Request]:
         """Register the new engine calls of a task. Return the decoding requests of these calls.

@@ -59,15 +59,9 @@ MIN_WEIGHT = 0.1
 SURE_WEIGHT = 0.7
 """Minimum attention weight at which a word always translates a term, even if another word has a higher weight."""
 
-LEAST_OF_SOURCE = 0.85
-"""Least width of a translation with terms, as a share of the width of its source. A narrower one is compared."""
-
-LEAST_OF_FREE = 0.7
-"""Least width of a translation with terms, as a share of the width of the translation without them."""
-
-MOST_CUT = 3
-"""Maximum number of letters that the beginning of a banned word lacks, as `Batter` of `Batterie`."""
-
+_LEAST_OF_SOURCE = 0.85  # share of the width of a source: with narrower translations the free one is compared
+_LEAST_OF_FREE = 0.7  # share of the width of the free translation
+_MOST_CUT = 3  # letters that the beginning of a banned word lacks, as `Batter` of `Batterie`
 _MIN_BANNED_LETTERS = 4  # shorter words are often function words, such as articles
 _CAPITALIZED_NOUNS = frozenset({"de", "lb"})
 
@@ -140,7 +134,7 @@ async def translate_directly(
     if decoded is None:
         return None
     complete = _with_all_terms(wanted, await restore(decoded, context), context.target)
-    if not complete or _is_damaged(complete[0].text, text, LEAST_OF_SOURCE * repetition.text_width(text), displaced):
+    if not complete or _is_damaged(complete[0].text, text, _LEAST_OF_SOURCE * repetition.text_width(text), displaced):
         return None
     return decoded, complete
 
@@ -211,7 +205,7 @@ async def _search_with_terms(
     language = context.target
     missing = missing_terms(wanted, text, language)
     banned = displaced_words(missing, links, language)
-    source, least = decoded.variant.stripped.text, LEAST_OF_FREE * repetition.text_width(text)
+    source, least = decoded.variant.stripped.text, _LEAST_OF_FREE * repetition.text_width(text)
     successes: list[tuple[int, float, tuple[Alternative, ...]]] = []
     for _ in range(MAX_SEARCHES):
         required = required_terms(wanted, banned, links, language)
@@ -243,7 +237,7 @@ def _is_damaged(text: str, source: str, least: float, displaced: Mapping[str, Se
     return (
         (text[-1:].isalnum() and not source[-1:].isalnum())
         or repetition.text_width(text) < least
-        or any(0 < len(ban) - len(word) <= MOST_CUT and ban.startswith(word) for word in words for ban in banned)
+        or any(0 < len(ban) - len(word) <= _MOST_CUT and ban.startswith(word) for word in words for ban in banned)
     )
 
 

@@ -264,11 +264,12 @@ class Translator:
 
     def run(self, planner: TextPlanner, texts: Sequence[str]) -> list[Translation]:
         """Translate texts with a planner. Raises RequestError as `translate` does."""
-        outcomes = self.dispatcher.run(planner.task(text) for text in texts)
-        failed = [outcome.problem for outcome in outcomes if isinstance(outcome, Failure)]
+        tasks = [planner.task(text) for text in texts]
+        self.dispatcher.run(tasks)
+        failed = [task.problem for task in tasks if task.problem]
         if failed:
             raise RequestError(failed[0] if len(failed) == 1 else problems(f"{len(failed)} texts failed", failed))
-        return [outcome for outcome in outcomes if isinstance(outcome, Translation)]
+        return [task.translation() for task in tasks]
 
     def run_stream(
         self, planner: TextPlanner, texts: Iterable[str], ahead: int = CHUNK_TEXTS

@@ -74,7 +74,7 @@ def find_models(settings: Settings) -> tuple[Path, ...]:
 def find_models_at_start(settings: Settings) -> tuple[Path, ...]:
     """Return the same when the service starts: if the folder is empty, such as a new volume, the starter model."""
     if not settings.model and settings.models is None:
-        structlog.get_logger().warning("no model is named: the starter model is served, which is for trying out")
+        structlog.get_logger().warning("no model is named: the starter model is served")
     if settings.model or settings.models is None or not _is_empty(settings.models):
         return find_models(settings)
     structlog.get_logger().warning(

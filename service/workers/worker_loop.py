@@ -19,7 +19,7 @@ from mt.checkpoint import model_digest
 from mt.engine.devices import why_no_gpu, why_no_kernel
 from mt.engine.turns import TurnQueue
 from mt.errors import ModelError, MTError
-from mt.pipeline.results import Alternative, ExplainOptions, Failure, Translation
+from mt.pipeline.results import Alternative, ExplainOptions, Translation
 from mt.pipeline.text_task import TextPlanner, TextTask
 from mt.pipeline.translator import Translator
 from service.errors import CannotTranslate, InternalError, error_location
@@ -275,13 +275,14 @@ def _try_out(translator: Translator) -> None:
     Raises: ModelError if a trial translation fails.
     """
     directions = list(islice(translator.directions, MAX_TRIALS))
-    outcomes = translator.dispatcher.run(
+    tasks = [
         translator.planner(source=direction.source, target=direction.target).task(TRIAL_TEXT)
         for direction in directions
-    )
-    for direction, outcome in zip(directions, outcomes, strict=True):
-        if isinstance(outcome, Failure) or not math.isfinite(outcome.score):
-            problem = outcome.problem if isinstance(outcome, Failure) else "its score is not a number"
+    ]
+    translator.dispatcher.run(tasks)
+    for direction, task in zip(directions, tasks, strict=True):
+        problem = task.problem or ("" if math.isfinite(task.translation().score) else "its score is not a number")
+        if problem:
             raise ModelError(
                 f"{translator.description.name} cannot translate from {direction.source} to {direction.target}: "
                 f"{problem}"

@@ -61,8 +61,9 @@ _TIMES = {
 _SCALED = re.compile(r"(?<!\w)([$£€]\d{1,3}(?:\.\d{1,2})?)(k|m|bn?|tn)\b", re.IGNORECASE)  # $3.5m, €2bn
 _SCALES = {"m": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _WITH_24_HOURS = frozenset({"de", "fr", "nl"})  # languages in which English times of day have 24 hours
-_ZONE = re.compile(  # 5:30 PM EST
-    rf"(?:(?<=:\d\d )|(?<=\d[ap]m )|(?<= [ap]m )|(?<=\.m\. )|(?<= Uhr ))(?-i:{TIME_ZONE})(?![\w)-])",
+_ZONE = re.compile(  # 5:30 PM EST, but not 12:30 CT scan
+    r"(?:(?<=:\d\d )|(?<=\d[ap]m )|(?<= [ap]m )|(?<=\.m\. )|(?<= Uhr ))"
+    rf"(?-i:(?![CEMP]T [^\W\d_]){TIME_ZONE})(?![\w)-])",
     re.IGNORECASE,
 )
 _SPACED_RANGE = re.compile(r"(?<![\d.,:])(\d{1,9})( [-–—] )(\d{1,9})(?![\d:]|[.,]\d)")
@@ -105,7 +106,8 @@ def unify_numbers(text: NormalisedText, languages: tuple[str, str], kept: Sequen
     source, target = map(primary_language, languages)
     reads_times = source == "de" or (target in _WITH_24_HOURS if source == "en" else target != "fr")
     patterns = [_GROUPED, *([_SCALED] if source == "en" else [])]
-    patterns += [*([_TIMES[source]] if reads_times else []), _ZONE] if source in _TIMES else []
+    patterns += [_TIMES[source]] if reads_times and source in _TIMES else []
+    patterns += [_ZONE] if source in ("de", "en") else []  # EST and ET are words of French
     matches = [match for pattern in patterns for match in pattern.finditer(text.text)]
     if not matches:
         return text

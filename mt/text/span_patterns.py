@@ -82,11 +82,11 @@ _STREET = (  # Berliner Straße 5, 24 rue de la Paix and IL 62704
 _COMMAND = (
     r"git (?:add|branch|checkout|clone|commit|diff|fetch|log|merge|pull|push|rebase|reset|stash|status|tag)"
     r"|npm (?:ci|install|run|start|test)|pip3? install|docker (?:build|compose|pull|push|run)"
-    r"|(?:const|let|var) [A-Za-z_$]\w{0,40} = [^;\n]{1,200};"
+    r"|(?:const|let|var) [A-Za-z_$]\w{0,40} = (?![^;\n]{0,200}[a-z] [a-z]+ )[^;\n]{1,200};"
 )
-_SQL = (
+_SQL = (  # only a whole statement: prose in capitals selects, too
     r"(?:SELECT [^;\n]{1,200} FROM|INSERT INTO|UPDATE \w{1,60} SET|DELETE FROM|(?:ALTER|CREATE|DROP) TABLE)"
-    r" [^;\n]{1,300};?"
+    r" [^;\n]{1,300};"
 )
 _EXPRESSION = (
     rf"(?<![\w-])(?:{_COMMAND}(?!\w)|{_SQL})|"
@@ -120,7 +120,7 @@ PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
 CODE = re.compile(  # patterns that occur in code, but not in words of prose
     r"[\\=|^<>]|@\w|::|//|\+\+|&&|\b(?!R&D|Q&A)[A-Z]{1,4}&[A-Z]|:\+|\(\)"  # operators
     r"|(?<!\d)%[-+#.\w(]"
-    r"|^(?:application|audio|font|image|text|video)/[a-z]"  # types of files
+    r"|^(?:application/[a-z]|(?:audio|image|text|video)/(?:css|csv|gif|html|jpeg|mp4|mpeg|plain|png|svg|webm)(?![\w-]))"
     r"|^[$#~]\w|^:[\w+]|^[.~]{0,2}/[\w:.]|^\.\w|^--[a-z]|^-[A-Za-z]$|^_"  # prefixes
     r"|[A-Za-z](?:[+#]|[./]?\d|(?<!\w[a-z])-\d)|[₀-₉]|\b(?!m)[A-Za-z][²³⁴-⁹ⁿ]"  # letters before symbols and digits
     rf"|\d(?:(?!AM\b|PM\b)[A-Z]|[a-z]{{1,8}}[A-Z\d]|\.[a-z_]|{_UNIT_LETTERS})"  # digits before letters

@@ -115,6 +115,8 @@ def test_amounts_of_money_are_converted_alone() -> None:
         ("en de", "$400k in 2019, $80k–$1.5K, 4k, $4kg, $4 k", "$400,000 in 2019, $80,000–$1,500, 4k, $4kg, $4 k"),
         ("en de", "5:30 PM EST, 10 a.m. PT / 1pm ET, 2:00 GMT+1", "17:30 (EST), 10:00 (PT) / 13:00 (ET), 2:00 (GMT+1)"),
         ("fr de", "9h-18h, 8 h – 9 h 30, 2 h-3 h par jour", "9:00-18:00, 8:00 – 9:30, 2 h-3 h par jour"),
+        ("en de", "12:30 CT scan, 9:30 MT Everest", "12:30 CT scan, 9:30 MT Everest"),
+        ("fr en", "LE TRAIN DE 9:00 EST ANNULÉ, À 9:00 ET 14:00", "LE TRAIN DE 9:00 EST ANNULÉ, À 9:00 ET 14:00"),
         ("de en", "um 14:30 Uhr MEZ und 15:30 MESZ", "um 14:30 Uhr (MEZ) und 15:30 (MESZ)"),
         ("en de", "5:30 (EST), 9:30 est, 5 EST, room 3 ET, 9:30 EST-based, ESTIMATE at 9:30 ESTATE",
          "5:30 (EST), 9:30 est, 5 EST, room 3 ET, 9:30 EST-based, ESTIMATE at 9:30 ESTATE"),

@@ -102,6 +102,8 @@ def remove_opaque(sentence: str) -> StrippedText:
          ["12 bis, rue de la Paix", "5 rue Victor Hugo", "3", "2", "62704", "12", "62704"]),
         ("Run git commit, npm install or pip install x; the git repository, Springfield, IL 62704",
          ["git commit", "npm install", "pip install", "IL 62704"]),
+        ("SELECT A SIZE FROM THE LIST. INSERT INTO THE PRINTER, DELETE FROM CART", []),
+        ("let x = 5 and then we see; audio/visual and text/number fields", ["x = 5"]),
         ("SELECT a FROM b WHERE c = 5; or const x = 5; The SELECT committee, let him go; INSERT the coin",
          ["SELECT a FROM b WHERE c = 5;", "const x = 5;"]),
         ("application/json, text/html and images/videos, read/write, texts/songs", ["application/json", "text/html"]),

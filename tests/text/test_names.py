@@ -9,7 +9,7 @@ from mt.text.names import is_name, lost_names
     "name",
     [
         *("Hans Müller", "Pierre Lefèvre", "Jean-Luc Picard", "Dr. Anna Klein", "Prof. Dr. Hans Peter Meier"),
-        *("John F. Smith", "Ludwig van Beethoven", "Simon de la Tour", "Sean O'Neill", "Anna Müller-Lang"),
+        *("John F. Smith", "Sean O'Neill", "Anna Müller-Lang"),
     ],
 )
 def test_names(name: str) -> None:
@@ -19,24 +19,9 @@ def test_names(name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            "Hans",
-            "Red Car",
-            "Max Speed",
-            "Mark Complete",
-            "Rose Garden",
-            "Claire fontaine",
-            "Grace Period",
-            "Will Power",
-        ),
-        *(
-            "Anna sleeps",
-            "Anna Müller schläft",
-            "Tom Sleeps Here",
-            "Peter & Paul",
-            "Christian Church",
-            "Pierre tombale",
-        ),
+        *("Hans", "Red Car", "Claire fontaine", "Will Power", "Anna sleeps", "Anna Müller schläft", "Peter & Paul"),
+        *("Peter Müller kommt heute zu Frau Müller", "Pierre Naturelle", "Caroline Islands", "Guillaume le Conquérant"),
+        *("Otto Motoren", "Denis Street", "Jean Bleu", "Maria Himmelfahrt", "Jens Schule", "Karl Müller-Straße"),
     ],
 )
 def test_other_texts(text: str) -> None:
@@ -44,23 +29,19 @@ def test_other_texts(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "source", "translation", "lost"),
+    ("source", "translation", "lost"),
     [
-        ("de", "Kontakt: Hans Müller", "Contact: Hans garbage", ["Hans Müller"]),
-        ("de", "Bitte Anna und Hans P. Fischer rufen.", "Call Anna and Hans.", ["Hans P. Fischer"]),
-        ("fr", "Voir Marie Blanc demain", "See Mary Blanc", ["Marie Blanc"]),
-        ("en", "Ask Pierre Lefèvre's boss.", "Frag Lefèvres Chef.", ["Pierre Lefèvre"]),
-        ("fr", "Contact : Claire Petit, directrice", "Contact: Petit Claire", ["Claire Petit"]),
-        ("en", "Ask Hans Müller.", "Frag Hans Müller.", []),
-        ("de", "Heute hat Anna Geburtstag.", "Today is her birthday.", []),
-        ("de", "Ich fahre mit Anna Fahrrad.", "I cycle with Anna.", []),
-        ("en", "Tell Anna Monday is fine.", "Sag Anna, Montag ist gut.", []),
-        ("en", "Teach Tom French there.", "Lehre Tom Französisch.", []),
-        ("en", "It is in San Gabriel, near Charles Bridge and St. Martin Church.", "Da ist es.", []),
-        ("en", "How Tom Won", "Wie Tom gewann", []),
-        ("en", "The Rose Garden was closed.", "Der Rosengarten war zu.", []),
-        ("fr", "La Tour Eiffel est haute.", "The tower is high.", []),
+        ("Kontakt: Hans Müller", "Contact: Hans garbage", ["Hans Müller"]),
+        ("Bitte Anna und Hans P. Fischer rufen.", "Call Anna and Hans.", ["Hans P. Fischer"]),
+        ("Ask Pierre Lefèvre's boss.", "Frag seinen Chef.", ["Pierre Lefèvre"]),
+        ("Ask Hans Müller.", "Frag Johann Müller.", []),
+        ("Heute hat Anna Geburtstag.", "Today is her birthday.", []),
+        ("Tell Anna Monday is fine.", "Sag Anna, Montag ist gut.", []),
+        ("Weil Martin der Bauer ist und Karl König wurde", "Because Martin is the farmer and Karl became king", []),
+        ("The Martin Family and the Robert Schools", "Familie Martin und die Schulen von Robert", []),
+        ("La Caroline du Nord, Louis XIV et Alexandre Ier", "North Carolina, Louis the Great and Alexander I", []),
+        ("Send Michael Invoices. Did Anna Tell you?", "Sende Michael Rechnungen. Sagte Anna es?", []),
     ],
 )
-def test_lost_names(language: str, source: str, translation: str, lost: list[str]) -> None:
-    assert [source[begin:end] for begin, end in lost_names(source, translation, language)] == lost
+def test_lost_names(source: str, translation: str, lost: list[str]) -> None:
+    assert [source[begin:end] for begin, end in lost_names(source, translation)] == lost

@@ -43,6 +43,11 @@ _ORDINAL_DOT = frozenset(  # languages that write ordinal numbers with a dot, su
     ]
 )
 _NUMBERED_LINE = re.compile(r"^[ \t>]*(\d{1,3})\.[ \t]", re.MULTILINE)
+_ORDINAL_LINE = re.compile(  # such as `1. Mai`
+    r"^[ \t>]*\d{1,3}\.[ \t]+(?:J[aä]n(?:uar|ner)?|Feb(?:ruar)?|Mär[z.]|Apr(?:il)?|Mai|Jun[i.]|Jul[i.]|Aug(?:ust)?"
+    r"|Sept?(?:ember)?|Okt(?:ober)?|Nov(?:ember)?|Dez(?:ember)?|Jahrhundert|Tag)(?!\w)",
+    re.MULTILINE | re.IGNORECASE,
+)
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
 _FRENCH_TIME = re.compile(r"(?<!\w)(\d{1,2}) ?h ?(\d\d)(?!\w)")
@@ -114,9 +119,12 @@ def list_marker_length(sentence: str, language: str) -> int:
 
 
 def has_numbered_lines(text: str) -> bool:
-    """Return whether a text has lines such as `1. Open` and `2. Save`, which are no ordinal numbers."""
+    """Return whether a text has lines such as `1. Open` and `2. Save`, which are no ordinal numbers.
+
+    The numbers must begin at 1. A line such as `24. Dezember` has an ordinal number, and so have all lines of its text.
+    """
     numbers = [int(number) for number in _NUMBERED_LINE.findall(text)]
-    return any(after == before + 1 for before, after in pairwise(numbers))
+    return numbers[:2] == [1, 2] and not _ORDINAL_LINE.search(text)
 
 
 def split_at_long_spans(sentence: str, kept: Sequence[Range] = ()) -> list[str]:

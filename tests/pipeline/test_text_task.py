@@ -494,10 +494,13 @@ def test_without_seeing_to_it_each_sentence_is_asked_for_once_as_it_is(name: str
     ("text", "asked"),
     [
         ("1. a man\n2. see it", ["a man", "see it"]),
-        ("> 9. a man\n> 10. see it", ["a man", "see it"]),
+        ("> 1. a man\n> 2. see it", ["a man", "see it"]),
         *(
             (text, text.split("\n"))
-            for text in ("1. a man", "1. a man\n3. see it", "see it\n1. a man", "1.5 men\n2. it")
+            for text in (
+                *("1. a man", "1. a man\n3. see it", "see it\n1. a man", "1.5 men\n2. it"),
+                *("19. a man\n20. a man", "1. Mai\n2. Mai", "1. a man\n2. Jahrhundert", "1. Tag\n2. a man"),
+            )
         ),
     ],
 )

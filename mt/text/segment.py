@@ -9,7 +9,8 @@ concatenating all parts gives the text.
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, chain, pairwise
@@ -48,12 +49,18 @@ _SIGNS = frozenset("|¦·•→➔➜")
 _SEPARATOR = re.compile(  # of items, outside of brackets and code
     r"[(\[{][^()\[\]{}]*[)\]}]|`[^`]*`|(?P<separator>(?:\A|(?<!\s)\s+)[|¦·•→➔➜](?:\s+|\Z))"
 )
-_NO_RECORD = {  # what a line of a table with separators does not have; the comma is also a mark of numbers
+_NO_RECORD = {  # what a line of a table with separators does not have; the comma is also a mark of numbers and prose
     ";": re.compile(r"\s;|;\s|[\n(){}\[\]<>=&\\`]|//|[.!?…]\Z"),
-    ",": re.compile(r"\s,|,\s|[\n(){}\[\]<>=&\\`;]|//|[.!?…]\Z|\d,\d"),
+    ",": re.compile(r"\s,|,\s|[\n(){}\[\]<>=&\\`;]|//|[.!?…]\Z|\d,\d|[^\s,]\s[^\s,]+\s"),
 }
+_QUOTED_FIELD = re.compile(r'(?:\A|;)"[^";]*"(?:;|\Z)')
 _PLAIN_QUOTES = str.maketrans("＂＇", "\"'")
 _ABBREVIATION = re.compile(r"(?<!\w)[^\W\d_]\.\s?[^\W\d_]\.\s*$")
+_FIRST_PART = re.compile(  # c.-à-d., J.-C., Sat.–Sun. and janv.–mars
+    r"(?<!\w)(?:[^\W\d_]|Mon|Tues?|Wed|Thu(?:rs)?|Fri|Sat|Sun|Mo|Di|Mi|Do|Fr|Sa|So|lun|mar|mer|jeu|ven|sam|dim"
+    r"|[Jj]anv?|Feb|févr|Mar|Apr|avr|Jun|Jul|juil|Aug|[Ss]ept?|O[ck]t|oct|[Nn]ov|De[cz]|déc)\.\Z"
+)
+_SECOND_PART = re.compile(r"-(?:Abt|Adr|Bez|Ing|Kffr|Kfm|Nr|Nummern?|Str)\b")  # Kd.-Nr.
 _ZONE = re.compile(rf"{TIME_ZONE}\b")  # 7 p.m. EST
 _ROMAN_NUMERAL = re.compile(r"\s*[IVX]{1,5}\.\s*")
 _DOT_WITHIN = re.compile(r"\.\w")  # a fast test
@@ -68,8 +75,9 @@ _ORDINAL = {  # the end of a German ordinal number, as in "am 30. September", no
     )
 }
 _LABEL = re.compile(
-    r"\A\W{0,5}(?:[^\W\d_a-zß-ÿ]{2,} ){0,2}[^\W\d_a-zß-ÿ]{4,}[ \u00a0\u202f]?:\s+(?=.*[a-zß-ÿ]{2})"
-)  # NOTE:
+    r"\A\W{0,5}(?:(?:VERY|IMPORTANT|PLEASE) ){0,2}(?:NOTE|WARNING|CAUTION|IMPORTANT|DANGER|TODO|ACHTUNG|WARNUNG|HINWEIS"
+    r"|WICHTIG|VORSICHT|REMARQUE|ATTENTION|AVERTISSEMENT)[ \u00a0\u202f]?:\s+(?=.*[a-zß-ÿ]{2})"
+)
 _JOINER = "\u200d"
 _EMOJI = "\u2639-\u263b\u2705\u2728\U0001f300-\U0001faff"
 _HEART = "[\U0001f493-\U0001f49f\U0001f5a4\U0001f90d\U0001f90e\U0001f9e1]"  # a verb: We 🧡 Rome
@@ -192,24 +200,38 @@ def lay_out(parts: Sequence[TextPart], translations: Sequence[str], source: str,
 
 def _paragraphs(text: str, language: str) -> Iterator[str]:
     """Yield paragraphs and breaks (line breaks, tabs, separators) in turn: paragraph, break, ..., paragraph."""
-    begin = 0
+    begin, tables = 0, set(_tables(text))
     for line_break in _LINE_BREAK.finditer(text):
         if line_break[0] in ("\n", "\r\n") and _continues(text, begin, line_break, language):
             continue
-        yield from _items(text[begin : line_break.start()])
+        yield from _items(text[begin : line_break.start()], tables)
         yield line_break[0]
         begin = line_break.end()
-    yield from _items(text[begin:])
+    yield from _items(text[begin:], tables)
 
 
-def _items(paragraph: str) -> Iterator[str]:
+def _tables(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the mark between the fields of records, and its number in each, if two lines or more are alike."""
+    for mark in _NO_RECORD:
+        if text.count(mark) > 3:
+            counts = Counter(line.count(mark) for line in text.splitlines() if _is_record(line, mark))
+            yield from ((mark, count) for count, lines in counts.items() if lines > 1)
+
+
+def _is_record(line: str, mark: str) -> bool:
+    return line.count(mark) > 1 and not _NO_RECORD[mark].search(line)
+
+
+def _items(paragraph: str, tables: Set[tuple[str, int]]) -> Iterator[str]:
     """Yield the items of a paragraph such as `Home | About us` and the separators between them in turn.
 
     An item has two characters or more and does not begin in lower case, or is a cell of a row of a table. Other texts
     are parts of a formula or command. The fields of a record such as `"Red hat";7,50;red` are items, too.
+    They have quotes and semicolons, or belong to the `tables` of the text.
     """
-    for mark, no_record in _NO_RECORD.items():
-        if paragraph.count(mark) > 1 and not no_record.search(paragraph):
+    for mark in _NO_RECORD:
+        is_quoted = mark == ";" and _QUOTED_FIELD.search(paragraph) is not None
+        if (is_quoted or (mark, paragraph.count(mark)) in tables) and _is_record(paragraph, mark):
             yield from re.split(rf'("?{mark}"?|\A"|"\Z)', paragraph)
             return
     items, begin = [""], 0
@@ -269,7 +291,8 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
         unfinished = (
             end in inside
             or follows == "="
-            or (sentence[-1:] == "." and follows in ("-", "–"))  # c.-à-d., Kd.-Nr. and Mo.–Fr.
+            or (follows == "-" and _SECOND_PART.match(paragraph, end) is not None)
+            or (follows in ("-", "–") and _FIRST_PART.search(sentence) is not None)
             or ends_with_abbreviation(paragraph[begin:end], paragraph[end : end + 20], language)
             or (_ABBREVIATION.search(sentence) is not None and (follows.islower() or _ZONE.match(paragraph, end)))
             or (ordinal is not None and follows.isalpha() and ordinal.search(sentence) is not None)

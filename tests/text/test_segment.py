@@ -142,11 +142,19 @@ def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) ->
         ("fr", "ATTENTION : la porte est ouverte.", ["ATTENTION :", "la porte est ouverte."]),
         ("en", "USA: the best. WARNING: STOP! NATO says: no. At 12: go. NEWS:now",
          ["USA: the best.", "WARNING: STOP!", "NATO says: no.", "At 12: go.", "NEWS:now"]),
-        ("de", 'Datum;"Roter Hut";7,50;rot\n01.02.;;-45,90;Miete "Mai"\nname,"a b",price',
-         ["Datum", "Roter Hut", "7,50", "rot", "01.02.", "-45,90", 'Miete "Mai', "name", "a b", "price"]),
+        ("de", 'Datum;Roter Hut;7,50;rot\n01.02.;;-45,90;Miete "Mai"\nname,"a b",price\nred,,new',
+         ["Datum", "Roter Hut", "7,50", "rot", "01.02.", "-45,90", 'Miete "Mai', "name", "a b", "price", "red", "new"]),
+        ("de", 'Datum;"Roter Hut";7,50', ["Datum", "Roter Hut", "7,50"]),
+        ("en", "I know Tom,he knows me,we are friends\nhi,i am,so\nOne,two", ["I know Tom,he knows me,we are friends",
+         "hi,i am,so", "One,two"]),
+        ("de", "Die Kd.-Nr. ist vom Do.–Sa. neu. Er ging.-Sie kam.",
+         ["Die Kd.-Nr. ist vom Do.–Sa. neu.", "Er ging.", "-Sie kam."]),
         *(
             ("en", text, [text])
-            for text in ("1,234,567 people", "one, two,three", "a;b", "if (a) x;y;z", "Hi,he came,but left.", "a=1;b;c")
+            for text in (
+                *("1,234,567 people", "one, two,three", "a;b", "if (a) x;y;z", "Hi,he came,but left.", "Lat;Long;Name"),
+                *("a=1;b;c", "NASA: The agency plans it.", "SPÜLE: weiß; neu"),
+            )
         ),
         ("fr", "Accueil · Nos services • Aide", ["Accueil", "Nos services", "Aide"]),
         ("en", "{n} apple | {n} apples", ["{n} apple", "{n} apples"]),

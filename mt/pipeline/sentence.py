@@ -11,7 +11,7 @@ from mt.errors import RequestError
 from mt.languages import likely_script
 from mt.pipeline.analysis import analyse, has_text, keep_source
 from mt.pipeline.driver import DecodeCall
-from mt.pipeline.results import Alternative
+from mt.pipeline.results import Alternative, with_text
 from mt.pipeline.terms import greedy, is_endless, translate_directly, translate_from_draft, translate_with_terms
 from mt.pipeline.unknown_words import copy_unknown_words
 from mt.pipeline.variants import (
@@ -176,6 +176,8 @@ async def _translate_variants(
         alternatives = (replace(alternatives[0], omitted=omitted), *alternatives[1:]) if omitted else alternatives
     if context.terms.glossary:
         alternatives = await translate_with_terms(decoded, alternatives, any_case, context)
+    if " / " in decoded.variant.text and not any(" / " in variant.text for variant in variants):
+        alternatives = tuple(with_text(one, one.text.replace(" / ", "/")) for one in alternatives)
     return alternatives
 
 

@@ -311,7 +311,6 @@ class TextPlanner:
         translation = mend_marks(sentence, translation, self.context.target)
         translation = unify_quotes(translation, protect.find_spans(sentence, kept), self.context.target)
         translation = space_guillemets(sentence, translation, self.context.target)
-        translation = translation if " / " in sentence else translation.replace(" / ", "/")
         translation = safe_apostrophes(translation, sentence) if self.is_message else translation
         languages = self.context.source, self.context.target
         mended = mend_ranges(sentence, mend_numbers(sentence, translation, languages, kept), languages)

@@ -251,6 +251,7 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         ["see big/good men", "see big / good men"],
         "sieh große/gute",
     ),
+    "other spaced slashes stay": ({"a man": ["ein Mann / Kerl"]}, "a man", ["a man"], "ein Mann / Kerl"),
     "words beside a slash stay if the model copies them again": (
         {"see big/good men": ["sieh große/good"], "see big / good men": ["sieh big / gute"]},
         "see big/good men",

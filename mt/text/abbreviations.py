@@ -16,26 +16,40 @@ _LONGEST = 16  # characters of an abbreviation and the spaces after it
 _SPACE = "[ \u00a0\u202f]"
 _BEFORE, _AFTER = rf"(?={_SPACE}[+(]?\d)", rf"(?:(?<=[\d½¼¾]{_SPACE})|(?<=\d\.{_SPACE}))"
 _GOES_ON = r"(?:and|bis|de[rs]|et|f|ff|im|in|of|sowie|to|und)\b"  # after a number that is a code: see p. 5 and 6
-_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
-_DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Mo|Di|Mi|Do|Fr|Sa|So|lun|mar|mer|jeu|ven|sam|dim)\\b"
+_CODE = rf"(?={_SPACE}?\d[\w./-]*(?!\w|[.,]\d|{_SPACE}?(?:[€$%]|(?!{_GOES_ON})[^\W\d_])))"
+_MONTH = r"(?:Jan|Feb|Mar|Mär|Apr|Ma[iy]|Jun|Jul|Aug|Sep|O[ck]t|Nov|De[cz])[a-zä]*\.?"
+_DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Mo|Di|Mi|Do|Fr|Sa|So)\b\.?"
+_HOUR = rf"{_SPACE}?(?:Uhr|h|[ap]m|[–-]{_SPACE}?\d{{1,2}})\b(?![.,]\d|{_SPACE}(?!(?:and|bis|to|Uhr|und)\b)[^\W\d_])"
+_WHEN = (  # 5:30, 8–12, 20.30 Uhr, 5.6., 5. Mai, 5 May, Dec 1, but not 20 am Tag
+    rf"(?:\d{{1,2}}(?::\d\d|{_HOUR}|\.\d\d{_HOUR}|\.{_SPACE}?(?:[01]?\d\.|{_MONTH})|{_SPACE}{_MONTH})|{_MONTH}{_SPACE}\d)"
+)
 _PLACES = {  # patterns of the places of the tables in abbreviations.toml; {} is the abbreviation
+    "first": "\\A{}",
     "anywhere": "{}",
     "before_word": "{}",
-    "before_long_word": f"{{}}(?={_SPACE}[^\\W\\d_]{{{{2}}}})",
+    "before_long_word": f"{{}}(?={_SPACE}[^\\W\\d_]{{2}})",
     "before_number": f"{{}}{_BEFORE}",
-    "before_date": (  # Sat 9–5, Sun: closed, Mo., Di. und Do. 8–12, am Mi. u. Do.
-        f"(?:(?:(?<=\\bam )|(?<=[io]\\. u\\. )){{0}}|{{0}}(?=[:,]?{_SPACE}(?:\\d|closed|ferm|geschl|{_MONTH})"
-        f"|,?{_SPACE}(?:(?:und|and|et|u\\.|&) )?{_DAY}))"
+    "before_date": (  # Sat 9–5, Mo., Di. und Do. 8–12, Sa.: geschlossen, am Mi. u. Do., but not Fr. 20.50
+        rf"(?:(?:(?<=\bam )|(?<=[io]\. u\. )){{}}(?<=\.)(?!{_SPACE}[^\Wa-zäöü])|{{}}(?!(?<=Fr\.){_SPACE}\d+[.,–-][\d–])"
+        rf"(?=(?:(?:,|{_SPACE}(?:&|and|und|u\.)){_SPACE}{_DAY}){{0,6}}"
+        rf"(?:[:,]?{_SPACE}{_WHEN}|(?:(?<=\.)|:){_SPACE}(?:closed|geschl))))"
     ),
-    "before_code": f"{{}}(?={_SPACE}?\\d[\\w./-]*(?!\\w|[.,]\\d|{_SPACE}?(?!{_GOES_ON})[^\\W\\d_]))",
+    "before_french_date": (  # mer. 5 mai, but not la mer. 5 h
+        rf"(?:(?<![^\W\d_]{_SPACE})|(?<=\bet )){{}}(?={_SPACE}\d{{1,2}}"
+        rf"(?::\d|{_SPACE}?(?:h(?![^\W\d_])|janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc)))"
+    ),
+    "before_code": rf"{{}}(?<!\bet.al\.){_CODE}",
+    "in_reference": rf"(?:(?<=[Ss]iehe )|(?<=[Vv]gl\. )|(?<=[Aa]uf )|(?<=see )|(?<=\()){{}}{_CODE}",
     "after_number": f"{_AFTER}{{}}",
-    "by_number": f"(?:{{0}}{_BEFORE}|{_AFTER}{{0}})",
+    "by_number": f"(?:{{}}{_BEFORE}|{_AFTER}{{}})",
 }
 _PREPOSITIONS = ("before_word", "before_long_word")
+_DOUBTFUL = ("before_code", "before_date", "before_french_date", "in_reference")
 _PREDICATE = re.compile(r"\b(?:is|are|was|were|ist|sind|war|waren|est|sont|était)\s+\S*\s*\Z")  # Lunch is incl.
 _NEW_SENTENCE = re.compile(
     r"(?:I|We|You|He|She|It|They|The|This|There|Wir|Ich|Er|Sie|Es|Das|Nous|Je|Il|Elle|Ils|Le|La|Les|Vous)\b"
 )
+_AFTER_NOUN = re.compile(rf"{_NEW_SENTENCE.pattern}|(?:Der|Die|Dann|Danach)\b")  # lt. Der Spiegel
 
 
 def expand_abbreviations(text: NormalisedText, language: str, kept: Sequence[Range] = ()) -> NormalisedText:
@@ -63,8 +77,8 @@ def ends_with_abbreviation(text: str, follows: str, language: str) -> bool:
     match = known.last.search(text, max(0, len(text) - _LONGEST)) if known else None
     if not known or not match:
         return False
-    if follows[:1].islower() or follows[:1].isdigit():
-        return True
+    if follows[:1].islower() or follows[:1].isdigit():  # C'est un jeu. 5 joueurs participent.
+        return _key(match[1]) not in known.doubtful or bool(known.pattern.match(text + follows, match.start(1)))
     goes_on = _key(match[1]).lower() in known.prepositions
     return goes_on and not (_PREDICATE.search(text, max(0, len(text) - 3 * _LONGEST)) or _NEW_SENTENCE.match(follows))
 
@@ -78,6 +92,7 @@ class _Abbreviations:
     last: re.Pattern[str]  # one with a full stop at the end of a text
     undotted: tuple[str, ...]  # those without a full stop
     prepositions: Set[str]  # those after which a sentence goes on
+    doubtful: Set[str]  # those that may be words, for which what follows decides
     stops: Set[str]  # those whose full stop stays before a capital
 
     def edits(self, text: str) -> Iterator[tuple[int, int, str]]:
@@ -90,7 +105,9 @@ class _Abbreviations:
                     continue
                 word = self.words[key[0].lower() + key[1:]]
                 word = word[0].upper() + word[1:]
-            if key[-1] == "." and (not rest.strip(" \"'”“»") or (key in self.stops and rest[1:2].isupper())):
+            begins = _NEW_SENTENCE if key.lower() in self.prepositions else _AFTER_NOUN
+            is_last = not rest.strip(" \"'”“»") or (key in self.stops and rest[1:2].isupper()) or begins.match(rest, 1)
+            if key[-1] == "." != word[-1] and is_last:
                 word += "."
             yield *match.span(), word
 
@@ -102,18 +119,19 @@ def _abbreviations(language: str) -> _Abbreviations | None:
         return None
     names = [name for table in tables.values() for name in table]
     patterns = (
-        _PLACES[place].format("(?:" + "|".join(map(_spelling, sorted(table, key=len, reverse=True))) + ")")
+        _PLACES[place].replace("{}", "(?:" + "|".join(map(_spelling, sorted(table, key=len, reverse=True))) + ")")
         for place, table in tables.items()
     )
     prepositions = {_key(name).lower() for place in _PREPOSITIONS for name in tables.get(place, ())}
-    before_nouns = tables["after_number"] if language == "de" else ()  # 3 Mio. Euro
+    no_stops = (*(tables["after_number"] if language == "de" else ()), *tables.get("before_date", ()))  # 3 Mio. Euro
     return _Abbreviations(
         words={_key(name): word for table in tables.values() for name, word in table.items()},
         pattern=re.compile(rf"(?<![\w./@{{$%#-])(?:{'|'.join(patterns)})"),
         last=re.compile(rf"(?<![\w.-])({'|'.join(_spelling(name) for name in names if name[-1] == '.')})\s*\Z"),
         undotted=tuple(name for name in names if "." not in name),
         prepositions=prepositions,
-        stops={_key(name) for name in names if _key(name).lower() not in prepositions} - set(map(_key, before_nouns)),
+        doubtful={_key(name) for place in _DOUBTFUL for name in tables.get(place, ())},
+        stops={_key(name) for name in names if _key(name).lower() not in prepositions} - set(map(_key, no_stops)),
     )
 
 

@@ -8,16 +8,15 @@ from pathlib import Path
 from mt.text.alignment import Range
 
 _WORD = r"(?:[A-ZÀ-ÖØ-Þ]['’])?[A-ZÀ-ÖØ-Þ]\w+(?:-[A-ZÀ-ÖØ-Þ]\w+)?"
-_FIRST = re.compile(rf"(?<![\w-])(?P<given>{_WORD})(?= (?:[A-Z]\. ){{0,2}}(?P<surname>{_WORD}))")
-_LINE = re.compile(
-    rf"(?:(?:Dr|Prof)\. ){{0,2}}(?:(?P<first>{_WORD}) )?(?P<given>{_WORD}) (?:[A-Z]\. ){{0,2}}(?P<surname>{_WORD})"
-)
+_SURNAME = rf"(?:[A-Z]\. ){{0,2}}(?P<surname>{_WORD})"
+_FIRST = re.compile(rf"(?<![\w-])(?P<given>{_WORD})(?= {_SURNAME})")
+_LINE = re.compile(rf"(?:(?:Dr|Prof)\. ){{0,2}}(?:(?P<first>{_WORD}) )?(?P<given>{_WORD}) {_SURNAME}")
 
 
 def is_name(text: str) -> bool:
     """Return whether a text is a given name and a known surname, perhaps with a title and initials."""
     match = _LINE.fullmatch(text)
-    return match is not None and _is_name(match) and _is_given(match["first"] or match["given"])
+    return match is not None and _is_name(match["surname"], match["first"] or match["given"], match["given"])
 
 
 def lost_names(source: str, translation: str) -> list[Range]:
@@ -28,16 +27,13 @@ def lost_names(source: str, translation: str) -> list[Range]:
     return [
         (match.start(), match.end("surname"))
         for match in _FIRST.finditer(source)
-        if match["surname"] not in translation and _is_name(match)
+        if match["surname"] not in translation and _is_name(match["surname"], match["given"])
     ]
 
 
-def _is_name(match: re.Match[str]) -> bool:
-    return _is_given(match["given"]) and _words()["surnames"].issuperset(match["surname"].split("-"))
-
-
-def _is_given(name: str) -> bool:
-    return name.partition("-")[0] in _words()["given"]
+def _is_name(surname: str, *given: str) -> bool:
+    known = _words()["given"].issuperset(name.partition("-")[0] for name in given)
+    return known and _words()["surnames"].issuperset(surname.split("-"))
 
 
 @cache

@@ -211,27 +211,24 @@ def _paragraphs(text: str, language: str) -> Iterator[str]:
 
 
 def _tables(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the mark between the fields of records, and its number in each, if two lines or more are alike."""
-    for mark in _NO_RECORD:
-        if text.count(mark) > 3:
-            counts = Counter(line.count(mark) for line in text.splitlines() if _is_record(line, mark))
-            yield from ((mark, count) for count, lines in counts.items() if lines > 1)
-
-
-def _is_record(line: str, mark: str) -> bool:
-    return line.count(mark) > 1 and not _NO_RECORD[mark].search(line)
+    """Yield the mark between the fields of records, and its number in each, if two lines are alike or one is quoted."""
+    for mark, no_record in _NO_RECORD.items():
+        lines = text.splitlines() if text.count(mark) > 1 else []
+        records = [line for line in lines if line.count(mark) > 1 and not no_record.search(line)]
+        counts = Counter(line.count(mark) for line in records)
+        counts.update(line.count(";") for line in records if mark == ";" and _QUOTED_FIELD.search(line))
+        yield from ((mark, count) for count, lines_alike in counts.items() if lines_alike > 1)
 
 
 def _items(paragraph: str, tables: Set[tuple[str, int]]) -> Iterator[str]:
     """Yield the items of a paragraph such as `Home | About us` and the separators between them in turn.
 
     An item has two characters or more and does not begin in lower case, or is a cell of a row of a table. Other texts
-    are parts of a formula or command. The fields of a record such as `"Red hat";7,50;red` are items, too.
-    They have quotes and semicolons, or belong to the `tables` of the text.
+    are parts of a formula or command. The fields of a record such as `"Red hat";7,50;red` are items, too,
+    if it belongs to one of the `tables` of the text.
     """
-    for mark in _NO_RECORD:
-        is_quoted = mark == ";" and _QUOTED_FIELD.search(paragraph) is not None
-        if (is_quoted or (mark, paragraph.count(mark)) in tables) and _is_record(paragraph, mark):
+    for mark, no_record in _NO_RECORD.items():
+        if (mark, paragraph.count(mark)) in tables and not no_record.search(paragraph):
             yield from re.split(rf'("?{mark}"?|\A"|"\Z)', paragraph)
             return
     items, begin = [""], 0
@@ -291,8 +288,7 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
         unfinished = (
             end in inside
             or follows == "="
-            or (follows == "-" and _SECOND_PART.match(paragraph, end) is not None)
-            or (follows in ("-", "–") and _FIRST_PART.search(sentence) is not None)
+            or (follows in ("-", "–") and bool(_FIRST_PART.search(sentence) or _SECOND_PART.match(paragraph, end)))
             or ends_with_abbreviation(paragraph[begin:end], paragraph[end : end + 20], language)
             or (_ABBREVIATION.search(sentence) is not None and (follows.islower() or _ZONE.match(paragraph, end)))
             or (ordinal is not None and follows.isalpha() and ordinal.search(sentence) is not None)

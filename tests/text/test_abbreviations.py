@@ -47,7 +47,7 @@ from mt.text.segment import split_text
         ("fr", "RDV le 5 janv. 2024, c.-à-d. demain", "rendez-vous le 5 janvier 2024, c'est-à-dire demain"),
         ("en", "I Sat 3 exams, Sun: 5 facts, the Sun: closed, Sat. May I",
          "I Sat 3 exams, Sun: 5 facts, the Sun: closed, Sat. May I"),
-        ("en", "A no.: yes. It is on avg. We, i.e.", "A no.: yes. It is on average. We, i.e."),
+        ("en", "A no.: yes, Dec 5 times. Is on avg. We, i.e.", "A no.: yes, Dec 5 times. Is on average. We, i.e."),
         ("en", "Mon 9 am to 5 pm, Wed 5:30, Sat. June 5", "Monday 9 am to 5 pm, Wednesday 5:30, Saturday June 5"),
         ("de", "Fr. 20.50. Fr. 20–30, Fr. 20 am Tag, Mi 11 kostet, Mi 11 am besten, Di und Fr. Blair, Mo, 5 J., So: 3",
          "Fr. 20.50. Fr. 20–30, Fr. 20 am Tag, Mi 11 kostet, Mi 11 am besten, Di und Fr. Blair, Mo, 5 J., So: 3"),

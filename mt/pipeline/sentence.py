@@ -308,7 +308,7 @@ def _lost_symbols(decoded: DecodedVariant, context: SentenceContext) -> list[Ran
     """
     variant, text = decoded.variant, decoded.best.text
     damaged = symbols.damaged_words(variant.text, text, context.tokenizer.characters)
-    lost = schedules.lost_ranges(variant.text, text, (context.source, context.target))
+    lost = schedules.lost_ranges(variant.text, text, (context.source, context.target), variant.kept)
     lost += names.lost_names(variant.text, text) if likely_script(context.target) in ("Latn", "") else []
     spans = [span for span in variant.spans if span.kind is not SpanKind.NUMBER]
     return [

@@ -313,10 +313,12 @@ class TextPlanner:
         translation = space_guillemets(sentence, translation, self.context.target)
         translation = safe_apostrophes(translation, sentence) if self.is_message else translation
         languages = self.context.source, self.context.target
-        mended = mend_ranges(sentence, mend_numbers(sentence, translation, languages, kept), languages)
+        terms = self.context.terms.find(sentence, self.context.source, kept)
+        fixed = [*kept, *((term.begin, term.end) for term in terms)]
+        mended = mend_ranges(sentence, mend_numbers(sentence, translation, languages, kept), languages, fixed)
         raised = begin_with_capital(mended, sentence, self.context.target, kept)
-        terms = filter(None, (term.strip() for _, term in self.context.terms.glossary)) if raised != mended else ()
-        has_term = any(mended.startswith(term) and not mended[len(term) : len(term) + 1].isalnum() for term in terms)
+        words = filter(None, (term.strip() for _, term in self.context.terms.glossary)) if raised != mended else ()
+        has_term = any(mended.startswith(word) and not mended[len(word) : len(word) + 1].isalnum() for word in words)
         return mended if has_term else raised
 
     def _expectation(self, source: Sequence[int], alternative: Alternative) -> Expectation:

@@ -43,11 +43,8 @@ _ORDINAL_DOT = frozenset(  # languages that write ordinal numbers with a dot, su
     ]
 )
 _NUMBERED_LINE = re.compile(r"^[ \t>]*(\d{1,3})\.[ \t]", re.MULTILINE)
-_ORDINAL_LINE = re.compile(  # such as `1. Mai`
-    r"^[ \t>]*\d{1,3}\.[ \t]+(?:J[aä]n(?:uar|ner)?|Feb(?:ruar)?|Mär[z.]|Apr(?:il)?|Mai|Jun[i.]|Jul[i.]|Aug(?:ust)?"
-    r"|Sept?(?:ember)?|Okt(?:ober)?|Nov(?:ember)?|Dez(?:ember)?|Jahrhundert|Tag)(?!\w)",
-    re.MULTILINE | re.IGNORECASE,
-)
+_MONTH = r"(?:J[aä]n|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)(?:n?uar|ner|ruar|z|il|i|ust|t?(?:em|o)?(?:ber)?)"
+_ORDINAL_LINE = re.compile(rf"^[ \t>]*\d+\.[ \t]+(?:{_MONTH}|Jahrhundert|Tag)\b", re.IGNORECASE | re.MULTILINE)
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
 _FRENCH_TIME = re.compile(r"(?<!\w)(\d{1,2}) ?h ?(\d\d)(?!\w)")
@@ -119,10 +116,7 @@ def list_marker_length(sentence: str, language: str) -> int:
 
 
 def has_numbered_lines(text: str) -> bool:
-    """Return whether a text has lines such as `1. Open` and `2. Save`, which are no ordinal numbers.
-
-    The numbers must begin at 1. A line such as `24. Dezember` has an ordinal number, and so have all lines of its text.
-    """
+    """Return whether the lines of a text are numbered from 1 on, by numbers that are no ordinal numbers of dates."""
     numbers = [int(number) for number in _NUMBERED_LINE.findall(text)]
     return numbers[:2] == [1, 2] and not _ORDINAL_LINE.search(text)
 

@@ -5,10 +5,12 @@ translation copies are then written as the target language does.
 """
 
 import re
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
+from mt.text.protect import ProtectedSpan, SpanKind, find_spans, find_translated_spans
 
 _DAYS = {  # length of the abbreviations, and names
     "de": (2, ("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag")),
@@ -22,45 +24,52 @@ _WRITTEN_DAYS = re.compile(  # in other languages, such as 周一至周五, 月�
     r"[^\W\d_]{2}\.? ?(?:[-–—]|(?<= )(?:al?|t/m|tot|do|até)(?= )) ?[^\W\d_]{2}"
     r"|[一二三四五六月火水木金土][曜日]{0,2}(?:[-–—~～〜至到]|から)"
 )
-_TIMES = re.compile(r"(?<![\w:.–-])(\d{1,2}):(\d\d) ?[-–—] ?(\d{1,2}):(\d\d)(?: Uhr\b)?(?![\w:–-])")
+_HOUR = r"([01]?\d|2[0-4]):([0-5]\d)"
+_TIMES = re.compile(rf"(?<![\w:./@–-]){_HOUR} ?[-–—] ?{_HOUR}(?: Uhr\b)?(?![\w:/@–-]|\.\w)")
+_OPENING = re.compile(r"\b(?:open(?:ing)?|hours|Uhr|geöffnet)\b|\d ?[ap]\.?m\b", re.IGNORECASE)
 
 
-def lost_ranges(source: str, translation: str, languages: tuple[str, str]) -> list[Range]:
-    """Return the ranges of days and times in a source that its translation lacks. `languages` are source and target."""
+def lost_ranges(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> list[Range]:
+    """Return the ranges of days and times in a source that its translation lacks, without those in protected spans."""
     language, target = map(primary_language, languages)
-    lost, times_of = [], list(_TIMES.finditer(source))
-    for match in _ranges(language).finditer(source) if language in _DAYS else ():
-        days = [_patterns(target)[_number(day, language)] for day in match.groups()] if target in _DAYS else []
-        if not (re.search(_LINK.join(days), translation) if days else _WRITTEN_DAYS.search(translation)):
+    lost, spans = [], find_spans(source, kept)
+    for match, numbers in _days(source, language, spans):
+        days = [_patterns(target)[number] for number in numbers] if target in _DAYS else []
+        # A copy is not lost, because `mend_ranges` rewrites it
+        if not re.search(rf"{_LINK.join(days)}|{_any_dash(match[0])}" if days else _WRITTEN_DAYS, translation):
             lost.append(match.span())
-    for match in times_of:
-        times = (
-            rf"(?<!\d)0?{int(hour)} ?(?:[:h] ?{minute}|{'h' * (minute == '00')})(?! ?\d)"
-            for hour, minute in _times(match)
-        )
+    for match in filter(partial(_is_outside, spans), _TIMES.finditer(source)):
+        pairs = match.group(1, 2), match.group(3, 4)
+        times = (rf"(?<!\d)0?{int(h)} ?(?:[:h] ?{m}|{'h' * (m == '00')})(?! ?\d)" for h, m in pairs)
         copied = _any_dash(match[0].removesuffix(" Uhr"))
         if (lost and target == "fr") or not re.search(rf"{_LINK.replace('-', '').join(times)}|{copied}", translation):
             lost.append(match.span())
     return lost
 
 
-def mend_ranges(source: str, translation: str, languages: tuple[str, str]) -> str:
-    """Return a translation in which the ranges that are those of the source are written as the target language does."""
+def mend_ranges(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> str:
+    """Return a translation in which the ranges of its source are those of the target language. Protected spans stay."""
     language, target = map(primary_language, languages)
-    known = language in _DAYS and target in _DAYS
-    for match in {match[0]: match for match in _ranges(language).finditer(source)}.values() if known else ():
+    spans, written = find_spans(source, kept), {}
+    for match, numbers in _days(source, language, spans) if target in _DAYS else ():
         length, names = _DAYS[target]
-        days = [names[_number(day, language)] for day in match.groups()]
+        text = _LINKS[target].join(names[number] for number in numbers)
         if len(match[1].rstrip(".")) == _DAYS[language][0]:
-            written = _ABBREVIATED_LINKS[target].join(day[:length] for day in days) + "." * (target == "fr")
-        else:
-            written = _LINKS[target].join(days)
-        translation = _replace(match[0], written.upper() if match[0].isupper() else written, translation)
-    for match in {match[0]: match for match in _TIMES.finditer(source)}.values() if target != "de" else ():
-        written = match[0].removesuffix(" Uhr")
-        if target == "fr":
-            written = "–".join(f"{int(hour)}h{minute}".removesuffix("00") for hour, minute in _times(match))
-        translation = _replace(match[0], written, translation)
+            text = _ABBREVIATED_LINKS[target].join(names[number][:length] for number in numbers) + "." * (
+                target == "fr"
+            )
+        written[match[0]] = text.upper() if match[0].isupper() else text
+    has_day = bool(written) or any(name.lower() in source.lower() for name in _DAYS.get(language, (0, ()))[1])
+    for match in filter(partial(_is_outside, spans), _TIMES.finditer(source)) if target != "de" else ():
+        written[match[0]] = match[0].removesuffix(" Uhr")
+        if target == "fr" and (has_day or _OPENING.search(source[: match.end()])):  # no ratio
+            pairs = match.group(1, 2), match.group(3, 4)
+            written[match[0]] = "–".join(f"{int(hour)}h{minute}".removesuffix("00") for hour, minute in pairs)
+    for text, new in written.items():
+        pattern = rf"(?i)(?<![\w./@-]){_any_dash(text)}{'[.]?' * new.endswith('.')}(?![\w/@-]|\.\w)"
+        others = find_translated_spans(translation, spans)
+        for match in reversed([one for one in re.finditer(pattern, translation) if _is_outside(others, one)]):
+            translation = translation[: match.start()] + new + translation[match.end() :]
     return translation
 
 
@@ -73,21 +82,31 @@ def _patterns(language: str) -> list[str]:
 
 @cache
 def _ranges(language: str) -> re.Pattern[str]:
-    day = "|".join(_patterns(language))
-    return re.compile(rf"(?<![\w-])({day})(?: ?[-–—] ?| (?:bis|to|through|au|à) )({day})(?!-)")
-
-
-def _number(day: str, language: str) -> int:
     length, names = _DAYS[language]
-    return [name[:length].lower() for name in names].index(day[:length].lower())
+    whole, short = "|".join(names), "|".join(name[:length] for name in names)
+    stops = r"(\.)?", r"(?(2)(?:\.(?!\s*\Z))?|(?:\.(?= ?[\d,:;)]))?)"  # the last stop ends the sentence
+    first, second = (rf"(?:(?i:{whole})s?(?!\w)|(?i:{short})(?!\w){stop})" for stop in stops)
+    link = r" ?[-–—] ?| (?:bis|to|through|au|à) "
+    return re.compile(rf"(?<![\w./@-])({first})({link})({second})(?![\w/@-]|\.\w)")
 
 
-def _times(match: re.Match[str]) -> list[tuple[str, str]]:
-    return [(match[1], match[2]), (match[3], match[4])]
+def _days(source: str, language: str, spans: Sequence[ProtectedSpan]) -> Iterator[tuple[re.Match[str], list[int]]]:
+    """Yield the ranges of different days. An abbreviation is no word, such as `so`, and no code, such as `fr-FR`."""
+    length, names = _DAYS.get(language, (0, ()))
+    begins = [name[:length].lower() for name in names]
+    for match in filter(partial(_is_outside, spans), _ranges(language).finditer(source)) if names else ():
+        numbers = [begins.index(day[:length].lower()) for day in match.group(1, 4)]
+        short = [day for day in match.group(1, 4) if len(day.rstrip(".")) == length]
+        marked = all(map(str.istitle, short)) or all(map(str.isupper, short))
+        marked |= language == "fr" and bool(match[2] or not match[3].strip().isalpha())
+        marked |= len(short) == len(match[3]) == 1  # such as `mo–freitag` of a headline in lower case
+        if marked and numbers[0] != numbers[1]:
+            yield match, numbers
 
 
-def _replace(text: str, written: str, translation: str) -> str:
-    return re.sub(_any_dash(text), written, translation, flags=re.IGNORECASE)
+def _is_outside(spans: Sequence[ProtectedSpan], match: re.Match[str]) -> bool:
+    others = (span for span in spans if span.kind is not SpanKind.NUMBER)
+    return not any(span.begin < match.end() and match.start() < span.end for span in others)
 
 
 def _any_dash(text: str) -> str:

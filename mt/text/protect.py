@@ -29,7 +29,7 @@ _QUANTITY = (
     r"(?:M(?:illi|io\b|rd\b)|[BT]rilli|Billi|Tausend|P[re]\w{2,3}ent|Euro|Dollar|[A-Z]{2,3}\b|Liter|Meter|GHz|Uhr)"
 )
 _LIST_MARKER = re.compile(
-    r"(?:(?:(?:A[Ww]|F[Ww]d?|FWD|R[Ee]|T[Rr]|WG)[ \u00a0]?:"  # of the subject of a mail
+    r"(?:(?:(?:AW|F[Ww]d?|FWD|R[Ee]|T[Rr])[ \u00a0]?:"  # of the subject of a mail
     r"|\[[ xX✓]\]|[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.)"
     r"|(?:[IVX]{1,5}\.|\d{1,2}(?:\.\d{1,2}){2,5}\.?|\d{1,2}\.\d\.?(?!\s+"
     + _QUANTITY

@@ -143,6 +143,8 @@ def test_spans(sentence: str, expected: list[str]) -> None:
         ("en", "Re: AW: your order", "Re: AW: "),
         ("fr", "TR : Votre commande", "TR : "),
         ("en", "Rent: a lot", ""),
+        ("en", "Aw: so sweet!", ""),
+        ("de", "WG: Zimmer frei", ""),
         ("en", "re: it", ""),
         ("en", "1.", ""),
         ("en", "- ", ""),

@@ -1,6 +1,7 @@
 """Ranges of days and of times, such as `Mo–Fr 8:30–17:00 Uhr`, which small models damage.
 
-A sentence is decoded again, with stand-ins for its ranges, only if its translation lacks one of them.
+A sentence is decoded again, with stand-ins for its ranges, only if its translation lacks one of them. Ranges that a
+translation copies are then written as the target language does.
 """
 
 import re
@@ -9,13 +10,15 @@ from functools import cache, partial
 
 from mt.languages import primary_language
 from mt.text.alignment import Range
-from mt.text.protect import ProtectedSpan, SpanKind, find_spans
+from mt.text.protect import ProtectedSpan, SpanKind, find_spans, find_translated_spans
 
 _DAYS = {  # length of the abbreviations, and names
     "de": (2, ("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag")),
     "en": (3, ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")),
     "fr": (3, ("lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche")),
 }
+_LINKS = {"de": " bis ", "en": " to ", "fr": " au "}
+_ABBREVIATED_LINKS = {"de": "–", "en": "–", "fr": ".–"}
 _LINK = r"(?: ?[-–—] ?|(?: [^\W\d]+['’]?){1,3} )"
 _WRITTEN_DAYS = re.compile(  # in other languages, such as 周一至周五, 月～金 and 月曜日から金曜日
     r"[^\W\d_]{2}\.? ?(?:[-–—]|(?<= )(?:al?|t/m|tot|do|até)(?= )) ?[^\W\d_]{2}"
@@ -23,6 +26,7 @@ _WRITTEN_DAYS = re.compile(  # in other languages, such as 周一至周五, 月�
 )
 _HOUR = r"([01]?\d|2[0-4]):([0-5]\d)"
 _TIMES = re.compile(rf"(?<![\w:./@–-]){_HOUR} ?[-–—] ?{_HOUR}(?: Uhr\b)?(?![\w:/@–-]|\.\w)")
+_OPENING = re.compile(r"\b(?:open(?:ing)?|hours|Uhr|geöffnet)\b|\d ?[ap]\.?m\b", re.IGNORECASE)
 
 
 def lost_ranges(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> list[Range]:
@@ -31,6 +35,7 @@ def lost_ranges(source: str, translation: str, languages: tuple[str, str], kept:
     lost, spans = [], find_spans(source, kept)
     for match, numbers in _days(source, language, spans):
         days = [_patterns(target)[number] for number in numbers] if target in _DAYS else []
+        # A copy is not lost, because `mend_ranges` rewrites it
         if not re.search(rf"{_LINK.join(days)}|{_any_dash(match[0])}" if days else _WRITTEN_DAYS, translation):
             lost.append(match.span())
     for match in filter(partial(_is_outside, spans), _TIMES.finditer(source)):
@@ -40,6 +45,32 @@ def lost_ranges(source: str, translation: str, languages: tuple[str, str], kept:
         if (lost and target == "fr") or not re.search(rf"{_LINK.replace('-', '').join(times)}|{copied}", translation):
             lost.append(match.span())
     return lost
+
+
+def mend_ranges(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> str:
+    """Return a translation in which the ranges of its source are those of the target language. Protected spans stay."""
+    language, target = map(primary_language, languages)
+    spans, written = find_spans(source, kept), {}
+    for match, numbers in _days(source, language, spans) if target in _DAYS else ():
+        length, names = _DAYS[target]
+        text = _LINKS[target].join(names[number] for number in numbers)
+        if len(match[1].rstrip(".")) == _DAYS[language][0]:
+            text = _ABBREVIATED_LINKS[target].join(names[number][:length] for number in numbers) + "." * (
+                target == "fr"
+            )
+        written[match[0]] = text.upper() if match[0].isupper() else text
+    has_day = bool(written) or any(name.lower() in source.lower() for name in _DAYS.get(language, (0, ()))[1])
+    for match in filter(partial(_is_outside, spans), _TIMES.finditer(source)) if target != "de" else ():
+        written[match[0]] = match[0].removesuffix(" Uhr")
+        if target == "fr" and (has_day or _OPENING.search(source[: match.end()])):  # no ratio
+            pairs = match.group(1, 2), match.group(3, 4)
+            written[match[0]] = "–".join(f"{int(hour)}h{minute}".removesuffix("00") for hour, minute in pairs)
+    for text, new in written.items():
+        pattern = rf"(?i)(?<![\w./@-]){_any_dash(text)}{'[.]?' * new.endswith('.')}(?![\w/@-]|\.\w)"
+        others = find_translated_spans(translation, spans)
+        for match in reversed([one for one in re.finditer(pattern, translation) if _is_outside(others, one)]):
+            translation = translation[: match.start()] + new + translation[match.end() :]
+    return translation
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mt.text.schedules import lost_ranges
+from mt.text.schedules import lost_ranges, mend_ranges
 
 
 @pytest.mark.parametrize(
@@ -15,13 +15,6 @@ from mt.text.schedules import lost_ranges
         ("de en", "Montag bis Freitag: 9", "Monday, on Friday: 9", ["Montag bis Freitag"]),
         ("de en", "Mo.–Do.", "Monday through to Thursdays", []),
         ("en de", "Open Mon-fri", "Offen", []),
-        ("en de", "Open Mon-Fri.", "Offen.", ["Mon-Fri"]),
-        ("en de", "Open Mon-Fri.", "Offen Mon-Fri.", []),
-        ("en de", "sat-sun@x.org, {Mon-Fri}, a sat – Sun, sat to sun, mon-fri, Mon-Mon", "", []),
-        ("de en", "info@mo-fr.de, fr-FR, so-so, So - do it, so bis di, DE-FR, X.Mo-Fr.y", "", []),
-        ("fr en", "mer à mer, mar à mer", "", []),
-        ("fr de", "Ouvert lun-ven.", "", ["lun-ven"]),
-        ("en fr", "1:43 - 1:64, 25:00-26:00", "", []),
         ("de fr", "mo–freitag", "", ["mo–freitag"]),
         ("en de", "The Mon-Fri plan", "Der Mon-Fri-Plan", []),
         ("en de", "`Mon-Fri` and x.org/Mon-Fri, 9:00-17:00.txt", "", []),
@@ -46,6 +39,52 @@ def test_lost_ranges(languages: str, source: str, translation: str, lost: list[s
     assert [source[begin:end] for begin, end in lost_ranges(source, translation, (before, after))] == lost
 
 
+@pytest.mark.parametrize(
+    ("languages", "source", "translation", "expected"),
+    [
+        ("de en", "Mo.-Do. 9, Sa–So", "Mo.-Do. 9, Sa–So", "Mon–Thu 9, Sat–Sun"),
+        ("en fr", "Mon-Fri or Tue–Wed.", "Mon–Fri ou Tue–Wed.", "lun.–ven. ou mar.–mer."),
+        ("de fr", "Montag bis Freitag", "le Montag bis Freitag", "le lundi au vendredi"),
+        ("fr de", "lundi-jeudi et lun. au ven.", "Lundi-jeudi und lun. au ven.", "Montag bis Donnerstag und Mo–Fr."),
+        (
+            "en de",
+            "Mon-Fri, x.org/Mon-Fri, `Mon-Fri`",
+            "Mon-Fri, x.org/Mon-Fri, `Mon-Fri`",
+            "Mo–Fr, x.org/Mon-Fri, `Mon-Fri`",
+        ),
+        *(  # not ranges of days or hours
+            (languages, text, text, text)
+            for languages, texts in {
+                "en de": "sat-sun@x.org|{Mon-Fri}|a sat – Sun|sat to sun|mon-fri|Mon-Mon",
+                "de en": "info@mo-fr.de|de-DE, fr-FR und en-US|fr-di|so bis di|so-so|So - do it|DE-FR|X.Mo-Fr.y",
+                "fr en": "mer à mer|mar à mer|Mar-mar",
+                "en fr": "x.org/10:15-11:20|10:15-11:20.txt|1:43 - 1:64|1:10 - 1:20, open|I am at 16:10-21:09",
+            }.items()
+            for text in texts.split("|")
+        ),
+        ("fr de", "Ouvert lun-ven.", "Offen lun-ven.", "Offen Mo–Fr."),
+        ("fr de", "Ouvert lun.-ven.", "Offen lun.-ven.", "Offen Mo–Fr."),
+        ("en fr", "Open Mon-Fri.", "Ouvert Mon-Fri.", "Ouvert lun.–ven."),
+        ("en de", "Mon-Fri. 9", "Mon-Fri. 9", "Mo–Fr 9"),
+        ("en fr", "Open 8:00-9:30", "Ouvert 8:00-9:30", "Ouvert 8h–9h30"),
+        ("en fr", "Sundays 8:00-9:30", "dimanche 8:00-9:30", "dimanche 8h–9h30"),
+        ("en de", "MONDAY-FRIDAY 9", "MONDAY-FRIDAY 9", "MONTAG BIS FREITAG 9"),
+        ("de fr", "8:30–17:00 Uhr", "8:30-17:00 Uhr", "8h30–17h"),
+        ("de en", "8:30–17:00 Uhr", "8:30–17:00 Uhr", "8:30–17:00"),
+        ("de de", "Mo-Fr 8:30–17:00 Uhr", "Di-Fr 8:30–17:00 Uhr", "Di-Fr 8:30–17:00 Uhr"),
+        ("de cs", "Mo–Fr", "Mo–Fr", "Mo–Fr"),
+        ("de en", "Mo–Fr", "Mon–Fri, Do-So", "Mon–Fri, Do-So"),  # not of the source
+        ("en fr", "from 9:00 to 17:00", "de 9:00 à 17:00", "de 9:00 à 17:00"),
+    ],
+)
+def test_copied_ranges_are_those_of_the_target_language(
+    languages: str, source: str, translation: str, expected: str
+) -> None:
+    before, after = languages.split()
+    assert mend_ranges(source, translation, (before, after)) == expected
+
+
 def test_ranges_that_are_kept_stay() -> None:
     kept = [(5, 12)]
     assert lost_ranges("Open Mon-Fri", "", ("en", "de"), kept) == []
+    assert mend_ranges("Open Mon-Fri", "Offen Mon-Fri", ("en", "de"), kept) == "Offen Mon-Fri"

@@ -91,7 +91,7 @@ CEILINGS = {
     "mt.model": 900,
     "mt.pipeline": 3_500,
     "mt.scoring": 350,
-    "mt.text": 12_420,
+    "mt.text": 12_460,
     "mt.training": 1_800,
     "mt": 3_000,
     "service.access": 870,

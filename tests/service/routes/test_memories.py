@@ -291,6 +291,7 @@ def test_the_terms_of_the_operator_are_those_of_the_language_of_each_text(
 
 
 def test_suggestions_are_off_by_default(deepl_application: Application) -> None:
+    deepl_application.renew()  # another test revokes a key
     assert "disabled" in suggested(deepl_application, 403, api_key=deepl_application.keys["rich"])["error"]
     assert not deepl_application.client.get("/frontend/settings").json()["suggestions"]
 

@@ -32,10 +32,12 @@ _OPENING = re.compile(r"\b(?:open(?:ing)?|hours|Uhr|geöffnet)\b|\d ?[ap]\.?m\b"
 def lost_ranges(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> list[Range]:
     """Return the ranges of days and times in a source that its translation lacks, without those in protected spans."""
     language, target = map(primary_language, languages)
+    if not _has_ranges(source, language):
+        return []
     lost, spans = [], find_spans(source, kept)
     for match, numbers in _days(source, language, spans):
         days = [_patterns(target)[number] for number in numbers] if target in _DAYS else []
-        # A copy is not lost, because `mend_ranges` rewrites it
+        # A copy is not lost: `mend_ranges` rewrites it.
         if not re.search(rf"{_LINK.join(days)}|{_any_dash(match[0])}" if days else _WRITTEN_DAYS, translation):
             lost.append(match.span())
     for match in filter(partial(_is_outside, spans), _TIMES.finditer(source)):
@@ -50,14 +52,15 @@ def lost_ranges(source: str, translation: str, languages: tuple[str, str], kept:
 def mend_ranges(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> str:
     """Return a translation in which the ranges of its source are those of the target language. Protected spans stay."""
     language, target = map(primary_language, languages)
+    if not _has_ranges(source, language):
+        return translation
     spans, written = find_spans(source, kept), {}
     for match, numbers in _days(source, language, spans) if target in _DAYS else ():
         length, names = _DAYS[target]
         text = _LINKS[target].join(names[number] for number in numbers)
         if len(match[1].rstrip(".")) == _DAYS[language][0]:
-            text = _ABBREVIATED_LINKS[target].join(names[number][:length] for number in numbers) + "." * (
-                target == "fr"
-            )
+            text = _ABBREVIATED_LINKS[target].join(names[number][:length] for number in numbers)
+            text += "." if target == "fr" else ""
         written[match[0]] = text.upper() if match[0].isupper() else text
     has_day = bool(written) or any(name.lower() in source.lower() for name in _DAYS.get(language, (0, ()))[1])
     for match in filter(partial(_is_outside, spans), _TIMES.finditer(source)) if target != "de" else ():
@@ -71,6 +74,11 @@ def mend_ranges(source: str, translation: str, languages: tuple[str, str], kept:
         for match in reversed([one for one in re.finditer(pattern, translation) if _is_outside(others, one)]):
             translation = translation[: match.start()] + new + translation[match.end() :]
     return translation
+
+
+def _has_ranges(source: str, language: str) -> bool:
+    """Return whether a source may have ranges: most sentences have none, and need no look for protected spans."""
+    return bool(_TIMES.search(source) or (language in _DAYS and _ranges(language).search(source)))
 
 
 @cache

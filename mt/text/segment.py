@@ -75,7 +75,7 @@ _ORDINAL = {  # the end of a German ordinal number, as in "am 30. September", no
     )
 }
 _LABEL = re.compile(
-    r"\A\W{0,5}(?:(?:VERY|IMPORTANT|PLEASE) ){0,2}(?:NOTE|WARNING|CAUTION|IMPORTANT|DANGER|TODO|ACHTUNG|WARNUNG|HINWEIS"
+    r"\A\W{0,5}(?:(?:VERY|IMPORTANT|PLEASE) ){0,2}(?:NOTE|WARNING|CAUTION|IMPORTANT|DANGER|ACHTUNG|WARNUNG|HINWEIS"
     r"|WICHTIG|VORSICHT|REMARQUE|ATTENTION|AVERTISSEMENT)[ \u00a0\u202f]?:\s+(?=.*[a-zß-ÿ]{2})"
 )
 _JOINER = "\u200d"

@@ -105,7 +105,8 @@ say "Evaluating on combinations of words and constructions that are not in the t
 port=$(free_port "${MT_PORT:-8000}")
 starter=mt/bundled/starter
 say "Serving the model starter ($starter) and, by its name, $name-en-de ($model) on port $port"
-"$python" -m mt serve --model "$starter,$model" --port "$port" &
+log=$run/service.log # its lines would stand between the requests and their answers
+"$python" -m mt serve --model "$starter,$model" --port "$port" 2> "$log" &
 service=$!
 stop() {
     kill "$service" 2> /dev/null || true
@@ -117,7 +118,8 @@ trap 'exit 143' TERM
 
 until request "http://127.0.0.1:$port/health" > /dev/null 2>&1; do
     if ! kill -0 "$service" 2> /dev/null; then
-        echo "The service stopped before it answered; its message is above." >&2
+        cat "$log" >&2
+        echo "The service stopped before it answered." >&2
         exit 1
     fi
     sleep 0.5
@@ -136,5 +138,5 @@ done
 if [ "$mode" = --check ]; then
     exit 0
 fi
-say "Serving on http://localhost:$port until Ctrl-C. Next: open that page, or import a model (README.md)"
+say "Serving on http://localhost:$port until Ctrl-C (log: $log). Next: open that page, or import a model (README.md)"
 wait "$service"

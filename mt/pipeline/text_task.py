@@ -30,7 +30,7 @@ from mt.text.markup.strings import MESSAGE, read_marked_sentence, split_marked_t
 from mt.text.messages import safe_apostrophes
 from mt.text.normalise import remove_invisible
 from mt.text.numbers import mend_numbers, unify_numbers
-from mt.text.schedules import mend_ranges
+from mt.text.schedules import has_ranges, mend_ranges
 from mt.text.segment import TextPart
 from mt.text.typography import has_no_break_spaces, mend_marks, space_guillemets, unify_quotes
 
@@ -313,9 +313,11 @@ class TextPlanner:
         translation = space_guillemets(sentence, translation, self.context.target)
         translation = safe_apostrophes(translation, sentence) if self.is_message else translation
         languages = self.context.source, self.context.target
-        terms = self.context.terms.find(sentence, self.context.source, kept)
-        fixed = [*kept, *((term.begin, term.end) for term in terms)]
-        mended = mend_ranges(sentence, mend_numbers(sentence, translation, languages, kept), languages, fixed)
+        mended = mend_numbers(sentence, translation, languages, kept)
+        if has_ranges(sentence, self.context.source):
+            terms = self.context.terms.find(sentence, self.context.source, kept)
+            fixed = [*kept, *((term.begin, term.end) for term in terms)]
+            mended = mend_ranges(sentence, mended, languages, fixed)
         raised = begin_with_capital(mended, sentence, self.context.target, kept)
         words = filter(None, (term.strip() for _, term in self.context.terms.glossary)) if raised != mended else ()
         has_term = any(mended.startswith(word) and not mended[len(word) : len(word) + 1].isalnum() for word in words)

@@ -29,11 +29,17 @@ _TIMES = re.compile(rf"(?<![\w:./@–-]){_HOUR} ?[-–—] ?{_HOUR}(?: Uhr\b)?(?
 _OPENING = re.compile(r"\b(?:open(?:ing)?|hours|Uhr|geöffnet)\b|\d ?[ap]\.?m\b", re.IGNORECASE)
 
 
+def has_ranges(source: str, language: str) -> bool:
+    """Return whether a source may have ranges: most sentences have none, and need no look for protected spans."""
+    language = primary_language(language)
+    return bool(_TIMES.search(source) or (language in _DAYS and _ranges(language).search(source)))
+
+
 def lost_ranges(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> list[Range]:
     """Return the ranges of days and times in a source that its translation lacks, without those in protected spans."""
-    language, target = map(primary_language, languages)
-    if not _has_ranges(source, language):
+    if not has_ranges(source, languages[0]):
         return []
+    language, target = map(primary_language, languages)
     lost, spans = [], find_spans(source, kept)
     for match, numbers in _days(source, language, spans):
         days = [_patterns(target)[number] for number in numbers] if target in _DAYS else []
@@ -52,8 +58,6 @@ def lost_ranges(source: str, translation: str, languages: tuple[str, str], kept:
 def mend_ranges(source: str, translation: str, languages: tuple[str, str], kept: Sequence[Range] = ()) -> str:
     """Return a translation in which the ranges of its source are those of the target language. Protected spans stay."""
     language, target = map(primary_language, languages)
-    if not _has_ranges(source, language):
-        return translation
     spans, written = find_spans(source, kept), {}
     for match, numbers in _days(source, language, spans) if target in _DAYS else ():
         length, names = _DAYS[target]
@@ -74,11 +78,6 @@ def mend_ranges(source: str, translation: str, languages: tuple[str, str], kept:
         for match in reversed([one for one in re.finditer(pattern, translation) if _is_outside(others, one)]):
             translation = translation[: match.start()] + new + translation[match.end() :]
     return translation
-
-
-def _has_ranges(source: str, language: str) -> bool:
-    """Return whether a source may have ranges: most sentences have none, and need no look for protected spans."""
-    return bool(_TIMES.search(source) or (language in _DAYS and _ranges(language).search(source)))
 
 
 @cache

@@ -409,7 +409,7 @@ async def test_rows_leave_within_two_steps(small_model: Path, expires: bool) -> 
 
     async with Fleet(plan(small_model), control.start) as fleet:
         staying = begin(fleet, ["The dog sees the cat."])
-        deadline = time.monotonic() + 1 if expires else None
+        deadline = time.monotonic() + 5 if expires else None
         leaving = asyncio.create_task(ask(fleet, *texts, deadline=deadline))
         await until(lambda: control.entered.acquire(blocking=False))
         control.permits.release(3)
@@ -421,12 +421,11 @@ async def test_rows_leave_within_two_steps(small_model: Path, expires: bool) -> 
         with pytest.raises(DeadlineExceeded if expires else asyncio.CancelledError):
             await leaving
         assert fleet.stats().running == 1
-        before = fleet.stats().work.steps
         asking = asyncio.create_task(fleet.fresh_stats())
         await asyncio.sleep(0.1)
         control.permits.release()  # the step that it is in
         stats = await asking
-        assert stats.work.steps <= 4 and before == 0
+        assert stats.work.steps <= 4
         rows = stats.work.rows
         await until(lambda: control.entered.acquire(blocking=False))
         asking = asyncio.create_task(fleet.fresh_stats())

@@ -22,10 +22,9 @@ from service.settings import Settings, SettingsError
 def install_models(settings: Settings) -> Settings:
     """Install the models that the setting `model` names as `hub:NAME`, and replace the names by model directories.
 
-    The name `starter` is replaced by the directory of the starter model.
-    Return the changed settings. Models are installed in the folder of the setting `models`, or else in the user's data
-    folder. A model that is already installed stays as it is, even if the hub has another version. Raises: SettingsError
-    if a name is wrong, or a model cannot be installed.
+    The name `starter` is replaced by the directory of the starter model. Return the changed settings. The folder is
+    the setting `models`, or else the user's data folder. A model that is already installed stays as it is, even if the
+    hub has another version. Raises: SettingsError if a name is wrong, or a model cannot be installed.
     """
     folder = settings.models or models_folder()
     wanted = [str(path) for path in settings.model]

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
+from mt.decoding.options import SearchOptions
 from mt.pipeline.results import SentenceTranslation
 from service.errors import shorten
 from service.glossaries.offered import OFFERED
@@ -147,9 +148,7 @@ class TranslateRequest(TermFields):
         "text", description="text, or html: tags then stay with their words, and entities stay escaped."
     )
     alternatives: Count = Field(0, description="Largest number of alternative translations of each text.")
-    targets: JsonTexts = Field(
-        [], description="Several target languages; `translations` has an answer for each language."
-    )
+    targets: JsonTexts = Field([], description="Several target languages; `translations` has the answers.")
     memory: TextField | None = Field(
         None, description="Id of a translation memory (PUT /memories). The response then has `match`."
     )
@@ -160,9 +159,7 @@ class TranslateRequest(TermFields):
         None, description="Beam size of the search; the model's default if left out."
     )
     model: TextField | None = Field(None, description=MODEL + " The response then has `models`.")
-    quality: FlagField = Field(
-        False, description="Whether to return the estimated quality of each translation, from 0 to 100."
-    )
+    quality: FlagField = Field(False, description="Whether to return the expected quality of each text, from 0 to 100.")
     untranslated: FlagField = Field(
         False, description="Whether to list unchanged sentences, unknown words and missing clauses."
     )
@@ -190,8 +187,11 @@ class TranslateRequest(TermFields):
     @model_validator(mode="before")
     @classmethod
     def _no_misspelt_field(cls, fields: Any) -> Any:
-        """Refuse an unknown field whose name is nearly the name of an extension. Other unknown fields are ignored."""
+        """Refuse search options that are no fields, and names like those of extensions; ignore other unknown fields."""
         unknown = [name for name in fields if name not in cls.model_fields] if isinstance(fields, dict) else []
+        if refused := ", ".join(sorted(_SEARCH_OPTIONS.intersection(unknown))):
+            message = "a request cannot set {names}; accepted: beam_size, alternatives"
+            raise PydanticCustomError("misspelt", message, {"names": refused})
         for name in unknown[:10]:  # the comparison is slow
             if similar := get_close_matches(str(name)[:50], _EXTENSIONS, 1, 0.85):
                 message = "unknown parameter {name}; did you mean {similar}?"
@@ -207,6 +207,7 @@ class TranslateRequest(TermFields):
         return self.segments or self.alignment or self.attention
 
 
+_SEARCH_OPTIONS = {*SearchOptions.__dataclass_fields__} - {"beam_size"}
 _CONTRACT = {"q", "source", "target", "format", "alternatives", "api_key"}
 _EXTENSIONS = [name for name in TranslateRequest.model_fields if name not in _CONTRACT]
 

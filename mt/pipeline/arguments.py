@@ -55,8 +55,7 @@ def check_arguments(arguments: TextArguments, choose_direction: Callable[[str | 
 def search_options(arguments: TextArguments, default: SearchOptions) -> SearchOptions:
     """Return the argument `options`, by default `default`, with the arguments `beam_size` and `n_best`.
 
-    The beam is at least as wide as `n_best`, unless `beam_size` is given. Raises: RequestError if a value is not
-    accepted.
+    The beam is at least as wide as `n_best`, unless `beam_size` is given. Raises: RequestError for a wrong value.
     """
     options, beam_size, n_best = (
         arguments.get("options") or default,

@@ -25,8 +25,7 @@ OTHER_FORM_COST = -2.0
 _PIECE_CLASSES = 4
 """Number of classes (table columns) for the ids that occur in no required or banned word.
 
-There is one class for each combination of two properties of a piece: whether it ends the previous word, and whether it
-ends with a letter.
+Each is a combination of two properties of a piece: whether it ends the previous word, and ends with a letter.
 """
 
 _FIRST_COLUMN = 1 + _PIECE_CLASSES  # first column of ids that occur in required or banned words; column 0 is padding

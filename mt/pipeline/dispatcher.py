@@ -185,8 +185,7 @@ class ResultDispatcher:
     def _answers(self, pairs: Sequence[Pair]) -> list[CrossAttention | Exception]:
         """Return the cross-attention of each pair, or the exception that its pass raised.
 
-        All pairs share one pass. If this pass fails, each pair gets a pass of its own. If the device has failed, the
-        exception is raised instead.
+        All pairs share one pass; if it fails, each gets its own. If the device has failed, the exception is raised.
         """
         try:
             return [CrossAttention(weights) for weights in self._cross_attention(pairs)]

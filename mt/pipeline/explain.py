@@ -33,8 +33,7 @@ class Explanation:
 class ReducedPair:
     """A sentence and its translation. The model reads shortened texts of the given `ids`.
 
-    `places[side][i]` is the offset in the full text of character i of the shortened one, or the length of the full text
-    for i = -1.
+    `places[side][i]` is the offset in the full text of character i of the shortened one; for i = -1, its length.
     """
 
     source: str

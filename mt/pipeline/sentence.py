@@ -108,8 +108,7 @@ async def _translate_terms(
 
     The constrained search bans the words that the model would write in place of the terms. These are the words that the
     model writes for each term alone, or else the words in a greedy translation of the sentence. Return alternatives
-    with all terms. Return None if the greedy translation contains all terms, if a translation needs a repair, or if no
-    search succeeds.
+    with all terms; None if the greedy translation contains them, a translation needs a repair, or no search succeeds.
     """
     if len(variants) == 1 and (direct := await translate_directly(variants[0], any_case, context)):
         decoded, alternatives = direct
@@ -203,8 +202,7 @@ async def _decode_in_lower_case(
     """Decode a short headline in lower case if its translation contains capitalised words of the source.
 
     The model may know these words in lower case only. Return the result if it contains none of them, has no fewer words
-    than the source, and its score is at most _NAME_HANDICAP worse; otherwise the words may be names. A result among
-    `candidates` is used again.
+    than the source, and its score is at most _NAME_HANDICAP worse; else these may be names. `candidates` count, too.
     """
     variant = decoded.variant
     copied = casing.copied_words(variant.text, decoded.best.text, variant.kept)
@@ -261,8 +259,7 @@ async def translate_raw(sentence: str, context: SentenceContext) -> tuple[Altern
 def split_ranges(ranges: Sequence[Range], parts: Sequence[str]) -> list[tuple[Range, ...]]:
     """Divide ranges of a text among the consecutive parts of the text.
 
-    Return, for each part, the ranges in the part, as offsets from the beginning of the part. A range that extends over
-    several parts is divided.
+    Return, for each part, its ranges, as offsets from its beginning. A range that extends over several is divided.
     """
     if not ranges:
         return [()] * len(parts)
@@ -322,8 +319,7 @@ async def _decode_without_blanks(decoded: DecodedVariant, context: SentenceConte
     """Decode again if an alternative is blank, and drop the blank alternatives.
 
     A text is blank if it has no letter and no digit. Return the result of the second search or, if all its alternatives
-    are blank, `decoded`. Return None if all alternatives of both are blank. If the source itself is blank, return
-    `decoded` unchanged.
+    are blank, `decoded`. Return None if all of both are blank, but `decoded` if the source itself is blank.
     """
     if not has_text(decoded.variant.stripped.text) or all(has_text(one.text) for one in decoded.alternatives):
         return decoded

@@ -247,8 +247,7 @@ def required_terms(
     """Return the terms that a search must write, up to MAX_TERMS terms with MAX_TERM_CHARACTERS characters in total.
 
     `displaced` maps a required translation to the words that the model wrote in its place. A term may be repeated
-    only if `links.target` contains it. If `links` is None, no term may be repeated, and compounds do not count as
-    occurrences.
+    only if `links.target` contains it. If `links` is None, none may be repeated, and compounds are no occurrences.
     """
     counts = Counter(match.translation or "" for match in matches)
     required = []
@@ -310,8 +309,7 @@ def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, 
     """Replace target words by the missing terms. Return the new text.
 
     Each missing term replaces the target word with the most attention on the term. If no target word translates the
-    term, the term is inserted before the final punctuation mark. `text` is `links.target` after its protected spans
-    were restored.
+    term, the term is inserted before the final punctuation mark. `text` is `links.target` with its protected spans.
     """
     translations = dict.fromkeys(match.translation or "" for match in matches)
     taken = [span for translation in translations for span in find_translation(translation, text, language)]

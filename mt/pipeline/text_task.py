@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import accumulate
 from math import inf
 from time import monotonic
 
@@ -32,7 +33,9 @@ from mt.text.normalise import remove_invisible
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.schedules import has_ranges, mend_ranges
 from mt.text.segment import TextPart
+from mt.text.terms import TermMatch, find_translation
 from mt.text.typography import has_no_break_spaces, mend_marks, space_guillemets, unify_quotes
+from mt.tokenizer import SPACE_MARK
 
 _LONGEST_SENTENCE = 4  # relative to the sentences that the model covers; a longer one is cut, also within a clause
 
@@ -279,7 +282,7 @@ class TextPlanner:
     ) -> TranslatedSentence:
         """Translate a sentence without tags: text that looks like a tag once others are removed is no tag."""
         normalised = self.context.normaliser.normalise(sentence, kept)
-        ranges = [normalised.normalised_range(*place) for place in kept]
+        ranges, terms = [normalised.normalised_range(*place) for place in kept], tuple[TermMatch, ...]()
         if match is None:
             terms = self.context.terms.find(normalised.text, self.context.source, ranges)
             fixed = [*ranges, *((term.begin, term.end) for term in terms)]
@@ -289,11 +292,11 @@ class TextPlanner:
             normalised = unify_numbers(normalised, ("und", "und"), ranges)
         source = self.context.encode(normalised.text)
         if exact := exact_translation(match, kept):
-            return TranslatedSentence((exact,), self._expectation(source, exact))
+            return TranslatedSentence((exact,), self._expectation(source, exact, ()))
         alternatives = await self._translate_normalised(normalised.text, ranges, match)
         if normalised.text != sentence or no_break_spaces:
             alternatives = await restore_typography(sentence, normalised, alternatives, self.context, no_break_spaces)
-        return TranslatedSentence(alternatives, self._expectation(source, alternatives[0]))
+        return TranslatedSentence(alternatives, self._expectation(source, alternatives[0], terms))
 
     async def _translate_normalised(
         self, sentence: str, kept: Sequence[Range], match: MemoryMatch | None
@@ -323,15 +326,22 @@ class TextPlanner:
         has_term = any(mended.startswith(word) and not mended[len(word) : len(word) + 1].isalnum() for word in words)
         return mended if has_term else raised
 
-    def _expectation(self, source: Sequence[int], alternative: Alternative) -> Expectation:
+    def _expectation(self, source: Sequence[int], alternative: Alternative, terms: Sequence[TermMatch]) -> Expectation:
         """Return the expected quality of a translation of a source of these ids, with its tag and EOS.
 
-        The quality is unknown if the model has no estimator, or if the alternative has no pieces.
+        Of `terms`, only the first pieces count: a constrained search gives the others a probability of about 1. The
+        quality is unknown if the model has no estimator, or if the alternative has no pieces.
         """
         log_probabilities = alternative.piece_log_probabilities
         if self.estimator is None or not log_probabilities:
             return Expectation(None)
-        observation = Observation(log_probabilities, len(alternative.text))
+        pieces, observation = alternative.pieces, Observation(log_probabilities, len(alternative.text))
+        text, required = "".join(pieces).replace(SPACE_MARK, " "), {term.translation or "" for term in terms}
+        places = [place for term in required for place in find_translation(term, text, self.context.target)]
+        begins = [0, *accumulate(map(len, pieces))]  # the last is that of EOS
+        if places and len(begins) == len(log_probabilities):  # a sentence in parts has several EOS
+            free = [n for n, begin in enumerate(begins) if not any(low < begin < high for low, high in places)]
+            observation = Observation([log_probabilities[n] for n in free], sum(len(pieces[n]) for n in free[:-1]))
         return self.estimator.expectation(self.context.source, source[len(self.context.tag) : -1], observation)
 
     def _steps(self, text: str, kept: Sequence[Range], matches: Mapping[str, MemoryMatch]) -> Iterator[TextPart | None]:

@@ -160,8 +160,7 @@ class Translator:
     def from_loaded(cls, loaded: LoadedModel) -> "Translator":
         """Create a translator that uses the current weights of a model in memory.
 
-        On a CPU, the compiled kernels decode if they are available. On a GPU, CUDA graphs decode in the dtype of the
-        model.
+        On a CPU, the compiled kernels decode if they are available. On a GPU, CUDA graphs decode in the model's dtype.
         """
         if loaded.device != "cpu":
             return cls(loaded, import_module("mt.engine.backends.cuda").load_engine(loaded))
@@ -207,8 +206,7 @@ class Translator:
 
         Args:
             text: The text.
-            source: Source language, such as `de`, `DE` or `de-AT`. May be omitted if the model has only one source
-                language for the target.
+            source: Source language, such as `de`, `DE` or `de-AT`. May be omitted if the target has only one.
             target: Target language. May be omitted if the model has only one target language for the source.
             beam_size: Number of hypotheses of the beam search; 1 is greedy. By default, that of `options`.
             n_best: Number of translations in `Translation.alternatives`. By default, that of `options`.
@@ -223,8 +221,7 @@ class Translator:
 
         Raises:
             LanguageError: The model does not translate the direction.
-            RequestError: An argument cannot be used, the target language has no such formality, or the model fails on
-                the text.
+            RequestError: An argument cannot be used, the target has no such formality, or the model fails on the text.
 
         >>> translator = Translator.load("tests/frozen/model", device="cpu", dtype="float32")
         >>> text = "My husband is very fast."
@@ -241,8 +238,7 @@ class Translator:
     def translate_many(self, texts: Iterable[str], **arguments: Unpack[TextArguments]) -> list[Translation]:
         """Translate several texts in order, together and therefore faster than one by one.
 
-        The keyword arguments are those of `translate`. If the model fails on some texts, all other texts are translated
-        before RequestError is raised.
+        The keyword arguments are those of `translate`. RequestError is raised after all other texts are translated.
 
         >>> translator = Translator.load("tests/frozen/model", device="cpu", dtype="float32")
         >>> [translation.text for translation in translator.translate_many(["Is this a beautiful theater?"])]
@@ -365,8 +361,7 @@ class Translator:
     def direction_of(self, source: str | None, target: str | None) -> tuple[str, str]:
         """Return the source and target language of a direction of the model.
 
-        An argument may be None if the model leaves only one choice. The returned source is empty if several source
-        languages are possible.
+        An argument may be None if the model leaves only one choice. The source is empty if there are several.
 
         Raises:
             LanguageError: The model does not translate the direction, or several target languages are possible.

@@ -19,8 +19,7 @@ async def restore_typography(
     """Restore what a model cannot write. `normalised` is the text of `sentence` that the model read.
 
     An untranslated sentence becomes the original one. Line breaks, tabs and runs of spaces inside the sentence are
-    inserted between the same words of the translations. If `no_break_spaces` is true, the translations get no-break
-    spaces.
+    inserted between the same words of the translations. `no_break_spaces` tells whether these get no-break spaces.
     """
     if not alternatives[0].pieces and alternatives[0].text == normalised.text:
         return (replace(alternatives[0], text=sentence),)

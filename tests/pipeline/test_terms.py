@@ -111,6 +111,19 @@ def test_a_sentence_with_terms_needs_no_beam_search_without_them(
         assert searches == expected
 
 
+def test_a_required_term_does_not_raise_the_confidence() -> None:
+    """The rest of a required word has a probability of 1: "We need a new printer." would have 90 instead of 74."""
+    starter = Translator.load(STARTER_MODEL, device="cpu", dtype="float32")
+    for text, term, required in (
+        ("We need a new printer.", "printer", "Multifunktionsgerät"),
+        ("Where is the station?", "station", "Hauptbahnhof"),
+    ):
+        free = starter.translate(text, source="en", target="de").confidence
+        with_term = starter.translate(text, source="en", target="de", glossary={term: required})
+        assert required in with_term.text and free is not None and with_term.confidence is not None
+        assert with_term.confidence == pytest.approx(free, abs=0.04)
+
+
 def test_a_term_keeps_its_small_letter() -> None:
     options: dict[str, Any] = {"source": "en", "target": "fr", "glossary": {"battery": "accumulateur"}}
     translation = Translator.load(STARTER_MODEL, "cpu").translate("Do not throw the battery into the fire.", **options)

@@ -241,14 +241,14 @@ class Trainer:
         )
 
     def _plan_updates(self) -> None:
-        """Set `progress.planned_updates` as soon as it is known: with `max_minutes`, after the measured updates."""
+        """Set `progress.planned_updates`: with `max_minutes`, from the measured updates so far."""
         config, progress, update = self.config, self.progress, self.progress.updates + 1
         if config.max_minutes is None:
             progress.planned_updates = config.max_updates
         elif update == MEASURED_UPDATES.start:
             progress.measured_from = progress.seconds
-        elif update == MEASURED_UPDATES.stop:
-            seconds = (progress.seconds - progress.measured_from) / len(MEASURED_UPDATES)
+        elif MEASURED_UPDATES.start < update <= MEASURED_UPDATES.stop:
+            seconds = (progress.seconds - progress.measured_from) / (update - MEASURED_UPDATES.start)
             left = int((60 * config.max_minutes - progress.seconds) / max(seconds, 1e-6))
             progress.planned_updates = min(config.max_updates, progress.updates + left)
 

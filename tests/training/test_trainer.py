@@ -212,6 +212,17 @@ def test_the_warm_up_fits_a_limit_in_minutes(
     assert "warning" not in capsys.readouterr().err
 
 
+def test_a_run_of_few_updates_warms_up_in_time(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An update takes about 3 s of a minute. The peak is 1e-3."""
+    clock = count()
+    monkeypatch.setattr("time.monotonic", lambda: next(clock) * 0.6)
+    trainer = make_trainer("run")
+    trainer.config = TrainingConfig(max_minutes=1, optimizer="adam", batch_tokens=128, update_tokens=256)
+    assert train(trainer) is True
+    assert trainer.progress.updates < 30
+    assert {record["update"]: record["train_rate"] for record in metrics(trainer.run)}[10] > 3e-4
+
+
 def test_a_run_that_resumes_while_its_speed_is_measured_plans_as_well(
     make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

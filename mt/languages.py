@@ -142,6 +142,18 @@ def native_name(tag: str) -> str:
     return language.autonym() if language else tag
 
 
+def language_named(text: str) -> str | None:
+    """Return the primary language of a tag, or of a name in any language: `de` for `DE`, `German` and `allemand`."""
+    try:
+        tag = standard_tag(text)
+    except LanguageError:
+        tag = ""
+    try:
+        return primary_language(tag) if tag and _known_language(tag) else langcodes.find(text).language
+    except LookupError:
+        return None
+
+
 def _known_language(tag: str) -> langcodes.Language | None:
     language = langcodes.Language.get(full_tag(tag))
     return language if language.is_valid() else None

@@ -5,13 +5,11 @@
     mt-service build my.toml training.max_updates=5000 build.seeds=2 --run runs/two-seeds
 
 The section [build] of the recipe selects the techniques: synthetic text from models of both directions, monolingual
-text, several seeds and rounds, students. Every model is trained for `training.max_updates` updates. --plan prints the
-stages.
+text, several seeds and rounds, students. Every model is trained for `training.max_updates` updates. --plan lists all.
 
 The folder of the build holds a folder for each stage, the final models in `models/`, and the report `report.md`. The
 same command resumes a build that was interrupted or killed, and runs only the stages whose inputs have changed. On a
-CPU, the weights of a resumed build equal those of an uninterrupted build; for this, `machine.json` keeps the device and
-the number of processes.
+CPU, the weights of a resumed build equal those of an uninterrupted build: `machine.json` keeps the number of processes.
 
 Stages that do not depend on each other run at the same time: one for each GPU, or --jobs stages on a CPU.
 """

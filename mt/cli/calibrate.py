@@ -40,19 +40,12 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add = parser.common.add_argument
     parser.add_test_files("parallel text")
     tsv: dict[str, Any] = {"nargs": 2, "action": "append", "default": [], "metavar": ("FILE", "LANGUAGES")}
-    add(
-        "--tsv",
-        **tsv,
-        help="a tab-separated file instead of these two files, and the languages of its columns, such as "
-        "en,de; used in all directions of the model; can be repeated",
-    )
+    add("--tsv", **tsv, help="a tab-separated file for all directions, and the languages of its columns, such as en,de")
     add("--other-tsv", **tsv, help="the same, with text of another kind than the training text; can be repeated")
     parser.add_languages()
     parser.add_device()
     options = parser.parse_args(argv)
-    if (options.source_file is None) != (options.reference_file is None) or bool(options.source_file) == bool(
-        options.tsv
-    ):
+    if len({options.source_file is None, options.reference_file is None, bool(options.tsv)}) > 1:
         parser.error("give --source-file FILE and --reference-file FILE, or --tsv FILE LANGUAGES")
     if (options.source or options.target) and options.tsv:
         parser.error("--source and --target require --source-file; --tsv uses all directions of the model")

@@ -54,12 +54,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add("--worst", type=int, default=0, metavar="N", help="list the N translations with the lowest scores")
     parser.add_device()
     add = parser.more.add_argument
-    add(
-        "--hypothesis-file",
-        type=Path,
-        metavar="FILE",
-        help="score the translations in FILE, one per line, instead of a model",
-    )
+    add("--hypothesis-file", type=Path, metavar="FILE", help="score the translations in FILE instead of a model")
     add("--show", type=int, default=0, metavar="N", help="show N evenly spaced translations")
     parser.add_search()
     parser.add_precision()
@@ -179,13 +174,8 @@ def conditions(model: Path, translator: Translator, direction: Direction, search
 
 
 def score_table(report: evaluation.Report, title: str) -> Table:
-    table = Table(
-        "score",
-        Column("value", justify="right"),
-        Column("signature", overflow="fold"),
-        title=title,
-        title_justify="left",
-    )
+    value, signature = Column("value", justify="right"), Column("signature", overflow="fold")
+    table = Table("score", value, signature, title=title, title_justify="left")
     for score in report.scores:
         table.add_row(score.name, f"{score.value:.2f}", score.signature)
     match = report.exact_match
@@ -206,9 +196,8 @@ def comparison_table(comparisons: Sequence[evaluation.Comparison], baseline: str
 
 def sentence_table(title: str, rows: Iterable[tuple[str, str, str]]) -> Table:
     """Return a table of source and translation, with the reference below if the translation differs from it."""
-    table = Table(
-        "source", "translation", "reference, if different", title=title, title_justify="left", show_lines=True
-    )
+    columns = ("source", "translation", "reference, if different")
+    table = Table(*columns, title=title, title_justify="left", show_lines=True)
     for source, hypothesis, reference in rows:
         table.add_row(*map(escape, (source, hypothesis, "" if hypothesis.strip() == reference.strip() else reference)))
     return table

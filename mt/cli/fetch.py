@@ -117,10 +117,8 @@ def fetch(name: str, folder: Path, hosts: Hosts, console: Console) -> None:
     if name == "phrasebook":
         write_phrasebook(folder)
     elif name == "multi30k":
-        download(
-            [RemoteFile(f"{hosts.multi30k}/{file}", folder / file, sha256) for file, sha256 in MULTI30K.items()],
-            console,
-        )
+        files = [RemoteFile(f"{hosts.multi30k}/{file}", folder / file, sha256) for file, sha256 in MULTI30K.items()]
+        download(files, console)
     elif name in NAMES:
         fetch_tatoeba(name.removeprefix("tatoeba-en-"), folder, hosts, console)
     elif name.count("-") == 4:

@@ -44,9 +44,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add("--length", type=count, default=300, metavar="N", help="number of bytes to write (default: %(default)s)")
     add("--temperature", type=float, default=0.8, metavar="X", help="below 1: probable bytes more often (%(default)s)")
     add("--top-k", type=int, default=0, metavar="N", help="draw among the N most probable bytes (default: all)")
-    add(
-        "--top-p", type=float, default=1.0, metavar="X", help="draw among the most probable bytes that reach X in total"
-    )
+    add("--top-p", type=float, default=1.0, metavar="X", help="draw among the most probable bytes of X in total")
     add("--seed", type=int, default=1, metavar="N", help="equal seeds give equal texts (default: %(default)s)")
     parser.add_device()
     return parser.parse_args(argv)

@@ -6,8 +6,7 @@ mt-service models nllb         # models whose name contains nllb
 
 The data of the catalogue are from the public cards of the models. `mt-service import NAME` installs a model;
 `mt-service serve --model hub:NAME` serves it, after installing it if necessary. For a model of the hub that is not in
-the catalogue, NAME is OWNER/MODEL. The licence of a model is the one on its card; NC marks licences that forbid
-commercial use.
+the catalogue, NAME is OWNER/MODEL. The licence is the one on the card; NC marks those that forbid commercial use.
 """
 
 from collections.abc import Sequence

@@ -7,8 +7,7 @@ A shortlist makes decoding on a CPU faster: a translation may contain only frequ
 tokens of the source, and these tokens themselves. It pays for large vocabularies; some translations change. The
 translations are learned from tab-separated files, or read from a lexical table of Marian with this model's pieces.
 
-The shortlist is written to shortlist.safetensors in the model directory, and CPUs then use it. Without the file, the
-whole vocabulary is allowed.
+The shortlist is written to shortlist.safetensors in the model directory, and CPUs use it from then on.
 """
 
 import argparse

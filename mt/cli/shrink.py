@@ -55,12 +55,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("model", type=Path, help="model directory of the teacher")
     parser.add_argument("out", type=Path, help="model directory to write; an existing model is replaced")
     add = parser.common.add_argument
-    add(
-        "--encoder-layers",
-        type=count,
-        metavar="N",
-        help="number of encoder layers; may exceed the teacher's (default: the teacher's)",
-    )
+    add("--encoder-layers", type=count, metavar="N", help="number of encoder layers, also more than the teacher's")
     add("--decoder-layers", type=count, metavar="N", help="number of decoder layers (default: the teacher's)")
     add("--vocabulary-size", type=count, metavar="N", help="number of tokens (default: the teacher's)")
     return parser.parse_args(argv)

@@ -177,10 +177,8 @@ def lock_run(run: Path, world: World) -> Iterator[None]:
 def check_run(recipe: Recipe, recipe_file: Path, resume: bool) -> list[str]:
     """Check that `recipe_file` does not exist, or that its run may be resumed with `recipe`.
 
-    Return a line for each key whose value in the file differs.
-
-    Raises: TrainingError if the file exists and `resume` is false, or if `recipe` changes values of the file that a
-    resumed run must keep.
+    Return a line for each key whose value in the file differs. Raises: TrainingError if the file exists and `resume` is
+    false, or if `recipe` changes values of the file that a resumed run must keep.
     """
     if not recipe_file.exists():
         return []
@@ -190,9 +188,7 @@ def check_run(recipe: Recipe, recipe_file: Path, resume: bool) -> list[str]:
         )
     before = read_recipe(recipe_file)
     changed = [key for key in FIXED_SECTIONS if getattr(before, key) != getattr(recipe, key)]
-    if (
-        before.training.optimizer != recipe.training.optimizer
-    ):  # an optimizer cannot load the state of another optimizer
+    if before.training.optimizer != recipe.training.optimizer:  # it cannot load the state of another optimizer
         changed.append("training.optimizer")
     if changed:
         raise TrainingError(

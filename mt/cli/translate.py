@@ -17,9 +17,13 @@ With --output FILE the lines are written to FILE.part, which is renamed when all
 interrupted, run it again to resume. If a line cannot be translated, the output line is empty, a message is printed on
 stderr, and the exit status is 3.
 
---json writes one JSON object per line, with the fields source, translation, score (log-probability / length penalty)
-and log_probability. If a line has several sentences, the object has the field sentences; with --n-best, the field
-alternatives. For a line that cannot be translated, the object has only the fields problem and, if readable, source.
+At the end, sentences that a reader should check are listed on stderr: their number and the first ten. They have a
+quality below 55 (docs/serve.md), are unlike the training text, or are not translated.
+
+--json writes one JSON object per line, with the fields source, translation, score (log-probability / length penalty),
+log_probability, quality, and check, the reason to check it. If a line has several sentences, the object has the field
+sentences; with --n-best, the field alternatives. For a line that cannot be translated, the object has only the fields
+problem and, if readable, source.
 
 --ensemble averages the probabilities of several models, which takes the sum of their times.
 
@@ -50,11 +54,12 @@ from rich.progress import (
 from mt.cli.command import CommandParser, command, count, stderr_console, tell
 from mt.cli.translate_files import translate_files
 from mt.cli.translate_on_ray import RayCluster
-from mt.cli.translation_job import OutputLine, TranslationJob, input_lines, is_interactive, line_size
+from mt.cli.translation_job import DoubtfulSentences, OutputLine, TranslationJob, input_lines, is_interactive, line_size
 from mt.data.corpus import read_content
 from mt.data.resumable_file import ResumableFile
 from mt.errors import DataError, RequestError, problems
 from mt.files import file_digest
+from mt.languages import language_named
 from mt.text.documents import PACKED_SUFFIXES
 from mt.text.encoding import check_encoding, decode_text
 from mt.text.formality import FORMALITY_CHOICES
@@ -70,7 +75,7 @@ COMPRESSED = (".gz", ".xz")
 def main(argv: Sequence[str]) -> int:
     options, console = parse(argv), stderr_console()
     if options.out is not None:
-        terms = read_glossary(options.glossary)
+        terms = read_glossary(options.glossary, options.source, options.target)
         return 0 if translate_files(TranslationJob.load(options, terms), options.out, console) else 3
     failures = run(options, console)
     return 3 if failures else 0
@@ -91,12 +96,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_model()
     add("--output", type=Path, metavar="FILE", help="write here instead of stdout; .gz and .xz are compressed")
     parser.add_languages()
-    add(
-        "--glossary",
-        type=Path,
-        metavar="FILE",
-        help="glossary: a .csv or .tsv file; each row holds a term and its translation",
-    )
+    add("--glossary", type=Path, metavar="FILE", help=".csv or .tsv file; each row holds a term and its translation")
     add("--formality", choices=FORMALITY_CHOICES, help="formal (more) or informal (less) address in German and French")
     add("--json", action="store_true", help="write one JSON object per line")
     parser.add_device()
@@ -143,7 +143,7 @@ def check_file(file: str, out: Path | None) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    terms = read_glossary(options.glossary)
+    terms = read_glossary(options.glossary, options.source, options.target)
     if options.ray is None:
         return translate(options, TranslationJob.load(options, terms), console)
     with RayCluster(options, terms) as cluster:
@@ -172,24 +172,28 @@ def translate(options: argparse.Namespace, translator: LineTranslator, console: 
         task = progress.add_task("translating", total=text_size(path), completed=skipped, lines=done, resumed=done)
         if done:
             console.print(f"resuming after line {done:,}")
-        size = 0
+        size, doubtful = 0, DoubtfulSentences()
         for line in translator.translate_input(done + 1):
             if line.problem:
                 tell(console, line.problem)
             output.write(line.text, problem=bool(line.problem))
+            doubtful.add(f"line {output.lines}", line.doubts)
             size += line.size
             if interactive or output.lines % LINES_A_FLUSH == 0:
                 output.flush()
                 progress.update(task, completed=skipped + size, lines=output.lines)
         progress.update(task, completed=text_size(path), lines=output.lines)
         output.finish()
+    doubtful.tell(console, "" if options.json else " (--json gives the quality of each)")
     if output.problems:
         console.print(f"{output.problems:,} of {output.lines:,} lines could not be translated and are empty")
     return output.problems
 
 
-def read_glossary(path: Path | None) -> Terms:
+def read_glossary(path: Path | None, *languages: str | None) -> Terms:
     """Read a glossary file. Each row has a term and its translation, as in `read_table`. Empty rows are ignored.
+
+    A first row that names two languages, such as `languages`, or says `source` and `target`, is a heading.
 
     Raises:
         DataError: if rows are malformed, or terms have two translations; the message lists all of them.
@@ -198,10 +202,12 @@ def read_glossary(path: Path | None) -> Terms:
     if path is None:
         return Terms()
     table = read_table(decode_text(str(path), read_content(path))[0], usual="\t")
-    invalid = []
+    invalid: list[str] = []
     terms: dict[str, tuple[int, str]] = {}  # line and translation of each term
     for number, columns in table.rows:
-        if len(columns) == 2 and all(columns):
+        if not (terms or invalid) and is_heading(columns, languages):
+            tell(stderr_console(), f"{path}:{number}: {', '.join(columns)} is a heading, no term")
+        elif len(columns) == 2 and all(columns):
             term, translation = columns
             first, other = terms.setdefault(term, (number, translation))
             if other != translation:
@@ -217,6 +223,14 @@ def read_glossary(path: Path | None) -> Terms:
         return Terms(tuple((term, translation) for term, (_, translation) in terms.items()))
     except RequestError as error:
         raise DataError(f"{path}: {error}") from error
+
+
+def is_heading(columns: Sequence[str], languages: Sequence[str | None]) -> bool:
+    """Return whether a row names two languages, among them those in `languages`, or says `source` and `target`."""
+    named = {language_named(column) for column in columns}
+    wanted = {None, *map(language_named, filter(None, languages))}
+    is_pair = len(columns) == len(named) == 2 and named.isdisjoint({None}) and wanted <= {None, *named}
+    return is_pair or [column.lower() for column in columns] == ["source", "target"]
 
 
 class StreamOutput:

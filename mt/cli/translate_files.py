@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from mt.cli.command import tell
-from mt.cli.translation_job import TranslationJob
+from mt.cli.translation_job import DoubtfulSentences, TranslationJob, describe_doubts
 from mt.errors import DataError, MTError
 from mt.files import atomic_file
 from mt.pipeline.documents import FileTranslator
@@ -23,16 +23,14 @@ LIMITS = DocumentOptions(
 def translate_files(job: TranslationJob, out: Path, console: Console) -> bool:
     """Translate the document or folder `job.options.file`, and write `out`. Return whether all texts were translated.
 
-    Raises:
-        DataError: if the document has an unknown format, or `out` cannot be used.
-        RequestError: if the model does not support the options.
+    Raises: DataError for an unknown format or a wrong `out`, RequestError for options that the model does not support.
     """
     options, path = job.options, Path(job.options.file)
     limits = replace(LIMITS, encoding=options.encoding or "")
     translator = FileTranslator(
         job.translator, options.source, options.target, job.search, job.terms, job.formality, limits
     )
-    counts, unchanged = Counter[str](), 0
+    counts, unchanged, doubtful = Counter[str](), 0, DoubtfulSentences()
     for file, target in _files(path, out):
         if target is None:
             counts["skipped"] += 1
@@ -52,10 +50,12 @@ def translate_files(job: TranslationJob, out: Path, console: Console) -> bool:
             tell(console, f"{file}: {problem}")
         counts["translated"] += 1
         unchanged += len(done.problems)
+        doubtful.add(str(file), describe_doubts(done.doubtful))
         tell(console, f"{file} -> {target}: {done.segments:,} texts")
     summary = f"{counts['translated']:,} files translated, {counts['skipped']:,} skipped, {counts['failed']:,} failed"
     rest = f"; {unchanged:,} texts could not be translated and are unchanged" if unchanged else ""
     tell(console, summary + rest)
+    doubtful.tell(console)
     return not counts["failed"] and not unchanged
 
 

@@ -121,7 +121,7 @@ class RayCluster:
             for row in translations.iter_rows():
                 if row["error"]:
                     raise MTError(row["error"])
-                yield OutputLine(row["text"], row["problem"], row["size"])
+                yield OutputLine(row["text"], row["problem"], row["size"], tuple(row["doubts"].splitlines()))
         except RayError as error:
             raise RequestError(
                 f"--ray: the cluster failed: {error}. The lines before are written. Run the command again to resume"
@@ -145,8 +145,7 @@ def read_rows(start: LineRow, options: argparse.Namespace) -> Iterator[LineRow]:
 class BatchTranslator:
     """Actor that translates batches of lines.
 
-    Its output has a row for each line, with the fields of OutputLine and an empty `error`. After an MTError, a last row
-    has its text as `error`.
+    Its output has a row for each line, with the fields of OutputLine and `error`, the text of an MTError, or "".
     """
 
     def __init__(self, options: argparse.Namespace, terms: Terms, expected: Mapping[str, Any]) -> None:
@@ -163,9 +162,9 @@ class BatchTranslator:
         try:
             self._job = self._job or self._load()
             for line in self._job.translate(lines, rows[0]["number"], interactive=False):
-                output.append({"text": line.text, "problem": line.problem, "size": line.size, "error": ""})
+                output.append({**vars(line), "doubts": "\n".join(line.doubts), "error": ""})
         except MTError as error:
-            output.append({"text": "", "problem": "", "size": 0, "error": str(error)})
+            output.append({"text": "", "problem": "", "size": 0, "doubts": "", "error": str(error)})
         return pyarrow.Table.from_pylist(output)
 
     def _load(self) -> TranslationJob:

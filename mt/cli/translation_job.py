@@ -4,32 +4,61 @@ import argparse
 import json
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from mt.checkpoint import model_digest
+from mt.cli.command import tell
 from mt.data.corpus import Fault, read_lines_and_faults, read_stream_lines
 from mt.decoding.options import SearchOptions
 from mt.errors import DataError
-from mt.pipeline.results import Failure, Translation
+from mt.pipeline.results import Failure, SentenceTranslation, Translation
 from mt.pipeline.translator import Translator
 from mt.text.formality import Formality, chosen_formality
 from mt.text.terms import Terms
+
+LISTED = 10  # sentences to check that are listed
 
 
 @dataclass(frozen=True)
 class OutputLine:
     """A line of output. `size` is the size of the input line in bytes.
 
-    If the line could not be translated, `problem` is the reason, otherwise "".
+    If the line could not be translated, `problem` is the reason, otherwise "". `doubts` describe sentences to check.
     """
 
     text: str
     problem: str
     size: int
+    doubts: tuple[str, ...] = ()
+
+
+class DoubtfulSentences:
+    """The number of sentences that a reader should check, and the first LISTED of them, for messages."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.listed: list[str] = []
+
+    def add(self, place: str, doubts: Sequence[str]) -> None:
+        self.count += len(doubts)
+        self.listed += [f"  {place}: {doubt}" for doubt in doubts[: LISTED - len(self.listed)]]
+
+    def tell(self, console: Console, more: str = "") -> None:
+        if self.count:
+            first = f", the first {LISTED}" if self.count > LISTED else ""
+            tell(console, f"sentences to check: {self.count:,}{first}{more}\n" + "\n".join(self.listed))
+
+
+def describe_doubts(sentences: Iterable[SentenceTranslation]) -> tuple[str, ...]:
+    """Return the reason, the source and the translation of each sentence that a reader should check."""
+    texts = ((sentence, map(str.split, (sentence.source, sentence.text))) for sentence in sentences if sentence.doubt)
+    return tuple(f"{sentence.doubt}: {' -> '.join(map(' '.join, both))}" for sentence, both in texts)
 
 
 @dataclass(frozen=True)
@@ -104,7 +133,8 @@ class TranslationJob:
             elif isinstance(result, Failure):
                 problem = f"{input_name(self.options)}:{number}: {result.problem}"
             text = as_json(line, result, problem) if self.options.json else as_text(result)
-            yield OutputLine(text, problem, line_size(line))
+            doubts = describe_doubts(result.sentences) if isinstance(result, Translation) else ()
+            yield OutputLine(text, problem, line_size(line), doubts)
 
     def _results(
         self, lines: Iterator[str | Fault], interactive: bool
@@ -157,11 +187,20 @@ def as_json(line: str | Fault, result: Translation | Failure, problem: str) -> s
         {"translation": a.text, "score": a.score, "log_probability": a.log_probability} for a in result.alternatives
     )
     entry |= best
-    if len(result.sentences) > 1:
-        entry["sentences"] = [{"source": s.source, "translation": s.text, "score": s.score} for s in result.sentences]
+    if len(result.sentences) == 1:
+        entry |= quality_of(result.sentences[0])
+    elif result.sentences:
+        entry["sentences"] = [
+            {"source": s.source, "translation": s.text, "score": s.score, **quality_of(s)} for s in result.sentences
+        ]
     if others:
         entry["alternatives"] = [best, *others]
     return json.dumps(entry, ensure_ascii=False)
+
+
+def quality_of(sentence: SentenceTranslation) -> dict[str, Any]:
+    quality = {} if sentence.confidence is None else {"quality": round(100 * sentence.confidence, 1)}
+    return quality | ({"check": sentence.doubt} if sentence.doubt else {})
 
 
 def search_options(translator: Translator, options: argparse.Namespace) -> SearchOptions:

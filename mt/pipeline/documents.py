@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from mt.decoding.options import SearchOptions
 from mt.errors import DocumentError
-from mt.pipeline.results import ExplainOptions, Failure
+from mt.pipeline.results import ExplainOptions, Failure, SentenceTranslation
 from mt.pipeline.translator import CHUNK_TEXTS, Translator
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.formality import Formality
@@ -15,7 +15,7 @@ from mt.text.terms import Terms
 
 @dataclass(frozen=True)
 class TranslatedDocument:
-    """A translated document: its content, and the number of its segments.
+    """A translated document: its content, the number of its segments, and the sentences to check.
 
     `problems` contains the reason for each segment that could not be translated and is unchanged.
     """
@@ -23,6 +23,7 @@ class TranslatedDocument:
     content: bytes
     segments: int
     problems: tuple[str, ...]
+    doubtful: tuple[SentenceTranslation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,14 @@ class FileTranslator:
         source, target = self.translator.direction_of(self.source, self.target)
         options = replace(self.limits, source_language=source, target_language=target)
         document = open_document(name, content, options)
-        translations, problems = self._translate(document.segments)
+        translations, problems, doubtful = self._translate(document.segments)
         if problems and len(problems) == len(translations):
             raise DocumentError(f"none of the {len(problems):,} texts of {name} can be translated: {problems[0]}")
-        return TranslatedDocument(document.render(translations), len(translations), problems)
+        return TranslatedDocument(document.render(translations), len(translations), problems, doubtful)
 
-    def _translate(self, segments: Sequence[Segment]) -> tuple[list[TranslatedSegment], tuple[str, ...]]:
+    def _translate(
+        self, segments: Sequence[Segment]
+    ) -> tuple[list[TranslatedSegment], tuple[str, ...], tuple[SentenceTranslation, ...]]:
         plain, aligned = (
             self.translator.planner(
                 source=self.source,
@@ -71,6 +74,7 @@ class FileTranslator:
         )
         translations: list[TranslatedSegment] = []
         problems: list[str] = []
+        doubtful: list[SentenceTranslation] = []
         for result in self.translator.dispatcher.stream(tasks, CHUNK_TEXTS):
             if isinstance(result, Failure):
                 problems.append(result.problem)
@@ -78,4 +82,5 @@ class FileTranslator:
             else:
                 links = tuple(link for sentence in result.sentences for link in sentence.links)
                 translations.append(TranslatedSegment(result.text, links))
-        return translations, tuple(problems)
+                doubtful += (sentence for sentence in result.sentences if sentence.doubt)
+        return translations, tuple(problems), tuple(doubtful)

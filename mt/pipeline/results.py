@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from mt.scoring.confidence import DOUBTFUL
 from mt.text.alignment import Link, Range
 
 
@@ -70,9 +71,7 @@ class SentenceTranslation:
     in target order. `confidence` is the expected sentence chrF from 0 to 1, or None if the model has no confidence
     data. It is also None if the source is unlike the training text of the model; `unfamiliar` is true then. `links` and
     `attention` are set only if ExplainOptions request them. If the model wrote nothing, or knows no letter of the
-    sentence, `untranslated` is true and `text` is the source. `omitted` are the clauses of the source that are probably
-    missing in the translation, `copied` the words of the source that the model does not know and that it contains
-    unchanged.
+    sentence, `untranslated` is true and `text` is the source. `omitted` and `copied` are those of the best alternative.
     """
 
     source: str
@@ -86,6 +85,14 @@ class SentenceTranslation:
     unfamiliar: bool = False
     omitted: tuple[str, ...] = ()
     copied: tuple[str, ...] = ()
+
+    @property
+    def doubt(self) -> str:
+        """The reason for which a reader should check the sentence, or ""."""
+        if self.untranslated or self.unfamiliar:
+            return "not translated" if self.untranslated else "unlike the training text"
+        quality = round(100 * (1 if self.confidence is None else self.confidence), 1)
+        return f"quality {quality:.0f}" if quality < DOUBTFUL else ""
 
     @property
     def text(self) -> str:

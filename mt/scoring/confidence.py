@@ -22,6 +22,7 @@ EXPONENT_OF_SEVERAL_DOMAINS = 3
 A power bends the line where the probabilities of such text are low. Without such text, nothing there is fitted, and the
 line itself is more careful (docs/experiments/text-integrity.md).
 """
+DOUBTFUL = 55  # a sentence with a lower confidence, in percent, should be checked (docs/serve.md)
 FAMILIAR_SHARE = 0.97  # share of the fitted sentences that get an estimate; those with the highest novelty get none
 
 

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 import structlog
 
 from mt.pipeline.results import SentenceTranslation
+from mt.scoring.confidence import DOUBTFUL
 from mt.text.alignment import without_objects
 from mt.text.documents import DocumentOptions, translated_name
 from mt.text.markup import TranslatedSegment
@@ -22,7 +23,6 @@ from service.workers.messages import SourceText
 
 PART_CHARACTERS, PART_TEXTS = 20_000, 200  # largest part of a document that goes to the models in one request
 MAX_PARTS = 2  # parts of a document that are translated at a time
-DOUBTFUL = 55  # a sentence with a lower confidence, in percent, should be checked; web/modules/confidence.js says why
 
 TranslateTexts = Callable[[Sequence[SourceText]], Awaitable[Sequence[Answer]]]
 

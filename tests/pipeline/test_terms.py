@@ -122,6 +122,7 @@ def test_a_required_term_does_not_raise_the_confidence() -> None:
         with_term = starter.translate(text, source="en", target="de", glossary={term: required})
         assert required in with_term.text and free is not None and with_term.confidence is not None
         assert with_term.confidence == pytest.approx(free, abs=0.04)
+        assert starter.translate(text, source="en", target="de", do_not_translate=[term]).confidence is not None
 
 
 def test_a_term_keeps_its_small_letter() -> None:

@@ -4,9 +4,8 @@ mt-service models              # the whole catalogue
 mt-service models en-uk        # models that translate English to Ukrainian
 mt-service models nllb         # models whose name contains nllb
 
-The data of the catalogue are from the public cards of the models. `mt-service import NAME` installs a model;
-`mt-service serve --model hub:NAME` serves it, after installing it if necessary. For a model of the hub that is not in
-the catalogue, NAME is OWNER/MODEL. The licence is the one on the card; NC marks those that forbid commercial use.
+`mt-service import NAME` installs a model; `mt-service serve --model hub:NAME` serves it, after installing it if
+necessary. For a model of the hub that is not in the catalogue, NAME is OWNER/MODEL.
 """
 
 from collections.abc import Sequence
@@ -44,6 +43,7 @@ def main(argv: Sequence[str]) -> int:
     for line in [
         *(f"installed, not in the catalogue: {path}" for path in others),
         "Memory: of the weights, in float32 and in int8 (CPU). NC: no commercial use. -: the card states no licence.",
+        "Quality: depends on your text; measure it there, by `mt-service import NAME` and `mt-service evaluate`.",
         f"Source: the cards of the repositories on the Hugging Face hub. Installed models: {folder}",
     ]:
         tell(console, line)

@@ -53,7 +53,7 @@ async def copy_unknown_words(
     A guess is a target word of low probability that the model has never read, or that attends to a source word that it
     has never read. `Alternative.copied` lists the source words. `alternatives` are the restored ones of `decoded`.
     """
-    if context.bigrams is None or context.terms.glossary or decoded.variant.stand_ins:
+    if context.bigrams is None or decoded.variant.terms or decoded.variant.stand_ins:
         return alternatives
     variant, best = decoded.variant, decoded.best
     if math.exp(min(best.piece_log_probabilities, default=0.0)) >= GUESS_PROBABILITY:

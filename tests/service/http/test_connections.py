@@ -34,13 +34,16 @@ END = b"0\r\n\r\n"
 
 
 class Service(AppThread):
-    """An application with our connections and middleware. `cancelled` counts requests whose client disconnected."""
+    """An application with our connections and middleware.
+
+    `begun` counts the requests to /large and /wait, `cancelled` those to /wait whose client disconnected.
+    """
 
     def __init__(self, seconds: float = 60, limit: int = 100, unread: int = 10_000_000) -> None:
         self.connections = Connections(seconds, limit, unread)
         self.seconds = seconds
-        self.cancelled = 0
-        super().__init__(self._make, http=self.connections.protocol(), ws="none")
+        self.begun = self.cancelled = 0
+        super().__init__(self._make, http=self.connections.protocol(), ws="none", timeout_keep_alive=3600)
 
     def _make(self) -> FastAPI:
         app = FastAPI()
@@ -52,14 +55,17 @@ class Service(AppThread):
 
         @app.get("/large")
         async def large() -> str:
+            self.begun += 1
             return "a" * 10_000_000  # more than the kernel's buffers
 
         @app.post("/wait")
-        async def wait(request: Request) -> str:
-            for _ in range(30):
+        async def wait(request: Request, turns: int) -> str:
+            self.begun += 1
+            for _ in range(turns):
                 await asyncio.sleep(0.01)
                 if await request.is_disconnected():
                     self.cancelled += 1
+                    break
             return "done"
 
         install_error_handlers(app)
@@ -68,39 +74,52 @@ class Service(AppThread):
         )
         return app
 
+    @property
+    def busy(self) -> int:
+        """The number of connections that have sent the head of a request."""
+        return len(self.connections.open) - len(self.connections.waiting)
+
     def connect(self, receive_bytes: int = 0) -> socket.socket:
         connection = socket.socket()
         if receive_bytes:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-        connection.settimeout(10)
+        connection.settimeout(60)
         connection.connect(("127.0.0.1", self.port))
         return connection
 
-    def send(self, data: bytes, half_close: bool = False) -> tuple[list[int], bool, bytes]:
-        """Send bytes. Return the statuses of the answers, whether the connection is closed then, and all bytes."""
+    def send(self, data: bytes, answers: int = 0, half_close: bool = False) -> tuple[list[int], bool, bytes]:
+        """Send bytes. Return the statuses of the answers, whether the connection is closed then, and all bytes.
+
+        After so many `answers`, another request is sent: the connection was open if that one is answered, too.
+        """
         with self.connect() as connection:
             with contextlib.suppress(OSError):
                 connection.sendall(data)
                 if half_close:
                     connection.shutdown(socket.SHUT_WR)
-            connection.settimeout(10 if half_close else 1)
-            received, closed = b"", True
-            try:
+            received = b""
+            with contextlib.suppress(ConnectionResetError):
                 while more := connection.recv(1 << 20):
                     received += more
-            except TimeoutError:
-                closed = False
-            except ConnectionResetError:
-                pass
-        statuses = [int(status) for status in re.findall(rb"HTTP/1.1 (\d+) ", received)]
-        return [status for status in statuses if status != 100], closed, received
+                    if answers and len(statuses(received)) >= answers:
+                        with contextlib.suppress(OSError):
+                            connection.sendall(GET + b"Connection: close\r\n\r\n")
+                        found = statuses(received + read_all(connection))
+                        return (found[:-1], False, received) if len(found) > answers else (found, True, received)
+        return statuses(received), True, received
+
+
+def statuses(received: bytes) -> list[int]:
+    """Return the statuses of answers, but for 100."""
+    return [int(status) for status in re.findall(rb"HTTP/1.1 ([2-5]\d\d) ", received)]
 
 
 def read_all(connection: socket.socket) -> bytes:
     """Return what comes until the other side closes."""
     received = b""
-    while more := connection.recv(1 << 20):
-        received += more
+    with contextlib.suppress(ConnectionResetError):
+        while more := connection.recv(1 << 20):
+            received += more
     return received
 
 
@@ -152,9 +171,9 @@ REQUESTS: list[tuple[bytes, list[int], bool]] = [
 
 @pytest.fixture(scope="module")
 def outcomes(service: Service) -> list[tuple[list[int], bool, bytes]]:
-    """Send all at once: whether a connection stays open shows only after a while."""
+    """Send all at once."""
     with ThreadPoolExecutor(len(REQUESTS)) as pool:
-        return list(pool.map(lambda row: service.send(row[0]), REQUESTS))
+        return list(pool.map(lambda row: service.send(row[0], len(row[1])), REQUESTS))
 
 
 @pytest.mark.parametrize("number", range(len(REQUESTS)))
@@ -166,7 +185,7 @@ def test_which_bytes_are_requests(outcomes: list[tuple[list[int], bool, bytes]],
 def test_too_many_pipelined_requests_are_refused(service: Service) -> None:
     statuses, closed, _ = service.send((GET + b"\r\n") * (MAX_PIPELINED + 8))
     assert closed and len(statuses) <= MAX_PIPELINED + 1
-    assert service.send(GET + b"\r\n")[0] == [200]
+    assert service.send(GET + b"\r\n", 1)[0] == [200]
 
 
 @pytest.mark.parametrize(
@@ -192,20 +211,20 @@ def test_a_refused_request_has_an_id_and_a_short_line_in_the_log(
 
 
 def test_a_client_that_closes_only_its_own_end_gets_its_answer(service: Service) -> None:
-    statuses, closed, received = service.send(POST.replace(b"echo", b"wait") + b"Content-Length: 0\r\n\r\n", True)
+    request = POST.replace(b"echo", b"wait?turns=30") + b"Content-Length: 0\r\n\r\n"
+    statuses, closed, received = service.send(request, half_close=True)
     assert (statuses, closed) == ([200], True), received
     assert b'"done"' in received and not service.cancelled
 
 
 @pytest.mark.parametrize("pipelined", [b"", GET + b"\r\n", (GET + b"\r\n") * 3])
 def test_a_client_that_closes_both_ends_is_noticed(service: Service, pipelined: bytes) -> None:
-    before = service.cancelled
+    begun, cancelled = service.begun, service.cancelled
     connection = service.connect()
-    connection.sendall(POST.replace(b"echo", b"wait") + b"Content-Length: 0\r\n\r\n" + pipelined)
-    time.sleep(0.05)
+    connection.sendall(POST.replace(b"echo", b"wait?turns=5000") + b"Content-Length: 0\r\n\r\n" + pipelined)
+    service.until(lambda: service.begun > begun)
     connection.close()
-    time.sleep(0.5)
-    assert service.cancelled > before
+    service.until(lambda: service.cancelled > cancelled)
 
 
 def test_the_connection_without_a_head_that_has_waited_longest_makes_room() -> None:
@@ -213,7 +232,7 @@ def test_the_connection_without_a_head_that_has_waited_longest_makes_room() -> N
     busy = [service.connect() for _ in range(2)]
     for connection in busy:
         connection.sendall(POST + b"Content-Length: 2\r\n\r\n")
-    time.sleep(0.2)
+    service.until(lambda: service.busy == 2)
     idle = [service.connect() for _ in range(30)]
     idle[-1].sendall(GET + b"\r\n")
     assert idle[-1].recv(100).startswith(b"HTTP/1.1 200")
@@ -230,11 +249,11 @@ def test_a_new_connection_has_a_place_while_all_others_are_busy() -> None:
     for _ in range(2 + SPARE_CONNECTIONS):
         busy.append(service.connect())
         busy[-1].sendall(POST + b"Content-Length: 2\r\n\r\n")
-        time.sleep(0.02)
-    assert service.send(GET + b"\r\n")[0] == []
+        service.until(lambda: service.busy == len(busy))
+    assert service.send(GET + b"\r\n", 1)[0] == []
     busy.pop().close()
-    time.sleep(0.2)
-    assert service.send(GET + b"\r\n")[0] == [200]
+    service.until(lambda: service.busy == len(busy))
+    assert service.send(GET + b"\r\n", 1)[0] == [200]
     for connection in busy:
         connection.close()
     service.stop()
@@ -242,8 +261,8 @@ def test_a_new_connection_has_a_place_while_all_others_are_busy() -> None:
 
 def test_slow_clients_are_closed() -> None:
     """One that reads slowly, but goes on reading, is not."""
-    service = Service(seconds=0.5)
-    slow = [*(service.connect(4096) for _ in range(6)), service.connect()]
+    service, other = Service(seconds=0.5), Service(seconds=3)
+    slow = [*(service.connect(4096) for _ in range(6)), other.connect()]
     slow[1].sendall(b"GET / HT")
     slow[2].sendall(GET + b"\r\n")  # and then no other request
     slow[3].sendall(POST + b"Content-Length: 2\r\n\r\nh")
@@ -251,29 +270,30 @@ def test_slow_clients_are_closed() -> None:
     for connection in slow[5:]:
         connection.sendall((GET + b"\r\n").replace(b"echo", b"large"))
     received = 0
-    while received < 10_000_000:  # in longer than 0.5 s
+    while received < 10_000_000:  # in longer than 3 s
         received += len(slow[6].recv(1 << 19))
-        time.sleep(0.05)
+        time.sleep(0.2)
     answers = [read_all(connection) for connection in slow[:5]]
     assert [answer.partition(b"\r\n")[0][9:12] for answer in answers] == [b"", b"", b"200", b"408", b"408"]
     with pytest.raises(ConnectionResetError):  # noqa: PT012
         while slow[5].recv(1 << 16):
             pass
     slow[6].close()
-    service.until(lambda: not service.connections.open)
+    service.until(lambda: not service.connections.open and not other.connections.open)
     service.stop()
+    other.stop()
 
 
 def test_a_malformed_chunk_during_the_answer_ends_the_request(caplog: pytest.LogCaptureFixture) -> None:
     """The application waits, without reading the body, after it has started to answer."""
     raised: list[BaseException] = []
-    finished = Event()
+    sent, finished = asyncio.Event(), Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await send({"type": "http.response.start", "status": 200, "headers": []})
             await send({"type": "http.response.body", "body": b"a", "more_body": True})
-            await asyncio.sleep(0.3)
+            await sent.wait()
             await send({"type": "http.response.body", "body": b"b", "more_body": False})
         except Exception as error:
             raised.append(error)
@@ -283,9 +303,11 @@ def test_a_malformed_chunk_during_the_answer_ends_the_request(caplog: pytest.Log
     running = AppThread(lambda: app, http=Connections(3, 100).protocol(), lifespan="off")
     with socket.create_connection(("127.0.0.1", running.port), timeout=60) as connection:
         connection.sendall(POST + b"Transfer-Encoding: chunked\r\n\r\n")
-        time.sleep(0.05)
+        received = connection.recv(1 << 20)
         connection.sendall(b"no number\r\n")
-        assert read_all(connection).startswith(b"HTTP/1.1 200 OK")
+        received += read_all(connection)
+        running.do(sent.set)
+    assert received.startswith(b"HTTP/1.1 200 OK")
     assert finished.wait(10) and raised == []
     assert [record for record in caplog.records if record.name == "asyncio"] == []
     running.stop()
@@ -296,9 +318,9 @@ def test_unread_answers_are_limited() -> None:
     held = [service.connect(4096) for _ in range(6)]
     for connection in held:
         connection.sendall((GET + b"\r\n").replace(b"echo", b"large"))
-    time.sleep(1)
-    assert 1 <= len(service.connections.open) < 6
-    assert service.send(GET + b"\r\n")[0] == [200]
+    service.until(lambda: service.begun == 6 and len(service.connections.open) < 6)
+    assert service.connections.open
+    assert service.send(GET + b"\r\n", 1)[0] == [200]
     for connection in held:
         connection.close()  # otherwise the service waits for its readers as long as it may
     service.stop()

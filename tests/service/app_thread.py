@@ -10,6 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 T = TypeVar("T")
+PATIENCE = 300  # seconds until a test that waits gives up
 
 
 class AppThread:
@@ -20,7 +21,7 @@ class AppThread:
         self._started = Event()
         self._thread = Thread(target=lambda: asyncio.run(self._serve(make)), daemon=True)
         self._thread.start()
-        assert self._started.wait(60)
+        assert self._started.wait(PATIENCE)
         self.port = int(self._server.servers[0].sockets[0].getsockname()[1])
         self.url = f"http://127.0.0.1:{self.port}"
 
@@ -34,8 +35,8 @@ class AppThread:
         await running
 
     def until(self, condition: Callable[[], object]) -> None:
-        """Wait for a condition, which is evaluated in the calling thread. Fails after a minute."""
-        end = time.monotonic() + 60
+        """Wait for a condition, which is evaluated in the calling thread. Fails after PATIENCE."""
+        end = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < end, "what the test waits for does not happen"
             time.sleep(0.005)

@@ -19,7 +19,7 @@ from service.http.connections import Connections
 from service.services import Services
 from service.settings import Settings
 from service.workers.fleet import Fleet
-from tests.service.app_thread import AppThread
+from tests.service.app_thread import PATIENCE, AppThread
 from tests.service.doubles import Guesses, WordModels, WordOrder, upper
 
 Replaced = Callable[[WordModels], Mapping[str, Any]]
@@ -48,7 +48,7 @@ class Application(AppThread):
             timeout_keep_alive=3600,
             root_path=self.settings.root_path,
         )
-        self.client = httpx.Client(base_url=self.url, trust_env=False, timeout=60)
+        self.client = httpx.Client(base_url=self.url, trust_env=False, timeout=PATIENCE)
         self.renew()
 
     def _app(self) -> FastAPI:

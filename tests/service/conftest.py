@@ -19,7 +19,7 @@ from service.settings import Settings
 from service.workers.fleet import Fleet, FleetStats
 from service.workers.worker import Worker
 from tests.conftest import DEVICE, without_settings
-from tests.service.app_thread import AppThread
+from tests.service.app_thread import PATIENCE, AppThread
 from tests.service.controlled import Control
 from tests.service.running import started
 
@@ -56,7 +56,7 @@ def service(start_service: Callable[..., ServiceProcess], several_directions: Pa
 
 @pytest.fixture(scope="session")
 def client(service: ServiceProcess) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as client:
+    with httpx.Client(base_url=service.url, trust_env=False, timeout=PATIENCE) as client:
         yield client
 
 
@@ -75,6 +75,7 @@ class InThread(AppThread):
         self.fleet: Fleet
         self._database = Database.open(self.settings.database)
         super().__init__(lambda: create_app(self.settings, self.fleet, self._database))
+        self.client = httpx.Client(base_url=self.url, trust_env=False, timeout=PATIENCE)
 
     async def _serve(self, make: Callable[[], ASGIApp]) -> None:
         async with Fleet(self.settings, self.control.start) as self.fleet:
@@ -98,6 +99,7 @@ class InThread(AppThread):
 
     def stop(self) -> None:
         self.control.open()
+        self.client.close()
         super().stop()
         self._database.close()
 

@@ -61,6 +61,7 @@ class Controlled:
     armed: bool = False
     failed: bool = False  # whether the accelerator raises an error at every step
     sources: list[tuple[int, ...]] = field(default_factory=list)  # after the canary
+    rows: int = 0  # of the step that was entered last
 
     def start(self, sources: Sources, beams: int) -> Any:
         if self.armed:
@@ -78,6 +79,7 @@ class Controlled:
         return getattr(self.inner, name)
 
     def step(self, state: Any, tokens: Tensor) -> Tensor:
+        self.rows = len(tokens)
         if self.armed:
             self.control.entered.release()
             self.control.permits.acquire()
@@ -117,6 +119,7 @@ class Rigged:
     step_seconds: float = 0.0
     leaks: int = 0  # bytes a step
     loads: Path | None = None  # a line is written here for each time
+    steps: str | None = None  # path of a file to which each step adds a byte
 
     def __call__(self, setup: ModelSetup) -> Translator:
         if self.loads:
@@ -156,5 +159,8 @@ class Rigging:
     def step(self, state: Any, tokens: Tensor) -> Tensor:
         time.sleep(self.plan.step_seconds)
         self.leaked.append(b"x" * self.plan.leaks)
+        if self.plan.steps:
+            with open(self.plan.steps, "ab") as file:
+                file.write(b".")
         scores: Tensor = self.inner.step(state, tokens)
         return scores

@@ -53,7 +53,7 @@ class Sent:
 async def connected(url: str) -> AsyncIterator[httpx.AsyncClient]:
     """As many connections as it takes."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=120, limits=limits) as client:
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=300, limits=limits) as client:
         yield client
 
 
@@ -97,7 +97,7 @@ async def figures(client: httpx.AsyncClient) -> dict[str, float]:
     return {name: float(value) for name, value in re.findall(r"^(mt_\w+) ([\d.e+]+)$", text, re.MULTILINE)}
 
 
-async def until(condition: Callable[[], object], seconds: float = 60) -> None:
+async def until(condition: Callable[[], object], seconds: float = 300) -> None:
     """Waits for a condition; fails if it does not come about."""
     async with asyncio.timeout(seconds):
         while not condition():

@@ -173,7 +173,7 @@ def test_keys_and_texts_are_nowhere(start_service: Callable[..., Any], small_mod
     service = start_service(small_model, MT_DATABASE=str(path), MT_ADMIN_KEY=admin, MT_REQUIRE_KEY="true")
     body = {"q": "The dog sees the cat.", "source": "en", "target": "de"}
     said: list[httpx.Response] = []
-    with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as client:
+    with httpx.Client(base_url=service.url, trust_env=False, timeout=300) as client:
         for fields in ({"q": text}, {"q": f"{text} " * 200}, {"source": text, "format": text}):
             said.append(client.post("/translate", json=body | {"api_key": right} | fields))
         client.get(f"/{text}?{text}")

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
-import httpx
 import pytest
 
 from service.access.api_keys import make_key
@@ -259,7 +258,8 @@ def test_rates_hold_back_work_and_never_probes(in_thread: Callable[..., Any], tm
     """With a full queue besides."""
     key = new_key(tmp_path / "service.db", "wiki", rate=2)
     running = in_thread(anonymous_rate=1, max_pending_requests=1, database=tmp_path / "service.db")
-    with httpx.Client(base_url=running.url, trust_env=False, timeout=60) as asked, ThreadPoolExecutor(2) as pool:
+    asked = running.client
+    with ThreadPoolExecutor(2) as pool:
         try:
             accepted = [pool.submit(asked.post, "/translate", json=body())]
             running.until(lambda: running.pending == 1)

@@ -13,7 +13,7 @@ DOG = "The dog sleeps."
 
 
 def get(world: World, path: str) -> httpx.Response:
-    return httpx.get(world.url + path, trust_env=False, timeout=60).raise_for_status()
+    return httpx.get(world.url + path, trust_env=False, timeout=300).raise_for_status()
 
 
 def translated(world: World, **fields: Any) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def file(world: World, **fields: str) -> str:
     """Return the translation of an uploaded file."""
     form = {"source": "en", "target": "de", "api_key": world.key, **fields}
     content = {"file": ("a.txt", DOG)}
-    answer = httpx.post(f"{world.url}/translate_file", data=form, files=content, trust_env=False, timeout=60)
+    answer = httpx.post(f"{world.url}/translate_file", data=form, files=content, trust_env=False, timeout=300)
     return httpx.get(answer.raise_for_status().json()["translatedFileUrl"], trust_env=False).text
 
 

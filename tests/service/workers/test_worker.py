@@ -59,12 +59,9 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def post(application: Any, timeout: Any = 60, **body: Any) -> httpx.Response:
-    return httpx.post(f"{application.url}/translate", json=BODY | body, trust_env=False, timeout=timeout)
-
-
-def health(application: Any) -> httpx.Response:
-    return httpx.get(f"{application.url}/health", trust_env=False, timeout=60)
+def post(application: Any, **body: Any) -> httpx.Response:
+    response: httpx.Response = application.client.post("/translate", json=BODY | body)
+    return response
 
 
 @pytest.mark.parametrize(
@@ -83,7 +80,7 @@ def test_a_full_queue_refuses_and_answers_what_it_accepted(
         assert refused.status_code == 503
         assert refused.json()["code"] == "overloaded"
         assert int(refused.headers["retry-after"]) >= 1
-        assert health(application).status_code == 200  # the decoder stands still all the while
+        assert application.client.get("/health").status_code == 200  # the decoder stands still all the while
     assert not any(future.done() for future in running)
     application.control.open()
     assert [future.result().status_code for future in running] == [200] * accepted
@@ -118,7 +115,7 @@ def test_a_worker_that_loses_its_device_is_replaced(in_thread: Start, pool: Thre
     application.control.open()
     assert [each.result().json()["translatedText"] for each in waiting] == [each.text for each in expected]
     assert (application.fleet.stats().restarts, application.pending) == (1, 0)
-    assert health(application).status_code == 200
+    assert application.client.get("/health").status_code == 200
 
 
 def talk(model: Path, translator: Translator, messages: list[ToWorker]) -> list[FromWorker]:
@@ -212,7 +209,7 @@ def test_callers_take_turns_at_planning(small_model: Path, monkeypatch: pytest.M
     long, short = SourceText("The dog sees the cat. The horse. " * 100), SourceText("The dog.")
     loop.take([Translate(1, long, options, "a"), Translate(2, long, options, "a"), Translate(3, short, options, "b")])
     clock = iter(range(10))
-    monkeypatch.setattr("service.workers.worker_loop.time.monotonic", lambda: next(clock) / 10)
+    monkeypatch.setattr(worker_loop, "time", SimpleNamespace(monotonic=lambda: next(clock) / 10))
     loop.begin()
     monkeypatch.undo()
     finished = []
@@ -337,7 +334,7 @@ async def test_a_worker_is_loaded(processes: list[Process], closed: bool, ready:
     await asyncio.sleep(0.01)
     if closed:
         await worker.unload()
-    await asyncio.wait_for(loading, 5)
+    await asyncio.wait_for(loading, 60)
     for _ in range(1000):
         if worker.ready != ready:
             await asyncio.sleep(0.01)

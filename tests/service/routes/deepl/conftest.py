@@ -6,6 +6,7 @@ import deepl
 import httpx
 import pytest
 
+from tests.service.app_thread import PATIENCE
 from tests.service.application import Application
 from tests.service.doubles import WordModels
 
@@ -29,5 +30,5 @@ def client(running: Application) -> deepl.DeepLClient:
 @pytest.fixture
 def raw(running: Application) -> Iterator[httpx.Client]:
     """Without the SDK."""
-    with httpx.Client(base_url=running.url, headers=running.headers(), trust_env=False, timeout=30) as client:
+    with httpx.Client(base_url=running.url, headers=running.headers(), trust_env=False, timeout=PATIENCE) as client:
         yield client

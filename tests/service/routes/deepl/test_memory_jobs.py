@@ -134,7 +134,7 @@ def test_a_second_upload_counts_if_the_client_of_the_first_leaves(client: deepl.
         with ThreadPoolExecutor(1) as pool, socket.create_connection((url.host, url.port)) as first:
             first.sendall(head.encode() + content)
             time.sleep(0.3)
-            second = pool.submit(httpx.put, url, content=content, trust_env=False, timeout=60)
+            second = pool.submit(httpx.put, url, content=content, trust_env=False, timeout=300)
             wait([second], 0.3)
             first.close()
             time.sleep(0.3)

@@ -225,6 +225,7 @@ def test_a_client_that_closes_both_ends_is_noticed(service: Service, pipelined: 
     service.until(lambda: service.begun > begun)
     connection.close()
     service.until(lambda: service.cancelled > cancelled)
+    assert service.cancelled == cancelled + 1
 
 
 def test_the_connection_without_a_head_that_has_waited_longest_makes_room() -> None:
@@ -300,7 +301,7 @@ def test_a_malformed_chunk_during_the_answer_ends_the_request(caplog: pytest.Log
         finally:
             finished.set()
 
-    running = AppThread(lambda: app, http=Connections(3, 100).protocol(), lifespan="off")
+    running = AppThread(lambda: app, http=Connections(60, 100).protocol(), lifespan="off")
     with socket.create_connection(("127.0.0.1", running.port), timeout=60) as connection:
         connection.sendall(POST + b"Transfer-Encoding: chunked\r\n\r\n")
         received = connection.recv(1 << 20)

@@ -25,6 +25,13 @@ def sleep(seconds: float) -> float:
     return seconds
 
 
+def wait(path: str) -> None:
+    """Create the file `path`, and wait until it is deleted."""
+    open(path, "x").close()
+    while os.path.exists(path):
+        time.sleep(0.01)
+
+
 def allocate(size: int) -> int:
     return len(b"a" * size)
 
@@ -83,7 +90,7 @@ def dumpable(option: int) -> int:
     return int(ctypes.CDLL(None).prctl(option))
 
 
-LIMITS = (spin, sleep, allocate, nest, abort, die, kill, be_killed, fail)
+LIMITS = (spin, sleep, wait, allocate, nest, abort, die, kill, be_killed, fail)
 QUESTIONS = (identity, lie, environment, blocks, dumpable)
 OPERATIONS.update({f.__name__: f for f in (*LIMITS, *QUESTIONS)})
 

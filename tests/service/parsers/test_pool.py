@@ -34,10 +34,11 @@ from tests.service.parsers.hostile_process import (
     nest,
     sleep,
     spin,
+    wait,
 )
 
 HOSTILE = "tests.service.parsers.hostile_process"
-LIMITS = ParserLimits(processes=1, wall_seconds=50, cpu_seconds=1, memory_bytes=200 << 20, result_bytes=1 << 20)
+LIMITS = ParserLimits(processes=1, wall_seconds=600, cpu_seconds=1, memory_bytes=200 << 20, result_bytes=1 << 20)
 
 
 @contextmanager
@@ -168,15 +169,19 @@ async def test_the_error_of_a_cancelled_operation_is_no_error_of_the_event_loop(
 
 
 async def test_cancelled_operations_end_no_process_that_starts_or_is_nearly_done(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("service.parsers.pool.GRACE_SECONDS", 60)
+    begun = tmp_path / "begun"
     with pool() as opened:
-        for moment in (0, 0.01, 0.01, 0.1, 0.1):  # the first ones before the process is ready
-            task = asyncio.create_task(opened.run("a", sleep, 0.2))
-            await asyncio.sleep(moment)
+        for last in (False, False, True):  # the first ones before the process is ready
+            task = asyncio.create_task(opened.run("a", wait, str(begun)))
+            await asyncio.sleep(0.01)
+            while last and not begun.exists():
+                await asyncio.sleep(0.01)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+        begun.unlink()
         assert await opened.run("b", identity, 7) == 7
         assert (opened.counts.started, opened.counts.operations) == (1, 1)
 

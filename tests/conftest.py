@@ -1,10 +1,12 @@
 """Small models with random weights, for tests that need one to run and not to translate well."""
 
 import os
+import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from random import Random
+from random import Random, SystemRandom
 from typing import Any
 
 import pytest
@@ -37,6 +39,15 @@ VERBS = ["sees", "finds", "likes", "follows", "draws", "hears", "paints", "forge
 def without_settings() -> dict[str, str]:
     """Return the environment without the settings of the service, which refuses those that it does not know."""
     return {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
+
+
+def free_port() -> int:
+    """Return a free port below 32,768: the system gives higher ones to connections of other processes."""
+    for port in SystemRandom().sample(range(20_000, 32_000), 100):
+        with socket.socket() as candidate, suppress(OSError):
+            candidate.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no free port")
 
 
 def pytest_configure(config: pytest.Config) -> None:

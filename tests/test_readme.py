@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -18,7 +17,7 @@ from urllib.request import ProxyHandler, build_opener
 import pytest
 
 from mt.cli.main import all_verbs, main
-from tests.conftest import without_settings
+from tests.conftest import free_port, without_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -138,12 +137,6 @@ def test_a_script_describes_itself(name: str) -> None:
     shown = subprocess.run(["bash", f"scripts/{name}.sh", "--help"], cwd=ROOT, capture_output=True, text=True)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert f"scripts/{name}.sh" in shown.stdout
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import gzip
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ import pytest
 from mt.cli.translate import main
 from mt.cli.translate_on_ray import actor_pool
 from mt.errors import RequestError
-from tests.conftest import sentences
+from tests.conftest import free_port, sentences
 from tests.service.conftest import ROOT, environment
 from tests.service.workers.test_fleet import other_weights
 
@@ -66,10 +65,7 @@ def cluster() -> Iterator[Cluster]:
     if without_ray:
         pytest.skip("ray is not installed: pip install 'mt-service[ray]'")
     mark = uuid4().hex
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-    port, client, agent = (server.getsockname()[1] for server in held)
-    for server in held:
-        server.close()
+    port, client, agent = (free_port() for _ in range(3))
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:  # a short path
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--disable-usage-stats"]
         command += ["--node-ip-address=127.0.0.1", f"--port={port}", "--num-cpus=2", "--num-gpus=0"]

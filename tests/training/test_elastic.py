@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from datetime import timedelta
@@ -13,6 +12,7 @@ import torch
 from torch.multiprocessing.spawn import spawn
 
 from mt import distributed
+from tests.conftest import free_port
 from tests.training.conftest import Place, newest, torchrun
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
@@ -86,8 +86,3 @@ def test_a_killed_worker_changes_no_bit(place: Place, rank: int) -> None:
     assert said.count("resumed at update") == 1
     for name in (*LAST, "model/model.safetensors"):
         assert (killed / name).read_bytes() == (place.folder / "whole" / name).read_bytes(), name
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])

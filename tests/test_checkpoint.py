@@ -167,10 +167,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "vocabulary": (lambda f: edit_json(f / "config.json", vocabulary_size=291), "has 290 pieces, .* 291"),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "model.safetensors: there is no"),
     "empty": (lambda f: (f / "model.safetensors").write_bytes(b""), CUT),
-    "header of an exabyte": (
-        lambda f: (f / "model.safetensors").write_bytes(struct.pack("<Q", 1 << 60) + b"{}"),
-        CUT,
-    ),
+    "header of an exabyte": (lambda f: (f / "model.safetensors").write_bytes(struct.pack("<Q", 1 << 60) + b"{}"), CUT),
     **{f"cut to {share}": (partial(cut, share), CUT) for share in (0.0005, 0.1, 0.5, 0.999)},
     "a folder in place of weights": (make_folder, "model.safetensors"),
     **{

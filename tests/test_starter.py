@@ -8,13 +8,7 @@ import pytest
 from mt.config import Recipe
 from mt.data.dataset import load_prepared
 from mt.data.preparation import prepare
-from scripts.starter_data import (
-    expand,
-    pack,
-    save_translations,
-    student_data,
-    with_dropout,
-)
+from scripts.starter_data import expand, pack, save_translations, student_data, with_dropout
 
 ENGLISH = ["The house is old.", "I see a tree.", "We drink water.", "The house is new.", "You see the old house."]
 GERMAN = [

@@ -72,18 +72,12 @@ def out(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         # An English side or a longer German side of a development set leaves, a short one stays.
         ("tatoeba.en-de", ["Tom is here.\tTom ist hier.", "Go away!\tGeh weg!", "I saw the tree.\tIch sah den Baum."]),
-        (
-            "tatoeba.en-fr",
-            ["Tom is here.\tTom est ici.", "Go away!\tVa-t'en !", "I see a house.\tJe vois une maison."],
-        ),
+        ("tatoeba.en-fr", ["Tom is here.\tTom est ici.", "Go away!\tVa-t'en !", "I see a house.\tJe vois une maison."]),
         ("tatoeba.de-fr", ["Tom ist hier.\tTom est ici.", "Geh weg!\tVa-t'en !"]),
         ("docs.en-de", ["Note: Save the file.\tHinweis: Speichern Sie die Datei.", "Only here.\tNur hier."]),
         ("laws.en-fr", ["The Act has five words.\tLa Loi a cinq mots."]),
         ("debian.en-de", ["It was written by Wellnhofer.\tEs wurde von Wellnhofer geschrieben."]),
-        (
-            "debian.en-fr",
-            ["It was written by Wellnhofer.\tCela vient de Wellnhofer.", "Is it free?\tEst-ce libre ?"],
-        ),
+        ("debian.en-fr", ["It was written by Wellnhofer.\tCela vient de Wellnhofer.", "Is it free?\tEst-ce libre ?"]),
         ("mlqe.en-de", ["A river.\tEin Fluss."]),
         ("other.en-fr", ["The goals.\tLes objectifs."]),
         ("lexicon.de-fr", ["Warschau\tVarsovie"]),

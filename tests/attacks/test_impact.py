@@ -15,17 +15,9 @@ SIZE = 200_000  # bytes of a document
 FORM = "application/x-www-form-urlencoded"
 PUNYCODE = b"a" * 200_000 + b"-" + b"a" * 199_000
 FIELDS = "&".join(f"a{number}=" for number in range(7000))
-GLOSSARIES = {
-    "nested": {"a " * number + "a": "b" for number in range(1, 200)},
-}
-TEXTS = {
-    "sentences": "The dog sees the house. " * 4000,
-    "no spaces": "a" * 98_000,
-}
-MARKUP = {
-    "512 bold": "<b>" * 512 + "x",
-    "entities": "&" * 98_000,
-}
+GLOSSARIES = {"nested": {"a " * number + "a": "b" for number in range(1, 200)}}
+TEXTS = {"sentences": "The dog sees the house. " * 4000, "no spaces": "a" * 98_000}
+MARKUP = {"512 bold": "<b>" * 512 + "x", "entities": "&" * 98_000}
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from scripts.benchmark.layer_types import (
-    dilated_depth,
-    layer_types,
-)
+from scripts.benchmark.layer_types import dilated_depth, layer_types
 from scripts.benchmark.layers import main, operations
 
 KINDS = layer_types(5, 3)

@@ -83,10 +83,7 @@ def pickled(folder: Path, name: str, keep: bool) -> Path:
 
 
 def test_a_model_of_the_catalogue_is_installed_at_one_revision(
-    write: Write,
-    here: HubStub,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    write: Write, here: HubStub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = write()
     (folder / "README.md").write_text("---\nlicense: cc-by-4.0\n---\n", encoding="utf-8")

@@ -173,10 +173,7 @@ PREPARED: dict[str, tuple[Prepare, int]] = {
         lambda n: partial(split, "A" * 50 * n + "\nand a dog is running in the big old house" * n),
         1000,
     ),
-    "numbers: marks": (
-        lambda n: partial(mend_numbers, "1.5 €1.5 - `5` " * n, "1.5 $1 - `5` " * n, ("en", "fr")),
-        300,
-    ),
+    "numbers: marks": (lambda n: partial(mend_numbers, "1.5 €1.5 - `5` " * n, "1.5 $1 - `5` " * n, ("en", "fr")), 300),
     "markup: nested elements": (lambda n: partial(parse_html, "<b>" * n + "x" + "</b>" * n), 1000),
     "markup: nested blocks": (lambda n: partial(parse_html, "<div>" * n + "x" + "</div>" * n), 1000),
     "markup: nested untranslatable blocks": (

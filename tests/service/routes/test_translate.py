@@ -212,10 +212,7 @@ def test_the_first_of_several_targets_may_stand_alone(native: Application) -> No
         ({"formality": "more"}, {"formality": Formality.MORE}),
         ({"formality": "prefer_less"}, {"formality": Formality.LESS}),
         ({"formality": ""}, {"formality": None}),
-        (
-            {"glossary": {"cat": "Katze"}, "do_not_translate": ["dog"]},
-            {"terms": Terms((("cat", "Katze"),), ("dog",))},
-        ),
+        ({"glossary": {"cat": "Katze"}, "do_not_translate": ["dog"]}, {"terms": Terms((("cat", "Katze"),), ("dog",))}),
     ],
 )
 def test_options_reach_the_model(

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import Event
 
@@ -98,15 +99,13 @@ class Service(AppThread):
                 if half_close:
                     connection.shutdown(socket.SHUT_WR)
             received = b""
-            with contextlib.suppress(ConnectionResetError):
-                while more := connection.recv(1 << 20):
-                    received += more
-                    if answers and len(statuses(received)) >= answers:
-                        with contextlib.suppress(OSError):
-                            connection.sendall(GET + b"Connection: close\r\n\r\n")
-                        found = statuses(received + read_all(connection))
-                        return (found[:-1], False, received) if len(found) > answers else (found, True, received)
-        return statuses(received), True, received
+            while not 0 < answers <= len(statuses(received)) and (more := receive(connection)):
+                received += more
+            with contextlib.suppress(OSError):
+                connection.sendall(GET + b"Connection: close\r\n\r\n" if answers else b"")
+            found = statuses(received + read_all(connection))
+        is_open = 0 < answers < len(found)
+        return found[:-1] if is_open else found, not is_open, received
 
 
 def statuses(received: bytes) -> list[int]:
@@ -114,13 +113,17 @@ def statuses(received: bytes) -> list[int]:
     return [int(status) for status in re.findall(rb"HTTP/1.1 ([2-5]\d\d) ", received)]
 
 
+def receive(connection: socket.socket) -> bytes:
+    """Return the next bytes, and none when the other side has closed or reset the connection."""
+    try:
+        return connection.recv(1 << 20)
+    except ConnectionResetError:
+        return b""
+
+
 def read_all(connection: socket.socket) -> bytes:
     """Return what comes until the other side closes."""
-    received = b""
-    with contextlib.suppress(ConnectionResetError):
-        while more := connection.recv(1 << 20):
-            received += more
-    return received
+    return b"".join(iter(partial(receive, connection), b""))
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from time import monotonic, sleep
 
 import pytest
 
@@ -139,13 +138,6 @@ def test_what_a_thread_dies_of_is_raised_from_then_on() -> None:
             engine.step()
 
 
-def ended(threads: Sequence[threading.Thread]) -> bool:
-    deadline = monotonic() + PATIENCE
-    while any(thread.is_alive() for thread in threads) and monotonic() < deadline:
-        sleep(0.01)
-    return not any(thread.is_alive() for thread in threads)
-
-
 def test_threads_end_with_their_owner() -> None:
     before = set(threading.enumerate())
     decoder = gate()
@@ -158,4 +150,6 @@ def test_threads_end_with_their_owner() -> None:
     assert len(mine) == 3 and all(thread.daemon for thread in mine)
     del engine  # with work left to do
     gc.collect()
-    assert ended(mine)
+    for thread in mine:
+        thread.join(PATIENCE)
+    assert not any(thread.is_alive() for thread in mine)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from threading import Event
 import httpx
 import pytest
 
-from tests.conftest import write_model
+from tests.conftest import free_port, write_model
 
 pytestmark = [pytest.mark.image, pytest.mark.slow]
 
@@ -111,8 +110,7 @@ def run(built: str) -> Iterator[Callable[..., Container]]:
     started: list[Container] = []
 
     def start(models: Path, *words: str) -> Container:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = str(free.getsockname()[1])
+        port = str(free_port())
         name = f"mt-test-{os.getpid()}-{len(started)}"
         settings = {"MT_HOST": "127.0.0.1", "MT_PORT": port, "MT_THREADS": "1", "MT_CACHE_CHARACTERS": "0"}
         environment = [word for item in settings.items() for word in ("--env", "=".join(item))]

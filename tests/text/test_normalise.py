@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.text.normalise import (
-    NormalisedText,
-    Normaliser,
-    normalise_training_text,
-    plain_spaces,
-    remove_invisible,
-)
+from mt.text.normalise import NormalisedText, Normaliser, normalise_training_text, plain_spaces, remove_invisible
 
 KNOWN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 äöüßéèôçñžб.,:;!?'\"’“„–-()/°²")
 NORMALISER = Normaliser(KNOWN.__contains__)

@@ -34,6 +34,8 @@ TextRange = tuple[int, int]
 """Begin and end of a range of characters (code points) in a text."""
 
 MAX_TERMS = 1000  # glossary terms of a request
+_SEARCH_OPTIONS = frozenset(SearchOptions.__dataclass_fields__)
+_CONTRACT = {"q", "file", "source", "target", "format", "alternatives", "api_key"}
 AUTO = "auto"  # source language that stands for the detected one
 MODEL = "Name of a model of GET /models; `default` selects the default model of each direction."
 DEFAULT_MODEL = "default"
@@ -79,6 +81,21 @@ class TermFields(RequestFields):
         "/frontend/settings lists, those of the language of each text. `glossary` takes precedence.",
     )
     do_not_translate: JsonTexts = Field([], description="Terms that are not translated.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_misspelt_field(cls, fields: Any) -> Any:
+        """Refuse search options that are no fields, and names like those of extensions; ignore other unknown fields."""
+        unknown = [name for name in fields if name not in cls.model_fields] if isinstance(fields, dict) else []
+        extensions = [name for name in cls.model_fields if name not in _CONTRACT]
+        if refused := ", ".join(sorted(_SEARCH_OPTIONS.intersection(unknown))):
+            message = "a request cannot set {names}; accepted: {extensions}"
+            raise PydanticCustomError("misspelt", message, {"names": refused, "extensions": ", ".join(extensions)})
+        for name in unknown[:10]:  # the comparison is slow
+            if similar := get_close_matches(str(name)[:50], extensions, 1, 0.85):
+                message = "unknown parameter {name}; did you mean {similar}?"
+                raise PydanticCustomError("misspelt", message, {"name": shorten(str(name)), "similar": similar[0]})
+        return fields
 
     def term_problems(self, source: str) -> list[str]:
         """Return what is wrong with the terms of a text in `source`."""
@@ -184,20 +201,6 @@ class TranslateRequest(TermFields):
             return fields | {"target": targets[0]}
         return fields
 
-    @model_validator(mode="before")
-    @classmethod
-    def _no_misspelt_field(cls, fields: Any) -> Any:
-        """Refuse search options that are no fields, and names like those of extensions; ignore other unknown fields."""
-        unknown = [name for name in fields if name not in cls.model_fields] if isinstance(fields, dict) else []
-        if refused := ", ".join(sorted(_SEARCH_OPTIONS.intersection(unknown))):
-            message = "a request cannot set {names}; accepted: beam_size, alternatives"
-            raise PydanticCustomError("misspelt", message, {"names": refused})
-        for name in unknown[:10]:  # the comparison is slow
-            if similar := get_close_matches(str(name)[:50], _EXTENSIONS, 1, 0.85):
-                message = "unknown parameter {name}; did you mean {similar}?"
-                raise PydanticCustomError("misspelt", message, {"name": shorten(str(name)), "similar": similar[0]})
-        return fields
-
     @property
     def texts(self) -> tuple[str, ...]:
         return (self.q,) if isinstance(self.q, str) else tuple(self.q)
@@ -205,11 +208,6 @@ class TranslateRequest(TermFields):
     @property
     def lists_segments(self) -> bool:
         return self.segments or self.alignment or self.attention
-
-
-_SEARCH_OPTIONS = {*SearchOptions.__dataclass_fields__} - {"beam_size"}
-_CONTRACT = {"q", "source", "target", "format", "alternatives", "api_key"}
-_EXTENSIONS = [name for name in TranslateRequest.model_fields if name not in _CONTRACT]
 
 
 class SegmentAttention(BaseModel):

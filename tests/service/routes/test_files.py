@@ -109,6 +109,13 @@ def test_the_sentences_of_a_file_as_tmx(native: Application) -> None:
             "Invalid request: glossary_id needs a source language",
         ),
         ("a.txt", b"x", {"glossary": "dog"}, "glossary"),
+        (
+            "a.txt",
+            b"x",
+            {"beam_size": "2"},
+            "a request cannot set beam_size; accepted: glossary, glossary_id, do_not_tr",
+        ),
+        ("a.txt", b"x", {"formallity": "more"}, "unknown parameter formallity; did you mean formality?"),
     ],
 )
 def test_refused_files(native: Application, name: str, content: bytes, fields: dict[str, Any], message: str) -> None:

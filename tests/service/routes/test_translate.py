@@ -312,7 +312,7 @@ REFUSALS = [
     ({"glosary": {"a": "b"}}, INVALID + "unknown parameter glosary; did you mean glossary?"),
     (
         {"length_penalty": 0.5, "seed": 1},
-        INVALID + "a request cannot set length_penalty, seed; accepted: beam_size, al",
+        INVALID + "a request cannot set length_penalty, seed; accepted: glossary, gl",
     ),
     ({"stream": True, "targets": ["fr"]}, INVALID + "stream and targets cannot be used together"),
     ({"targets": ["de", "zz"]}, "zz is not supported"),

@@ -40,7 +40,7 @@ class Service(AppThread):
     `begun` counts the requests to /large and /wait, `cancelled` those to /wait whose client disconnected.
     """
 
-    def __init__(self, seconds: float = 60, limit: int = 100, unread: int = 10_000_000) -> None:
+    def __init__(self, seconds: float = 3600, limit: int = 100, unread: int = 10_000_000) -> None:
         self.connections = Connections(seconds, limit, unread)
         self.seconds = seconds
         self.begun = self.cancelled = 0

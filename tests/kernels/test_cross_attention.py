@@ -30,7 +30,7 @@ def test_float32_is_equal_to_torch(target_library: ctypes.CDLL, changed: dict[st
     found = compile_model(target_library, model).cross_attention([*PAIRS, *LONG])
     for weights, expected in zip(found, ModelAttention(model)([*PAIRS, *LONG]), strict=True):
         assert weights.shape == expected.shape
-        np.testing.assert_allclose(weights, expected, atol=2e-5)
+        np.testing.assert_allclose(weights, expected, atol=1e-4)
 
 
 def test_a_pair_does_not_depend_on_the_others(target_library: ctypes.CDLL) -> None:

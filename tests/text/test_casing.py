@@ -83,7 +83,8 @@ def test_translations_are_raised(language: str, source: str, translation: str, e
 )
 def test_title_case_is_lowered(sentence: str, expected: str | None) -> None:
     assert lower_title_case(sentence, "en") == expected
-    assert lower_title_case("Neue Nachricht", "de") is None  # ordinary German
+    for ordinary, language in (("Er saß auf der Bank.", "de"), ("Fusion Nucléaire", "fr")):
+        assert lower_title_case(ordinary, language) is None
 
 
 @given(st.text(), st.sampled_from(["en", "de", "tr", ""]))

@@ -52,6 +52,7 @@ _LONGEST_CACHED = 1000  # maximum number of characters of a sentence whose spans
 _LONG = 64  # maximum number of characters of a span that may be cut when a long sentence is split
 _TRAILING = ".,;:!?'\"…*_~”’»"
 _SENTENCE_END, _WORD_END = ".!?", ".:;!?'’~"
+_BEFORE_WORD = re.compile("['‘’¿¡]*(?:(?:[cdjlmnst]|qu)['’](?=\\w))?", re.IGNORECASE)  # also l'UTF-8 of French
 _OPENING = re.compile("[„“«]")
 _NUMBER_SIGN = re.compile(r"#(?=\d)")
 # A mark without a partner that is not of direct speech, as in `Next »`
@@ -292,9 +293,9 @@ def _trim_word(word: str, begin: int) -> Range:
     """
     if not any(map(str.isalnum, word)):
         return begin, begin + len(word.rstrip(_SENTENCE_END))
-    core = word.lstrip("'‘’¿¡")
+    core = _BEFORE_WORD.sub("", word, count=1)
     begin += len(word) - len(core)
-    trimmed = core.rstrip(_WORD_END)
+    trimmed = core.rstrip(_WORD_END if "#" in core else f"{_WORD_END}-")  # ADO.NET- und XML-Klassen, not an anchor
     if core[0] == ":" == core[len(trimmed) : len(trimmed) + 1]:  # :name:
         return begin, begin + len(trimmed) + 1
     trimmed = trimmed[:-2] if trimmed.endswith(("'s", "’s")) else trimmed

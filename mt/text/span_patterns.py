@@ -43,7 +43,7 @@ _DATE = (  # of e-mails and feeds (RFC 5322), and patterns of dates, such as MMM
     r"|[GHgh]:i(?::s)?(?: [Aa])?)(?!\w)"
 )
 _FILES = r"(?<![\w*])\*\.(?:\*|\w{1,8})(?![\w*])"  # *.txt
-_ARGUMENT = r"(?<![\w*])\*{1,2}[A-Za-z_]\w*+(?!\*)"
+_ARGUMENT = r"(?<![\w*])\*{1,2}(?![A-Z][a-zß-ÿ])[A-Za-z_]\w*+(?!\*)"  # not **Note: of an emphasis without end
 _NOTE = "(?:[¹²³⁰⁴-⁹]{1,3}|[†‡]{1,3})"
 _TAG = (
     r"<(?!(?<=\w<)\w{1,40}(?: \w{1,40}){1,20}>)"  # x<y and y>z
@@ -52,7 +52,7 @@ _TAG = (
     rf"|(?<=[^\W\d_]{{3}})(?:\[[1-9]\d{{0,2}}\]|{_NOTE})|(?<=[^\W\d_]{{2}}[.,;:!?])(?:\[[1-9]\d{{0,2}}\]|{_NOTE})"
 )
 _PHONE = (
-    r"(?<![\w.,:+/-])(?=\+?(?:[^\w\n]{0,3}\d){7})(?:\+\d|\(\+?\d{2,5}\)|0\d)"
+    r"(?<![\w.,:+/-])(?<!\d[ \u00a0\u202f])(?=\+?(?:[^\w\n]{0,3}\d){7})(?:\+\d|\(\+?\d{2,5}\)|0\d)"
     r"[\d\u00a0 ()/.-]{3,25}(?<=\d)(?![.:]?\w)"
 )
 # Letters of a unit of measurement, as in 10km and 4k. Not those of an ordinal number, a plural or a time: 2nd, 80er,
@@ -89,7 +89,7 @@ _SQL = (  # only a whole statement: prose in capitals selects, too
     r" [^;\n]{1,300};"
 )
 _EXPRESSION = (
-    rf"(?<![\w-])(?:{_COMMAND}(?!\w)|{_SQL})|"
+    rf"(?<![\w-])(?:(?:{_COMMAND})(?!\w)|{_SQL})|"
     r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]{0,64}\w"
     r"|(?<!\S)(?:--|(?<=\S )-)[A-Za-z][\w-]{0,40}[ =](?:\"[^\"\n]{1,200}\"|'[^'\n]{1,200}')(?!\w)"  # -m "Fix it"
     r"|(?<!\S)(?:awk|cat|echo|grep|printf|sed)(?: -[\w-]{1,20}){0,3} (?:\"[^\"\n]{1,99}\"|'[^'\n]{1,99}')"
@@ -121,11 +121,11 @@ CODE = re.compile(  # patterns that occur in code, but not in words of prose
     r"[\\=|^<>]|@\w|::|//|\+\+|&&|\b(?!R&D|Q&A)[A-Z]{1,4}&[A-Z]|:\+|\(\)"  # operators
     r"|(?<!\d)%[-+#.\w(]"
     r"|^(?:application/[a-z]|(?:audio|image|text|video)/(?:css|csv|gif|html|jpeg|mp4|mpeg|plain|png|svg|webm)(?![\w-]))"
-    r"|^[$#~]\w|^:[\w+]|^[.~]{0,2}/[\w:.]|^\.\w|^--[a-z]|^-[A-Za-z]$|^_"  # prefixes
+    r"|^[$#~]\w|^:[a-z\d_+]|^[.~]{0,2}/[\w:.]|^\.\w|^--[a-z]|^-[A-Za-z]$|^_"  # prefixes
     r"|[A-Za-z](?:[+#]|[./]?\d|(?<!\w[a-z])-\d)|[₀-₉]|\b(?!m)[A-Za-z][²³⁴-⁹ⁿ]"  # letters before symbols and digits
     rf"|\d(?:(?!AM\b|PM\b)[A-Z]|[a-z]{{1,8}}[A-Z\d]|\.[a-z_]|{_UNIT_LETTERS})"  # digits before letters
     r"|[A-Za-z0-9]_|_[A-Za-z0-9]|[a-z]{2}[A-Z]"  # snake_case and camelCase, but not iPhone and PhD
-    r"|[a-z]:(?!in(?:nen)?\b)[a-z\d]|[A-Z](?::[A-Z]|[a-z]*-[A-Z][a-z]+-[A-Z][A-Za-z])|[a-z]-0\d"  # a:b, X-Request-ID
+    r"|[a-z]:(?!in(?:nen)?\b)[a-z\d]|[A-Z]:[A-Z]|\bX-[A-Z][a-z]+-[A-Z]\w{1,3}\b|[a-z]-0\d"  # a:b, X-Request-ID
     r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b|\w{2,64}+\.\w{2})"  # a dot inside, but not as in e.g. or U.S.
 )
 PLACEHOLDER = re.compile(

@@ -87,6 +87,11 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("Mon, 06 Sep 2021 00:01:00 +0000, MMM d, yyyy or HH:mm",
          ["Mon, 06 Sep 2021 00:01:00 +0000", "MMM d, yyyy", "HH:mm"]),
         ("**Note:** the *dog,* or 5 * 3", ["**", "**", "*", "*", "5", "3"]),
+        ("**Save it, or args", []),  # emphasis without an end
+        ("Die E-Mail-Adresse, Just-In-Time und X-Window-System", []),
+        ("ADO.NET- und XML, a.md#x- und 1:Das, d'OpenSSL, qu’OpenBSD ou L'UTF-8",
+         ["ADO.NET", "a.md#x-", "1", "OpenSSL", "OpenBSD", "UTF-8"]),
+        ("de 2 000 - 3 000 chats, in git commits", ["2", "000", "3", "000"]),
         ("A message -------- and ===== more ----x ---", ["--------", "====="]),
         ("F j, Y and g:i a, Y-m-d or M. Y, I am", ["F j, Y", "g:i a", "Y-m-d", "M. Y"]),
         ("On 6 Sep 2021 Mayya had (*.*) and *.txt in the MM", ["6", "2021", "*.*", "*.txt"]),

@@ -84,13 +84,14 @@ def unknown_words(sentence: str, known: Set[str]) -> list[Range]:
 def damaged_words(sentence: str, translation: str, known: Set[str]) -> list[Range]:
     """Return the ranges of the words with unknown letters (`unknown_words`) that the translation lacks.
 
-    Words of scripts without spaces are left out.
+    Words of scripts without spaces are left out, and those that the model has translated, such as `coïncidence`.
     """
     return [
         word.span()
         for word in (_PART.finditer(sentence) if _may_be_unknown(sentence, known) else ())
         if not any(map(is_wide, word[0]))
-        and any(letter not in translation for letter in _unknown_letters(word[0], known))
+        and not set(translation).issuperset(letters := _unknown_letters(word[0], known))
+        and (word[0][0].isupper() or re.search(r"\W+".join(re.split(f"[{''.join(letters)}]", word[0])), translation))
     ]
 
 

@@ -85,6 +85,7 @@ def test_unknown_words(sentence: str, expected: list[str]) -> None:
     [
         ("The dọg sees ǹo cat.", "Der d\ufffd\ufffdg sieht ǹo.", ["dọg"]),
         ("The dọg sleeps.", "Der dọg schläft.", []),
+        ("une coïncidence", "a coincidence", []),  # a word that the model knows
         ("The DỌG sleeps.", "Der DOG schläft.", ["DỌG"]),
         ("The dog 住sleeps.", "Der Hund schläft.", []),
     ],

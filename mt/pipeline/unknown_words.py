@@ -21,6 +21,7 @@ from mt.text.alignment import piece_offsets
 from mt.tokenizer import SPACE_MARK
 
 LEAST_LETTERS = 4  # shorter words are neither guesses nor copied
+MOST_SHARED = 0.15  # of the attention of a target word: a second source word with more is a part of it
 GUESS_PROBABILITY, STRICT_PROBABILITY = 0.5, 0.25
 """Words of at least this probability are no guess: the geometric mean over their tokens. The strict limit is that of
 known words for a word with one new pair: a model translates most compounds of two known words correctly."""
@@ -36,13 +37,6 @@ class _Word(NamedTuple):
     last: int  # number after its last token
     new: int  # number of its pairs of neighbouring tokens that never occurred in the training text
     log_probability: float  # of its tokens together; 0 in a source
-
-
-class _Guess(NamedTuple):
-    """Consecutive words of a translation that stand for one source word which the model cannot know."""
-
-    written: str
-    source: str
 
 
 async def copy_unknown_words(
@@ -74,12 +68,12 @@ async def copy_unknown_words(
     attention = await piece_attention(decoded, 0, context)
     origins = _origins(source, target, np.asarray(attention.weights))
     text, copied = alternatives[0].text, []
-    for guess in _guesses(written, target, origins):
-        places = re.compile(rf"\b{re.escape(guess.written)}\b")
+    for guess, word in _guesses(written, target, origins):
+        places = re.compile(rf"\b{re.escape(guess)}\b")
         if len(places.findall(text)) == 1:
-            word = guess.source if guess.written.islower() else guess.source[:1].upper() + guess.source[1:]
-            text = places.sub(word, text)  # letters and hyphens only
-            copied.append(guess.source)
+            copy = word if guess.islower() else word[:1].upper() + word[1:]
+            text = places.sub(copy, text)  # letters and hyphens only
+            copied.append(word)
     return (replace(alternatives[0], text=text, copied=tuple(copied)), *alternatives[1:]) if copied else alternatives
 
 
@@ -105,17 +99,23 @@ def _is_improbable(words: Sequence[_Word], *, strict: bool) -> bool:
 
 
 def _origins(source: Sequence[_Word], target: Sequence[_Word], attention: NDArray[np.float32]) -> list[_Word | None]:
-    """Return the source word to which each target word attends most. `attention` [T, S] is that between the tokens."""
+    """Return the source word to which each target word attends most. `attention` [T, S] is that between the tokens.
+
+    A compound of known words has none, as `Preisbedingungen` for "pricing terms": a copy of one word loses the other.
+    """
     if not source:
         return [None] * len(target)
     sums = np.pad(attention, ((1, 0), (1, 0))).cumsum(0, float).cumsum(1)  # of all rows and columns before
     rows = sums[[word.last for word in target]] - sums[[word.first for word in target]]
     weights = rows[:, [word.last for word in source]] - rows[:, [word.first for word in source]]
-    return [source[number] for number in weights.argmax(1)]
+    long = np.pad(weights * [len(word.text) >= LEAST_LETTERS for word in source], ((0, 0), (1, 0)))
+    shared = np.sort(long, 1)[:, -2] > MOST_SHARED * weights.sum(1)
+    best = zip([source[number] for number in weights.argmax(1)], target, shared, strict=True)
+    return [None if both and not one.new and len(one.text) < len(word.text) else one for one, word, both in best]
 
 
-def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None]) -> Iterator[_Guess]:
-    """Yield the guesses in a translation. Neighbours of a guess that attend to the same source word belong to it."""
+def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None]) -> Iterator[tuple[str, str]]:
+    """Yield (guess, source word). Neighbours of a guess that attend to the same source word belong to it."""
     for origin, group in groupby(zip(words, origins, strict=True), key=lambda pair: pair[1]):
         members = [word for word, _ in group if len(word.text) >= LEAST_LETTERS]
         if origin is None or len(origin.text) < LEAST_LETTERS or not members:
@@ -124,7 +124,7 @@ def _guesses(text: str, words: Sequence[_Word], origins: Sequence[_Word | None])
         if (invented or origin.new) and _is_improbable(members, strict=not invented and origin.new == 1):
             guess = text[members[0].begin : members[-1].end]
             if guess.casefold() != origin.text.casefold():
-                yield _Guess(guess, origin.text)
+                yield guess, origin.text
 
 
 def _words(

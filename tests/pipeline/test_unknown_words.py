@@ -40,6 +40,7 @@ def test_known_words_are_not_copied(translator: Translator) -> None:
     rows = [
         ("en", "de", "The train to Munich leaves at eight o'clock."),
         ("de", "en", "Ich habe meinen Schlüssel verloren."),
+        ("en", "de", "Pricing terms for purchase agreements"),  # Preisbedingungen, a compound
     ]
     for source, target, text in rows:
         assert [one.copied for one in translator.translate(text, source=source, target=target).sentences] == [()]

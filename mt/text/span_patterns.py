@@ -82,7 +82,6 @@ _STREET = (  # Berliner Straße 5, 24 rue de la Paix and IL 62704
 _COMMAND = (
     r"git (?:add|branch|checkout|clone|commit|diff|fetch|log|merge|pull|push|rebase|reset|stash|status|tag)"
     r"|npm (?:ci|install|run|start|test)|pip3? install|docker (?:build|compose|pull|push|run)"
-    r"|(?:const|let|var) [A-Za-z_$]\w{0,40} = (?![^;\n]{0,200}[a-z] [a-z]+ )[^;\n]{1,200};"
 )
 _SQL = (  # only a whole statement: prose in capitals selects, too
     r"(?:SELECT [^;\n]{1,200} FROM|INSERT INTO|UPDATE \w{1,60} SET|DELETE FROM|(?:ALTER|CREATE|DROP) TABLE)"

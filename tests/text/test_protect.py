@@ -110,7 +110,7 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("SELECT A SIZE FROM THE LIST. INSERT INTO THE PRINTER, DELETE FROM CART", []),
         ("let x = 5 and then we see; audio/visual and text/number fields", ["x = 5"]),
         ("SELECT a FROM b WHERE c = 5; or const x = 5; The SELECT committee, let him go; INSERT the coin",
-         ["SELECT a FROM b WHERE c = 5;", "const x = 5;"]),
+         ["SELECT a FROM b WHERE c = 5;", "x = 5"]),
         ("application/json, text/html and images/videos, read/write, texts/songs", ["application/json", "text/html"]),
         ("Page 2 of 3 »", ["2", "3", "»"]),
         ("« Back", ["«"]),

@@ -35,7 +35,7 @@ _LEAST_WORDS = 2  # a sentence in capitals has at least so many words, or a word
 _LONG_WORD = 6
 _LEAST_LONG = 3  # a word of at most so many letters may be a code, or in lower case in a headline
 _LEAST_TITLE = 4  # in a headline of at least so many words, short words may be in lower case
-_TITLED = frozenset({"", "en"})  # languages with headlines in Title Case
+_TITLED = frozenset({"", "en"})  # languages with headlines in Title Case: "Er saß auf der Bank" is ordinary German
 
 
 def lower_capitals(
@@ -77,8 +77,7 @@ def raise_capitals(translation: str, source: str, language: str, kept: Sequence[
 def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -> str | None:
     """Return a sentence in Title Case converted to sentence case, or None if the sentence is not in Title Case.
 
-    Fewer than _LEAST_TITLE words become lower case: models translate `red car` better than `Red car`. Other
-    languages have no such headlines: `Er saß auf der Bank` is ordinary German.
+    Fewer than _LEAST_TITLE words become lower case: models translate `red car` better than `Red car`.
     """
     if primary_language(language) not in _TITLED or _has_lower_word(sentence) or _INITIAL.search(sentence):
         return None

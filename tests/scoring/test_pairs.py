@@ -44,8 +44,8 @@ def test_neighbours_do_not_matter(small_model: Path) -> None:
     for source, target, scored in zip(sources, targets, scorer.score(sources, targets, EN_DE), strict=True):
         (alone,) = scorer.score([source], [target], EN_DE)
         assert len(scored.token_log_probabilities) == len(alone.token_log_probabilities)
-        assert scored.log_probability == pytest.approx(alone.log_probability, rel=1e-5)
-        assert scored.mean == pytest.approx(alone.log_probability / len(alone.token_log_probabilities), rel=1e-5)
+        assert scored.log_probability == pytest.approx(alone.log_probability, rel=1e-4)
+        assert scored.mean == pytest.approx(alone.log_probability / len(alone.token_log_probabilities), rel=1e-4)
 
 
 def test_every_pair_too_long_is_named(small_model: Path) -> None:
@@ -85,4 +85,4 @@ def test_a_pass_and_its_logits_are_of_limited_size(small_model: Path, monkeypatc
     assert max(logits) <= 7
     assert sum(logits) == sum(len(pair.token_log_probabilities) for pair in scored), "padding has no logits"
     for one, other in zip(scored, expected, strict=True):  # passes of other shapes round logits of 30 differently
-        assert one.token_log_probabilities == pytest.approx(other.token_log_probabilities, abs=2e-4)
+        assert one.token_log_probabilities == pytest.approx(other.token_log_probabilities, abs=1e-3)

@@ -115,7 +115,7 @@ def test_in_bf16_the_projected_loss_is_near_that_in_fp32() -> None:
     for loss in losses:
         loss.backward()
     assert losses[1].dtype == torch.float32
-    assert losses[1].item() == pytest.approx(losses[0].item(), rel=1e-4)
+    assert losses[1].item() == pytest.approx(losses[0].item(), rel=1e-3)
     for ours, plain in zip(rounded, exact, strict=True):
         assert ours.grad is not None and plain.grad is not None
         assert (ours.grad.float() - plain.grad).norm() < 0.01 * plain.grad.norm()

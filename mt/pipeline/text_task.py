@@ -27,7 +27,7 @@ from mt.text.alignment import Range
 from mt.text.casing import begin_with_capital
 from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
-from mt.text.markup.strings import MESSAGE, read_marked_sentence, split_marked_text
+from mt.text.markup.strings import MESSAGE, emphasises_words, keeps_marks, read_marked_sentence, split_marked_text
 from mt.text.messages import safe_apostrophes
 from mt.text.normalise import remove_invisible
 from mt.text.numbers import mend_numbers, unify_numbers
@@ -268,14 +268,29 @@ class TextPlanner:
 
         If `match` is not exact, its repaired translation replaces the text of the best alternative, if possible. The
         sentence must not be too long for the model, unless `match` is exact. If `no_break_spaces` is true, the
-        translation gets the no-break spaces that typography demands.
+        translation gets the no-break spaces that typography demands. Emphasis and links in the notation of Markdown are
+        translated as text, and also as tags if the model may not know them; the better translation is used.
         """
-        inline = read_marked_sentence(part.text, part.kept_ranges) if self.protect and match is None else None
+        if not self.protect or match is not None:
+            return await self._translate_bare(part.text, part.kept_ranges, match, no_break_spaces)
+        translated = await self._translate_marked(part, no_break_spaces)
+        is_kept = keeps_marks(part.text, translated.best.text)
+        if is_kept and not emphasises_words(part.text):
+            return translated
+        other = await self._translate_marked(part, no_break_spaces, markdown=True)
+        complete = [one for one in (translated, other) if keeps_marks(part.text, one.best.text)]
+        return max(complete or [translated], key=lambda one: (one.expectation.quality or 0, one.best.score))
+
+    async def _translate_marked(
+        self, part: TextPart, no_break_spaces: bool, markdown: bool = False
+    ) -> TranslatedSentence:
+        """Translate a sentence with tags. `markdown` tells whether emphasis and links in Markdown are tags."""
+        inline = read_marked_sentence(part.text, part.kept_ranges, markdown)
         if inline and inline.built:
             marked = inline.built.segment
             bare = await self._translate_bare(marked.text, marked.kept, None, no_break_spaces)
             return replace(bare, alternatives=await place_tags(inline, bare.alternatives, self.context))
-        return await self._translate_bare(part.text, part.kept_ranges, match, no_break_spaces)
+        return await self._translate_bare(part.text, part.kept_ranges, None, no_break_spaces)
 
     async def _translate_bare(
         self, sentence: str, kept: Sequence[Range], match: MemoryMatch | None, no_break_spaces: bool

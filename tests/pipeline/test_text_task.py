@@ -197,6 +197,30 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         ["see Tom men", "see 37 men"],
         "sieh <0/> Mann",
     ),
+    "emphasis that the model loses": (
+        {"the **File** menu": ["das Datei Menü"], "the File menu": ["das Datei Menü"]},
+        "the **File** menu",
+        ["the **File** menu", "the File menu"],
+        "das **Datei** Menü",
+    ),
+    "a label in bold that the model knows": (
+        {"a **File**": ["ein **Datei**"]},
+        "a **File**",
+        ["a **File**"],
+        "ein **Datei**",
+    ),
+    "emphasised words are read in two ways, and the better one is used": (
+        {"a *big* man": ["1|ein *big* Mann"], "a big man": ["2|ein großer Mann"]},
+        "a *big* man",
+        ["a *big* man", "a big man"],
+        "ein *großer* Mann",
+    ),
+    "a link in the notation of Markdown": (
+        {"see [the man](x)": ["1|sieh [dman](x)"], "see the man": ["2|sieh den Mann"]},
+        "see [the man](x)",
+        ["see [the man](x)", "see the man"],
+        "sieh [den Mann](x)",
+    ),
     "tags around nothing to translate": ({}, "<b>12</b> <i>{x}</i>", [], "<b>12</b> <i>{x}</i>"),
     "no tags": (
         {"a x<y and y>z man": ["ein x<y und y>z Mann"]},

@@ -23,6 +23,14 @@ _TAG = re.compile(
     r"(?:\s(?(escaped)(?:(?!&[lg]t;)[^<>]){0,1000}|[^<>]{0,1000}))?(?P<empty>/?)(?(escaped)&gt;|>)"
     r"|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
 )
+_MARKS = re.compile(  # of Markdown, BBCode and wikis
+    r"(?<![*\w\\~'])(?P<open>\*{1,3}|~~|'{2,3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])[^*\n]{0,1000}?"
+    r"(?<=[^\s*\\])(?P<close>(?P=open))(?![*\w'])"
+    r"|(?<!\w)(?P<tag>\[(?P<name>[a-z]{1,8})(?:=[^\[\]\n]{1,500})?\])[^\n]{1,1000}?(?P<end>\[/(?P=name)\])"
+    r"|(?<![\w\\])(?P<bracket>!?\[)(?=[^\W_])[^\[\]\n]{1,1000}(?P<target>\]\([^\s()]{1,1000}(?: \"[^\"\n]{0,500}\")?\))"
+)
+_MARK = re.compile(r"[*_]|~~|''|\]\(|\[/")  # a fast test
+_PAIRS = ("open", "close"), ("tag", "end"), ("bracket", "target")
 _ANGLE = re.compile(r"<|&lt;")
 MESSAGE = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:choice|plural|select)")  # a fast test
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})
@@ -47,13 +55,25 @@ class StringTag:
         return 0 <= self.partner < self.begin
 
 
-def find_tags(text: str) -> list[StringTag]:
+def emphasises_words(text: str) -> bool:
+    """Return whether a text has emphasised words or links as in Markdown, other than labels such as `**File**`."""
+    found = _MARKS.finditer(text) if _MARK.search(text) else ()
+    return any(match["open"] != "**" or text[match.end("open")].islower() for match in found)
+
+
+def keeps_marks(text: str, translation: str) -> bool:
+    """Return whether a translation has as many emphasised words and links in the notation of Markdown as its text."""
+    return not _MARK.search(text) or len(_MARKS.findall(text)) == len(_MARKS.findall(translation))
+
+
+def find_tags(text: str, markdown: bool = False) -> list[StringTag]:
     """Return the tags, the comments and the statements of templates and ICU messages of a text, in order.
 
-    A statement is a tag with the name STATEMENT. Tags in the code of templates are left out.
+    A statement is a tag with the name STATEMENT. Tags in the code of templates are left out. With `markdown`, the marks
+    of emphasis and links in Markdown are tags, too.
     """
     templates = [*find_templates(text), *_message_syntax(text)]
-    if not (templates or _ANGLE.search(text)):
+    if not (templates or markdown or _ANGLE.search(text)):
         return []
     code = bytearray(len(text) if templates else 0)
     for template in templates:
@@ -68,6 +88,10 @@ def find_tags(text: str) -> list[StringTag]:
         alone = not match["name"] or match["empty"] or name in VOID or (name in BLOCKS and not attached)
         if partner >= 0 or alone:
             tags.append(StringTag(begin, end, name, matches[partner].start() if partner >= 0 else -1))
+    for match in _MARKS.finditer(text) if markdown else ():
+        (begin, inner), (stop, end) = map(match.span, next(pair for pair in _PAIRS if match[pair[0]]))
+        if not any(tag.begin < end and begin < tag.end for tag in tags):
+            tags += StringTag(begin, inner, "strong", stop), StringTag(stop, end, "strong", begin)
     return sorted(tags, key=lambda tag: tag.begin)
 
 
@@ -135,9 +159,12 @@ def _sign(tag: StringTag, text: str) -> str:
     return _OBJECT if tag.partner in (-1, tag.end) else ""
 
 
-def read_marked_sentence(sentence: str, kept: Sequence[Range]) -> InlineText[str] | None:
-    """Return the inline items of a sentence with tags. Return None if it has no tag, or a tag in a `kept` range."""
-    tags = find_tags(sentence)
+def read_marked_sentence(sentence: str, kept: Sequence[Range], markdown: bool = False) -> InlineText[str] | None:
+    """Return the inline items of a sentence with tags. Return None if it has no tag, or a tag in a `kept` range.
+
+    `markdown` tells whether the marks of emphasis and links in Markdown are tags.
+    """
+    tags = find_tags(sentence, markdown)
     if not tags or any(begin < tag.end and end > tag.begin for begin, end in kept for tag in tags):
         return None
     items: list[InlineItem[str]] = []

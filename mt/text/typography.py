@@ -25,7 +25,7 @@ _DAMAGE_WITHIN = re.compile(r"(?<=\w)\ufffd+(?=\w)")
 _MARKS, _MARK_RUN = re.compile("[!?！？]+"), re.compile(r"([!?！？])\1{2,}")
 _END = re.compile(r"(?P<mark>\s?[.!?;…]{0,3})(?:(?P<closing>\s?[\"“”»)\]]{1,3})(?P<stop>\s?[.!?;…]{0,3}))?$")
 _LONGEST_END = 12
-_KNOWN_ENDS = frozenset('.;"“”»)]')  # of a translation whose end may be mended, besides letters and digits
+_KNOWN_ENDS = frozenset('.;!?"“”»)]')  # of a translation whose end may be mended, besides letters and digits
 _STRAIGHT_QUOTE = re.compile(r'(?<!\d)"')  # not of inches
 _QUOTES = ("„“", "„”", "“”", "«»")
 _OTHER_QUOTES = frozenset({"de-CH", "de-LI"})
@@ -157,14 +157,14 @@ def _with_closing_mark(source: str, translation: str, language: str) -> str:
 
 
 def _with_final_mark(source: str, translation: str, language: str) -> str:
-    """Write the `!`, `?` or full stop that ends the source in place of a lesser mark."""
+    """Write the `!`, `?`, run of them or full stop that ends the source in place of a lesser mark."""
     wanted, written = _end_of(source), _end_of(translation)
     mark, space = (wanted["stop"] or wanted["mark"]).strip(), ""
     place = "stop" if written["stop"] or (wanted["stop"] and written["closing"]) else "mark"
     if mark[:1] in ("!", "?"):
         ends_quotation = wanted["closing"] and not (wanted["stop"] or written["closing"])
         is_elsewhere = ends_quotation or translation.count(mark[0]) >= source.count(mark[0])
-        if is_elsewhere or written[place].strip() not in (".", ""):
+        if is_elsewhere or not mark.startswith(written[place].strip(". \u00a0\u202f")):
             return translation
         space = " " if primary_language(language) == "fr" else ""
     elif mark != "." or written[0] != " ;":

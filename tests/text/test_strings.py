@@ -56,6 +56,7 @@ def test_texts_with_tags(text: str, tags: list[str]) -> None:
         ),
         ("a [b]big[/b], ~~old~~ [url=a.html]dog[/url]", ["[b]", "[/b]", "~~", "~~", "[url=a.html]", "[/url]"], True),
         ("a '''big''' and ''old'' dog", ["'''", "'''", "''", "''"], True),
+        (r"a \emph{big} \textbf{old} \input{dog}", [r"\emph{", "}", r"\textbf{", "}"], True),
         ("_very old_ and __very big__", ["_", "_", "__", "__"], True),
         *(
             (text, [], False)

@@ -70,6 +70,8 @@ def test_quotation_marks_are_of_one_kind(source: str, translation: str, language
         ("Hallo, Tom!", "Hello, Tom.", "en", "Hello, Tom!"),
         ("Hallo!", "Hello", "en", "Hello!"),
         ("Stop?!", "Arrête.", "fr-CA", "Arrête ?!"),
+        ("Stop!!!", "Arrête !!", "fr", "Arrête !!!"),
+        ("Go!", "Gehst du?", "de", "Gehst du?"),
         ("Assieds-toi !", "Sit down.", "en", "Sit down!"),
         ("Er rief: „Hilfe!“", 'He called, "Help."', "en", 'He called, "Help!"'),
         ("Warum „ja“?", "Why “yes”.", "en", "Why “yes”?"),

@@ -23,14 +23,15 @@ _TAG = re.compile(
     r"(?:\s(?(escaped)(?:(?!&[lg]t;)[^<>]){0,1000}|[^<>]{0,1000}))?(?P<empty>/?)(?(escaped)&gt;|>)"
     r"|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
 )
-_MARKS = re.compile(  # of Markdown, BBCode and wikis
+_MARKS = re.compile(  # of Markdown, BBCode, wikis and LaTeX
     r"(?<![*\w\\~'])(?P<open>\*{1,3}|~~|'{2,3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])[^*\n]{0,1000}?"
     r"(?<=[^\s*\\])(?P<close>(?P=open))(?![*\w'])"
     r"|(?<!\w)(?P<tag>\[(?P<name>[a-z]{1,8})(?:=[^\[\]\n]{1,500})?\])[^\n]{1,1000}?(?P<end>\[/(?P=name)\])"
+    r"|(?P<macro>\\(?:emph|text(?:bf|it|sc|sf)|underline)\{)[^{}\n]{1,1000}(?P<brace>\})"
     r"|(?<![\w\\])(?P<bracket>!?\[)(?=[^\W_])[^\[\]\n]{1,1000}(?P<target>\]\([^\s()]{1,1000}(?: \"[^\"\n]{0,500}\")?\))"
 )
-_MARK = re.compile(r"[*_]|~~|''|\]\(|\[/")  # a fast test
-_PAIRS = ("open", "close"), ("tag", "end"), ("bracket", "target")
+_MARK = re.compile(r"[*_]|~~|''|\]\(|\[/|\\[etu]")  # a fast test
+_PAIRS = ("open", "close"), ("tag", "end"), ("macro", "brace"), ("bracket", "target")
 _ANGLE = re.compile(r"<|&lt;")
 MESSAGE = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:choice|plural|select)")  # a fast test
 _UNTRANSLATED = frozenset({"code", "kbd", "notranslate", "samp", "script", "style", "tt", "var"})

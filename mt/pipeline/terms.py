@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -11,6 +11,14 @@ from mt.engine.requests import Request
 from mt.pipeline.constraint_compiler import InflectionPolicy, RequiredTerm
 from mt.pipeline.driver import DecodeCall
 from mt.pipeline.results import Alternative
+from mt.pipeline.term_words import (
+    CAPITALIZED_NOUNS,
+    can_ban,
+    displaced_words,
+    duplicate_words,
+    is_part_of_word,
+    substitute_terms,
+)
 from mt.pipeline.variants import (
     DecodedVariant,
     SentenceContext,
@@ -20,9 +28,8 @@ from mt.pipeline.variants import (
     restore,
 )
 from mt.text import protect, repetition
-from mt.text.alignment import CLOSING, Range, UnitLinks
+from mt.text.alignment import UnitLinks
 from mt.text.inflection import forms_compounds
-from mt.text.term_index import case_variants
 from mt.text.terms import TermMatch, find_translation, missing_terms
 
 MAX_SEARCHES = 2
@@ -53,17 +60,9 @@ The tables of a search grow with the square of this number.
 MAX_WORDS_ALONE = 4096
 """Maximum number of entries of the cache `SentenceContext.words_alone`. A full cache is cleared."""
 
-MIN_WEIGHT = 0.1
-"""Minimum attention weight from a target word to a term. Words with less weight do not translate the term."""
-
-SURE_WEIGHT = 0.7
-"""Minimum attention weight at which a word always translates a term, even if another word has a higher weight."""
-
 _LEAST_OF_SOURCE = 0.85  # share of the width of a source: with narrower translations the free one is compared
 _LEAST_OF_FREE = 0.7  # share of the width of the free translation
 _MOST_CUT = 3  # letters that the beginning of a banned word lacks, as `Batter` of `Batterie`
-_MIN_BANNED_LETTERS = 4  # shorter words are often function words, such as articles
-_CAPITALIZED_NOUNS = frozenset({"de", "lb"})
 
 
 def is_endless(decoded: DecodedVariant, context: SentenceContext) -> bool:
@@ -157,7 +156,7 @@ async def _word_alone(term: str, translation: str, context: SentenceContext) -> 
         words = [links.target[begin:end] for begin, end in links.right]
         words[:1] = [_usual_case(word, language, context) for word in words[:1]]
         units = [
-            unit for unit, word in enumerate(words) if word.isalpha() and _can_ban(word, translation, False, language)
+            unit for unit, word in enumerate(words) if word.isalpha() and can_ban(word, translation, False, language)
         ]
         if units and not find_translation(translation, links.target, language):
             word = words[max(units, key=lambda unit: weights[unit])]
@@ -173,7 +172,7 @@ def _usual_case(word: str, language: str, context: SentenceContext) -> str:
     In a language with capitalized nouns, this is lower case if the vocabulary contains the word in lower case.
     """
     lowered = word[:1].lower() + word[1:]
-    return lowered if language in _CAPITALIZED_NOUNS and context.compiler.is_piece(lowered) else word
+    return lowered if language in CAPITALIZED_NOUNS and context.compiler.is_piece(lowered) else word
 
 
 def greedy(options: SearchOptions) -> SearchOptions:
@@ -260,7 +259,7 @@ def required_terms(
         policy = InflectionPolicy(
             compound=links is not None
             and forms_compounds(translation, language)
-            and any(_is_part_of_word(match, links) for match in of_translation),
+            and any(is_part_of_word(match, links) for match in of_translation),
             inflected=any(match.inflected for match in of_translation),
         )
         required.append(
@@ -273,64 +272,6 @@ def required_terms(
             )
         )
     return required
-
-
-def displaced_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
-    """Return, for each required translation, the words that the model wrote in its place.
-
-    Words that also translate something else are left out.
-    """
-    words = [links.target[begin:end] for begin, end in links.right]
-    match_of = {unit: match for match in matches for unit in _units_of_term(match, links)}
-    displaced: dict[str, list[str]] = {}
-    for unit, match in match_of.items():
-        only_terms = all(other in match_of for other, word in enumerate(words) if word == words[unit])
-        if only_terms and _can_ban(words[unit], match.translation or "", unit == 0, language):
-            displaced.setdefault(match.translation or "", []).append(words[unit])
-    return displaced
-
-
-def duplicate_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
-    """Return, for each required translation, other target words that translate the same term a second time."""
-    matches = list(matches)
-    occurrences = [
-        span for match in matches for span in find_translation(match.translation or "", links.target, language)
-    ]
-    duplicates: dict[str, list[str]] = {}
-    for match in matches:
-        for begin, end in (links.right[unit] for unit in _units_of_term(match, links)):
-            overlaps = any(begin < span[1] and end > span[0] for span in occurrences)
-            if not overlaps and _can_ban(links.target[begin:end], match.translation or "", begin == 0, language):
-                duplicates.setdefault(match.translation or "", []).append(links.target[begin:end])
-    return duplicates
-
-
-def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, language: str) -> str:
-    """Replace target words by the missing terms. Return the new text.
-
-    Each missing term replaces the target word with the most attention on the term. If no target word translates the
-    term, the term is inserted before the final punctuation mark. `text` is `links.target` with its protected spans.
-    """
-    translations = dict.fromkeys(match.translation or "" for match in matches)
-    taken = [span for translation in translations for span in find_translation(translation, text, language)]
-    for match in missing_terms(matches, text, language):
-        translation = match.translation or ""
-        weights = links.weights_from((match.begin, match.end))
-        units = sorted(_units_of_term(match, links), key=lambda unit: -weights[unit])
-        place = next((place for unit in units for place in _find_unit(text, links, unit, taken)), None)
-        if place is not None:
-            begin, end = place
-            written = case_variants(translation)[-1 if begin == 0 else 0]
-            text = text[:begin] + written + text[end:]
-            moved = len(written) - (end - begin)
-            taken = [(low + moved, high + moved) if low >= end else (low, high) for low, high in taken]
-            taken.append((begin, begin + len(written)))
-        else:
-            end = len(text.rstrip("".join(CLOSING)))
-            text = f"{text[:end]} {translation}{text[end:]}".strip()
-    for match in missing_terms(matches, text, language):  # a substituted term is not found if letters adjoin it
-        text = f"{text} {match.translation}".strip()
-    return text
 
 
 def _constrained_request(
@@ -385,46 +326,5 @@ async def _unit_links(decoded: DecodedVariant, context: SentenceContext) -> Unit
     return UnitLinks(decoded.variant.stripped.text, decoded.best.text, attention)
 
 
-def _units_of_term(term: TermMatch, links: UnitLinks) -> list[int]:
-    """Return the indices in `links.right` of the target words that translate a term."""
-    weights = links.weights_from((term.begin, term.end))
-    threshold = min(SURE_WEIGHT, max(MIN_WEIGHT, max(weights, default=0.0)))
-    return [
-        unit
-        for unit, weight in enumerate(weights)
-        if weight >= threshold and links.target[links.right[unit][0]].isalpha()
-    ]
-
-
-def _is_part_of_word(term: TermMatch, links: UnitLinks) -> bool:
-    """Return whether a target word, such as a compound, translates both the term and an adjacent source word."""
-    neighbours = [unit for unit in links.left if unit[1] <= term.begin][-1:]
-    neighbours += [unit for unit in links.left if unit[0] >= term.end][:1]
-    weights = [links.weights_from(neighbour) for neighbour in neighbours]
-    return any(row[unit] >= MIN_WEIGHT for unit in _units_of_term(term, links) for row in weights)
-
-
-def _can_ban(word: str, translation: str, first: bool, language: str) -> bool:
-    """Return whether a search may ban a target word so that it writes `translation` in its place.
-
-    The word must have at least _MIN_BANNED_LETTERS letters and not be in the translation. In languages with capitalized
-    nouns, word and translation must agree in capitalization, unless the word is the `first` word of the sentence.
-    """
-    if len(word) < _MIN_BANNED_LETTERS or word.casefold() in translation.casefold().split():
-        return False
-    return first or language not in _CAPITALIZED_NOUNS or word[0].isupper() == translation[0].isupper()
-
-
 def _contains(longer: str, shorter: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(shorter)}(?!\w)", longer) is not None
-
-
-def _find_unit(text: str, links: UnitLinks, unit: int, taken: Sequence[Range]) -> Iterator[Range]:
-    """Yield the range of target unit `unit` in `text`. Yield nothing if it is absent or overlaps a range in `taken`."""
-    word = links.target[slice(*links.right[unit])]
-    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
-    before = len(pattern.findall(links.target[: links.right[unit][0]]))
-    occurrences = list(pattern.finditer(text))
-    for match in [*occurrences[before:], *occurrences[:before][::-1]][:1]:
-        if not any(match.start() < end and match.end() > begin for begin, end in taken):
-            yield match.span()

@@ -321,7 +321,7 @@ class Translator:
         config = self.description.model
         heads = config.decoder_layers * config.heads
         explainer = Explainer(context, heads, explain) if explain else None
-        return TextPlanner(context, sentences, explainer=explainer, estimator=self.estimator)
+        return TextPlanner(context, sentences=sentences, explainer=explainer, estimator=self.estimator)
 
     def _planner(self, arguments: TextArguments) -> TextPlanner:
         """Return the planner for the arguments of `translate`. Raises the errors of `translate`."""

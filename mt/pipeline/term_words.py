@@ -1,0 +1,116 @@
+"""Target words that stand for glossary terms: those that a model wrote in their place, and their replacement."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from mt.text.alignment import CLOSING, Range, UnitLinks
+from mt.text.term_index import case_variants
+from mt.text.terms import TermMatch, find_translation, missing_terms
+
+MIN_WEIGHT = 0.1
+"""Minimum attention weight from a target word to a term. Words with less weight do not translate the term."""
+
+SURE_WEIGHT = 0.7
+"""Minimum attention weight at which a word always translates a term, even if another word has a higher weight."""
+
+_MIN_BANNED_LETTERS = 4  # shorter words are often function words, such as articles
+CAPITALIZED_NOUNS = frozenset({"de", "lb"})
+
+
+def displaced_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
+    """Return, for each required translation, the words that the model wrote in its place.
+
+    Words that also translate something else are left out.
+    """
+    words = [links.target[begin:end] for begin, end in links.right]
+    match_of = {unit: match for match in matches for unit in _units_of_term(match, links)}
+    displaced: dict[str, list[str]] = {}
+    for unit, match in match_of.items():
+        only_terms = all(other in match_of for other, word in enumerate(words) if word == words[unit])
+        if only_terms and can_ban(words[unit], match.translation or "", unit == 0, language):
+            displaced.setdefault(match.translation or "", []).append(words[unit])
+    return displaced
+
+
+def duplicate_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
+    """Return, for each required translation, other target words that translate the same term a second time."""
+    matches = list(matches)
+    occurrences = [
+        span for match in matches for span in find_translation(match.translation or "", links.target, language)
+    ]
+    duplicates: dict[str, list[str]] = {}
+    for match in matches:
+        for begin, end in (links.right[unit] for unit in _units_of_term(match, links)):
+            overlaps = any(begin < span[1] and end > span[0] for span in occurrences)
+            if not overlaps and can_ban(links.target[begin:end], match.translation or "", begin == 0, language):
+                duplicates.setdefault(match.translation or "", []).append(links.target[begin:end])
+    return duplicates
+
+
+def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, language: str) -> str:
+    """Replace target words by the missing terms. Return the new text.
+
+    Each missing term replaces the target word with the most attention on the term. If no target word translates the
+    term, the term is inserted before the final punctuation mark. `text` is `links.target` with its protected spans.
+    """
+    translations = dict.fromkeys(match.translation or "" for match in matches)
+    taken = [span for translation in translations for span in find_translation(translation, text, language)]
+    for match in missing_terms(matches, text, language):
+        translation = match.translation or ""
+        weights = links.weights_from((match.begin, match.end))
+        units = sorted(_units_of_term(match, links), key=lambda unit: -weights[unit])
+        place = next((place for unit in units for place in _find_unit(text, links, unit, taken)), None)
+        if place is not None:
+            begin, end = place
+            written = case_variants(translation)[-1 if begin == 0 else 0]
+            text = text[:begin] + written + text[end:]
+            moved = len(written) - (end - begin)
+            taken = [(low + moved, high + moved) if low >= end else (low, high) for low, high in taken]
+            taken.append((begin, begin + len(written)))
+        else:
+            end = len(text.rstrip("".join(CLOSING)))
+            text = f"{text[:end]} {translation}{text[end:]}".strip()
+    for match in missing_terms(matches, text, language):  # a substituted term is not found if letters adjoin it
+        text = f"{text} {match.translation}".strip()
+    return text
+
+
+def _units_of_term(term: TermMatch, links: UnitLinks) -> list[int]:
+    """Return the indices in `links.right` of the target words that translate a term."""
+    weights = links.weights_from((term.begin, term.end))
+    threshold = min(SURE_WEIGHT, max(MIN_WEIGHT, max(weights, default=0.0)))
+    return [
+        unit
+        for unit, weight in enumerate(weights)
+        if weight >= threshold and links.target[links.right[unit][0]].isalpha()
+    ]
+
+
+def is_part_of_word(term: TermMatch, links: UnitLinks) -> bool:
+    """Return whether a target word, such as a compound, translates both the term and an adjacent source word."""
+    neighbours = [unit for unit in links.left if unit[1] <= term.begin][-1:]
+    neighbours += [unit for unit in links.left if unit[0] >= term.end][:1]
+    weights = [links.weights_from(neighbour) for neighbour in neighbours]
+    return any(row[unit] >= MIN_WEIGHT for unit in _units_of_term(term, links) for row in weights)
+
+
+def can_ban(word: str, translation: str, first: bool, language: str) -> bool:
+    """Return whether a search may ban a target word so that it writes `translation` in its place.
+
+    The word must have at least _MIN_BANNED_LETTERS letters and not be in the translation. In languages with capitalized
+    nouns, word and translation must agree in capitalization, unless the word is the `first` word of the sentence.
+    """
+    if len(word) < _MIN_BANNED_LETTERS or word.casefold() in translation.casefold().split():
+        return False
+    return first or language not in CAPITALIZED_NOUNS or word[0].isupper() == translation[0].isupper()
+
+
+def _find_unit(text: str, links: UnitLinks, unit: int, taken: Sequence[Range]) -> Iterator[Range]:
+    """Yield the range of target unit `unit` in `text`. Yield nothing if it is absent or overlaps a range in `taken`."""
+    word = links.target[slice(*links.right[unit])]
+    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    before = len(pattern.findall(links.target[: links.right[unit][0]]))
+    occurrences = list(pattern.finditer(text))
+    for match in [*occurrences[before:], *occurrences[:before][::-1]][:1]:
+        if not any(match.start() < end and match.end() > begin for begin, end in taken):
+            yield match.span()

@@ -17,7 +17,14 @@ from mt.text import protect
 from mt.text.alignment import Range
 from mt.text.casing import begin_with_capital
 from mt.text.fuzzy_match import MemoryMatch
-from mt.text.markup.strings import emphasises_words, keeps_marks, read_marked_sentence
+from mt.text.markup.strings import (
+    copies_marked_words,
+    find_tags,
+    has_unusual_marks,
+    keeps_marks,
+    move_marks,
+    read_marked_sentence,
+)
 from mt.text.messages import safe_apostrophes
 from mt.text.numbers import mend_numbers, unify_numbers
 from mt.text.schedules import has_ranges, mend_ranges
@@ -26,7 +33,8 @@ from mt.text.terms import TermMatch, find_translation
 from mt.text.typography import mend_marks, space_guillemets, unify_quotes
 from mt.tokenizer import SPACE_MARK
 
-_HANDICAP = 0.03  # of quality: models know Markdown from documentation, and place its marks better than attention does
+_HANDICAP = 0.06  # of quality, in favour of the usual reading of Markdown, which models know from documentation
+_HANDICAP_OF_PLACES = 0.2  # where both mark other words: the model places marks better than attention does
 
 
 @dataclass(frozen=True)
@@ -40,12 +48,12 @@ class TranslatedSentence:
     def best(self) -> Alternative:
         return self.alternatives[0]
 
-    def exceeds(self, usual: "TranslatedSentence") -> bool:
-        """Return whether this is better than the `usual` translation of the same sentence by more than _HANDICAP."""
+    def exceeds(self, usual: "TranslatedSentence", margin: float) -> bool:
+        """Return whether the quality of this is higher by `margin` than that of the `usual` translation."""
         before, after = usual.expectation.quality, self.expectation.quality
-        if before is None or after is None:
-            return self.best.score > usual.best.score + _HANDICAP
-        return after > before + _HANDICAP
+        if before is None and after is None:  # as of a model without an estimator
+            return self.best.score > usual.best.score + margin
+        return after is not None and (before is None or after > before + margin)
 
 
 @dataclass(frozen=True)
@@ -69,11 +77,22 @@ class SentenceTranslator:
             return await self._translate_bare(part.text, part.kept_ranges, match, no_break_spaces)
         translated = await self._translate_marked(part, no_break_spaces)
         is_kept = keeps_marks(part.text, translated.best.text)
-        if is_kept and not emphasises_words(part.text):
+        if (is_kept and not has_unusual_marks(part.text)) or self._has_marked_term(part):
             return translated
         other = await self._translate_marked(part, no_break_spaces, markdown=True)
-        is_better = keeps_marks(part.text, other.best.text) and (not is_kept or other.exceeds(translated))
-        return other if is_better else translated
+        if not keeps_marks(part.text, other.best.text) or (is_kept and not other.exceeds(translated, _HANDICAP)):
+            return translated
+        moved = move_marks(other.best.text, translated.best.text) if is_kept else other.best.text
+        if not moved:
+            is_copy = copies_marked_words(part.text, translated.best.text)
+            return other if is_copy or other.exceeds(translated, _HANDICAP_OF_PLACES) else translated
+        return replace(other, alternatives=(with_text(other.best, moved), *other.alternatives[1:]))
+
+    def _has_marked_term(self, part: TextPart) -> bool:
+        """Return whether a term contains a mark of emphasis or of a link."""
+        terms = self.context.terms.find(part.text, self.context.source, part.kept_ranges)
+        tags = find_tags(part.text, markdown=True) if terms else ()
+        return any(term.begin < tag.end and tag.begin < term.end for term in terms for tag in tags)
 
     async def _translate_marked(
         self, part: TextPart, no_break_spaces: bool, markdown: bool = False

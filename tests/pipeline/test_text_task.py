@@ -215,6 +215,12 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         ["a *big* man", "a big man"],
         "ein *großer* Mann",
     ),
+    "emphasis is where the model wrote it, if it wrote the same words": (
+        {"do *not* go": ["1|geh *nicht* weg"], "do not go": ["2|so nicht gehen"]},
+        "do *not* go",
+        ["do *not* go", "do not go"],
+        "so *nicht* gehen",
+    ),
     "a link in the notation of Markdown": (
         {"see [the man](x)": ["1|sieh [dman](x)"], "see the man": ["2|sieh den Mann"]},
         "see [the man](x)",

@@ -24,13 +24,13 @@ _TAG = re.compile(
     r"|<!--(?:[^-<]|<(?!!--)|-(?!->)){0,1000}-->"
 )
 _MARKS = re.compile(  # of Markdown, BBCode, wikis and LaTeX
-    r"(?<![*\w\\~'])(?P<open>\*{1,3}|~~|'{2,3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])[^*\n]{0,1000}?"
+    r"(?<![*\w\\'])(?P<open>\*{1,3}|'{3}|_{1,2}(?=[^_\n]{0,500} ))(?=[^\s*_,.;:!?)\]}])[^*\n]{0,1000}?"
     r"(?<=[^\s*\\])(?P<close>(?P=open))(?![*\w'])"
-    r"|(?<!\w)(?P<tag>\[(?P<name>[a-z]{1,8})(?:=[^\[\]\n]{1,500})?\])[^\n]{1,1000}?(?P<end>\[/(?P=name)\])"
+    r"|(?<!\w)(?P<tag>\[(?P<name>b|center|color|font|i|quote|size|u|url)(?:=[^\[\]\n]{1,500})?\])[^\n]{1,1000}?(?P<end>\[/(?P=name)\])"
     r"|(?P<macro>\\(?:emph|text(?:bf|it|sc|sf)|underline)\{)[^{}\n]{1,1000}(?P<brace>\})"
     r"|(?<![\w\\])(?P<bracket>!?\[)(?=[^\W_])[^\[\]\n]{1,1000}(?P<target>\]\([^\s()]{1,1000}(?: \"[^\"\n]{0,500}\")?\))"
 )
-_MARK = re.compile(r"[*_]|~~|''|\]\(|\[/|\\[etu]")  # a fast test
+_MARK = re.compile(r"[*_]|'''|\]\(|\[/|\\[etu]")  # a fast test
 _PAIRS = ("open", "close"), ("tag", "end"), ("macro", "brace"), ("bracket", "target")
 _ANGLE = re.compile(r"<|&lt;")
 MESSAGE = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:choice|plural|select)")  # a fast test
@@ -56,15 +56,45 @@ class StringTag:
         return 0 <= self.partner < self.begin
 
 
-def emphasises_words(text: str) -> bool:
-    """Return whether a text has emphasised words or links as in Markdown, other than labels such as `**File**`."""
-    found = _MARKS.finditer(text) if _MARK.search(text) else ()
-    return any(match["open"] != "**" or text[match.end("open")].islower() for match in found)
-
-
 def keeps_marks(text: str, translation: str) -> bool:
-    """Return whether a translation has as many emphasised words and links in the notation of Markdown as its text."""
-    return not _MARK.search(text) or len(_MARKS.findall(text)) == len(_MARKS.findall(translation))
+    """Return whether a translation has as much emphasis and as many links as its text, if this has any."""
+    count = len(_MARKS.findall(text)) if _MARK.search(text) else 0
+    return not count or count == len(_MARKS.findall(translation))
+
+
+def has_unusual_marks(text: str) -> bool:
+    """Return whether a text has links or emphasis that models may not know from documentation.
+
+    They know labels such as `**File**`. Emphasised words with a capital may also be names.
+    """
+    found = _MARKS.finditer(text) if _MARK.search(text) else ()
+    return any(not mark["open"] or text[mark.end("open")].islower() for mark in found)
+
+
+def copies_marked_words(text: str, translation: str) -> bool:
+    """Return whether a translation has emphasised words of its text, or marks of other kinds than emphasis."""
+    written = {mark[0].casefold() for mark in _MARKS.finditer(translation)}
+    return any(not mark["open"] or mark[0].casefold() in written for mark in _MARKS.finditer(text))
+
+
+def move_marks(translation: str, marked: str) -> str:
+    """Return a translation with its marks around the words that are marked in another one; "" if it lacks some."""
+    for mark in reversed([*_MARKS.finditer(translation)]):
+        begin, inner, stop, end = _bounds(mark)
+        translation = translation[:begin] + translation[inner:stop] + translation[end:]
+    for mark in _MARKS.finditer(marked):
+        _, inner, stop, _ = _bounds(mark)
+        places = [*re.finditer(rf"(?<!\w){re.escape(marked[inner:stop])}(?!\w)", translation)]
+        if len(places) != 1:
+            return ""
+        translation = translation[: places[0].start()] + mark[0] + translation[places[0].end() :]
+    return translation
+
+
+def _bounds(mark: re.Match[str]) -> tuple[int, int, int, int]:
+    """Return the offsets of the begin and the end of both marks."""
+    first, last = next(pair for pair in _PAIRS if mark[pair[0]])
+    return *mark.span(first), *mark.span(last)
 
 
 def find_tags(text: str, markdown: bool = False) -> list[StringTag]:
@@ -90,7 +120,7 @@ def find_tags(text: str, markdown: bool = False) -> list[StringTag]:
         if partner >= 0 or alone:
             tags.append(StringTag(begin, end, name, matches[partner].start() if partner >= 0 else -1))
     for match in _MARKS.finditer(text) if markdown else ():
-        (begin, inner), (stop, end) = map(match.span, next(pair for pair in _PAIRS if match[pair[0]]))
+        begin, inner, stop, end = _bounds(match)
         if not any(tag.begin < end and begin < tag.end for tag in tags):
             tags += StringTag(begin, inner, "strong", stop), StringTag(stop, end, "strong", begin)
     return sorted(tags, key=lambda tag: tag.begin)

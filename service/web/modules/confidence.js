@@ -7,7 +7,7 @@
 import { isolated, localized } from "./messages.js";
 
 const SURE = 64;
-const DOUBTFUL = 55; // as in translation/documents.py, which counts for files
+const DOUBTFUL = 55; // as in mt/scoring/confidence.py, for files
 const SPOKEN = 200; // characters of a translation that are announced
 const LISTED = 120; // characters of a list of words that are not translated
 const NUMBERS = { "": "confidence", unsure: "confidence.unsure", doubtful: "confidence.doubtful" };

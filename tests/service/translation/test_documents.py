@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from mt.pipeline.results import SentenceTranslation
+from mt.scoring.confidence import DOUBTFUL
 from mt.text.documents import DocumentOptions
 from service.routes.page import WEB
 from service.translation.coroutines import WorkThreads
-from service.translation.documents import DOUBTFUL, MAX_PARTS, PART_TEXTS, DocumentTranslator, count_doubtful
+from service.translation.documents import MAX_PARTS, PART_TEXTS, DocumentTranslator, count_doubtful
 from service.translation.jobs import Answer, Job
 from service.workers.messages import SourceText
 from tests.service.doubles import DirectParsers

@@ -75,12 +75,11 @@ def test_kept_ranges_come_back(translator: Translator, words: list[str], data: s
 
 def test_ordinary_sentences_pay_nothing(translator: Translator) -> None:
     texts = ["The cat draws the train.", "The horse hears the cat."]
-    plain = translator.translate_many(texts)
-    steps = translator.engine.steps
-    translator.translate_many(texts)
-    usual, steps = translator.engine.steps - steps, translator.engine.steps
-    assert translated(translator, texts) == plain
-    assert translator.engine.steps - steps == usual
+    planners = translator.planner(), translator.planner(terms=GLOSSARY)
+    plain, other = ([planner.task(text) for text in texts] for planner in planners)
+    translator.dispatcher.run([*plain, *other])
+    assert [task.translation() for task in other] == [task.translation() for task in plain]
+    assert [len(task.requests) for task in other] == [len(task.requests) for task in plain]
 
 
 def test_a_translation_that_holds_its_terms_is_not_asked_for_again(translator: Translator) -> None:

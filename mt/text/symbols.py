@@ -34,6 +34,7 @@ _HINT = re.compile(
 )  # a fast test, without a match in most sentences without symbols
 _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
+_LETTERS = re.compile(r"[^\W\d_]+")
 _CODES = frozenset({"ean", "gtin", "iban", "id", "isbn", "sku", "uid", "uri", "url", "uuid"})
 _CELL = re.compile(r"[A-Z] \d{1,4}")  # a label of a table, a row or a room
 _VOWELS = frozenset("aeiouy")
@@ -84,15 +85,21 @@ def unknown_words(sentence: str, known: Set[str]) -> list[Range]:
 def damaged_words(sentence: str, translation: str, known: Set[str]) -> list[Range]:
     """Return the ranges of the words with unknown letters (`unknown_words`) that the translation lacks.
 
-    Words of scripts without spaces are left out, and those that the model has translated, such as `coïncidence`.
+    Words of scripts without spaces are left out, and French ones that the model has translated, such as `coïncidence`.
     """
+    words = set(_LETTERS.findall(translation))
     return [
         word.span()
         for word in (_PART.finditer(sentence) if _may_be_unknown(sentence, known) else ())
         if not any(map(is_wide, word[0]))
         and not set(translation).issuperset(letters := _unknown_letters(word[0], known))
-        and (word[0][0].isupper() or re.search(r"\W+".join(re.split(f"[{''.join(letters)}]", word[0])), translation))
+        and not (word[0].islower() and letters in (["ë"], ["ï"]) and words.isdisjoint(_rests(word[0], letters[0])))
     ]
+
+
+def _rests(word: str, letter: str) -> set[str]:
+    """Return what a model that does not know a letter may write in place of a word: `na`, `ve` and `nave`."""
+    return {*word.split(letter), word.replace(letter, "")}
 
 
 def _may_be_unknown(sentence: str, known: Set[str]) -> bool:

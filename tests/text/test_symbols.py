@@ -86,6 +86,9 @@ def test_unknown_words(sentence: str, expected: list[str]) -> None:
         ("The dọg sees ǹo cat.", "Der d\ufffd\ufffdg sieht ǹo.", ["dọg"]),
         ("The dọg sleeps.", "Der dọg schläft.", []),
         ("une coïncidence", "a coincidence", []),  # a word that the model knows
+        ("a naïve ŝanĝi, une voix aiguë", "a nave ani, eine aigu?", ["naïve", "ŝanĝi", "aiguë"]),
+        ("bún chả żubr", "b ch the", ["bún", "chả", "żubr"]),
+        ("The word " + "ა" * 2000 + " is" + " ." * 2000, "The word is" + " ." * 2000, ["ა" * 2000]),  # linear time
         ("The DỌG sleeps.", "Der DOG schläft.", ["DỌG"]),
         ("The dog 住sleeps.", "Der Hund schläft.", []),
     ],

@@ -43,7 +43,7 @@ _DATE = (  # of e-mails and feeds (RFC 5322), and patterns of dates, such as MMM
     r"|[GHgh]:i(?::s)?(?: [Aa])?)(?!\w)"
 )
 _FILES = r"(?<![\w*])\*\.(?:\*|\w{1,8})(?![\w*])"  # *.txt
-_ARGUMENT = r"(?<![\w*])\*{1,2}(?![A-Z][a-zß-ÿ])[A-Za-z_]\w*+(?!\*)"  # not **Note: of an emphasis without end
+_ARGUMENT = r"(?<![\w*])(?:\*|\*\*(?![A-Z][a-zß-ÿ]))[A-Za-z_]\w*+(?!\*)"  # not **Note: of an emphasis without end
 _NOTE = "(?:[¹²³⁰⁴-⁹]{1,3}|[†‡]{1,3})"
 _TAG = (
     r"<(?!(?<=\w<)\w{1,40}(?: \w{1,40}){1,20}>)"  # x<y and y>z
@@ -52,7 +52,7 @@ _TAG = (
     rf"|(?<=[^\W\d_]{{3}})(?:\[[1-9]\d{{0,2}}\]|{_NOTE})|(?<=[^\W\d_]{{2}}[.,;:!?])(?:\[[1-9]\d{{0,2}}\]|{_NOTE})"
 )
 _PHONE = (
-    r"(?<![\w.,:+/-])(?<!\d[ \u00a0\u202f])(?=\+?(?:[^\w\n]{0,3}\d){7})(?:\+\d|\(\+?\d{2,5}\)|0\d)"
+    r"(?<![\w.,:+/-])(?=\+?(?:[^\w\n]{0,3}\d){7})(?:\+\d|\(\+?\d{2,5}\)|0\d)"
     r"[\d\u00a0 ()/.-]{3,25}(?<=\d)(?![.:]?\w)"
 )
 # Letters of a unit of measurement, as in 10km and 4k. Not those of an ordinal number, a plural or a time: 2nd, 80er,
@@ -82,6 +82,7 @@ _STREET = (  # Berliner Straße 5, 24 rue de la Paix and IL 62704
 _COMMAND = (
     r"git (?:add|branch|checkout|clone|commit|diff|fetch|log|merge|pull|push|rebase|reset|stash|status|tag)"
     r"|npm (?:ci|install|run|start|test)|pip3? install|docker (?:build|compose|pull|push|run)"
+    r"|(?:const|let|var) [A-Za-z_$]\w{0,40} = (?![^;\n]{0,200}[a-z] [a-z]+ )[^;\n]{1,200};"
 )
 _SQL = (  # only a whole statement: prose in capitals selects, too
     r"(?:SELECT [^;\n]{1,200} FROM|INSERT INTO|UPDATE \w{1,60} SET|DELETE FROM|(?:ALTER|CREATE|DROP) TABLE)"
@@ -91,6 +92,9 @@ _EXPRESSION = (
     rf"(?<![\w-])(?:(?:{_COMMAND})(?!\w)|{_SQL})|"
     r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]{0,64}\w"
     r"|(?<!\S)(?:--|(?<=\S )-)[A-Za-z][\w-]{0,40}[ =](?:\"[^\"\n]{1,200}\"|'[^'\n]{1,200}')(?!\w)"  # -m "Fix it"
+    r"|(?<!\S)(?:awk|cat|echo|grep|printf|sed)(?: -[\w-]{1,20}){0,3} (?:\"[^\"\n]{1,99}\"|'[^'\n]{1,99}')"
+    r"(?: [<>|])? "  # grep "x" a.txt
+    r"[\w./-]{1,64}\.[a-z]\w{0,7}(?!\w)"
     r"|(?<![\w.'’])(?!I )[A-Za-z] [<>≤≥≠=] -?(?:\d(?:[\w.]{0,64}\w)?|[A-Za-z])(?![\w'’])"  # a < b and x > 5
 )
 _BRACKET = (  # Dict[str, int], List<T>, wait(0.5), open("a b"), [], [a-z]+ and O(n log n)
@@ -98,7 +102,9 @@ _BRACKET = (  # Dict[str, int], List<T>, wait(0.5), open("a b"), [], [a-z]+ and 
     r"(?:\[(?![1-9]\d{0,2}\])[^\[\]\n]{0,60}\](?!\()|\((?=[^()\n]{0,60}[\d=\"_])[^()\n]{0,80}\)|<[A-Z][\w, ]{0,60}>)"
     r"|\[\]|\[\w-\w[^\s\[\]]{0,60}\][+*?]?|\b[A-Z]\([a-z0-9][^()\n]{0,20}\)"
 )
-_LITERAL = r"[\"'](?<!\w.)(?:\\\w|[^\w\s\"']|_){0,8}[\"'](?!\w)"  # a string of symbols: '_-', "\t" and ''
+_LITERAL = (  # a string of symbols: '_-', "\t" and '', and a name after a colon: :Help and :Smile:
+    r"[\"'](?<!\w.)(?:\\\w|[^\w\s\"']|_){0,8}[\"'](?!\w)|(?<!\S):[A-Z]\w{0,60}+(?::(?!\w)|(?=[\s.,!?]|\Z))"
+)
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTER}"
 _LETTER = (
     rf"(?![$#%@]\{{|&nbsp;|(?<=[^\W\d_]{{3}}){_NOTE})[^{_BREAK}]"  # not the begin of a placeholder or footnote mark
@@ -121,7 +127,9 @@ CODE = re.compile(  # patterns that occur in code, but not in words of prose
     r"|[A-Za-z](?:[+#]|[./]?\d|(?<!\w[a-z])-\d)|[₀-₉]|\b(?!m)[A-Za-z][²³⁴-⁹ⁿ]"  # letters before symbols and digits
     rf"|\d(?:(?!AM\b|PM\b)[A-Z]|[a-z]{{1,8}}[A-Z\d]|\.[a-z_]|{_UNIT_LETTERS})"  # digits before letters
     r"|[A-Za-z0-9]_|_[A-Za-z0-9]|[a-z]{2}[A-Z]"  # snake_case and camelCase, but not iPhone and PhD
-    r"|[a-z]:(?!in(?:nen)?\b)[a-z\d]|[A-Z]:[A-Z]|\bX-[A-Z][a-z]+-[A-Z]\w{1,3}\b|[a-z]-0\d"  # a:b, X-Request-ID
+    r"|[a-z]:(?!in(?:nen)?\b)[a-z\d]|[A-Z]:[A-Z]|[a-z]-0\d"  # a:b
+    r"|\b(?:Access-Control-(?:Allow|Expose|Max|Request)|Content-Security-Policy|Cross-Origin-(?:Embed|Open|Resource)"
+    r"|If-(?:Mod|None|Unm)\w+-[A-Z]|Permissions-Policy-R|Strict-Transport-S|X-(?!Ach|Ray|W)[A-Z][a-z]+-[A-Z])"  # HTTP
     r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b|\w{2,64}+\.\w{2})"  # a dot inside, but not as in e.g. or U.S.
 )
 PLACEHOLDER = re.compile(

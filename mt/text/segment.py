@@ -64,15 +64,15 @@ _SECOND_PART = re.compile(r"-(?:Abt|Adr|Bez|Ing|Kffr|Kfm|Nr|Nummern?|Str)\b")  #
 _ZONE = re.compile(rf"{TIME_ZONE}\b")  # 7 p.m. EST
 _ROMAN_NUMERAL = re.compile(r"\s*[IVX]{1,5}\.\s*")
 _DOT_WITHIN = re.compile(r"\.\w")  # a fast test
-_DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic, DataSet.Load and F.B.I., but not Berlin.Then
+_DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic, DataSet.Load() and F.B.I., but not Berlin.Then
     r"(?<![\w.])(?:\.[^\W\d_]\w{0,63}|(?:[A-Z]\w{1,63}\.){2,15}[A-Z]\w{1,63}|(?:[a-z]\w{1,63}\.){2,9}[A-Z]\w{1,63}"
     r"|(?:[A-Z]{2,8}|[A-Z]\w{0,62}[A-Z]\w{0,62})\.[A-Z]{2,5}(?!\w)|[A-Z]\w{1,63}\.(?=\w{0,62}[a-z][A-Z])\w{2,64}"
-    r"|(?:[A-Z]\w{0,62}[a-z][A-Z]\w{0,62}|(?<=[*`/])[A-Za-z]\w{1,63})\.[A-Z]\w{1,63}|(?:[^\W\d_]\.){1,9}[A-Z](?!\w))"
+    r"|(?:[A-Z]\w{0,62}[a-z][A-Z]\w{0,62}|(?<=\*\*)[A-Za-z]\w{1,63})\.[A-Z]\w{1,63}(?=\(|\*\*)|(?:[^\W\d_]\.){1,9}[A-Z](?!\w))"
 )
 _ORDINAL = {  # the end of a German ordinal number, as in "am 30. September", not of a number as in "Es waren 30."
     "de": re.compile(
-        r"\b(?:(?:ab|am|bis|das|ein|im|ins|jede[mnrs]?|seit|vom|zur)\s+\d{1,2}"
-        r"|(?:de[mnrs]|die|[dkms]eine[mnrs]?|ihre[mnrs]?|zum)\s+\d{1,3})\.\s*$",
+        r"\b(?:(?:ab|am|bis|das|de[mnrs]|die|ein|[dkms]einem|ihrem|im|ins|jede[mnrs]?|seit|vom|zur)\s+\d{1,2}"
+        r"|zum\s+\d{1,3})\.\s*$",
         re.IGNORECASE,
     )
 }

@@ -29,12 +29,9 @@ _SYMBOL = re.compile(  # a measure, such as 10 mV, ~ 5 mg, 2,5 µg/ml, 5 - 10 kg
     r"|[^\W\d_]+"
 )
 _LOCAL = re.compile(r"\W*\d+[.,’]\d[\d.,’]*\s\S+")  # one number, with separators
-_HINT = re.compile(
-    r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z]))"
-)  # a fast test, without a match in most sentences without symbols
+_HINT = re.compile(r"[\dA-Z](?:(?<=\d)|(?<=[^\W\d_A-Z][A-Z]))")  # a fast test: most sentences have no symbols
 _GENDER = re.compile(r"[a-zäöüß]In(?:nen)?$")  # as in MitarbeiterInnen, which other languages translate
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
-_LETTERS = re.compile(r"[^\W\d_]+")
 _CODES = frozenset({"ean", "gtin", "iban", "id", "isbn", "sku", "uid", "uri", "url", "uuid"})
 _CELL = re.compile(r"[A-Z] \d{1,4}")  # a label of a table, a row or a room
 _VOWELS = frozenset("aeiouy")
@@ -87,19 +84,18 @@ def damaged_words(sentence: str, translation: str, known: Set[str]) -> list[Rang
 
     Words of scripts without spaces are left out, and French ones that the model has translated, such as `coïncidence`.
     """
-    words = set(_LETTERS.findall(translation))
+    letters_there, words = set(translation), set(re.findall(r"\w+", translation))
     return [
         word.span()
         for word in (_PART.finditer(sentence) if _may_be_unknown(sentence, known) else ())
         if not any(map(is_wide, word[0]))
-        and not set(translation).issuperset(letters := _unknown_letters(word[0], known))
-        and not (word[0].islower() and letters in (["ë"], ["ï"]) and words.isdisjoint(_rests(word[0], letters[0])))
+        and not letters_there.issuperset(letters := _unknown_letters(word[0], known))
+        and not (letters in (["ë"], ["ï"]) and word[0].islower() and words.isdisjoint(_rests(word[0])))
     ]
 
 
-def _rests(word: str, letter: str) -> set[str]:
-    """Return what a model that does not know a letter may write in place of a word: `na`, `ve` and `nave`."""
-    return {*word.split(letter), word.replace(letter, "")}
+def _rests(word: str) -> list[str]:  # what a model that does not know ï writes for naïve: na, ve or nave
+    return [*(parts := re.split("[ëï]", word)), "".join(parts)]
 
 
 def _may_be_unknown(sentence: str, known: Set[str]) -> bool:

@@ -71,8 +71,7 @@ _DOTTED_NAME = re.compile(  # .NET, ASP.NET, System.Collections.Generic, DataSet
 )
 _ORDINAL = {  # the end of a German ordinal number, as in "am 30. September", not of a number as in "Es waren 30."
     "de": re.compile(
-        r"\b(?:(?:ab|am|bis|das|de[mnrs]|die|ein|[dkms]einem|ihrem|im|ins|jede[mnrs]?|seit|vom|zur)\s+\d{1,2}"
-        r"|zum\s+\d{1,3})\.\s*$",
+        r"\b(?:ab|am|bis|das|de[mnrs]|die|ein|[dkms]einem|ihrem|im|ins|jede[mnrs]?|seit|vom|zum(?:\s\d)?|zur)\s*\d\d?\.\s*$",
         re.IGNORECASE,
     )
 }

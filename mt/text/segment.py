@@ -82,6 +82,7 @@ _LABEL = re.compile(
 _JOINER = "\u200d"
 _EMOJI = "\u2639-\u263b\u2705\u2728\U0001f300-\U0001faff"
 _HEART = "[\U0001f493-\U0001f49f\U0001f5a4\U0001f90d\U0001f90e\U0001f9e1]"  # a verb: We 🧡 Rome
+_EMPHASIS_END = re.compile(r"(?<=\S)\*{1,3}(?=\s|\Z)\s*")  # that of Markdown, after a full stop
 _AFTER_EMOJI = re.compile(rf"(?<=[^\W_])\s(?!{_HEART})[{_EMOJI}][\u200d\ufe0f{_EMOJI}]*\s+(?=[A-ZÀ-ÖØ-Þ])")
 
 
@@ -339,6 +340,7 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
     if not paragraph.isascii() and primary_language(language) != "de":  # nouns of German have capitals
         ends |= {match.end() for match in _AFTER_EMOJI.finditer(paragraph) if not _is_open(paragraph, match, language)}
     ends |= {label.end()} if (label := _LABEL.match(paragraph)) else set()
+    ends = {mark.end() if (mark := _EMPHASIS_END.match(paragraph, end)) else end for end in ends} - {len(paragraph)}
     return [paragraph[begin:end] for begin, end in pairwise([0, *sorted(ends), len(paragraph)])]
 
 

@@ -92,7 +92,7 @@ def move_marks(translation: str, marked: str) -> str:
 
 
 def _bounds(mark: re.Match[str]) -> tuple[int, int, int, int]:
-    """Return the offsets of the begin and the end of both marks."""
+    """Return the offsets at which the mark before the words begins and ends, then those of the mark after them."""
     first, last = next(pair for pair in _PAIRS if mark[pair[0]])
     return *mark.span(first), *mark.span(last)
 
@@ -101,7 +101,7 @@ def find_tags(text: str, markdown: bool = False) -> list[StringTag]:
     """Return the tags, the comments and the statements of templates and ICU messages of a text, in order.
 
     A statement is a tag with the name STATEMENT. Tags in the code of templates are left out. With `markdown`, the marks
-    of emphasis and links in Markdown are tags, too.
+    of emphasis and links (of Markdown, BBCode, wikis and LaTeX) are tags, too.
     """
     templates = [*find_templates(text), *_message_syntax(text)]
     if not (templates or markdown or _ANGLE.search(text)):

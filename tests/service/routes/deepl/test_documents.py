@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from scripts.attack.payloads import pdf
-from service.errors import DeadlineExceeded, Overloaded, StorageFull
+from service.errors import DeadlineExceeded, StorageFull
 from tests.service.application import Application
 from tests.service.doubles import WordModels
 from tests.text.test_tmx import memory
@@ -29,41 +29,20 @@ def download(client: deepl.DeepLClient, handle: deepl.DocumentHandle) -> bytes:
     return written.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "target", "translated"),
-    [
-        ("Übersicht.md", "# Dogs\n\nA `dog` *sleeps*.\n", "DE", "# DOGS\n\nA `dog` *SLEEPS*.\n"),
-        (
-            "a.tmx",
-            memory('<tu><tuv xml:lang="en"><seg>the dog.</seg></tuv></tu>'),
-            "PT-BR",
-            '<tuv xml:lang="pt-BR"><seg>THE DOG.</seg></tuv>',
-        ),
-    ],
-)
-def test_a_document_is_uploaded_translated_and_fetched(
-    client: deepl.DeepLClient, tmp_path: Path, name: str, content: str, target: str, translated: str
-) -> None:
-    (tmp_path / name).write_text(content)
-    out = tmp_path / f"out{Path(name).suffix}"
-    status = client.translate_document_from_filepath(tmp_path / name, out, source_lang="EN", target_lang=target)
-    assert translated in out.read_text()
-    assert (status.status, status.billed_characters) == (
-        deepl.DocumentStatus.Status.DONE,
-        len("DogsA dog sleeps." if name.endswith("md") else "the dog."),
-    )
+def test_a_memory_file_gets_the_language_of_the_target(client: deepl.DeepLClient, tmp_path: Path) -> None:
+    (tmp_path / "a.tmx").write_text(memory('<tu><tuv xml:lang="en"><seg>the dog.</seg></tuv></tu>'))
+    status = client.translate_document_from_filepath(tmp_path / "a.tmx", tmp_path / "b.tmx", target_lang="PT-BR")
+    assert '<tuv xml:lang="pt-BR"><seg>THE DOG.</seg></tuv>' in (tmp_path / "b.tmx").read_text()
+    assert (status.done, status.billed_characters) == (True, len("the dog."))
 
 
-def test_a_pdf_file_becomes_a_word_document(client: deepl.DeepLClient, raw: httpx.Client, tmp_path: Path) -> None:
-    """The SDK names the output format if the names of the files have different suffixes."""
-    (tmp_path / "a.pdf").write_bytes(PDF)
-    client.translate_document_from_filepath(tmp_path / "a.pdf", tmp_path / "b.docx", source_lang="EN", target_lang="DE")
-    assert [paragraph.text for paragraph in docx.Document(str(tmp_path / "b.docx")).paragraphs] == ["THE DOG."]
+def test_a_pdf_file_becomes_a_word_document(client: deepl.DeepLClient, raw: httpx.Client) -> None:
     handle = upload(client, PDF, filename="Ä.pdf", output_format="docx")
     client.translate_document_wait_until_done(handle)
     answer = raw.post(f"/v2/document/{handle.document_id}/result", data={"document_key": handle.document_key})
     name = "attachment; filename=\"_.pdf.docx\"; filename*=utf-8''%C3%84.pdf.docx"
     assert answer.headers["content-disposition"] == name
+    assert [paragraph.text for paragraph in docx.Document(io.BytesIO(answer.content)).paragraphs] == ["THE DOG."]
 
 
 @pytest.mark.parametrize(
@@ -111,16 +90,6 @@ def test_a_document_that_fails_says_why_and_costs_nothing(running: Application, 
         assert running.spent("poor") == (0 if message else 8)
 
 
-def test_a_document_waits_while_the_service_is_busy(
-    running: Application, client: deepl.DeepLClient, models: WordModels
-) -> None:
-    running.do(lambda: models.errors.append(Overloaded(1)))
-    handle = upload(client, source_lang="EN")
-    assert client.translate_document_wait_until_done(handle).done
-    assert download(client, handle) == b"THE DOG."
-    assert len(models.calls) == 2
-
-
 def test_a_question_for_the_status_waits_a_while(
     running: Application, client: deepl.DeepLClient, raw: httpx.Client
 ) -> None:
@@ -138,13 +107,13 @@ def test_a_question_for_the_status_waits_a_while(
 def test_a_document_whose_download_breaks_off_stays(
     running: Application, client: deepl.DeepLClient, raw: httpx.Client
 ) -> None:
-    content = bytes(range(256)) * 80_000  # more than a connection holds by itself
+    content = bytes(range(256)) * 50_000  # more than a connection holds by itself
     handle = upload(client)
     client.translate_document_wait_until_done(handle)
     change = "UPDATE documents SET content = ? WHERE id = ?"
     running.database.run_sync(lambda connection: connection.execute(change, (content, handle.document_id)).fetchone())
     url, key = f"/v2/document/{handle.document_id}/result", {"document_key": handle.document_key}
-    for _ in range(3):
+    for _ in range(2):
         with raw.stream("POST", url, data=key) as broken:
             assert broken.headers["content-length"] == str(len(content))
             next(broken.iter_raw(1000))

@@ -1,29 +1,11 @@
 """The official SDK: glossaries of one pair of languages, and of several."""
 
-from typing import Any, cast
-
 import deepl
 import httpx
 import pytest
 from deepl.api_data import MultilingualGlossaryDictionaryEntries as Entries
 
 from tests.service.application import Application, single
-
-
-def test_a_glossary_lives_from_create_to_delete(client: deepl.DeepLClient) -> None:
-    entries = {"dog": "Hund", '"so"': "also", "A%=&": "B&=%", "\u0394\u3041": "\u6df1", "\U0001faa8": "Stein"}
-    made = client.create_glossary("animals", "EN", "DE", entries)
-    assert (made.name, made.ready, made.source_lang, made.target_lang) == ("animals", True, "EN", "DE")
-    assert made.entry_count == len(entries)
-    assert [each.glossary_id for each in client.list_glossaries()] == [made.glossary_id]
-    assert client.get_glossary(made.glossary_id).creation_time == made.creation_time
-    assert client.get_glossary_entries(made) == entries
-    text = client.translate_text_with_glossary("A dog.", made)
-    assert single(text).text == "A Hund."
-    client.delete_glossary(made)
-    assert client.list_glossaries() == []
-    with pytest.raises(deepl.GlossaryNotFoundException, match="There is no glossary"):
-        client.get_glossary(made.glossary_id)
 
 
 def test_a_glossary_may_come_as_csv(client: deepl.DeepLClient) -> None:
@@ -91,13 +73,9 @@ TOO_MANY = "\n".join(f"{number}\tx" for number in range(10_001))
         ("source_lang", "de", "language pair: de-de; accepted: de-en, "),
         ("entries", "dog\tHund\ndog\tKöter", "line 2: 'dog' is already on line 1"),
         ("entries", "dog\tHund\n\ncat", "line 3: no tab between a term and its translation"),
-        ("entries", "dog\tHund\tbig", "line 1: more than one tab"),
-        ("entries", "dog\t ", "line 1: the translation is empty"),
-        ("entries", "\tHund", "line 1: the term is empty"),
         ("entries", "do\u0007g\tHund", "line 1: the term has a control character"),
         ("entries", "dog\tHu\u2028nd", "line 1: the translation has a control character"),
         ("entries", "dog\t" + "ü" * 501, "line 1: the translation has more than 500 characters"),
-        ("entries", "a\nb\nc", "line 3: no tab"),
         ("entries", 'a,b\n"c,d', "line 2: "),
         ("entries", 'a,"b"\r\n\r\nc,d\r\ne', "line 4: no comma"),  # as an editor counts
         ("entries", "word\n" * 25, "line 1: no tab between a term and its translation; line 2: "),
@@ -126,32 +104,16 @@ def test_a_key_has_only_so_many_glossaries(client: deepl.DeepLClient) -> None:
         client.create_glossary("one more", "EN", "DE", {"a": "b"})
 
 
-def test_a_multilingual_glossary_lives_from_create_to_delete(client: deepl.DeepLClient) -> None:
-    made = client.create_multilingual_glossary(
-        "both", [Entries("EN", "DE", {"dog": "Hund"}), Entries("DE", "EN", {"Hund": "dog"})]
-    )
+def test_the_older_calls_list_glossaries_of_one_pair(client: deepl.DeepLClient) -> None:
+    both = [Entries("EN", "DE", {"dog": "Hund"}), Entries("DE", "EN", {"Kuh": "cow"})]
+    made = client.create_multilingual_glossary("both", both)
     assert [(each.source_lang, each.entry_count) for each in made.dictionaries] == [("EN", 1), ("DE", 1)]
-    assert client.get_multilingual_glossary(made.glossary_id).creation_time == made.creation_time
-    assert [each.name for each in client.list_multilingual_glossaries()] == ["both"]
-    assert client.list_glossaries() == []  # the older calls cannot show it
-
-    more = client.update_multilingual_glossary_dictionary(made, Entries("EN", "DE", {"dog": "Köter", "cat": "Katze"}))
-    assert [each.entry_count for each in more.dictionaries] == [2, 1]
-    assert client.update_multilingual_glossary_name(made, "new").name == "new"
-    assert client.replace_multilingual_glossary_dictionary(made, Entries("DE", "EN", {"Kuh": "cow"})).entry_count == 1
-    assert entries_of(client, made, "EN", "DE") == {"dog": "Köter", "cat": "Katze"}
-    assert entries_of(client, made, "DE", "EN") == {"Kuh": "cow"}
     cow = client.translate_text("Kuh", source_lang="DE", target_lang="EN-GB", glossary=made.glossary_id)
-    assert single(cow).text == "cow"
-
+    assert (single(cow).text, client.list_glossaries()) == ("cow", [])
     client.delete_multilingual_glossary_dictionary(made, source_lang="DE", target_lang="EN")
-    assert len(client.get_multilingual_glossary(made.glossary_id).dictionaries) == 1
     with pytest.raises(deepl.GlossaryNotFoundException, match="no dictionary from de to en"):
-        entries_of(client, made, "DE", "EN")
-    assert [each.name for each in client.list_glossaries()] == ["new"]
-    client.delete_multilingual_glossary(made)
-    with pytest.raises(deepl.GlossaryNotFoundException):
-        client.get_multilingual_glossary(made.glossary_id)
+        client.get_multilingual_glossary_entries(made, "DE", "EN")
+    assert [each.name for each in client.list_glossaries()] == ["both"]
 
 
 def test_dictionaries_in_a_form(raw: httpx.Client) -> None:
@@ -169,9 +131,3 @@ def test_dictionaries_in_a_form(raw: httpx.Client) -> None:
         refused = raw.patch(url, data=nothing)
         message = "Invalid request: the body has neither name nor dictionaries; accepted: at least one of them"
         assert (refused.status_code, refused.json()["message"]) == (400, message)
-
-
-def entries_of(client: deepl.DeepLClient, glossary: Any, source: str, target: str) -> dict[str, str]:
-    (found,) = client.get_multilingual_glossary_entries(glossary, source, target).dictionaries
-    # The SDK annotates the entries as a dict, but leaves them as TSV.
-    return dict(deepl.convert_tsv_to_dict(cast(str, found.entries)))

@@ -37,21 +37,17 @@ def imported(client: deepl.DeepLClient, content: str, name: str = "a.tmx", **opt
     return client.wait_until_translation_memory_job_done(created.job_id)
 
 
-def test_a_memory_is_imported_and_exported(client: deepl.DeepLClient, tmp_path: Path) -> None:
+def test_a_memory_is_imported_and_exported(client: deepl.DeepLClient) -> None:
     long = {"en": "x" * 5000, "de": "y"}
     job = imported(client, tmx(PAIR, {"en": "Ärger two", "de": "Zwei"}, long), display_name="Legal")
     assert (job.operation, job.display_name, job.source_content_type) == ("import", "Legal", "application/xml")
     assert (job.status, job.result.skipped_segment_count, job.result.error_message) == ("completed", 1, None)
     memory = client.get_translation_memory(job.result.translation_memory_id)
     assert (memory.name, memory.source_language, memory.target_languages) == ("Legal", "en", ["de"])
-    assert memory.segment_count == 2
-    exported: Any = client.export_translation_memory_to_filepath(memory, tmp_path / "out.tmx")
-    assert (exported.operation, exported.translation_memory_id) == ("export", memory.translation_memory_id)
-    assert exported.result.expires_at > exported.creation_time
-    again = imported(client, (tmp_path / "out.tmx").read_text(encoding="utf-8"), "Copy")
-    segments = [client.list_translation_memory_segments(one.result.translation_memory_id) for one in (job, again)]
-    assert [one.source_text for one in segments[0]] == [one.source_text for one in segments[1]] == ["Word", "Ärger two"]
+    assert [one.source_text for one in client.list_translation_memory_segments(memory)] == ["Word", "Ärger two"]
     first, second = (client.create_translation_memory_export(memory) for _ in range(2))
+    exported: Any = client.wait_until_translation_memory_job_done(first.job_id)
+    assert exported.result.expires_at > exported.creation_time
     assert (first.job_id, second.reused_existing) == (second.job_id, True)
 
 
@@ -63,11 +59,7 @@ def test_a_memory_is_imported_and_exported(client: deepl.DeepLClient, tmp_path: 
         ([PAIR], 'srclang="*all*"', ("en", "de")),
         ([{"de": "Wort", "en": "Word"}], "", ("de", "en")),
         ([{"de": "Wort", "en": "Word"}], 'srclang="en"', ("en", "de")),
-        (
-            [PAIR, {"en": "Word 2", "de-AT": "Wort 2"}, {"en": "Word 3", "de-CH": "Wort 3"}],
-            'srclang="en"',
-            ("en", "de"),
-        ),
+        ([PAIR, {"en": "Two", "de-AT": "Zwei"}, {"en": "Three", "de-CH": "Drei"}], 'srclang="en"', ("en", "de")),
         ([{"eng": "Word", "deu": "Wort"}], 'srclang="eng"', ("en", "de")),
     ],
 )
@@ -146,23 +138,19 @@ def test_a_second_upload_counts_if_the_client_of_the_first_leaves(client: deepl.
 
 
 @pytest.mark.parametrize(
-    ("body", "problem"),
+    ("body", "status", "problem"),
     [
-        ({}, "missing source_file parameter"),
-        ({"source_file": {"file_name": "a.tmx", "content_length": 0}}, "greater than or equal to 1"),
-        ({"source_file": {"file_name": "", "content_length": 1}}, "source_file"),
-        ({"source_file": {"file_name": "a" * 2000, "content_length": 1}}, "source_file"),
-        ({"source_file": "a.tmx"}, "source_file"),
+        ({}, 400, "missing source_file parameter"),
+        ({"source_file": {"file_name": "a.tmx", "content_length": 0}}, 400, "greater than or equal to 1"),
+        ({"source_file": {"file_name": "", "content_length": 1}}, 400, "source_file"),
+        ({"source_file": {"file_name": "a" * 2000, "content_length": 1}}, 400, "source_file"),
+        ({"source_file": {"file_name": "a.tmx", "content_length": 10**9}}, 413, ""),
+        ({"source_file": "a.tmx"}, 400, "source_file"),
     ],
 )
-def test_an_import_is_described(raw: httpx.Client, body: dict[str, Any], problem: str) -> None:
+def test_an_import_is_described(raw: httpx.Client, body: dict[str, Any], status: int, problem: str) -> None:
     answer = raw.post("/v3/translation_memories/import", json=body)
-    assert (answer.status_code, problem in answer.json()["message"]) == (400, True), answer.json()["message"]
-
-
-def test_a_file_over_the_limit_is_refused_at_once(raw: httpx.Client) -> None:
-    body = {"source_file": {"file_name": "a.tmx", "content_length": 10**9}}
-    assert raw.post("/v3/translation_memories/import", json=body).status_code == 413
+    assert (answer.status_code, problem in answer.json()["message"]) == (status, True), answer.json()["message"]
 
 
 def test_jobs_belong_to_their_key(running: Application, client: deepl.DeepLClient) -> None:

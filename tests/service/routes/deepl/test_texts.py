@@ -13,8 +13,10 @@ from service.errors import MAX_PROBLEMS, CannotTranslate, DeadlineExceeded, Over
 from tests.service.application import Application, single
 from tests.service.doubles import WordModels
 
-BUTTON = '<p>Press the <b class="x">red</b> button.</p>'
+BUTTON, BUTTON_DE = '<p>A <b class="x">red</b> button.</p>', '<p>A <b class="x">RED</b> BUTTON.</p>'
 XML = "<doc><par>A <keep>small</keep> dog.</par><Par>Another</Par></doc>"
+XML_DE = {"text": "<doc><par>A <keep>small</keep> DOG.</par><Par>ANOTHER</Par></doc>"}
+V1 = {"tag_handling_version": "v1"}
 PLAIN = {"text": "the dog", "source_lang": "EN", "target_lang": "DE"}
 
 
@@ -23,24 +25,6 @@ def translated(raw: httpx.Client, **fields: Any) -> list[dict[str, Any]]:
     assert response.status_code == 200, response.text
     translations: list[dict[str, Any]] = response.json()["translations"]
     return translations
-
-
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({"text": ["one", "", "three"], "source_lang": "en", "target_lang": "de"}, ["ONE", "", "THREE"]),
-        ({"text": BUTTON, "tag_handling": "html"}, ['<p>PRESS THE <b class="x">RED</b> BUTTON.</p>']),
-        (
-            {"text": XML, "tag_handling": "xml", "ignore_tags": ["keep"]},
-            ["<doc><par>A <keep>small</keep> DOG.</par><Par>ANOTHER</Par></doc>"],
-        ),
-        ({"text": "<b>dog</b>", "tag_handling": "xml", "tag_handling_version": "v1"}, ["<b>DOG</b>"]),
-        ({"text": "é" * 90_000}, ["É" * 90_000]),  # more bytes than DeepL accepts, fewer characters than the setting
-    ],
-    ids=lambda value: str(value)[:30],
-)
-def test_translations(raw: httpx.Client, fields: dict[str, Any], expected: list[str]) -> None:
-    assert [each["text"] for each in translated(raw, **fields)] == expected
 
 
 def test_a_lone_surrogate_is_no_error(raw: httpx.Client) -> None:
@@ -53,12 +37,14 @@ def test_a_lone_surrogate_is_no_error(raw: httpx.Client) -> None:
     ("more", "added"),
     [
         ({"ignore_tags": ["a", "b"]}, {}),
+        ({"text": BUTTON, "tag_handling": "html", "tag_handling_version": "v1"}, {"text": BUTTON_DE} | V1),
+        ({"text": XML, "tag_handling": "xml", "tag_handling_version": "v1", "ignore_tags": ["keep"]}, XML_DE | V1),
+        ({"text": "é" * 90_000}, {"text": "É" * 90_000}),  # more bytes than DeepL accepts, fewer characters than ours
         ({"splitting_tags": "a,b"}, {}),
         ({"non_splitting_tags": ["a"], "outline_detection": False}, {}),
         ({"custom_instructions": [], "style_id": ""}, {}),
         ({"context": "a greeting", "preserve_formatting": True}, {}),
         ({"tag_handling": "xml"}, {"tag_handling_version": "v2"}),
-        ({"tag_handling": "html", "tag_handling_version": "v1"}, {"tag_handling_version": "v1"}),
         ({"tag_handling_version": "v1"}, {}),
         ({"model_type": "prefer_quality_optimized"}, {"model_type_used": "quality_optimized"}),
         ({"model_type": "latency_optimized"}, {"model_type_used": "latency_optimized"}),
@@ -66,7 +52,7 @@ def test_a_lone_surrogate_is_no_error(raw: httpx.Client) -> None:
         ({"show_billed_characters": True}, {"billed_characters": 7}),
         ({"text": "\U0001f600", "show_billed_characters": True}, {"text": "\U0001f600", "billed_characters": 1}),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:40],
 )
 def test_options_that_clients_always_send(raw: httpx.Client, more: dict[str, Any], added: dict[str, Any]) -> None:
     """DeepL's command line, for example, sends its lists of tags without `tag_handling`."""
@@ -125,7 +111,7 @@ def test_forms_and_queries_with_repeated_texts(raw: httpx.Client, models: WordMo
     assert not models.calls[0].options.split_sentences
 
 
-def test_where_a_key_may_stand(running: Application, client: deepl.DeepLClient) -> None:
+def test_where_a_key_may_stand(running: Application) -> None:
     fields = PLAIN | {"auth_key": running.keys["rich"]}
     bare = running.client
     statuses = [
@@ -138,14 +124,8 @@ def test_where_a_key_may_stand(running: Application, client: deepl.DeepLClient) 
         bare.post("/v2/translate", json=fields | {"api_key": " "}).status_code,
     ]
     assert statuses == [200, 200, 403, 403, 200, 200, 200]
-
-
-@pytest.mark.parametrize("path", ["usage", "languages", "glossaries"])
-def test_a_wrong_key_is_refused(running: Application, path: str) -> None:
-    with pytest.raises(deepl.AuthorizationException, match="Invalid API key"):
-        running.sdk("wrong").translate_text("dog", target_lang="DE")
-    answer = running.client.get(f"/v2/{path}", headers=running.headers("wrong"))
-    assert (answer.status_code, answer.json()["message"], running.models.calls) == (403, "Invalid API key", [])
+    answers = [bare.get(f"/v2/{path}", headers=running.headers("no")) for path in ("usage", "languages", "glossaries")]
+    assert [(answer.status_code, answer.json()["message"]) for answer in answers] == [(403, "Invalid API key")] * 3
 
 
 def test_a_quota_that_is_used_up_is_a_456(running: Application) -> None:
@@ -176,10 +156,8 @@ def test_what_fails_costs_nothing(running: Application, raw: httpx.Client, error
     [
         ({"target_lang": None, "text": None}, 400, "missing target_lang parameter; missing text parameter"),
         ({"text": []}, 400, "text"),
-        ({"text": [1]}, 400, "text"),
         ({"target_lang": 3}, 400, "target_lang"),
         ({"target_lang": "TLH"}, 400, "'target_lang' not supported: 'TLH'; accepted: DE, EN-GB"),
-        ({"source_lang": "XX"}, 400, "'source_lang' not supported: 'XX'; accepted: DE, EN, FR"),
         ({"tag_handling": "md"}, 400, "tag_handling must be 'xml' or 'html'"),
         ({"tag_handling": "xml", "tag_handling_version": "v9"}, 400, "tag_handling_version must be"),
         ({"tag_handling": "xml", "text": "<a>b"}, 400, "text 0 is not well-formed XML: mismatched tag"),
@@ -197,11 +175,8 @@ def test_what_fails_costs_nothing(running: Application, raw: httpx.Client, error
             )
             for formality in ("less", "more")
         ),
-        ({"style_id": "x"}, 400, "style_id is not supported"),
-        ({"custom_instructions": ["Be kind."]}, 400, "custom_instructions is not supported"),
         ({"model_type": "other"}, 400, "model other is not served; accepted: words-de-en, words-en-de"),
         ({"text": "x" * 100_001}, 413, "has 100001 characters"),
-        ({"text": "x" * 131_100}, 413, ""),
         ({"text": "x" * 400_000}, 413, ""),
     ],
     ids=lambda value: str(value)[:40],
@@ -236,19 +211,6 @@ def test_who_waited_long_and_asks_again_gets_the_same_work(running: Application,
 
 
 # Languages
-
-
-def test_languages_have_deepls_codes(client: deepl.DeepLClient, raw: httpx.Client) -> None:
-    sources = {each.code: each.name for each in client.get_source_languages()}
-    targets = {each.code: each.name for each in client.get_target_languages()}
-    assert sources == {"DE": "German", "EN": "English", "FR": "French"}
-    assert list(targets) == ["DE", "EN-GB", "EN-US", "PT-BR", "PT-PT", "ZH", "ZH-HANS"]
-    assert targets["PT-BR"] == "Portuguese (Brazilian)"
-    assert {each.code for each in client.get_target_languages() if each.supports_formality} == {"DE"}
-    for code in targets:
-        assert translated(raw, source_lang=None, target_lang=code)
-    for code in sources:
-        assert translated(raw, source_lang=code, target_lang="DE" if code == "EN" else "EN-GB")
 
 
 def test_lists_come_by_post_and_with_the_type_in_the_body_of_a_get(raw: httpx.Client) -> None:
